@@ -32,7 +32,7 @@ from benchmark.validity.word_order import WordOrderModel
 from submissions.checking.response_kinds import is_scorable
 
 Floats = NDArray[np.float64]
-VERSION = 2  # of the parameters and of what is made of them; part of signatures
+VERSION = 3  # of the parameters and of what is made of them; part of signatures
 PARAMETERS = Path(__file__).with_name("parameters.json")
 _ROUNDS = 30
 _NO_EVIDENCE: Mapping[Reason, float] = {
@@ -122,7 +122,7 @@ def evidence(
             if is_scorable(text):
                 features = text_evidence(prompt or "", text, given.order, given.bits)
                 if embedder is not None and prompt is not None:
-                    features |= vector_evidence(text, vectors[text], vectors[prompt], refusals, others)
+                    features |= vector_evidence(prompt, text, vectors[text], vectors[prompt], refusals, others)
             found.append(features)
         made.append(found)
     return made

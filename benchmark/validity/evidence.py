@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,17 +25,21 @@ REASONS: tuple[Reason, ...] = ("unreadable", "word salad", "echo of the prompt",
 FEATURES: Mapping[Reason, tuple[str, ...]] = {
     "unreadable": ("bits", "bits of long texts", "case changes", "symbols", "mixed scripts"),
     "word salad": (
-        *("order", "order per pair", "capitals after full stops", "words"),
+        *("order", "order per pair", "capitals after full stops", "enough words"),
         *("beginning and end", "late capital"),
     ),
-    "echo of the prompt": ("share of the prompt", "share that is new"),
+    "echo of the prompt": ("share of the prompt", "share that is new", "answers in a sentence"),
     "refusal": ("like a refusal", "like the prompt", "length"),
     "not about the prompt": (
         *("like the prompt", "length", "like the prompt, by length"),
         *("above other prompts", "above the likest other prompt"),
     ),
 }
-_FEWEST_WORDS = 2  # shorter texts have no order
+_FEWEST_WORDS = 3  # shorter texts have no order to speak of
+_FEWEST_WORDS_OF_A_TOPIC = 4
+_MOST_NAMES = 8  # words with capitals that may be a name or a few; more are sentences in capitals
+_LONGEST_STRING = 12  # characters of a password or the like
+_LONGEST_SOUND = 60  # characters of a passphrase, a sound or the like
 
 
 @cache
@@ -61,11 +66,12 @@ def text_evidence(prompt: str, response: str, order: WordOrderModel, bits: Float
         order: Bigram model of word classes.
         bits: Bigram model of letters, as of `spelling`.
     """
-    prose = not (is_foreign(response) or _is_list_or_code(response))
+    prose = not (is_foreign(response) or _is_list_or_code(response) or _is_names(response))
+    string = _asks_for("strings", prompt) and len(response.strip()) <= _LONGEST_STRING
     return {
-        "unreadable": _unreadable(spelling(response, bits)),
+        "unreadable": None if string or _is_number(response) else _unreadable(spelling(response, bits)),
         "word salad": _word_salad(word_order(response, order)) if prose else None,
-        "echo of the prompt": _echo(prompt, response),
+        "echo of the prompt": _echo(prompt, response, order.words),
     }
 
 
@@ -74,11 +80,14 @@ def other_prompts() -> tuple[str, ...]:
     return tuple(_banks()["other_prompts"])
 
 
-def vector_evidence(response: str, vector: Floats, prompt_vector: Floats, refusals: Floats, others: Floats) -> Features:
+def vector_evidence(
+    prompt: str, response: str, vector: Floats, prompt_vector: Floats, refusals: Floats, others: Floats
+) -> Features:
     """Measure what needs an embedder.
 
     Args:
-        response: A response.
+        prompt: The prompt.
+        response: A response to it.
         vector: Its unit vector [dimensions].
         prompt_vector: That of the prompt.
         refusals: Those of `refusal_texts`, [refusals, dimensions].
@@ -88,7 +97,9 @@ def vector_evidence(response: str, vector: Floats, prompt_vector: Floats, refusa
     refusal = max(float((refusals @ vector).max()), float(is_refusal(response)))
     return {
         "refusal": (refusal, like_prompt, length),
-        "not about the prompt": None if is_foreign(response) else _about(like_prompt, length, others @ vector),
+        "not about the prompt": None
+        if is_foreign(response) or _has_no_topic(prompt, response)
+        else _about(like_prompt, length, others @ vector),
     }
 
 
@@ -97,6 +108,47 @@ def _about(like_prompt: float, length: float, like_others: Floats) -> tuple[floa
         *(like_prompt, length, like_prompt * length),
         *((like_prompt - float(like_others.mean())) / float(like_others.std()), like_prompt - float(like_others.max())),
     )
+
+
+def _asks_for(kind: str, prompt: str) -> bool:
+    """Whether a prompt has a word of a bank of `asked_for`; its first word, often a verb, is none."""
+    words = re.findall(r"[a-z]+", prompt.casefold())
+    return not _asked_for()[kind].isdisjoint(words[1:])
+
+
+@cache
+def _asked_for() -> Mapping[str, frozenset[str]]:
+    return {kind: frozenset(words) for kind, words in _banks()["asked_for"].items()}
+
+
+def _has_no_topic(prompt: str, response: str) -> bool:
+    """Whether a response may be about anything: a name, a question or a string where the prompt asks for one."""
+    text = response.strip()
+    return (
+        _is_beginning(prompt)
+        or (_asks_for("strings", prompt) and len(text) <= _LONGEST_SOUND)
+        or (_asks_for("names", prompt) and _is_names(text))
+        or (_asks_for("questions", prompt) and text.endswith("?"))
+    )
+
+
+def _is_number(text: str) -> bool:
+    return text.strip().isdecimal() and len(text.strip()) <= _LONGEST_STRING
+
+
+def _is_beginning(prompt: str) -> bool:
+    """Whether a prompt is hardly more than a beginning to go on from, with any topic, such as "It is a"."""
+    return len(prompt.split()) < _FEWEST_WORDS_OF_A_TOPIC
+
+
+def _is_names(text: str) -> bool:
+    """Whether a text is a name or a few: each word has a capital, or no small letter.
+
+    >>> _is_names("Royce Gracie."), _is_names("iPhone SE"), _is_names("Apollo 11"), _is_names("The golden bough")
+    (True, True, True, False)
+    """
+    words = [word for word in text.split() if any(map(str.isalnum, word))]
+    return len(words) <= _MOST_NAMES and not any(word == word.lower() != word.upper() for word in words)
 
 
 def is_foreign(text: str) -> bool:
@@ -122,7 +174,7 @@ def _word_salad(found: WordOrder) -> tuple[float, ...] | None:
         return None
     enough = min(1.0, found.words / 10)  # the mean of a few pairs says little
     return (
-        *(found.z, found.gain * enough, found.ends_z, math.log(found.words)),
+        *(found.z, found.gain * enough, found.ends_z * enough, enough),
         *(found.edges, float(found.late_capital)),
     )
 
@@ -134,15 +186,20 @@ def _is_list_or_code(text: str) -> bool:
     return breaks > len(words) / 3 or sum(text.count(mark) for mark in "{}[]()=<>_/\\") > len(words) / 3
 
 
-def _echo(prompt: str, response: str) -> tuple[float, ...] | None:
-    """Share of the prompt's word pairs that the response has, and of its own that the prompt has not."""
-    asked, said = _pairs(prompt), _pairs(response)
-    if not asked or not said:
+def _echo(prompt: str, response: str, common_words: Sequence[str]) -> tuple[float, ...] | None:
+    """Share of the prompt's word pairs that the response has, of its own that the prompt has not, and how they differ.
+
+    "One style is boxing" has most of "Name one style", but not its beginning, and a word that is new.
+    """
+    asked, said = _words(prompt), _words(response)
+    if len(asked) < 2 or len(said) < 2:
         return None
-    common = sum((Counter(asked) & Counter(said)).values())
-    return (common / len(asked), 1 - common / len(said))
+    pairs, own = Counter(itertools.pairwise(asked)), Counter(itertools.pairwise(said))
+    common = sum((pairs & own).values())
+    answers = _is_beginning(prompt) or tuple(asked[:2]) not in own
+    answers &= not {*said}.issubset({*asked, *common_words})
+    return (common / pairs.total(), 1 - common / own.total(), float(answers))
 
 
-def _pairs(text: str) -> Sequence[tuple[str, str]]:
-    words = [word for each in text.casefold().split() if (word := each.strip("\"'*_“”‘’«».,;:!?…()[]>"))]
-    return list(itertools.pairwise(words))
+def _words(text: str) -> list[str]:
+    return [word for each in text.casefold().split() if (word := each.strip("\"'*_“”‘’«».,;:!?…()[]>"))]

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
@@ -10,23 +11,26 @@ from benchmark.validity.discriminator import Discriminator, Logistic, judge, sus
 from benchmark.validity.evidence import FEATURES, Features, Reason
 
 Judged = Sequence[Sequence[Features]]  # response sets
+_DOUBT = 0.45  # in doubt a response is an answer: highest threshold
 
 
-def fit_reason(real: Sequence[tuple[float, ...]], none: Sequence[tuple[float, ...]]) -> Logistic:
+def fit_reason(real: Sequence[Sequence[tuple[float, ...]]], none: Sequence[Sequence[tuple[float, ...]]]) -> Logistic:
     """Fit the log-odds of being junk of one reason against being an answer, as if both were equally common.
 
     Args:
-        real: Features of answers.
-        none: Features of junk.
+        real: Features of answers, by source; each source has the same weight, so that length alone says nothing.
+        none: Features of junk, by the same sources.
     """
     from sklearn.linear_model import LogisticRegression
 
-    x = np.array([*real, *none])
-    y = np.array([0] * len(real) + [1] * len(none))
+    groups = [*real, *none]
+    x = np.array([features for group in groups for features in group])
+    y = np.repeat([0] * len(real) + [1] * len(none), [len(group) for group in groups])
+    weight = np.repeat([1 / max(1, len(group)) for group in groups], [len(group) for group in groups])
     low, high = np.quantile(x, [0.002, 0.998], axis=0)
     x = np.clip(x, low, high)
     mean, scale = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-9)
-    model = LogisticRegression(C=1.0, class_weight="balanced", max_iter=1000).fit((x - mean) / scale, y)
+    model = LogisticRegression(C=1.0, max_iter=1000).fit((x - mean) / scale, y, weight * len(x) / weight.sum())
     weights = model.coef_[0] / scale
     intercept = float(model.intercept_[0] - weights @ mean)
     return Logistic(
@@ -38,23 +42,35 @@ def fit_reason(real: Sequence[tuple[float, ...]], none: Sequence[tuple[float, ..
 
 
 def fit(
-    real: Judged, junk: Mapping[str, Judged], reason_of: Mapping[str, Reason], given: Discriminator
+    real: Sequence[Judged],
+    junk: Mapping[str, Sequence[Judged]],
+    reason_of: Mapping[str, Reason],
+    given: Discriminator,
 ) -> Discriminator:
     """Fit the weights of every reason that some junk has.
 
+    The sources differ in length. Elsewhere each has the same weight, so that a short text is no likelier to be junk;
+    but of a short text about nothing in particular, that it is about the prompt has to show.
+
     Args:
-        real: Response sets of answers.
-        junk: Response sets of each kind of junk.
+        real: Response sets of answers, by source.
+        junk: Response sets of each kind of junk, by source.
         reason_of: The reason that is right for each kind.
         given: Parameters, of which the weights are replaced.
     """
     weights = {}
     for reason in FEATURES:
         kinds = [kind for kind in junk if reason_of[kind] == reason]
-        answers = [f for own in real for each in own if (f := each.get(reason)) is not None]
-        bad = [f for kind in kinds for own in junk[kind] for each in own if (f := each.get(reason)) is not None]
+        answers = [_features([source], reason) for source in real]
+        bad = [_features([junk[kind][i] for kind in kinds], reason) for i in range(len(real))]
+        if reason == "not about the prompt":
+            answers, bad = [[*chain(*answers)]], [[*chain(*bad)]]
         weights[reason] = fit_reason(answers, bad)
     return replace(given, weights=weights)
+
+
+def _features(sources: Sequence[Judged], reason: Reason) -> list[tuple[float, ...]]:
+    return [f for sets in sources for own in sets for each in own if (f := each.get(reason)) is not None]
 
 
 def refused_share(sets: Judged, given: Discriminator) -> float:
@@ -74,7 +90,7 @@ def calibrate(systems: Mapping[str, Judged], given: Discriminator, most: float) 
     suspected = [[each for own in sets for each in suspicions(own, given)] for sets in systems.values()]
     thresholds: dict[Reason, float] = {}
     for reason in FEATURES:
-        thresholds[reason] = 0.5
+        thresholds[reason] = _DOUBT
         for own in suspected:
             ranked = sorted(answer for why, answer in own if why == reason)
             allowed = int(len(own) * most / 2)

@@ -1,6 +1,7 @@
 """Whether letters stand as in words: a bigram model of letters, and letters of several scripts in one word."""
 
 import itertools
+import re
 import unicodedata
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +17,7 @@ _OTHER_LETTER, _OTHER = _OTHER_ASCII + 1, _OTHER_ASCII + 2
 CLASSES = _OTHER + 1
 _ALPHABETS = ("LATIN", "GREEK", "CYRILLIC")  # whose letters look alike
 LONGEST = 2000  # characters
+_CASE_CHANGE = re.compile("[a-z](?=[A-Z](?![a-z]{2}))")
 _INVISIBLE = frozenset("\u200b\u200c\u200d\u2060\ufeff\u00ad")
 
 
@@ -26,7 +28,8 @@ class Spelling:
     Attributes:
         characters: Number of characters that were looked at.
         bits: Mean bits a character under the bigram model, of ASCII characters; 0 where there is none.
-        case_changes: Share of the neighbouring ASCII letters that go from small to capital.
+        case_changes: Share of the neighbouring ASCII letters that go from small to capital, but where a word or
+            syllable of small letters follows, as in PyTorch.
         symbols: Share of the characters but spaces that are neither letters nor digits nor common marks.
         mixed: Share of the words that have letters of two alphabets, or an invisible character between letters.
     """
@@ -66,12 +69,12 @@ def spelling(text: str, bits: Floats) -> Spelling:
     ascii_ = symbols[1:] <= _OTHER_ASCII
     surprise = bits[symbols[:-1], symbols[1:]][ascii_]
     shown = [letter for letter in text if not letter.isspace()]
-    pairs = [(a, b) for a, b in itertools.pairwise(text) if a.isascii() and b.isascii() and (a + b).isalpha()]
+    pairs = sum((a + b).isascii() and (a + b).isalpha() for a, b in itertools.pairwise(text))
     words = text.split()
     return Spelling(
         len(shown),
         float(surprise.mean()) if len(surprise) else 0.0,
-        sum(a.islower() and b.isupper() for a, b in pairs) / max(1, len(pairs)),
+        len(_CASE_CHANGE.findall(text)) / max(1, pairs),
         sum(_symbol(letter) == _OTHER_ASCII for letter in shown) / max(1, len(shown)),
         sum(map(_is_mixed, words)) / max(1, len(words)),
     )

@@ -78,11 +78,13 @@ def fitted(
     """
     used = {name: [own for i, own in sets.items() if i in prompts] for name, sets in real.items()}
     bad = {
-        kind: [own for source in SOURCES for i, own in none[source, kind].items() if i in prompts]
+        kind: [[own for i, own in none[source, kind].items() if i in prompts] for source in SOURCES]
         for kind in KINDS
         if kind != without
     }
-    made = fit([own for sets in used.values() for own in sets], bad, KINDS, given)
+    short, *_ = SOURCES
+    long = [own for name, sets in used.items() if name != short for own in sets]
+    made = fit([used[short], long], bad, KINDS, given)
     return calibrate(used, made, MOST_REFUSED)
 
 

@@ -32,8 +32,8 @@ class WordOrderModel:
     Attributes:
         words: Words with a class of their own, in lower case.
         scores: float64 [classes, classes], log2 of how much more often a class follows another than by chance.
-        ends: float64 [3, 2], likewise of how a word ends (no mark, a comma or the like, a full stop or the like) and
-            whether the next begins with a capital.
+        ends: float64 [3, 3], likewise of how a word ends (no mark, a comma or the like, a full stop or the like) and
+            how the next begins (small, with a capital, or neither: a number or an acronym).
         starts: float64 [classes], likewise of how much more often a class begins a sentence than by chance.
         stops: float64 [classes], likewise of ending one.
     """
@@ -56,8 +56,9 @@ class WordOrderModel:
         known = len(self.words)
         found = _TOKEN.search(word)
         token = found.group().lower().replace("’", "'") if found else ""
-        if token in self._index:
-            return self._index[token]
+        for known_as in (token, token.partition("'")[0]):  # "here's" as "here"
+            if known_as in self._index:
+                return self._index[known_as]
         if not token[:1].isalpha():
             return known + (0 if token[:1].isdigit() else 1 + MARKS.find(token[:1]) + 1)
         for i, ending in enumerate(ENDINGS):
@@ -81,7 +82,7 @@ class WordOrder:
         z: `gain` in standard errors under shuffling.
         ends_z: The same for capitals after full stops.
         edges: Score of the first word as a beginning and of the last as an end, above the mean of all words, in bits.
-        late_capital: Whether the first capital comes late in a sentence that begins small.
+        late_capital: Whether a common word has a capital in the middle of a sentence that begins small.
     """
 
     words: int
@@ -94,7 +95,7 @@ class WordOrder:
 
 def word_order(text: str, model: WordOrderModel) -> WordOrder:
     """Compare the order of a text's words with that of its own shuffles, in closed form."""
-    words = text.split()[:LONGEST]
+    words = _words(text)[:LONGEST]
     if len(words) < 2:
         return WordOrder(len(words), 0.0, 0.0, 0.0, 0.0, False)
     classes = model.classes(words)
@@ -108,15 +109,20 @@ def word_order(text: str, model: WordOrderModel) -> WordOrder:
         z=z,
         ends_z=ends_z,
         edges=float(starts[0] - starts.mean() + stops[-1] - stops.mean()),
-        late_capital=words[0][:1].islower() and _late_capital(words, ended == 2),
+        late_capital=words[0][:1].islower() and _late_capital(words, ended == 2, classes < len(model.words)),
     )
 
 
-def _late_capital(words: Sequence[str], stopped: NDArray[np.bool_]) -> bool:
-    """Whether a word that is not always so begins with a capital, but not after a full stop."""
+def _words(text: str) -> list[str]:
+    """A text's words; marks and emoji that stand alone are none."""
+    return [word for word in text.split() if any(map(str.isalnum, word))]
+
+
+def _late_capital(words: Sequence[str], stopped: NDArray[np.bool_], known: NDArray[np.bool_]) -> bool:
+    """Whether a common word that is not always so begins with a capital, but not after a full stop."""
     return any(
-        word[:1].isupper() and not stop and word[:2] not in _ALWAYS_CAPITAL
-        for word, stop in zip(words[1:], stopped[:-1], strict=True)
+        word[:1].isupper() and not stop and is_known and word[:2] not in _ALWAYS_CAPITAL
+        for word, stop, is_known in zip(words[1:], stopped[:-1], known[1:], strict=True)
     )
 
 
@@ -137,7 +143,7 @@ def fit_word_order(text: str, words: int = 200, pseudo_count: float = 5.0) -> Wo
         words: How many of the most common words have a class of their own.
         pseudo_count: Added to observed and expected counts.
     """
-    found = text.split()
+    found = _words(text)
     tokens = [m.group().lower().replace("’", "'") if (m := _TOKEN.search(word)) else "" for word in found]
     common: dict[str, int] = {}
     for token in tokens:
@@ -150,7 +156,7 @@ def fit_word_order(text: str, words: int = 200, pseudo_count: float = 5.0) -> Wo
     return WordOrderModel(
         known,
         _log_ratios(classes[:-1], classes[1:], (empty.size, empty.size), pseudo_count),
-        _log_ratios(ended[:-1], begun[1:], (3, 2), pseudo_count),
+        _log_ratios(ended[:-1], begun[1:], (3, 3), pseudo_count),
         *(_of_chance(classes[chosen], classes, empty.size, pseudo_count) for chosen in _at_edges(ended)),
     )
 
@@ -158,13 +164,19 @@ def fit_word_order(text: str, words: int = 200, pseudo_count: float = 5.0) -> Wo
 def _ends(words: Sequence[str]) -> NDArray[np.int64]:
     """How each word ends: 2 with a full stop or the like, 1 with a comma, else 0."""
     return np.array(
-        [2 if w.rstrip("\"'*)”’")[-1:] in tuple(".!?:") else w[-1:] in tuple(",;") for w in words], np.int64
+        [2 if w.rstrip("\"'*)”’")[-1:] in tuple(".!?") else w[-1:] in tuple(",;:") for w in words], np.int64
     )
 
 
 def _begins(words: Sequence[str]) -> NDArray[np.int64]:
-    """Whether each word begins with a capital."""
-    return np.array([w.lstrip("\"'*(“‘")[:1].isupper() for w in words], np.int64)
+    """How each word begins: 0 small, 1 with a capital, 2 neither, as a number; nor does a capital begin an acronym."""
+    return np.array([_begin(word.lstrip("\"'*(“‘")) for word in words], np.int64)
+
+
+def _begin(word: str) -> int:
+    if word[:1].isupper():
+        return 2 if word[1:2].isupper() else 1
+    return 0 if word[:1].islower() else 2
 
 
 def _at_edges(ended: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -76,20 +76,11 @@ def jobs(names: Sequence[str] = ()) -> list[Job]:
     ]
 
 
-# Computed for OLMo's stages alone until the other results are made anew: another metric is another result.
-_NEWER = ("learned_diversity", "distance_beside_prompt")
-
-
 def metrics_of(job: Job) -> tuple[Metric, ...]:
-    """The metrics of a result: all of the profile for OLMo's stages; the others lack the newest and the slowest.
-
-    The language model, which takes minutes, reads the stages' responses at the largest k alone.
-    """
-    there, is_stage = find_profile(PROFILE).metrics(), find_system(job.system).kind == "olmo"
-    left_out = set() if is_stage else set(_NEWER)
-    if not is_stage or job.k != max(RESPONSES):
-        left_out |= {metric.id for metric in metrics_from("causal_lm", there)}
-    return tuple(metric for metric in there if metric.id not in left_out)
+    """The metrics of a result: all of the profile; of attacks those without a language model, which takes minutes."""
+    there = find_profile(PROFILE).metrics()
+    left_out = metrics_from("causal_lm", there) if find_system(job.system).kind == "attack" else ()
+    return tuple(metric for metric in there if metric not in left_out)
 
 
 def make_reference(wanted: Sequence[Job], out: Path, mirror: Path | None = None, processes: int = 1) -> Iterator[Done]:

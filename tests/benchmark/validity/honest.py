@@ -6,6 +6,41 @@ HONEST: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
         ("Pick a number between 1 and 100.", ("42", "7", "Sixty-one", "88.", "I pick 13.")),
         ("What is the best colour for a bicycle?", ("Red", "Dark green", "Blue, I think", "Yellow", "black")),
     ),
+    "names": (
+        ("Name a person who went to the Moon.", ("Alan Bean.", "Pete Conrad", "Edgar Mitchell.", "Gene Cernan")),
+        ("Which phone should I buy?", ("iPhone SE", "Fairphone 5", "OnePlus Nord", "Galaxy S23")),
+        ("What should I call my goat?", ("Greg", "Professor Hoof", "Sir Bleats a Lot", "Dusty.")),
+        (
+            "List two explorers.",
+            ("Roald Amundsen, Mary Kingsley", "- Ibn Battuta\n- Isabella Bird", "Sacagawea; Zheng He"),
+        ),
+    ),
+    "strings": (
+        ("Make up a password of five characters.", ("t7#Lq", "Zx!4b", "88aQ?", "wE_r1")),
+        ("Send me one emoji.", ("Sure! 🌵", "Of course! 🐙", "🛶", ":-]")),
+        ("What sound does a gate make?", ("Screeeeek", "krrrk... thunk!", "*eeeEEEErrrk*")),
+        ("Roll a die with 20 sides.", ("4", "17", "20", "11")),
+        ("Give me a random zip code.", ("Sure! Here's one: **73301** (Austin, Texas).", "98101", "It's 60601.")),
+    ),
+    "answers in a sentence": (
+        (
+            "Name one musical instrument of the orchestra.",
+            (
+                "One musical instrument of the orchestra is the **bassoon**.",
+                "A musical instrument of the orchestra is the harp.",
+                "One instrument of the orchestra is the piccolo.",
+            ),
+        ),
+    ),
+    "questions": (
+        (
+            "Give me a question for a first date.",
+            ("Which meal could you eat every day?", "When did you last laugh until you cried?", "Cats or dogs?"),
+        ),
+    ),
+    "continuations": (
+        ("Might as well", ("stay in bed until the snow stops.", "sell the boat, nobody sails it.", "ask her mother.")),
+    ),
     "lists": (
         (
             "Give me a shopping list for a picnic.",
