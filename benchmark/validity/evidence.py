@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,7 @@ _LONGEST_SOUND = 60  # characters of a passphrase, a sound or the like
 
 
 @cache
-def _banks() -> Mapping[str, Sequence[str]]:
+def _banks() -> Mapping[str, Any]:
     return tomllib.loads(Path(__file__).with_name("banks.toml").read_text(encoding="utf-8"))
 
 

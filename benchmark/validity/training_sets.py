@@ -32,6 +32,10 @@ KINDS: Mapping[str, Reason] = {
 }
 
 
+# Of the attacks that junk comes from; another than that of the board's attacks, so that those are unseen.
+_SEED = 1
+
+
 @dataclass(frozen=True, slots=True)
 class System:
     """A system's response sets.
@@ -76,7 +80,7 @@ def junk(kind: str, system: System) -> dict[str, tuple[str, ...]]:
         return {i: _echoes(system.prompts[i], len(own), i) for i, own in system.responses.items()}
     if kind == "own-refusals":
         return {i: _refusals(len(own), i) for i, own in system.responses.items()}
-    return attacked(find_attack(kind), system.prompts, system.responses)
+    return attacked(find_attack(kind), system.prompts, system.responses, _SEED)
 
 
 def _word_salads(responses: tuple[str, ...], label: str) -> tuple[str, ...]:
