@@ -76,6 +76,26 @@ def attacks_table() -> str:
     return "\n".join(lines)
 
 
+def systems_table() -> str:
+    """The headline of every real system, from the least diverse to the most, and what was refused for which reason."""
+    board, _ = _attacked()
+    column = next(c for c in board.columns if c.metric == "valid_distinct_k")
+    real = {system.name for system in REAL}
+    rows = []
+    for entry in board.entries:
+        if entry.result.manifest.name in real:
+            cell, counts = entry.cells[column.signature], entry.result.counts
+            assert cell.value is not None
+            assert cell.low is not None
+            assert cell.high is not None
+            reasons = counts.invalid or {}
+            said = ", ".join(f"{n} {why}" for why, n in sorted(reasons.items(), key=lambda each: (-each[1], each[0])))
+            share = sum(reasons.values()) / counts.responses
+            text = f"| {entry.result.manifest.name} | {_ranged(cell.value, cell.low, cell.high)} | {share:.1%} | {said} |"
+            rows.append((cell.value, text))
+    return "\n".join(["| system | `valid_distinct_k` | refused | for |", "|---|---:|---:|---|", *dict(sorted(rows)).values()])
+
+
 def gains_table() -> str:
     """How many attacks every metric rewards, and which most."""
     board, _ = _attacked()
@@ -162,6 +182,7 @@ def lengths_table() -> str:
 
 
 def tables() -> Iterator[tuple[Path, str, str]]:
+    yield GAMING, "systems", systems_table()
     yield GAMING, "attacks", attacks_table()
     yield GAMING, "gains", gains_table()
     for suite in STAGE_SUITES:

@@ -145,9 +145,13 @@ def geometric_std(embeddings: Floats) -> float:
     Raises:
         Unscorable: Fewer than two responses.
     """
-    if len(embeddings) < 2:
+    n = len(embeddings)
+    if n < 2:
         raise Unscorable("fewer than two responses")
-    return math.exp(float(np.log(np.maximum(embeddings.std(axis=0, ddof=1), _SAME)).mean()))
+    apart = embeddings - np.add.reduce(embeddings) / n
+    squares = np.einsum("ij,ij->j", apart, apart)  # numpy's std takes a third longer
+    mean_log = float(np.log(np.maximum(squares, (n - 1) * _SAME**2)).sum()) / len(squares)
+    return math.sqrt(math.exp(mean_log) / (n - 1))
 
 
 SEES = "A text is cut at the model's token limit, and texts that mean nothing have vectors, too."

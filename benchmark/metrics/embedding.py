@@ -62,7 +62,11 @@ def vendi_score(embeddings: Embeddings, q: float) -> float:
         raise Unscorable("no response")
     # X Xᵀ and Xᵀ X have the same eigenvalues but for zeros.
     smaller = embeddings if n <= embeddings.shape[1] else embeddings.T
-    eigenvalues = np.maximum(np.linalg.eigvalsh(smaller @ smaller.T / n), 0.0)
+    kernel = smaller @ smaller.T
+    if q == 2:  # Σ λ² is the sum of the kernel's squares: no eigenvalues are needed
+        value = float(kernel.trace()) ** 2 / float(np.vdot(kernel, kernel))
+        return min(max(value, 1.0), float(n))
+    eigenvalues = np.maximum(np.linalg.eigvalsh(kernel / n), 0.0)
     eigenvalues = eigenvalues[eigenvalues > 1e-15] / eigenvalues.sum()
     if q == 1:
         value = math.exp(-float((eigenvalues * np.log(eigenvalues)).sum()))

@@ -36,10 +36,10 @@ FEATURES: Mapping[Reason, tuple[str, ...]] = {
     ),
 }
 _FEWEST_WORDS = 3  # shorter texts have no order to speak of
-_FEWEST_WORDS_OF_A_TOPIC = 4
+_FEWEST_WORDS_OF_A_TOPIC = 4  # of a prompt; shorter ones may go on anyhow
 _MOST_NAMES = 8  # words with capitals that may be a name or a few; more are sentences in capitals
-_LONGEST_STRING = 12  # characters of a password or the like
-_LONGEST_SOUND = 60  # characters of a passphrase, a sound or the like
+_LONGEST_STRING = 12  # characters of a password or a number
+_LONGEST_SOUND = 60  # characters of a passphrase or a sound
 
 
 @cache
@@ -111,7 +111,7 @@ def _about(like_prompt: float, length: float, like_others: Floats) -> tuple[floa
 
 
 def _asks_for(kind: str, prompt: str) -> bool:
-    """Whether a prompt has a word of a bank of `asked_for`; its first word, often a verb, is none."""
+    """Whether a prompt has a word of a bank of `asked_for`; its first word does not count, as in "Name a fruit"."""
     words = re.findall(r"[a-z]+", prompt.casefold())
     return not _asked_for()[kind].isdisjoint(words[1:])
 
@@ -137,7 +137,7 @@ def _is_number(text: str) -> bool:
 
 
 def _is_beginning(prompt: str) -> bool:
-    """Whether a prompt is hardly more than a beginning to go on from, with any topic, such as "It is a"."""
+    """Whether a prompt is too short to have a topic, such as "It is a", which a response goes on with."""
     return len(prompt.split()) < _FEWEST_WORDS_OF_A_TOPIC
 
 
@@ -187,7 +187,7 @@ def _is_list_or_code(text: str) -> bool:
 
 
 def _echo(prompt: str, response: str, common_words: Sequence[str]) -> tuple[float, ...] | None:
-    """Share of the prompt's word pairs that the response has, of its own that the prompt has not, and how they differ.
+    """Share of the prompt's word pairs in the response, of its own that are new, and whether it answers in a sentence.
 
     "One style is boxing" has most of "Name one style", but not its beginning, and a word that is new.
     """

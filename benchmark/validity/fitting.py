@@ -49,8 +49,8 @@ def fit(
 ) -> Discriminator:
     """Fit the weights of every reason that some junk has.
 
-    The sources differ in length. Elsewhere each has the same weight, so that a short text is no likelier to be junk;
-    but of a short text about nothing in particular, that it is about the prompt has to show.
+    The sources differ in length. Each has the same weight, so that a short text is no likelier to be junk; only for
+    "not about the prompt" they are pooled, as few of the answers are short: a short one has to show what it is about.
 
     Args:
         real: Response sets of answers, by source.
