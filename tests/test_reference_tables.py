@@ -91,9 +91,10 @@ def systems_table() -> str:
             reasons = counts.invalid or {}
             said = ", ".join(f"{n} {why}" for why, n in sorted(reasons.items(), key=lambda each: (-each[1], each[0])))
             share = sum(reasons.values()) / counts.responses
-            text = f"| {entry.result.manifest.name} | {_ranged(cell.value, cell.low, cell.high)} | {share:.1%} | {said} |"
-            rows.append((cell.value, text))
-    return "\n".join(["| system | `valid_distinct_k` | refused | for |", "|---|---:|---:|---|", *dict(sorted(rows)).values()])
+            value = _ranged(cell.value, cell.low, cell.high)
+            rows.append((cell.value, f"| {entry.result.manifest.name} | {value} | {share:.1%} | {said} |"))
+    head = ["| system | `valid_distinct_k` | refused | for |", "|---|---:|---:|---|"]
+    return "\n".join([*head, *(text for _, text in sorted(rows))])
 
 
 def gains_table() -> str:
