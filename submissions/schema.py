@@ -48,6 +48,13 @@ def _plain(text: str) -> str:
     return text
 
 
+def printable(text: str) -> str:
+    """Refuse text of several lines, and control characters."""
+    if not text.isprintable():
+        raise ValueError("has a line break or another control character")
+    return text
+
+
 Line = Annotated[str, StringConstraints(max_length=200), AfterValidator(_plain)]
 Name = Annotated[str, StringConstraints(max_length=100), AfterValidator(_plain)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=4000)]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -21,6 +21,7 @@ from datasets_build.load import load_suite
 from datasets_build.schema import Suite
 from submissions.checking.prompts import OWN, own_suite
 from submissions.checking.validate import FindSuite, Report, validate
+from submissions.choices import Format
 from submissions.importing.imported import FACTS, Imported
 from submissions.importing.inspect_logs import ENDING as INSPECT
 from submissions.importing.inspect_logs import read_inspect_log
@@ -95,9 +96,6 @@ def _compare_heads(fields: Fields, partition: tuple[int, ...], scores: tuple[flo
     heads = tuple(scores[partition.index(label)] for label in dict.fromkeys(partition))
     if fields.numbers("partition_scores") != heads:
         fields.problem("partition_scores", "differ from generation_scores", "compute both from the same scores")
-
-
-Format = Literal["noveltybench", "jsonl", "csv", "parquet", "lm-eval", "openai-batch", "inspect"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, TypeA
 from pydantic.dataclasses import dataclass
 
 from datasets_build.files import canonical_json
-from submissions.schema import MAX_K, Name
+from submissions.schema import MAX_K, Name, printable
 from submissions.untrusted.json_files import strict_json
 from submissions.untrusted.plain_text import one_line
 
@@ -29,15 +29,9 @@ MAX_LINE = 20_000  # bytes of a record as JSON
 _ID = r"^[0-9a-f]{32}$"
 
 
-def _printable(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError("has a line break or another control character")
-    return text
-
-
 Id = Annotated[str, StringConstraints(pattern=_ID)]
 ResultId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12,64}$")]
-PromptId = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_printable)]
+PromptId = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(printable)]
 SuiteName = Annotated[str, StringConstraints(max_length=100, pattern=r"^[a-z0-9][a-z0-9-]*$")]
 Positions = Annotated[tuple[Annotated[int, Field(ge=0, lt=MAX_K)], ...], Field(min_length=1, max_length=20)]
 

@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic import model_validator as whole
 
 from datasets_build.files import readable_json
-from submissions.schema import Closed, Line, Name
+from submissions.schema import Closed, Line, Name, printable
 from submissions.work_queue.errors import IllegalTransition, QueueError
 
 MAX_ATTEMPTS = 3
@@ -67,14 +67,8 @@ def _time(value: object) -> datetime:
     return datetime.strptime(value, _FORMAT).replace(tzinfo=UTC)
 
 
-def _printable(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError("has a line break or another control character")
-    return text
-
-
 Time = Annotated[datetime, PlainValidator(_time), PlainSerializer(lambda time: time.strftime(_FORMAT), return_type=str)]
-Shown = Annotated[str, StringConstraints(max_length=MAX_LETTERS), AfterValidator(_printable)]
+Shown = Annotated[str, StringConstraints(max_length=MAX_LETTERS), AfterValidator(printable)]
 Id = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
 ResultId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12,64}$")]
 Word = Annotated[str, StringConstraints(max_length=100, pattern=r"^[a-z0-9][a-z0-9_.-]*$")]
