@@ -3,6 +3,6 @@
 Not a test: the fork server of `tests/forked.py` imports it.
 """
 
-from submissions.untrusted.parquet_files import _PROCESS
+from submissions.untrusted.parquet_files import _server
 
-_PROCESS._start()
+_server()

@@ -5,7 +5,6 @@ and nothing else is read. Nothing raises for what a file contains: problems are 
 """
 
 import atexit
-import base64
 import errno
 import json
 import mmap
@@ -18,8 +17,9 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -31,8 +31,12 @@ from submissions.untrusted.limits import file_error, openable, within_row_limit
 
 MAX_DECODED_BYTES = 2**30
 _SMALLER = "write it again, in smaller row groups, with fewer or shorter responses"
-_MAX_REPLY = 64 * 2**20
+_MAX_REPLY = 2**20
+Field: TypeAlias = "pa.Field[Any]"
 _HAS_FORK = hasattr(os, "fork") and hasattr(socket, "send_fds")  # Windows reads in this process
+_LOCK = threading.Lock()
+_RETYPE = "write that type"
+_NO_JSON = f"{_RETYPE}, not JSON: in pandas with engine='pyarrow'; fastparquet cannot write lists"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ class ParquetTable:
             message = f"cannot be read after row {row}: {self._said['message']}"
             findings.add(file_error(self._said["check"], self.name, row + 1, message, self._said["hint"]))
             return
-        for batch in pa.ipc.open_stream(self._written) if self._written.size else ():
+        for batch in pa.ipc.open_stream(self._written):
             kept = reader.plain_schema(self.schema, batch.schema.names)
             if batch.schema != kept or batch.nbytes > reader.BATCH_BYTES:
                 raise ValueError(f"{self.name} was read as something else")
@@ -66,11 +70,10 @@ class ParquetTable:
 
     def rows(self, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
         """The rows with their numbers. A field that is not UTF-8 is a problem, and its row lacks it."""
-        number = 0
+        before = 0
         for batch in self.batches(findings):
-            for row in _decoded(batch, number, self.name, findings):
-                number += 1
-                yield number, row
+            yield from enumerate(_decoded(batch, before, self.name, findings), start=before + 1)
+            before += batch.num_rows
 
 
 def read_parquet(
@@ -95,18 +98,19 @@ def read_parquet(
         return None
     asked = {"columns": None if columns is None else list(columns), "most": limit or MAX_DECODED_BYTES}
     said, written = _read_apart(path, asked)
-    if "schema" not in said:
+    if "declared" not in said:
         message = f"not a valid Parquet file: {said['message']}"
         findings.add(file_error(said["check"], path.name, None, message, said["hint"]))
         return None
     if not within_row_limit(said["declared"], path.name, findings):
         return None
-    schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(said["schema"])))
-    return ParquetTable(path.name, schema, said["declared"], said, written)
+    stream = pa.BufferReader(written)
+    schema = pa.ipc.read_schema(stream)
+    return ParquetTable(path.name, schema, said["declared"], said, written.slice(stream.tell()))
 
 
 def open_parquet(
-    path: Path, schema: pa.Schema, findings: Findings, limit: int | None = None, *, optional: pa.Schema | None = None
+    path: Path, schema: pa.Schema, findings: Findings, limit: int | None = None, *, optional: Sequence[Field] = ()
 ) -> ParquetTable | None:
     """Read a Parquet file of exactly this schema, as `read_parquet` does; None with the reason among the findings.
 
@@ -117,36 +121,34 @@ def open_parquet(
         limit: Limit on decoded bytes, as in `read_parquet`.
         optional: Columns that it may have besides: all of them or none.
     """
-    besides = [] if optional is None else list(optional)
-    file = read_parquet(path, findings, [*schema.names, *(field.name for field in besides)], limit)
+    file = read_parquet(path, findings, [*schema.names, *(field.name for field in optional)], limit)
     if file is None:
         return None
-    found = file.schema
-    if any(field.name in found.names for field in besides):
-        schema = pa.schema([*schema, *besides])
-    good = True
-    for field in schema:
-        place = found.get_field_index(field.name)
-        if place < 0:  # there are none, or several
-            twice = field.name in found.names
-            message, hint = (
-                ("two columns have this name", "rename one") if twice else ("the column is missing", "add it")
-            )
-            findings.add(Problem("schema", "error", path.name, None, field.name, message, hint))
-            good = False
-        elif not _fits(found.field(place).type, field):
-            kind = found.field(place).type
-            message = f"type {kind}, expected {field.type}"
-            findings.add(Problem("schema", "error", path.name, None, field.name, message, _retyped(kind)))
-            good = False
-    for name in sorted(set(found.names) - set(schema.names)):
+    if any(field.name in file.schema.names for field in optional):
+        schema = pa.schema([*schema, *optional])
+    problems = [Problem("schema", "error", path.name, None, *each) for each in _misfits(file.schema, schema)]
+    for problem in problems:
+        findings.add(problem)
+    return None if problems else file
+
+
+def _misfits(found: pa.Schema, wanted: pa.Schema) -> Iterator[tuple[str, str, str]]:
+    """The columns of a file that are not as they should be: name, what is wrong, and a suggested fix."""
+    for field in wanted:
+        kinds = [found.field(place).type for place in found.get_all_field_indices(field.name)]
+        if not kinds:
+            yield field.name, "the column is missing", "add it"
+        elif len(kinds) > 1:
+            yield field.name, "two columns have this name", "rename one"
+        elif not _fits(kinds[0], field):
+            hint = _NO_JSON if isinstance(kinds[0], pa.JsonType) else _RETYPE
+            yield field.name, f"type {kinds[0]}, expected {field.type}", hint
+    for name in sorted(set(found.names) - set(wanted.names)):
         hint = "write without pandas' index: index=False" if name.startswith("__index_level_") else "remove it"
-        findings.add(Problem("schema", "error", path.name, None, name, "unknown column", hint))
-        good = False
-    return file if good else None
+        yield name, "unknown column", hint
 
 
-def _fits(found: pa.DataType, wanted: "pa.Field[Any]") -> bool:
+def _fits(found: pa.DataType, wanted: Field) -> bool:
     """Whether a column is of a field's type; one of nothing but nulls may be of their type, as pandas writes it."""
     if pa.types.is_null(found):
         return wanted.nullable
@@ -155,31 +157,20 @@ def _fits(found: pa.DataType, wanted: "pa.Field[Any]") -> bool:
     return False
 
 
-def _retyped(found: pa.DataType) -> str:
-    """How to come from a type to that which is wanted."""
-    if isinstance(found, pa.JsonType):
-        return "write that type, not JSON: in pandas with engine='pyarrow'; fastparquet cannot write lists"
-    return "write that type"
-
-
 def _decoded(batch: pa.RecordBatch, before: int, name: str, findings: Findings) -> Iterator[dict[str, Any]]:
-    try:
+    with suppress(pa.ArrowInvalid):
         batch.validate(full=True)
-    except pa.ArrowInvalid:
-        yield from (_row(batch.slice(place, 1), before + place + 1, name, findings) for place in range(batch.num_rows))
-    else:
         yield from batch.to_pylist()
-
-
-def _row(row: pa.RecordBatch, number: int, name: str, findings: Findings) -> dict[str, Any]:
-    """One row, with a problem in place of each field that is not UTF-8."""
-    made: dict[str, Any] = {}
-    for field, column in zip(row.schema.names, row.columns, strict=True):
-        try:
-            made[field] = column[0].as_py()
-        except UnicodeDecodeError:
-            findings.add(Problem("encoding", "error", name, number, field, "not UTF-8", "write strings as UTF-8"))
-    return made
+        return
+    for place in range(batch.num_rows):
+        row: dict[str, Any] = {}
+        for field, column in zip(batch.schema.names, batch.columns, strict=True):
+            try:
+                row[field] = column[place].as_py()
+            except UnicodeDecodeError:
+                hint = "write strings as UTF-8"
+                findings.add(Problem("encoding", "error", name, before + place + 1, field, "not UTF-8", hint))
+        yield row
 
 
 def _read_apart(path: Path, asked: reader.Asked) -> tuple[reader.Asked, pa.Buffer]:
@@ -189,7 +180,7 @@ def _read_apart(path: Path, asked: reader.Asked) -> tuple[reader.Asked, pa.Buffe
         OSError: This machine has no room for that.
     """
     with ExitStack() as stack:
-        talk, out, errors = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(3))
+        talk, out = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
         try:
             source = stack.enter_context(path.open("rb"))
         except OSError as error:  # it was there
@@ -197,71 +188,51 @@ def _read_apart(path: Path, asked: reader.Asked) -> tuple[reader.Asked, pa.Buffe
         if not _HAS_FORK:
             said = reader.reply(asked, source, out)
         else:
-            talk.write(json.dumps(asked).encode())
+            given = talk.write(json.dumps(asked).encode())
             talk.seek(0)
-            status = _PROCESS.read(talk.fileno(), source.fileno(), out.fileno(), errors.fileno())
-            talk.seek(0)
-            errors.seek(0)
+            status = _ended(talk.fileno(), source.fileno(), out.fileno())
+            talk.seek(max(given, talk.seek(0, os.SEEK_END) - _MAX_REPLY))
+            told = talk.read()
             if status == 0:
-                said = json.loads(talk.read(_MAX_REPLY))
+                said = json.loads(told.splitlines()[-1])
             else:
-                said = reader.fault("limits", f"reading it {reason(status, errors.read(_MAX_REPLY))}", _SMALLER)
+                said = reader.fault("limits", f"reading it {reason(status, told)}", _SMALLER)
         if "host" in said:
             raise OSError(said["host"], os.strerror(said["host"]))
         size = out.seek(0, os.SEEK_END)
         return said, pa.py_buffer(mmap.mmap(out.fileno(), size, access=mmap.ACCESS_READ) if size else b"")
 
 
-class _Process:
-    """The process that forks for each file: started once, used by all threads and forks of this one."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._socket: socket.socket | None = None
-
-    def read(self, *fds: int) -> int:
-        """How the fork ended that read a file, given what it shall have open."""
-        ended, telling = os.pipe()
-        with os.fdopen(ended, "rb") as status:
+def _ended(*fds: int) -> int:
+    """How the fork ended that read a file, given what it shall have open."""
+    ended, telling = os.pipe()
+    with os.fdopen(ended, "rb") as status:
+        with os.fdopen(telling, "wb"), _LOCK:
             try:
-                self._send(telling, *fds)
-            finally:
-                os.close(telling)
-            said = status.read()
-        if not said:
-            raise OSError(errno.ECHILD, "the reader of Parquet files has ended")
-        return int(said)
-
-    def _send(self, *fds: int) -> None:
-        with self._lock:
-            try:
-                socket.send_fds(self._socket or self._start(), [b"."], fds)
+                socket.send_fds(_server(), [b"."], [telling, *fds])
             except BrokenPipeError:  # somebody ended it
-                socket.send_fds(self._start(), [b"."], fds)
-
-    def _start(self) -> socket.socket:
-        ours, theirs = socket.socketpair()
-        with theirs:
-            process = subprocess.Popen(  # noqa: S603 - this interpreter, with a module of ours
-                [sys.executable, "-P", "-m", reader.__name__, str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                env=environment(),
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,  # Ctrl-C is for us
-            )
-        if self._socket is not None:
-            self._socket.close()
-        self._socket = ours
-        atexit.register(_end, process, ours, os.getpid())
-        return ours
+                _server().close()
+                _server.cache_clear()
+                socket.send_fds(_server(), [b"."], [telling, *fds])
+        said = status.read()
+    if not said:
+        raise OSError(errno.ECHILD, "the reader of Parquet files has ended")
+    return int(said)
 
 
-def _end(process: "subprocess.Popen[bytes]", ours: socket.socket, parent: int) -> None:
-    ours.close()
-    if os.getpid() == parent:  # not a fork of it
-        process.terminate()
-        process.wait()
-
-
-_PROCESS = _Process()
+@cache
+def _server() -> socket.socket:
+    """The process that forks for each file: started once, used by all threads and forks of this one."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = subprocess.Popen(  # noqa: S603 - this interpreter, with a module of ours
+            [sys.executable, "-P", "-m", reader.__name__, str(theirs.fileno())],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            env=environment(),
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,  # Ctrl-C is for us
+        )
+    for end in (process.wait, process.terminate, ours.close):  # in the other order; a fork of this process ends nothing
+        atexit.register(end)
+    return ours

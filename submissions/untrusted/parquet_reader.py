@@ -5,7 +5,6 @@ the file open, takes its limits, can open nothing else (no file, no socket), and
 uncompressed, so that whoever reads them needs no more memory than they are long.
 """
 
-import base64
 import errno
 import json
 import os
@@ -13,7 +12,7 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator, Sequence
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import pyarrow as pa
 import pyarrow.compute  # what casts: a fork can import nothing
@@ -23,7 +22,7 @@ from submissions.untrusted.limited_process import MAX_ROWS, first_line, limit
 
 MEMORY = 2 * 2**30  # of addresses, what pyarrow begins with among them
 SECONDS = 60
-BATCH_BYTES = 32 * 2**20  # of a batch, and so of a row
+BATCH_BYTES = 32 * 2**20  # of a batch, and so of a row; of a schema with its metadata, too
 VALUE_BYTES = 64  # what a value takes in Python beside its letters, at least
 WRITE_AGAIN = "it may be truncated or damaged: write it again"
 SHORTER = "submit fewer or shorter responses"
@@ -60,8 +59,7 @@ def plain_type(kind: Any) -> pa.DataType:
         return pa.struct([pa.field(field.name, plain_type(field.type)) for field in kind])
     if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind)):
         raise TypeError(f"type {kind}")
-    plain: pa.DataType = kind
-    return plain
+    return cast("pa.DataType", kind)
 
 
 def plain_batches(file: pq.ParquetFile, columns: Sequence[str], most: int) -> Iterator[pa.RecordBatch]:
@@ -78,8 +76,7 @@ def plain_batches(file: pq.ParquetFile, columns: Sequence[str], most: int) -> It
         # Only where the type is another: pyarrow's cast of lists of nulls breaks them.
         kept = [column if column.type == kind else column.cast(kind) for column, kind in found]
         whole = pa.RecordBatch.from_arrays(kept, schema=schema)
-        fits = _weight(whole) <= BATCH_BYTES
-        for part in [whole] if fits else (whole.slice(place, 1) for place in range(whole.num_rows)):
+        for part in [whole] if _weight(whole) <= BATCH_BYTES else (whole.slice(i, 1) for i in range(whole.num_rows)):
             if (own := _weight(part)) > BATCH_BYTES:
                 raise Unreadable("sizes", f"a row of more than {BATCH_BYTES:,} bytes when decoded", SHORTER)
             weight += own
@@ -97,45 +94,44 @@ def _weight(batch: pa.RecordBatch) -> int:
 
 
 def _values(column: Any) -> int:
-    if pa.types.is_list(column.type):
-        return len(column) + _values(column.flatten())
-    return len(column) + (sum(map(_values, column.flatten())) if pa.types.is_struct(column.type) else 0)
+    inner = [column.flatten()] if pa.types.is_list(column.type) else []
+    return len(column) + sum(map(_values, column.flatten() if pa.types.is_struct(column.type) else inner))
 
 
 def reply(asked: Asked, source: IO[bytes], out: Any) -> Asked:
-    """What is said of a file; the rows of those of the asked columns that it has once are written."""
+    """What is said of a file; its schema and the rows of those of the asked columns that it has once are written."""
     made: Asked = {"rows": 0}
     try:
         file = pq.ParquetFile(source, pre_buffer=False, buffer_size=2**20)  # page by page
         schema, declared = file.schema_arrow, file.metadata.num_rows
         if declared < 0:
             raise Unreadable("parquet", "a negative number of rows", WRITE_AGAIN)
-        made |= {"schema": base64.b64encode(schema.serialize()).decode(), "declared": declared}
+        if schema.serialize().size > BATCH_BYTES:
+            raise Unreadable("sizes", f"a schema of more than {BATCH_BYTES:,} bytes", "write less metadata")
+        out.write(schema.serialize())
+        out.flush()
+        made["declared"] = declared
         wanted = schema.names if asked["columns"] is None else asked["columns"]
         there = [name for name in wanted if schema.get_field_index(name) >= 0]
-        writer = None
-        for batch in plain_batches(file, there, asked["most"]) if declared <= MAX_ROWS else ():
-            writer = writer or pa.ipc.new_stream(out, batch.schema)
-            writer.write_batch(batch)
-            made["rows"] += batch.num_rows
+        with pa.ipc.new_stream(out, plain_schema(schema, there)) as writer:
+            for batch in plain_batches(file, there, asked["most"]) if declared <= MAX_ROWS else ():
+                writer.write_batch(batch)
+                made["rows"] += batch.num_rows
         out.flush()
+    except Unreadable as error:
+        return made | fault(*error.args)
+    except MemoryError:
+        return made | fault("sizes", "takes too much memory", "write fewer rows per row group")
     except Exception as error:  # whatever a library says of bytes that nobody foresaw
-        return made | _fault(error)
+        if isinstance(error, OSError) and error.errno in HOST_FAULTS:  # of this machine
+            return {"host": error.errno}
+        return made | fault("parquet", first_line(error), WRITE_AGAIN)
     return made
-
-
-def _fault(error: Exception) -> Asked:
-    """What is wrong with a file, as JSON; of what is wrong with this machine, the number of the error."""
-    if isinstance(error, OSError) and error.errno in HOST_FAULTS:
-        return {"host": error.errno}
-    if isinstance(error, MemoryError):
-        return fault("sizes", "takes too much memory", "write fewer rows per row group")
-    return fault(*error.args) if isinstance(error, Unreadable) else fault("parquet", first_line(error), WRITE_AGAIN)
 
 
 def fault(check: str, message: str, hint: str) -> Asked:
     """What is said of a file that cannot be read."""
-    return {"check": check, "message": message, "hint": hint}
+    return {"check": check, "message": message[:1000], "hint": hint}
 
 
 def _serve(parent: socket.socket) -> None:
@@ -160,17 +156,14 @@ def _watch(ended: int, *fds: int) -> None:
     os._exit(0)
 
 
-def _work(talk: int, source: int, out: int, errors: int) -> None:
+def _work(talk: int, source: int, out: int) -> None:
     """Read the file, and never return."""
-    os.dup2(errors, 2)
+    os.dup2(talk, 2)  # what a library says at its end is the reason
     with os.fdopen(talk, "r+b") as said, os.fdopen(source, "rb") as file, os.fdopen(out, "wb") as rows:
         asked = json.loads(said.read())
         signal.alarm(2 * SECONDS)
         limit(MEMORY, SECONDS, asked["most"] + 2**26, files=0)
-        made = reply(asked, file, rows)
-        said.seek(0)
-        said.truncate()
-        said.write(json.dumps(made).encode())
+        said.write(b"\n" + json.dumps(reply(asked, file, rows)).encode())
         said.flush()
         os._exit(0)
 

@@ -66,7 +66,9 @@ def check_parquet(folder: Path, data: bytes) -> None:
         assert said["check"]
         assert said["hint"]
     elif said["rows"]:
-        batches = list(pa.ipc.open_stream(out.getvalue()))
+        out.seek(0)
+        pa.ipc.read_schema(out)
+        batches = list(pa.ipc.open_stream(out))
         assert sum(batch.num_rows for batch in batches) == said["rows"] == said["declared"]
         assert all(batch.nbytes <= BATCH_BYTES for batch in batches)
 

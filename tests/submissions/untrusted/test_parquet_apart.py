@@ -5,6 +5,7 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -67,21 +68,20 @@ SAID = {
 
 
 @pytest.fixture
-def process(monkeypatch: pytest.MonkeyPatch) -> Iterator[parquet_files._Process]:
-    """A reader of this test alone."""
-    made = parquet_files._Process()
-    monkeypatch.setattr(parquet_files, "_PROCESS", made)
-    yield made
-    if made._socket is not None:
-        made._socket.close()
+def own_reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A reader of this test alone, started with its environment."""
+    monkeypatch.setattr(parquet_files, "_server", cache(parquet_files._server.__wrapped__))
+    yield
+    parquet_files._server().close()
 
 
 def rows_of(table: ParquetTable | None, findings: Findings) -> list[dict[str, Any]]:
     return [] if table is None else [row for _, row in table.rows(findings)]
 
 
+@pytest.mark.usefixtures("own_reader")
 def test_what_a_file_does_to_its_reader_is_a_refusal_with_its_reason(
-    tmp_path: Path, process: parquet_files._Process, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(DOES)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -108,11 +108,22 @@ def test_what_a_file_does_to_its_reader_is_a_refusal_with_its_reason(
 SAMPLE = Path(__file__).parents[1] / "samples" / "duckdb-v2.parquet"
 
 
-def test_a_reader_that_somebody_ended_is_started_again(process: parquet_files._Process) -> None:
+@pytest.mark.usefixtures("own_reader")
+def test_a_reader_that_somebody_ended_is_started_again() -> None:
     for _ in range(2):
         assert read_parquet(SAMPLE, Findings()) is not None
-        assert process._socket is not None
-        process._socket.shutdown(socket.SHUT_RDWR)  # it ends as soon as nobody can ask it
+        parquet_files._server().shutdown(socket.SHUT_RDWR)  # it ends as soon as nobody can ask it
+    assert read_parquet(SAMPLE, Findings()) is not None
+
+
+def test_more_metadata_than_a_schema_needs_is_refused(tmp_path: Path) -> None:
+    # Of 70 MB an earlier reader's answer was cut, and its caller raised.
+    with pq.ParquetWriter(tmp_path / "x.parquet", GENERATIONS, store_schema=False) as writer:
+        writer.write_table(pa.Table.from_pylist([], schema=GENERATIONS))
+        writer.add_key_value_metadata({"x": "x" * 33 * 2**20})
+    findings = Findings()
+    assert read_parquet(tmp_path / "x.parquet", findings) is None
+    assert "a schema of more than 33,554,432 bytes" in findings.problems[0].message
 
 
 def test_rows_beyond_the_limits_are_refused_and_none_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
