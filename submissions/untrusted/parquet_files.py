@@ -105,7 +105,7 @@ def read_parquet(
     if not within_row_limit(said["declared"], path.name, findings):
         return None
     stream = pa.BufferReader(written)
-    schema = pa.ipc.read_schema(stream)
+    schema = pa.ipc.read_schema(pa.ipc.read_message(stream))
     return ParquetTable(path.name, schema, said["declared"], said, written.slice(stream.tell()))
 
 
