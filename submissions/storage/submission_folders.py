@@ -47,7 +47,7 @@ class Submission:
         Raises:
             Refused: The file has been damaged since.
         """
-        for number, row in _sound_rows(self.folder / GENERATIONS_FILE):
+        for number, row in _sound_rows(self.folder / GENERATIONS_FILE, GENERATIONS.names):
             yield as_row(number, row)
 
     def prompt_rows(self) -> Iterator[Row]:
@@ -64,10 +64,10 @@ class Submission:
         path = self.folder / REPORTED_FILE
         if not path.exists():
             return {}
-        return {row["prompt_id"]: as_reported(row) for _, row in _sound_rows(path)}
+        return {row["prompt_id"]: as_reported(row) for _, row in _sound_rows(path, REPORTED.names)}
 
 
-def _sound_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+def _sound_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a file that was checked; a file that has been damaged since is refused, not cut short."""
     findings = Findings()
     table = read_parquet(path, findings, columns)

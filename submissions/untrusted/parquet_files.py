@@ -116,7 +116,7 @@ def open_parquet(
 
     Args:
         path: The file.
-        schema: Its columns.
+        schema: Its columns; an index of pandas' beside them is ignored.
         findings: Collector of problems.
         limit: Limit on decoded bytes, as in `read_parquet`.
         optional: Columns that it may have besides: all of them or none.
@@ -144,8 +144,8 @@ def _misfits(found: pa.Schema, wanted: pa.Schema) -> Iterator[tuple[str, str, st
             hint = _NO_JSON if isinstance(kinds[0], pa.JsonType) else _RETYPE
             yield field.name, f"type {kinds[0]}, expected {field.type}", hint
     for name in sorted(set(found.names) - set(wanted.names)):
-        hint = "write without pandas' index: index=False" if name.startswith("__index_level_") else "remove it"
-        yield name, "unknown column", hint
+        if not name.startswith("__index_level_"):  # pandas' index is no column, and nobody reads it
+            yield name, "unknown column", "remove it"
 
 
 def _fits(found: pa.DataType, wanted: Field) -> bool:

@@ -6,6 +6,7 @@ come before parsing, and nothing raises for what a file contains. Rows are kept 
 
 import csv
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from submissions.untrusted.findings import Findings
 from submissions.untrusted.json_files import read_jsonl
 from submissions.untrusted.limits import byte_lines, within_row_limit
 from submissions.untrusted.parquet_files import read_parquet
+from submissions.untrusted.parquet_reader import plain_type
 
 ENDINGS = (".csv", ".jsonl", ".parquet")
 MAX_KEPT_BYTES = 512 * 2**20
@@ -186,14 +188,8 @@ def _of_parquet(path: Path, wanted: frozenset[str], findings: Findings) -> Table
 
 
 def _plain(kind: pa.DataType) -> bool:
-    """Whether values are texts, numbers, truth values, or lists of texts: what can be weighed before it is decoded."""
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return _text(getattr(kind, "value_type"))  # noqa: B009 - untyped in the stubs
-    if pa.types.is_dictionary(kind):
-        return _text(getattr(kind, "value_type"))  # noqa: B009
-    numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
-    return _text(kind) or numbers or pa.types.is_null(kind)
-
-
-def _text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    """Whether values are texts, numbers, truth values, or lists of texts."""
+    with suppress(TypeError):
+        made = plain_type(kind)
+        return not pa.types.is_nested(made) or made == pa.list_(pa.string())
+    return False

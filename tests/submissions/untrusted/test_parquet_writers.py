@@ -9,14 +9,18 @@ Spark 4.3 with parquet-mr 1.17 (parquet.writer.version v1 and v2).
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from submissions.schema import GENERATIONS
 from submissions.storage.submission_folders import GENERATIONS_FILE
+from submissions.untrusted.findings import Findings
+from submissions.untrusted.table_files import read_table
 from tests.cases import each
 from tests.conftest import toy_rows, write_toy
 from tests.submissions.conftest import Json, check
+from tests.submissions.ordinary_files import pyarrow_options
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 TAKEN = ("datafusion", "duckdb-v1", "duckdb-v2", "polars", "rust-v2", "rust-v2-plain", "spark-v1", "spark-v2")
@@ -29,29 +33,7 @@ ROWS: list[Json] = [
 TABLE = pa.Table.from_pylist(ROWS, schema=GENERATIONS)
 VIEW, LIST_OF_VIEWS = pa.string_view(), pa.list_(pa.string_view())
 VIEWS = pa.schema([(field.name, LIST_OF_VIEWS if pa.types.is_list(field.type) else VIEW) for field in GENERATIONS])
-CODECS = ("none", "snappy", "gzip", "brotli", "lz4", "zstd")
-OPTIONS: dict[str, Json] = {
-    f"version {version}, {codec}, {'dictionaries' if dictionary else 'plain'}": {
-        "data_page_version": version,
-        "compression": codec,
-        "use_dictionary": dictionary,
-    }
-    for version in ("1.0", "2.0")
-    for codec in CODECS
-    for dictionary in (True, False)
-} | {
-    "format 1.0": {"version": "1.0"},
-    "format 2.4": {"version": "2.4"},
-    "index and checksums": {"write_page_index": True, "write_page_checksum": True},
-    "no statistics": {"write_statistics": False},
-    "a row a group": {"row_group_size": 1},
-    "small pages": {"data_page_size": 10, "dictionary_pagesize_limit": 10},
-    "items named item": {"use_compliant_nested_type": False},
-    "chunks by content": {"use_content_defined_chunking": True},
-    "sorted": {"sorting_columns": [pq.SortingColumn(0)]},
-    "without Arrow's schema": {"store_schema": False},
-    "one dictionary": {"use_dictionary": ["responses.list.element"]},
-}
+OPTIONS = pyarrow_options(pq)
 
 
 def refusals(folder: Path) -> list[tuple[str, str, str]]:
@@ -127,21 +109,25 @@ def test_views_that_are_not_utf8_are_refused_by_row_and_field(tmp_path: Path, di
     assert (problem.check, problem.row, problem.field) == ("encoding", 2, "prompt")
 
 
-@each("encoding", ["DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"])
-def test_delta_encoded_strings_are_taken(tmp_path: Path, encoding: str) -> None:
-    is_toy(write(tmp_path / "other", TABLE, use_dictionary=False, column_encoding=encoding))
-
-
-def test_categories_and_arrays_are_taken(tmp_path: Path) -> None:
+def test_categories_and_arrays_are_taken_and_imported(tmp_path: Path) -> None:
     # As pandas and polars write a column of few texts, and one whose lists are all of one length.
     table = TABLE.set_column(0, "prompt_id", TABLE["prompt_id"].dictionary_encode())
-    is_toy(
-        write(tmp_path / "other", table.set_column(2, "responses", TABLE["responses"].cast(pa.list_(pa.string(), 3))))
-    )
+    table = table.set_column(2, "responses", TABLE["responses"].cast(pa.list_(pa.string(), 3)))
+    folder = write(tmp_path / "other", table)
+    is_toy(folder)
+    findings = Findings()
+    made = read_table(folder / GENERATIONS_FILE, TABLE.column_names, findings)
+    assert findings.problems == []
+    assert made is not None
+    assert [row for _, row in made.rows] == ROWS
 
 
-def test_the_index_of_pandas_is_named_as_such(tmp_path: Path) -> None:
-    folder = write_toy(tmp_path / "other")
-    TABLE.to_pandas().iloc[[2, 0, 3, 1]].to_parquet(folder / GENERATIONS_FILE)
-    index = ("schema", "__index_level_0__", "write without pandas' index: index=False")
-    assert index in refusals(folder)
+def test_the_index_of_pandas_is_ignored(tmp_path: Path) -> None:
+    for name, index in {"numbers": [2, 0, 3, 1], "times": pd.to_datetime(["2026-01-01"] * 4)}.items():
+        folder = write_toy(tmp_path / name / "other")
+        TABLE.to_pandas().set_index(pd.Index(index)).to_parquet(folder / GENERATIONS_FILE)
+        assert pq.read_schema(folder / GENERATIONS_FILE).names[-1] == "__index_level_0__"
+        is_toy(folder)
+        submission = check(folder).submission
+        assert submission is not None
+        assert list(submission.rows()) == toy_rows()
