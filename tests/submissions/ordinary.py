@@ -43,10 +43,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path, metavar="OUT", help="folder with a folder of files for each writer")
     found = counted(sorted(parser.parse_args().out.glob("*/*.parquet")))
+    versions: dict[str, list[str]] = {}
+    for name in list(found):
+        writer, _, version = name.partition(" ")
+        versions.setdefault(writer, []).append(version)
+        found[writer] = found.get(writer, Counter()) + found.pop(name)
     found["all"] = sum(found.values(), Counter())
     heads = ("files", *WAYS)
-    lines = [(writer, *(counts[head] for head in heads)) for writer, counts in found.items()]
-    sys.stdout.write(to_markdown(Table("", ("writer", *heads), lines, numbers=heads)) + "\n")
+    lines: list[tuple[str | int, ...]] = [
+        (writer, ", ".join(versions.get(writer, ())), *(counts[head] for head in heads))
+        for writer, counts in found.items()
+    ]
+    sys.stdout.write(to_markdown(Table("", ("writer", "versions", *heads), lines, numbers=heads)) + "\n")
     return int(found["all"][OTHER_ROWS] > 0)
 
 

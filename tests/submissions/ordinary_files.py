@@ -23,6 +23,8 @@ RUST_CODECS = ("uncompressed", "snappy", "gzip(6)", "brotli(4)", "lz4", "lz4_raw
 COLUMNS = ("prompt_id", "prompt", "responses", "finish_reasons")
 Row = dict[str, Any]
 Write = Callable[[list[Row], Path], object]
+Change = Callable[[Any], Any]
+Kind = Callable[[], tuple[Any, ...]]  # asked when a file is written: a version may lack it
 Options = Mapping[str, Mapping[str, Any]]
 
 
@@ -78,39 +80,38 @@ def pyarrow_options(parquet: Any) -> Options:
     return made
 
 
+def _arrow(table: list[Row], text: Any = None, texts: Any = None) -> Any:
+    """A table of Arrow's with these types of texts and of their lists; none: plain ones."""
+    pa = import_module("pyarrow")
+    text = text or pa.string()
+    kinds = [(name, (texts or pa.list_(text)) if name in COLUMNS[2:] else text) for name in COLUMNS]
+    return pa.Table.from_pylist(table, schema=pa.schema(kinds))
+
+
 def _pyarrow() -> Iterator[tuple[str, Write]]:
     pa, pq = import_module("pyarrow"), import_module("pyarrow.parquet")
-    text, texts = pa.string(), pa.list_(pa.string())
+    text = pa.string()
 
-    def write(schema: Any, **options: Any) -> Write:
-        return lambda table, path: pq.write_table(pa.Table.from_pylist(table, schema=schema), path, **options)
-
-    def schema(text: Any, texts: Any) -> Any:
-        return pa.schema([(name, texts if name in COLUMNS[2:] else text) for name in COLUMNS])
+    def write(kind: Kind = lambda: (), **options: Any) -> Write:
+        return lambda table, path: pq.write_table(_arrow(table, *kind()), path, **options)
 
     for name, options in pyarrow_options(pq).items():
-        yield name, write(schema(text, texts), **options)
-    kinds = {
-        "64-bit offsets": lambda: (pa.large_string(), pa.large_list(pa.large_string())),
-        "views": lambda: (pa.string_view(), pa.list_(pa.string_view())),
-        "categories": lambda: (pa.dictionary(pa.int32(), text), pa.list_(pa.dictionary(pa.int32(), text))),
-        "fixed lists": lambda: (text, pa.list_(text, 3)),
-        "list views": lambda: (text, pa.list_view(text)),
-    }
-    for name, kind in kinds.items():
-        # What a version lacks is found when it is written.
-        yield name, lambda table, path, kind=kind: write(schema(*kind()))(table, path)
-    yield (
-        "reasons without a type",
-        lambda table, path: pq.write_table(pa.Table.from_pylist(table), path),
-    )
+        yield name, write(**options)
+    yield "64-bit offsets", write(lambda: (pa.large_string(), pa.large_list(pa.large_string())))
+    yield "views", write(lambda: (pa.string_view(),))
+    yield "categories", write(lambda: (pa.dictionary(pa.int32(), text),))
+    yield "fixed lists", write(lambda: (text, pa.list_(text, 3)))
+    yield "list views", write(lambda: (text, pa.list_view(text)))
+    yield "reasons without a type", lambda table, path: pq.write_table(pa.Table.from_pylist(table), path)
 
 
 def _pandas() -> Iterator[tuple[str, Write]]:
     pd = import_module("pandas")
 
-    def write(change: Callable[[Any], Any] = lambda frame: frame, **options: Any) -> Write:
-        return lambda table, path: change(pd.DataFrame(table)).to_parquet(path, engine="pyarrow", **options)
+    def write(change: Change = lambda f: f, kinds: Mapping[str, str] | None = None, **options: Any) -> Write:
+        return lambda table, path: change(pd.DataFrame(table).astype(kinds or {})).to_parquet(
+            path, engine="pyarrow", **options
+        )
 
     yield "default", write()
     yield "no index", write(index=False)
@@ -120,7 +121,7 @@ def _pandas() -> Iterator[tuple[str, Write]]:
     yield "arrays of numpy", write(lambda f: f.assign(responses=f["responses"].map(import_module("numpy").array)))
     yield "tuples", write(lambda f: f.assign(responses=f["responses"].map(tuple)))
     for kind in ("string", "string[pyarrow]", "category"):
-        yield f"texts as {kind}", write(lambda f, kind=kind: f.astype({"prompt_id": kind, "prompt": kind}))
+        yield f"texts as {kind}", write(lambda f: f, {"prompt_id": kind, "prompt": kind})
     yield "Arrow's types", write(lambda f: f.convert_dtypes(dtype_backend="pyarrow"))
     yield "index reset", write(lambda f: f.iloc[::-1].reset_index(drop=True))
     yield "index left in", write(lambda f: f.iloc[[*range(1, len(f)), 0]])
@@ -128,28 +129,27 @@ def _pandas() -> Iterator[tuple[str, Write]]:
 
 def _fastparquet() -> Iterator[tuple[str, Write]]:
     pd = import_module("pandas")
+
+    def write(codec: str) -> Write:
+        return lambda table, path: pd.DataFrame(table).to_parquet(path, engine="fastparquet", compression=codec)
+
     for codec in ("UNCOMPRESSED", "SNAPPY", "GZIP"):
-        yield (
-            codec,
-            lambda table, path, codec=codec: pd.DataFrame(table).to_parquet(
-                path, engine="fastparquet", compression=codec
-            ),
-        )
+        yield codec, write(codec)
 
 
 def _polars() -> Iterator[tuple[str, Write]]:
     pl = import_module("polars")
 
-    def write(change: Callable[[Any], Any] = lambda frame: frame, **options: Any) -> Write:
+    def write(change: Change = lambda f: f, **options: Any) -> Write:
         return lambda table, path: change(pl.DataFrame(table)).write_parquet(path, **options)
+
+    def sink(codec: str) -> Write:
+        return lambda table, path: pl.DataFrame(table).lazy().sink_parquet(path, compression=codec)
 
     for codec in ("uncompressed", *CODECS[1:]):
         yield codec, write(compression=codec)
         yield f"{codec}, by pyarrow", write(compression=codec, use_pyarrow=True)
-        yield (
-            f"{codec}, sink",
-            lambda table, path, codec=codec: pl.DataFrame(table).lazy().sink_parquet(path, compression=codec),
-        )
+        yield f"{codec}, sink", sink(codec)
     yield "no statistics", write(statistics=False)
     yield "full statistics", write(statistics="full")
     yield "small groups", write(row_group_size=2)
@@ -164,14 +164,12 @@ def _polars() -> Iterator[tuple[str, Write]]:
 
 
 def _duckdb() -> Iterator[tuple[str, Write]]:
-    duckdb, pa = import_module("duckdb"), import_module("pyarrow")
+    duckdb = import_module("duckdb")
 
     def write(options: str, columns: str = "*") -> Write:
         def made(table: list[Row], path: Path) -> None:
-            texts = pa.list_(pa.string())
-            kinds = [(name, texts if name in COLUMNS[2:] else pa.string()) for name in COLUMNS]
             connection = duckdb.connect()
-            connection.register("t", pa.Table.from_pylist(table, schema=pa.schema(kinds)))
+            connection.register("t", _arrow(table))
             connection.execute("CREATE TYPE reason AS ENUM ('stop', 'length')")
             connection.execute(f"COPY (SELECT {columns} FROM t) TO '{path}' (FORMAT parquet{options})")  # noqa: S608
 
@@ -192,13 +190,11 @@ def _duckdb() -> Iterator[tuple[str, Write]]:
 
 
 def _datafusion() -> Iterator[tuple[str, Write]]:
-    datafusion, pa = import_module("datafusion"), import_module("pyarrow")
+    datafusion = import_module("datafusion")
 
     def write(**options: Any) -> Write:
         def made(table: list[Row], path: Path) -> None:
-            texts = pa.list_(pa.string())
-            kinds = [(name, texts if name in COLUMNS[2:] else pa.string()) for name in COLUMNS]
-            frame = datafusion.SessionContext().from_arrow(pa.Table.from_pylist(table, schema=pa.schema(kinds)))
+            frame = datafusion.SessionContext().from_arrow(_arrow(table))
             frame.write_parquet_with_options(path, datafusion.ParquetWriterOptions(**options))
 
         return made
@@ -218,13 +214,11 @@ def _datafusion() -> Iterator[tuple[str, Write]]:
 
 
 def _arro3() -> Iterator[tuple[str, Write]]:
-    parquet, pa = import_module("arro3.io"), import_module("pyarrow")
+    parquet = import_module("arro3.io")
 
     def write(**options: Any) -> Write:
         def made(table: list[Row], path: Path) -> None:
-            texts = pa.list_(pa.string())
-            kinds = [(name, texts if name in COLUMNS[2:] else pa.string()) for name in COLUMNS]
-            parquet.write_parquet(pa.Table.from_pylist(table, schema=pa.schema(kinds)), path, **options)
+            parquet.write_parquet(_arrow(table), path, **options)
 
         return made
 
@@ -298,15 +292,14 @@ def _daft() -> Iterator[tuple[str, Write]]:
 
 def _datasets() -> Iterator[tuple[str, Write]]:
     datasets = import_module("datasets")
-    texts = [datasets.List(datasets.Value("string"))] if hasattr(datasets, "List") else [[datasets.Value("string")]]
-    kinds = {name: texts[0] if name in COLUMNS[2:] else datasets.Value("string") for name in COLUMNS}
-    for name, options in (("default", {}), ("gzip", {"compression": "gzip"}), ("batches", {"batch_size": 100})):
-        yield (
-            name,
-            lambda table, path, options=options: datasets.Dataset.from_list(
-                table, features=datasets.Features(kinds)
-            ).to_parquet(str(path), **options),
-        )
+    text = datasets.Value("string")
+    kinds = datasets.Features({name: datasets.List(text) if name in COLUMNS[2:] else text for name in COLUMNS})
+
+    def write(**options: Any) -> Write:
+        return lambda table, path: datasets.Dataset.from_list(table, features=kinds).to_parquet(str(path), **options)
+
+    yield "default", write()
+    yield "small batches", write(batch_size=100)
 
 
 def _pyspark() -> Iterator[tuple[str, Write]]:

@@ -123,7 +123,8 @@ def test_categories_and_arrays_are_taken_and_imported(tmp_path: Path) -> None:
 
 
 def test_the_index_of_pandas_is_ignored(tmp_path: Path) -> None:
-    for name, index in {"numbers": [2, 0, 3, 1], "times": pd.to_datetime(["2026-01-01"] * 4)}.items():
+    indexes: Json = {"numbers": [2, 0, 3, 1], "times": pd.to_datetime(["2026-01-01"] * 4)}
+    for name, index in indexes.items():
         folder = write_toy(tmp_path / name / "other")
         TABLE.to_pandas().set_index(pd.Index(index)).to_parquet(folder / GENERATIONS_FILE)
         assert pq.read_schema(folder / GENERATIONS_FILE).names[-1] == "__index_level_0__"
