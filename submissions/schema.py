@@ -48,7 +48,7 @@ def _plain(text: str) -> str:
     return text
 
 
-def printable(text: str) -> str:
+def only_printable(text: str) -> str:
     """Refuse text of several lines, and control characters."""
     if not text.isprintable():
         raise ValueError("has a line break or another control character")

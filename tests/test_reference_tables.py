@@ -93,7 +93,7 @@ def systems_table() -> str:
             share = sum(reasons.values()) / counts.responses
             value = _ranged(cell.value, cell.low, cell.high)
             rows.append((cell.value, f"| {entry.result.manifest.name} | {value} | {share:.1%} | {said} |"))
-    head = ["| system | `valid_distinct_k` | refused | for |", "|---|---:|---:|---|"]
+    head = ["| system | `valid_distinct_k` | refused | reasons |", "|---|---:|---:|---|"]
     return "\n".join([*head, *(text for _, text in sorted(rows))])
 
 

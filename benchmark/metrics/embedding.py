@@ -65,16 +65,18 @@ def vendi_score(embeddings: Embeddings, q: float) -> float:
     kernel = smaller @ smaller.T
     if q == 2:  # Σ λ² is the sum of the kernel's squares: no eigenvalues are needed
         value = float(kernel.trace()) ** 2 / float(np.vdot(kernel, kernel))
-        return min(max(value, 1.0), float(n))
-    eigenvalues = np.maximum(np.linalg.eigvalsh(kernel / n), 0.0)
-    eigenvalues = eigenvalues[eigenvalues > 1e-15] / eigenvalues.sum()
-    if q == 1:
-        value = math.exp(-float((eigenvalues * np.log(eigenvalues)).sum()))
-    elif math.isinf(q):
-        value = 1 / float(eigenvalues.max())
     else:
-        value = float((eigenvalues**q).sum()) ** (1 / (1 - q))
+        value = _hill_number(np.maximum(np.linalg.eigvalsh(kernel / n), 0.0), q)
     return min(max(value, 1.0), float(n))  # the bounds hold exactly; rounding can pass them by 1e-15
+
+
+def _hill_number(eigenvalues: Embeddings, q: float) -> float:
+    shares = eigenvalues[eigenvalues > 1e-15] / eigenvalues.sum()
+    if q == 1:
+        return math.exp(-float((shares * np.log(shares)).sum()))
+    if math.isinf(q):
+        return 1 / float(shares.max())
+    return float((shares**q).sum()) ** (1 / (1 - q))
 
 
 def kmeans_inertia(embeddings: Embeddings, clusters: int, seed: int) -> float:

@@ -104,10 +104,10 @@ METRICS: tuple[Metric, ...] = (
         summary="How likely five sentences like these were written to say different things, by weights that were "
         "fitted to what people wrote; high where responses differ in what they add to the prompt.",
         failures=(
-            "Responses to other prompts and echoes of the prompt come before every real system; book sentences, "
-            "refusals and random words gain .15 to .20 of the distance between systems.",
+            "Responses to other prompts come before every real system, and echoes of the prompt gain .70 of the "
+            "distance between systems; random words gain .16.",
             "It was fitted on sets of five English sentences: for longer responses it is no probability, and most "
-            "sets are near 0 (gpt-4o .002, gpt-4o with all earlier responses in view .04, people .60, k = 8). "
+            "sets are near 0 (gpt-4o .008, gpt-4o with all earlier responses in view .08, people .62, k = 8). "
             "Degrees there are what distance_beside_prompt shows.",
             "Fitted on the labels of conTest, McDiv and McDiv_nuggets: with other sets it agrees a little less "
             "(docs/held_out.md), and with people's own scores less than sent-BERT.",
@@ -132,9 +132,9 @@ METRICS: tuple[Metric, ...] = (
         summary="How far apart responses lie in what they add to the prompt; nothing was fitted.",
         failures=(
             "Responses that only repeat the prompt have little left, and what is left is noise: such echoes gain "
-            ".96 of the distance between systems, where embedding_diversity takes .22 off.",
-            "Responses to other prompts gain most; refusals, book sentences, random prefixes and random words gain "
-            ".4 to .8.",
+            ".68 of the distance between systems, where embedding_diversity takes .15 off.",
+            "Responses to other prompts gain most (.98); refusals, book sentences, random prefixes and random words "
+            "gain .35 to .58.",
             _PROMPT,
             _SEES,
         ),

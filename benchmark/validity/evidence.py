@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -110,6 +110,7 @@ def _about(like_prompt: float, length: float, like_others: Floats) -> tuple[floa
     )
 
 
+@lru_cache(maxsize=64)  # the responses to a prompt come one after the other
 def _asks_for(kind: str, prompt: str) -> bool:
     """Whether a prompt has a word of a bank of `asked_for`; its first word does not count, as in "Name a fruit"."""
     words = re.findall(r"[a-z]+", prompt.casefold())

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, TypeA
 from pydantic.dataclasses import dataclass
 
 from datasets_build.files import canonical_json
-from submissions.schema import MAX_K, Name, printable
+from submissions.schema import MAX_K, Name, only_printable
 from submissions.untrusted.json_files import strict_json
 from submissions.untrusted.plain_text import one_line
 
@@ -31,7 +31,7 @@ _ID = r"^[0-9a-f]{32}$"
 
 Id = Annotated[str, StringConstraints(pattern=_ID)]
 ResultId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12,64}$")]
-PromptId = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(printable)]
+PromptId = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(only_printable)]
 SuiteName = Annotated[str, StringConstraints(max_length=100, pattern=r"^[a-z0-9][a-z0-9-]*$")]
 Positions = Annotated[tuple[Annotated[int, Field(ge=0, lt=MAX_K)], ...], Field(min_length=1, max_length=20)]
 

@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic import model_validator as whole
 
 from datasets_build.files import readable_json
-from submissions.schema import Closed, Line, Name, printable
+from submissions.schema import Closed, Line, Name, only_printable
 from submissions.work_queue.errors import IllegalTransition, QueueError
 
 MAX_ATTEMPTS = 3
@@ -68,7 +68,7 @@ def _time(value: object) -> datetime:
 
 
 Time = Annotated[datetime, PlainValidator(_time), PlainSerializer(lambda time: time.strftime(_FORMAT), return_type=str)]
-Shown = Annotated[str, StringConstraints(max_length=MAX_LETTERS), AfterValidator(printable)]
+Shown = Annotated[str, StringConstraints(max_length=MAX_LETTERS), AfterValidator(only_printable)]
 Id = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
 ResultId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12,64}$")]
 Word = Annotated[str, StringConstraints(max_length=100, pattern=r"^[a-z0-9][a-z0-9_.-]*$")]

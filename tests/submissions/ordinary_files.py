@@ -189,6 +189,14 @@ def _duckdb() -> Iterator[tuple[str, Write]]:
     yield "enum", write("", "* REPLACE (finish_reasons::reason[] AS finish_reasons)")
 
 
+def _encoded(write: Callable[..., Write], version: str) -> Iterator[tuple[str, Write]]:
+    """What writers of the parquet crate have in common: its codecs, and its encodings where dictionaries are off."""
+    for codec in RUST_CODECS:
+        yield f"{version}, {codec}", write(writer_version=version, compression=codec)
+    for encoding in ("plain", "delta_length_byte_array", "delta_byte_array"):
+        yield f"{version}, {encoding}", write(writer_version=version, encoding=encoding, dictionary_enabled=False)
+
+
 def _datafusion() -> Iterator[tuple[str, Write]]:
     datafusion = import_module("datafusion")
 
@@ -201,14 +209,8 @@ def _datafusion() -> Iterator[tuple[str, Write]]:
 
     yield "default", write()
     for version in ("1.0", "2.0"):
-        for codec in RUST_CODECS:
-            yield f"{version}, {codec}", write(writer_version=version, compression=codec)
         yield f"{version}, no dictionaries", write(writer_version=version, dictionary_enabled=False)
-        for encoding in ("plain", "delta_length_byte_array", "delta_byte_array"):
-            yield (
-                f"{version}, {encoding}",
-                write(writer_version=version, dictionary_enabled=False, encoding=encoding),
-            )
+        yield from _encoded(write, version)
     yield "bloom filters", write(bloom_filter_on_write=True)
     yield "without Arrow's schema", write(skip_arrow_metadata=True)
 
@@ -224,13 +226,7 @@ def _arro3() -> Iterator[tuple[str, Write]]:
 
     yield "default", write()
     for version in ("parquet_1_0", "parquet_2_0"):
-        for codec in RUST_CODECS:
-            yield f"{version}, {codec}", write(writer_version=version, compression=codec)
-        for encoding in ("plain", "delta_length_byte_array", "delta_byte_array"):
-            yield (
-                f"{version}, {encoding}",
-                write(writer_version=version, dictionary_enabled=False, encoding=encoding),
-            )
+        yield from _encoded(write, version)
     yield "bloom filters", write(bloom_filter_enabled=True)
     yield "small groups", write(max_row_group_size=2)
     yield "small pages", write(data_page_size_limit=64, write_batch_size=2)

@@ -27,19 +27,23 @@ HONEST: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
             "Name one musical instrument of the orchestra.",
             (
                 "One musical instrument of the orchestra is the **bassoon**.",
-                "A musical instrument of the orchestra is the harp.",
-                "One instrument of the orchestra is the piccolo.",
+                "One musical instrument of the orchestra is the harp.",
+                "One musical instrument of the orchestra is a *piccolo*.",
             ),
         ),
     ),
     "questions": (
         (
-            "Give me a question for a first date.",
-            ("Which meal could you eat every day?", "When did you last laugh until you cried?", "Cats or dogs?"),
+            "I need one good question to begin a dinner party with.",
+            ("Which meal could you eat every day?", "Do you believe in ghosts?", "What is your favourite river?"),
         ),
     ),
     "continuations": (
-        ("Might as well", ("stay in bed until the snow stops.", "sell the boat, nobody sails it.", "ask her mother.")),
+        ("It is a", ("pity that nobody sails the boat.", "long way to the sea.", "shame about the roof, he said.")),
+        (
+            "You're not using",
+            ("You're not using the new key.", "You're not using our stairs", "You're not using my name"),
+        ),
     ),
     "lists": (
         (

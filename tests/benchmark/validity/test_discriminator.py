@@ -19,6 +19,8 @@ from benchmark.validity.discriminator import (
     suspicions,
     to_json,
 )
+from benchmark.validity.evidence import text_evidence, vector_evidence
+from benchmark.validity.spelling import spelling
 from benchmark.validity.word_order import WordOrderModel, word_order
 from datasets_build.load import load_suite
 from submissions.demo import build
@@ -134,6 +136,38 @@ def test_short_texts_have_a_beginning_an_end_and_capitals() -> None:
         assert word_order(wrong, model).late_capital
         assert not word_order(right, model).late_capital
     assert not word_order("okra, I think. Yes", model).late_capital
+
+
+def test_names_of_products_are_no_changes_of_case_and_random_letters_are() -> None:
+    given = load_discriminator()
+    assert [spelling(name, given.bits).case_changes for name in ("PyTorch", "iPhone", "YouTube")] == [0, 0, 0]
+    assert spelling("kJqRtX", given.bits).case_changes > 0
+
+
+def test_marks_are_no_words_and_names_no_late_capitals() -> None:
+    model = load_discriminator().order
+    assert word_order("- the - cat 🐈 sat", model) == word_order("the cat sat", model)
+    assert model.classes(["Here's"]) == model.classes(["here"])
+    for text in ("the NATO cat sat", "the 2 cats sat"):
+        assert not word_order(text, model).late_capital
+    assert word_order("cat the The sat", model).late_capital
+
+
+def test_what_a_prompt_asks_for_decides_what_is_judged() -> None:
+    given = load_discriminator()
+    for prompt, judged in (("Suggest a password.", False), ("Suggest a fruit.", True), ("Password a fruit.", True)):
+        found = text_evidence(prompt, "kJ4!t", given.order, given.bits)
+        assert (found["unreadable"] is not None) == judged
+    vectors = (np.ones(1), np.ones(1), np.ones((2, 1)), np.array([[1.0], [0.5]]))
+    for prompt, response, judged in (
+        ("What is a good name?", "Greg Hill", False),
+        ("What is a good name?", "a hill", True),
+        ("What is a good plan?", "Greg Hill", True),
+        ("Give me one good question.", "Why?", False),
+        ("Give me one good question.", "Why", True),
+        ("It is a", "hill", False),
+    ):
+        assert (vector_evidence(prompt, response, *vectors)["not about the prompt"] is not None) == judged, prompt
 
 
 def test_a_word_alone_is_what_the_others_of_its_set_are(demo: tuple[dict[str, str], Sets]) -> None:
