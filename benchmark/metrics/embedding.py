@@ -76,7 +76,7 @@ def _hill_number(eigenvalues: Embeddings, q: float) -> float:
         return math.exp(-float((shares * np.log(shares)).sum()))
     if math.isinf(q):
         return 1 / float(shares.max())
-    return float((shares**q).sum()) ** (1 / (1 - q))
+    return math.pow(float((shares**q).sum()), 1 / (1 - q))
 
 
 def kmeans_inertia(embeddings: Embeddings, clusters: int, seed: int) -> float:
