@@ -4,8 +4,12 @@ Input: a `JudgedPartition`, from an equivalence backend and what judges validity
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
 
 from benchmark.metrics.metric import Metric, Version
 from benchmark.metrics.partition import Partition
@@ -36,6 +40,23 @@ def valid_distinct_k(judged: JudgedPartition) -> float:
     2.0
     """
     return float(len(judged.sizes))
+
+
+def valid_distinct_curve(sizes: Sequence[int], k: int) -> NDArray[np.float64]:
+    """The expected number of classes with a valid response among m of k responses, for m = 1, 2, … k. [k]
+
+    Hurlbert 1971, The nonconcept of species diversity; a response that is not valid takes a place and adds nothing.
+    With one response it is `valid_share` where every valid response is in a class, with k it is `valid_distinct_k`.
+
+    Args:
+        sizes: [classes], valid responses in each class; together at most k.
+
+    >>> valid_distinct_curve((2, 1), 4).round(3)
+    array([0.75 , 1.333, 1.75 , 2.   ])
+    """
+    drawn = np.arange(k)
+    left = np.maximum(k - np.asarray(sizes, np.int64)[:, None] - drawn, 0)
+    return np.asarray((1 - np.cumprod(left / (k - drawn), axis=1)).sum(axis=0), np.float64)
 
 
 def valid_share(judged: JudgedPartition) -> float:

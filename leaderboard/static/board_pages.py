@@ -104,7 +104,7 @@ def tradeoff_page(board: Board, scores: BoardScores, file: str) -> Page:
         parts.append(Part(figure=figure, said=(about_tradeoff(board, found),), tables=(table,)))
     parts.append(Part(title="More responses, more patience", text=(page_text.CURVES,)))
     kinds: tuple[tuple[str, str, str, str, Callable[..., tuple[Curve, ...]]], ...] = (
-        ("distinct", "Expected distinct responses among m", "m", "expected classes", distinct_curves),
+        ("distinct", "Expected different valid responses among m", "m", "expected classes", distinct_curves),
         ("patience", "Utility by the reader's patience", "p", "utility", patience_curves),
     )
     places = first_systems(board)

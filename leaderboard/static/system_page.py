@@ -73,7 +73,7 @@ def system_page(
         drawn = system_curves_figure(curves, "m", "expected classes", diagonal=True)
         numbers = Table(curves_table(curves, "m"), "curve-table", "Data of the figure")
         figure = Figure(_CURVE, FIGURES[_CURVE], 380)
-        parts.append(Part(title="Expected distinct responses among m", figure=figure, tables=(numbers,)))
+        parts.append(Part(title="Expected different valid responses among m", figure=figure, tables=(numbers,)))
     parts.append(Part(title="Sampling and provenance", tables=(sampling,)))
     if texts:
         found = extremes(board, board.entries[place], scores.prompts, values[:, place], main.direction)

@@ -1,5 +1,6 @@
-"""Mean curves of a board's systems: expected distinct responses among m, and utility by the reader's patience."""
+"""Mean curves of a board's systems: different valid responses among m, and utility by the reader's patience."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,9 @@ import numpy as np
 from benchmark.equivalence.partition_columns import COLUMN, REPORTED_COLUMN
 from benchmark.metrics.metric import Unscorable
 from benchmark.metrics.partition import Partition, utility_curve
+from benchmark.metrics.valid import valid_distinct_curve
 from benchmark.scoring.resampling import Floats, bootstrap_means
+from benchmark.scoring.shards import INVALID
 from leaderboard.data.board import Board, Entry
 from leaderboard.data.score_index import plausible, read_columns
 from leaderboard.tables.systems import system_labels
@@ -18,7 +21,6 @@ from leaderboard.tables.table_view import TableView, ranged_text
 PATIENCES = tuple(place / 10 for place in range(11))
 _RESAMPLES = 1000
 COLUMNS = 10  # points of a curve that a page has room for in a table
-_REACH = 0.8  # share of prompts that must reach a size: those with many valid responses are not a random sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +50,9 @@ class Curve:
 
 
 def class_curves(board: Board) -> dict[str, tuple[float, ...]]:
-    """Mean expected number of classes among 1, 2, … responses (rarefaction) by the system's label.
+    """Mean expected number of different valid responses among 1, 2, … k (rarefaction) by the system's label.
 
-    Systems without a partition are left out; each size is over the prompts that have as many responses.
+    Systems without a partition are left out.
 
     Raises:
         InputError: A result's files are gone.
@@ -64,7 +66,9 @@ def class_curves(board: Board) -> dict[str, tuple[float, ...]]:
 
 
 def distinct_curves(board: Board, places: Iterable[int]) -> tuple[Curve, ...]:
-    """Expected number of classes among 1, 2, … responses (rarefaction), with intervals over prompts.
+    """Expected number of different valid responses among 1, 2, … k (rarefaction), with intervals over prompts.
+
+    Where validity was not judged, all responses that are in a class count as valid. At k it is the headline.
 
     Args:
         places: Indices of the systems; those without a partition have no curve.
@@ -144,17 +148,21 @@ def _distinct(entry: Entry) -> tuple[Floats, bool]:
 
 
 def _expected_classes(entry: Entry) -> Floats:
-    """[prompts, responses], NaN where a prompt has fewer; no columns if there is no partition.
-
-    It ends where fewer than the share `_REACH` of the prompts have as many: the mean would be over other prompts.
-    """
-    curves = [row["curve"] for row in _classes(entry, COLUMN) if row["curve"]]
-    made = np.full((len(curves), max(map(len, curves), default=0)), np.nan)
-    for values, curve in zip(made, curves, strict=True):
-        values[: len(curve)] = plausible(np.array(curve, np.float64))
-    reach = np.isfinite(made).sum(axis=0)
-    enough: Floats = made[:, reach >= _REACH * len(made)]
-    return enough
+    """[prompts, k] for the prompts with a headline; no columns if there is no partition."""
+    table = read_columns(entry, COLUMN, INVALID)
+    if COLUMN not in table.column_names:
+        return np.empty((0, 0))
+    k, judged = entry.result.k, INVALID in table.column_names
+    reasons = table[INVALID].to_pylist() if judged else [None] * len(table)
+    made = []
+    for classes, why in zip(table[COLUMN].to_pylist(), reasons, strict=True):
+        if classes is None and not judged:
+            continue  # with validity, no response at all is 0
+        labels = () if classes is None else classes["labels"] or ()
+        valid = [label for label, reason in zip(labels, why or [None] * len(labels), strict=False) if reason is None]
+        sizes = Counter(label for label in valid[:k] if label is not None)
+        made.append(valid_distinct_curve(tuple(sizes.values()), k))
+    return np.array(made).reshape(len(made), k)
 
 
 def _utilities(entry: Entry) -> tuple[Floats, bool]:

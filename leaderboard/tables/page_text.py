@@ -23,12 +23,12 @@ TRADEOFF = (
     "system beats on both axes."
 )
 CURVES = (
-    "How many distinct responses to expect among m (rarefaction; the Metrics page says when two responses count as "
-    "the same), and how useful they are to a reader who asks for another with probability p (NoveltyBench's utility: a "
-    "reader with p = 0 reads one response, one with p = 1 reads all). A curve over responses ends where fewer than 80% "
-    "of a system's prompts have that many valid responses; truncated responses and refusals are not valid. If no "
-    "reward model rated a system's responses here, its utility is computed from the classes and qualities that came "
-    "with the submission and is marked as reported: ratings by another judge are not comparable with ours."
+    "How many different valid responses to expect among m (rarefaction; the Metrics page says when two responses count "
+    "as the same, and what is valid), and how useful they are to a reader who asks for another with probability p "
+    "(NoveltyBench's utility: a reader with p = 0 reads one response, one with p = 1 reads all). The curve over "
+    "responses ends at the headline; a response that is not valid takes a place and adds nothing. If no reward "
+    "model rated a system's responses here, its utility is computed from the classes and qualities that came with the "
+    "submission and is marked as reported: ratings by another judge are not comparable with ours."
 )
 NO_PATIENCE = (
     "There is no utility curve: no reward model rated the responses of these systems here, and their submissions "
@@ -140,7 +140,7 @@ CITE = "Please cite this package and the paper of each dataset and metric that y
 _SAME = "The table below has the same numbers."
 FIGURES = {
     "tradeoff": f"Systems on two metrics with 95% intervals, and the Pareto front. {_SAME}",
-    "classes-plot": f"Expected number of distinct responses among m, one line per system. {_SAME}",
+    "classes-plot": f"Expected number of different valid responses among m, one line per system. {_SAME}",
     "patience-plot": "Utility by the reader's patience, one line per system. The table below has its numbers.",
     "forest": f"Paired differences between systems with 95% intervals, one row per metric. {_SAME}",
     "curve": f"Surprisal of the response at each position, given those before it. {_SAME}",

@@ -46,7 +46,7 @@ def print_front(board: Board, console: Console) -> None:
 
 
 def print_curves(board: Board, console: Console) -> None:
-    """Print each system's expected number of distinct responses among 1, 2, …; nothing without a partition."""
+    """Print each system's expected number of different valid responses among 1, 2, …; nothing without a partition."""
     curves = class_curves(board)
     longest = max(map(len, curves.values()), default=0)
     if longest == 0:
@@ -56,7 +56,7 @@ def print_curves(board: Board, console: Console) -> None:
         for name, curve in sorted(curves.items(), key=lambda item: -item[1][-1])
     ]
     columns = ("system", *(str(size) for size in range(1, longest + 1)))
-    console.print(to_terminal(Table("expected distinct responses among m (mean over prompts)", columns, rows)))
+    console.print(to_terminal(Table("expected different valid responses among m (mean over prompts)", columns, rows)))
 
 
 def _two_lines(cell: str) -> tuple[str, ...]:

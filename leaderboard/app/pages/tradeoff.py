@@ -47,7 +47,9 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
             classes_plot = components.figure("classes-plot")
         with gr.Column(min_width=320):
             patience_plot = components.figure("patience-plot")
-    classes = components.table(f"Expected distinct responses among m {_RANGE}", "classes", pinned_columns=1, wrap=True)
+    classes = components.table(
+        f"Expected different valid responses among m {_RANGE}", "classes", pinned_columns=1, wrap=True
+    )
     patience = components.table(f"Utility by the reader's patience p {_RANGE}", "patience", pinned_columns=1, wrap=True)
     lacking = components.note("no-patience", text=page_text.NO_PATIENCE)
     controls = dict(zip(CHOICES, (table, x, y, front, systems), strict=True))
@@ -103,7 +105,7 @@ def _shown(live: LiveResults, downloads: Downloads, board: Board, given: Mapping
         about_tradeoff(board, made),
         components.filled(view),
         *components.files(files),
-        *_curve_views(distinct_curves(board, places), "responses m", "expected distinct responses", "m"),
+        *_curve_views(distinct_curves(board, places), "responses m", "expected different valid responses", "m"),
         *_curve_views(found := patience_curves(board, places), "patience p", "utility (0 to 10)", "p"),
         gr.Textbox(page_text.NO_PATIENCE, visible=not found),
     ]

@@ -112,8 +112,7 @@ def test_a_board_has_the_curves_of_its_results(tmp_path: Path) -> None:
     for entry in board.entries:
         curve = curves[entry.result.manifest.name]
         scores = {score.metric: score.value for score in entry.result.scores}
-        assert curve[0] == pytest.approx(1.0)
-        assert curve[1] == pytest.approx(scores["distinct_at_2"])
+        assert len(curve) == board.k
         assert curve[-1] == pytest.approx(scores["distinct_k"])
     assert curves["varied"][-1] > curves["collapsed"][-1]
 

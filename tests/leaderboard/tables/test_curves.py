@@ -1,21 +1,23 @@
 """Curves of classes and of patience, held against the metrics of which they are; names and ids of systems."""
 
+from collections import Counter
 from dataclasses import replace
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from benchmark.metrics.valid import valid_distinct_curve
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
-from benchmark.scoring.resampling import bootstrap_means
 from benchmark.scoring.result_files import PER_PROMPT_FILE
 from benchmark.scoring.scorer import score_submission
 from datasets_build.errors import InputError
 from leaderboard.data.board import Board, Entry
+from leaderboard.data.reference.results import WithReference
 from leaderboard.tables.curves import (
     COLUMNS,
     PATIENCES,
@@ -49,14 +51,13 @@ def classes(entry: Entry) -> list[dict[str, Any]]:
     return [row for row in pq.read_table(entry.folder / PER_PROMPT_FILE)["classes"].to_pylist() if row]
 
 
-def test_the_curve_goes_through_the_metrics_of_which_it_is(board: Board) -> None:
+def test_the_curve_ends_at_the_headline(board: Board) -> None:
     curves = distinct_curves(board, range(len(board.entries)))
     assert [curve.label for curve in curves] == [entry.result.manifest.name for entry in board.entries]
     for curve, entry in zip(curves, board.entries, strict=True):
         assert curve.at == tuple(range(1, 11))
-        assert curve.mean[0] == pytest.approx(1.0)
-        for place, metric in ((1, "distinct_at_2"), (4, "distinct_at_5"), (9, "distinct_k")):
-            assert curve.mean[place] == pytest.approx(value(entry, metric)[0])
+        assert curve.mean[0] == pytest.approx(value(entry, "valid_share")[0])
+        assert curve.mean[9] == pytest.approx(value(entry, "valid_distinct_k")[0])
         assert set(curve.prompts) == {24}
     assert class_curves(board) == {curve.label: curve.mean for curve in curves}
 
@@ -79,33 +80,50 @@ def test_patience_goes_through_utility_and_starts_with_the_first_answer(board: B
 
 def test_intervals_are_over_prompts(board: Board) -> None:
     (curve,) = distinct_curves(board, [0])
-    rows = classes(board.entries[0])
-    wanted = bootstrap_means(np.array([row["curve"] for row in rows]), resamples=1000)
-    assert list(zip(curve.low, curve.high, strict=True)) == [(each.low, each.high) for each in wanted if each]
+    assert [curve.low[-1], curve.high[-1]] == pytest.approx(value(board.entries[0], "valid_distinct_k")[1:], abs=0.1)
 
 
-def test_prompts_that_do_not_reach_so_far_do_not_count_there(results: Path) -> None:
-    board = load_boards(results)[0][0]
-    curves = {curve.label: curve for curve in distinct_curves(board, range(len(board.entries)))}
-    for entry, label in zip(board.entries, system_labels(board), strict=True):
-        lengths = [len(row["curve"]) for row in classes(entry)]
-        reach = [sum(n > m for n in lengths) for m in range(max(lengths))]
-        assert curves[label].prompts == tuple(count for count in reach if count >= 0.8 * len(lengths))
-    assert patience_curves(board, range(len(board.entries))) == ()  # nothing judged these
+def test_a_curve_is_of_valid_responses_and_ends_at_the_headline() -> None:
+    for board in WithReference().read().boards:
+        if board.suite != "noveltybench-curated":
+            continue
+        curves = distinct_curves(board, range(len(board.entries)))
+        assert len(curves) == len(board.entries)
+        for curve, entry in zip(curves, board.entries, strict=True):
+            assert curve.at == tuple(range(1, board.k + 1))
+            assert curve.mean[-1] == pytest.approx(value(entry, "valid_distinct_k")[0])
+            assert curve.prompts == (100,) * board.k
+            assert list(curve.mean) == sorted(curve.mean)
+        junk = next(curve for curve in curves if curve.label == "random-characters")
+        assert max(junk.mean) < 0.5
 
 
-def test_a_curve_ends_where_other_prompts_would_be_left(tmp_path: Path) -> None:
+def test_the_curve_is_the_mean_over_all_ways_to_draw() -> None:
+    random = np.random.default_rng(0)
+    for _ in range(50):
+        k = int(random.integers(1, 8))
+        labels = random.integers(-1, 4, k).tolist()  # -1: not valid
+        found = valid_distinct_curve(tuple(Counter(each for each in labels if each >= 0).values()), k)
+        for m in range(1, k + 1):
+            drawn = [len({each for each in some if each >= 0}) for some in combinations(labels, m)]
+            assert found[m - 1] == pytest.approx(np.mean(drawn), abs=1e-12)
+
+
+def test_where_validity_was_not_judged_all_in_a_class_are_valid(tmp_path: Path) -> None:
     board = load_boards(judged_results(tmp_path))[0][0]
     entry = board.entries[0]
-    path = entry.folder / PER_PROMPT_FILE
-    table = pq.read_table(path)
-    rows: list[Any] = table["classes"].to_pylist()
-    for row in rows[:5]:  # of 24: 19 go on, which is 79%
-        row["curve"] = row["curve"][:6]
-    at = table.schema.get_field_index("classes")
-    pq.write_table(table.set_column(at, table.schema.field(at), pa.array(rows, table.schema.field(at).type)), path)
+    table = pq.read_table(entry.folder / PER_PROMPT_FILE)
+    assert any(filter(None, chain.from_iterable(table["invalid"].to_pylist())))
+    pq.write_table(table.drop_columns("invalid"), entry.folder / PER_PROMPT_FILE)
     (curve,) = distinct_curves(board, [0])
-    assert (curve.at, curve.prompts) == (tuple(range(1, 7)), (24,) * 6)
+    shares = [len([each for each in row["labels"] if each is not None]) / board.k for row in classes(entry)]
+    assert curve.mean[0] == pytest.approx(np.mean(shares))
+    assert curve.mean[-1] == pytest.approx(value(entry, "distinct_k")[0])
+
+
+def test_without_qualities_there_is_no_utility_curve(results: Path) -> None:
+    board = load_boards(results)[0][0]
+    assert patience_curves(board, range(len(board.entries))) == ()
 
 
 def test_without_a_judge_here_patience_is_of_what_came_with_the_submission(tmp_path: Path) -> None:
