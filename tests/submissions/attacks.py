@@ -14,6 +14,8 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from rich.text import Text
+
 from datasets_build.console import out, print_json
 from datasets_build.tables import Styled, Table, to_markdown, to_terminal
 from tests.submissions.attack import Attack
@@ -58,7 +60,7 @@ def main() -> int:
     if given.report:
         print_table(found)
     if given.markdown:
-        out().print(as_markdown(found), markup=False, highlight=False, soft_wrap=True)
+        out().print(Text(as_markdown(found)), soft_wrap=True)
     return 0 if all(found[a.name].as_expected(a) for a in ATTACKS if a.name in found) else 1
 
 

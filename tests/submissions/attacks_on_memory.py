@@ -57,6 +57,15 @@ def one_text(times: int, text: bytes) -> Chunk:
     )
 
 
+def described(letters: int) -> bytes:
+    """Sound columns without a row, and so many letters of metadata beside them."""
+    made = BytesIO()
+    with pq.ParquetWriter(made, GENERATIONS, store_schema=False) as writer:
+        writer.write_table(pa.Table.from_pylist([], schema=GENERATIONS))
+        writer.add_key_value_metadata({"x": "x" * letters})
+    return made.getvalue()
+
+
 def one_text_a_row(rows: int, size: int, said: dict[bytes, bytes] | None = None) -> bytes:
     """The same long response to as many prompts, as pyarrow writes it, with words of its own about the file."""
     texts = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array(["x" * size]))
@@ -151,6 +160,9 @@ ATTACKS = (
         content(lambda: file_of({"prompt": nothing(2**31 - 1)}, rows=2**31)),
         TOO_LARGE,
         "2,147,483,648 rows",
+    ),
+    Attack(
+        "metadata-of-33-megabytes", content(lambda: described(33 * MIB)), TOO_LARGE, "a schema of more than 33,554,432"
     ),
     Attack("a-trillion-rows-claimed", content(lambda: file_of({}, rows=10**12)), TOO_LARGE, "1,000,000,000,000 rows"),
     Attack(
