@@ -45,7 +45,8 @@ pytest: $(VENV)/dev.stamp
 LOWEST := .venv-lowest
 TESTS ?= tests
 test-lowest: $(LOWEST)/stamp
-	OMP_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -p no:cacheprovider $(TESTS)
+	OMP_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -p no:cacheprovider --numprocesses auto --dist loadfile \
+		--no-loadscope-reorder $(TESTS)
 
 $(LOWEST)/stamp: pyproject.toml
 	$(PYTHON) -m venv --clear $(LOWEST)

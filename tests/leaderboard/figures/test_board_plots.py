@@ -131,6 +131,7 @@ def test_differences_point_to_the_better_end(board: Board, scores: BoardScores) 
     names = [entry.result.manifest.name for entry in board.entries]
     gaps = compare(scores, (names.index("varied"), names.index("collapsed")), columns, resamples=200)
     figure = forest_figure(gaps)
+    assert not figure.layout.showlegend  # the axis names both
     (trace,) = figure.data
     assert [gap.column.direction for gap in gaps] == [1, -1, 0]
     for i, gap in enumerate(gaps):
@@ -148,7 +149,9 @@ def test_differences_point_to_the_better_end(board: Board, scores: BoardScores) 
 
 def test_each_pair_has_a_shape_and_a_height_of_its_own(board: Board, scores: BoardScores) -> None:
     gaps = compare(scores, (0, 1, 2, 3), [column_of(board, "self_bleu"), column_of(board, "ead")], resamples=50)
-    traces = forest_figure(gaps).data
+    figure = forest_figure(gaps)
+    assert figure.layout.showlegend
+    traces = figure.data
     assert [trace.name for trace in traces] == [
         inert(f"{a} − {b}", 80) for a, b in combinations(system_labels(board)[:4], 2)
     ]
