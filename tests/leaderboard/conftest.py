@@ -89,6 +89,8 @@ def browser() -> Iterator["Chrome"]:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     os.environ["SE_OFFLINE"] = "true"
     made = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    made.set_page_load_timeout(30)
+    _add_tab(made)
     _OPEN.append(made)
     yield made
     _OPEN.remove(made)
@@ -102,13 +104,34 @@ def leave_the_last_page() -> Iterator[None]:
     for browser in _OPEN:
         if browser.current_url.startswith("http"):  # the next board may have this one's address
             browser.execute_script("try { localStorage.clear(); sessionStorage.clear() } catch {}")
+        leave_page(browser)
+
+
+def leave_page(browser: Any) -> None:
+    """Show nothing, and forget the errors so far. Rarely, Chromium never gets away from a page: it is closed then."""
+    from selenium.common.exceptions import TimeoutException
+
+    try:
         browser.get("about:blank")
+    except TimeoutException:
+        stuck = browser.current_window_handle
+        other = [handle for handle in browser.window_handles if handle != stuck][-1]
+        browser.switch_to.window(other)
+        browser.execute_cdp_cmd("Target.closeTarget", {"targetId": stuck})
+        _add_tab(browser)
+    console_errors(browser)
+
+
+def _add_tab(browser: Any) -> None:
+    """An empty tab beside the one in use: when that hangs, no other can be opened."""
+    used = browser.current_window_handle
+    browser.switch_to.new_window("tab")
+    browser.switch_to.window(used)
 
 
 def open_page(browser: Any, url: str) -> None:
     """Go to a page of the application and wait until it has been filled."""
-    browser.get("about:blank")
-    console_errors(browser)  # those of an earlier page are not this one's
+    leave_page(browser)
     browser.get(url)
     until(lambda: _count(browser, "opened") > 0 and _count(browser, "shown") > 0, "the page was not filled")
 

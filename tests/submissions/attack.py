@@ -45,8 +45,19 @@ class Attack:
 
 
 def content(make: Callable[[], bytes], file: str = G) -> Make:
-    """Writes a file's bytes."""
-    return lambda folder, rng: (folder / file).write_bytes(make())
+    """Writes a file's bytes; long runs of zeros take no room on the disk."""
+
+    def written(folder: Path, rng: Random) -> None:
+        made, block = make(), 2**16
+        with (folder / file).open("wb") as out:
+            for start in range(0, len(made), block):
+                part = made[start : start + block]
+                if part.strip(b"\0"):
+                    out.seek(start)
+                    out.write(part)
+            out.truncate(len(made))
+
+    return written
 
 
 def changed(change: Callable[[bytes], bytes], file: str = G) -> Make:

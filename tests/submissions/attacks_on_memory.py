@@ -57,12 +57,12 @@ def one_text(times: int, text: bytes) -> Chunk:
     )
 
 
-def described(letters: int) -> bytes:
-    """Sound columns without a row, and so many letters of metadata beside them."""
+def described(zeros: int) -> bytes:
+    """Sound columns without a row, and so many zeros of metadata beside them."""
     made = BytesIO()
     with pq.ParquetWriter(made, GENERATIONS, store_schema=False) as writer:
         writer.write_table(pa.Table.from_pylist([], schema=GENERATIONS))
-        writer.add_key_value_metadata({"x": "x" * letters})
+        writer.add_key_value_metadata({"x": "\0" * zeros})
     return made.getvalue()
 
 

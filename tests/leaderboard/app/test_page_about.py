@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leaderboard.tables.about import HOW_IT_WORKS, divbench_citation, paper_citations, published, versions
-from tests.leaderboard.conftest import console_errors, until
+from tests.leaderboard.conftest import console_errors, leave_page, until
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -18,8 +18,7 @@ def shown(browser: "Chrome", css: str) -> str:
 
 
 def test_the_page_says_how_the_board_works_and_how_to_cite_it(browser: "Chrome", site_address: str) -> None:
-    browser.get("about:blank")
-    console_errors(browser)
+    leave_page(browser)
     browser.get(f"{site_address}/about")
     until(lambda: "NoveltyBench" in shown(browser, "#published"), "the page was not filled")
     titles = [each.text for each in browser.find_elements("css selector", "#how h2")]

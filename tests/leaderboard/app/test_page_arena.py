@@ -10,7 +10,7 @@ from leaderboard.data.sources import FolderSource
 from submissions.judgements.vote_store import VoteReader
 from submissions.judgements.votes import QUESTIONS
 from submissions.storage.folder_store import FolderStore
-from tests.leaderboard.conftest import console_errors, until
+from tests.leaderboard.conftest import console_errors, leave_page, until
 from tests.leaderboard.injections import assert_inert
 from tests.leaderboard.servers import serving
 
@@ -161,8 +161,7 @@ def test_a_reload_in_the_middle_loses_nothing(address: str, browser: Any) -> Non
 
 
 def test_without_a_store_the_page_says_how_to_begin(site_address: str, browser: Any) -> None:
-    browser.get("about:blank")
-    console_errors(browser)  # those of a page whose server has ended are not this one's
+    leave_page(browser)
     opened(browser, f"{site_address}/arena")
     assert "divbench board serve --results RESULTS --votes FOLDER" in note(browser)
     assert not browser.find_elements("css selector", ".pair, #ballot input, #votes, #next-pair")

@@ -12,7 +12,7 @@ from leaderboard.data.live_results import LiveResults
 from leaderboard.data.sources import FolderSource
 from leaderboard.static.write import write_static
 from tests.leaderboard.boards import load_boards
-from tests.leaderboard.conftest import console_errors, until
+from tests.leaderboard.conftest import console_errors, leave_page, until
 from tests.leaderboard.injections import INJECTIONS, NAMES, assert_inert, not_shown, what_ran
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ def exported(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def opened(browser: "Chrome", page: Path, after: str = "") -> None:
     """Go to a page and wait until its figures stand; what an earlier page said is forgotten."""
-    browser.get("about:blank")
-    console_errors(browser)
+    leave_page(browser)
     browser.get(page.as_uri() + after)
     drawn = "return [...document.querySelectorAll('.figure')].every((figure) => figure.querySelector('.main-svg'))"
     until(lambda: bool(browser.execute_script(drawn)), f"{page.name}: a figure was not drawn")
