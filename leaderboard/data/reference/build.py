@@ -11,10 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmark.analysis.across.classes import group_prompt
-from benchmark.metrics import Metric
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.inputs import metrics_from
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.result_files import read_result
 from benchmark.scoring.scorer import Options, result_id, score_submission
@@ -74,13 +72,6 @@ def jobs(names: Sequence[str] = ()) -> list[Job]:
         for k in (RESPONSES if system.suite == SUITE else RESPONSES[:1])
         if k <= system.k
     ]
-
-
-def metrics_of(job: Job) -> tuple[Metric, ...]:
-    """The metrics of a result: all of the profile; of attacks those without a language model, which takes minutes."""
-    there = find_profile(PROFILE).metrics()
-    left_out = metrics_from("causal_lm", there) if find_system(job.system).kind == "attack" else ()
-    return tuple(metric for metric in there if metric not in left_out)
 
 
 def make_reference(wanted: Sequence[Job], out: Path, mirror: Path | None = None, processes: int = 1) -> Iterator[Done]:
@@ -160,12 +151,12 @@ def _backends() -> ScoringBackends:
 
 
 def _score(job: Job, out: Path, mirror: Path | None) -> Done:
-    backends, metrics, options = _backends(), metrics_of(job), Options(k=job.k)
+    backends, options = _backends(), Options(k=job.k)
     with TemporaryDirectory() as folder:
         submission, suite = make_submission(find_system(job.system), Path(folder) / "submission", mirror)
-        name = result_id(submission, suite, backends.profile, options, metrics=metrics)
+        name = result_id(submission, suite, backends.profile, options)
         if not isinstance(read_result(out / name), Missing):
             return Done(job, name, recognised=True)
-        scored = score_submission(submission, suite, backends, Path(folder) / "results", options, metrics=metrics)
+        scored = score_submission(submission, suite, backends, Path(folder) / "results", options)
         write_text_free(scored.folder, out / name)
     return Done(job, name, recognised=False)

@@ -1,17 +1,20 @@
 """Reference results: the same numbers without texts, read like any others, and shown among them."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import divbench as db
 from benchmark.analysis.across.classes import pooled
 from benchmark.metrics.metric import Missing
-from benchmark.scoring.inputs import input_of
+from benchmark.scoring.inputs import input_of, metrics_from
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, read_result
 from benchmark.scoring.result_schema import Result
@@ -21,10 +24,11 @@ from datasets_build.errors import InputError
 from datasets_build.files import sha256_of
 from leaderboard.app.live_models import why_no_tokens, why_not_added
 from leaderboard.data.board import Board, facts, make_boards, ranking_column
+from leaderboard.data.reference import build
 from leaderboard.data.reference.across import board_across
-from leaderboard.data.reference.build import Job, jobs, make_reference, metrics_of
+from leaderboard.data.reference.build import Job, jobs, make_reference
 from leaderboard.data.reference.results import ABOUT_FILE, FOLDER, WithReference, reference_results
-from leaderboard.data.reference.systems import REAL, SUITE, SYSTEMS, make_submission
+from leaderboard.data.reference.systems import REAL, SUITE, SYSTEMS, find_system, make_submission
 from leaderboard.data.reference.texts import NOT_INCLUDED
 from leaderboard.data.result_checks import checked_result
 from leaderboard.data.scores import BoardScores, prompt_row
@@ -166,7 +170,7 @@ def test_what_ships_is_small_whole_and_without_texts() -> None:
     assert named == about["results"]
     assert {path.name for path in shipped.results} == set(named)
     assert {f"{system.name}, k = 8" for system in REAL} <= set(named.values())
-    assert sum(path.stat().st_size for path in FOLDER.rglob("*")) < 7_000_000
+    assert sum(path.stat().st_size for path in FOLDER.rglob("*")) < 9_000_000
     words = {"prompt_id", "category"}  # and reasons why a value is missing or a response is not valid
     for path in shipped.results:
         schema = pq.read_schema(path / PER_PROMPT_FILE)
@@ -177,29 +181,61 @@ def test_what_ships_is_small_whole_and_without_texts() -> None:
         assert max(map(len, said), default=0) < 60
 
 
+@pytest.fixture(scope="module")
+def shipped(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[Job, pa.Table]:
+    """What ships, by the job that computes it."""
+    folder = tmp_path_factory.mktemp("systems")
+    made = {system.key: make_submission(system, folder / str(place), mirror) for place, system in enumerate(SYSTEMS)}
+    profile = find_profile(build.PROFILE)
+    names = {job: result_id(*made[job.system], profile, Options(k=job.k)) for job in jobs()}
+    wanted = {name: f"{job.system}, k = {job.k}" for job, name in names.items()}
+    assert json.loads((FOLDER / ABOUT_FILE).read_bytes())["results"] == wanted
+    return {job: pq.read_table(FOLDER / name / PER_PROMPT_FILE) for job, name in names.items()}
+
+
 @pytest.mark.mirror
-def test_what_ships_is_what_the_code_computes(mirror: Path, tmp_path: Path) -> None:
-    profile, options = find_profile("offline"), {job: Options(k=job.k) for job in jobs()}
-    made = {system.key: make_submission(system, tmp_path / str(place), mirror) for place, system in enumerate(SYSTEMS)}
-    wanted = {
-        result_id(*made[job.system], profile, options[job], metrics=metrics_of(job)): f"{job.system}, k = {job.k}"
-        for job in jobs()
-    }
-    assert json.loads((FOLDER / ABOUT_FILE).read_bytes())["results"].items() <= wanted.items()
+def test_what_ships_is_what_the_code_computes(
+    shipped: Mapping[Job, pa.Table], mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = Job("repeated", 8)
+    assert all(done.recognised for done in make_reference([job], FOLDER, mirror))
     # A sample is scored. Without a model the bytes are the same everywhere; a model's last digits are the processor's.
-    (done,) = make_reference([Job("repeated", 8)], tmp_path / "again", mirror)
-    found, shipped = (
-        pq.read_table(folder / done.result_id / PER_PROMPT_FILE) for folder in (tmp_path / "again", FOLDER)
-    )
-    assert found.schema.equals(shipped.schema)
-    for metric in metrics_of(done.job):
-        ours, theirs = found[metric.id].to_numpy(), shipped[metric.id].to_numpy()
+    monkeypatch.setattr(build, "PROFILE", "semantic")  # all but surprisals, which take minutes
+    build._backends.cache_clear()
+    (done,) = make_reference([job], tmp_path / "again", mirror)
+    build._backends.cache_clear()
+    found, whole = pq.read_table(tmp_path / "again" / done.result_id / PER_PROMPT_FILE), shipped[job]
+    metrics = find_profile("semantic").metrics()
+    surprisals = metrics_from("causal_lm", find_profile("offline").metrics())
+    assert set(whole.column_names) == {*found.column_names, "surprisals", *(metric.id for metric in surprisals)}
+    for metric in metrics:
+        ours, theirs = found[metric.id].to_numpy(), whole[metric.id].to_numpy()
         if input_of(metric).sources == ("embedder",):
             np.testing.assert_allclose(ours, theirs, atol=1e-6)
         else:
             assert ours.tobytes() == theirs.tobytes(), metric.id
-    others = [name for name in found.column_names if name not in {metric.id for metric in metrics_of(done.job)}]
-    assert found.select(others).equals(shipped.select(others))
+    others = [name for name in found.column_names if name not in {"missing", *(metric.id for metric in metrics)}]
+    assert found.select(others).equals(whole.select(others))
+    for ours, theirs in zip(found["missing"].to_pylist(), whole["missing"].to_pylist(), strict=True):
+        assert ours == [each for each in theirs if each["metric"] not in {metric.id for metric in surprisals}]
+
+
+@pytest.mark.mirror
+@pytest.mark.parametrize("system", ["humans", "shuffled-words"])
+def test_surprisals_that_ship_are_what_the_code_computes(
+    shipped: Mapping[Job, pa.Table], system: str, mirror: Path, tmp_path: Path
+) -> None:
+    job = Job(system, 8)
+    submission, suite = make_submission(find_system(system), tmp_path / "submission", mirror)
+    responses = {row.prompt_id: row.responses[: job.k] for row in submission.rows()}
+    sets = {prompt.prompt: responses[prompt.prompt_id] for prompt in suite.prompts[:2]}
+    surprisals = metrics_from("causal_lm", find_profile("offline").metrics())
+    found = db.score(sets, [metric.id for metric in surprisals], profile="offline", resamples=100)
+    rows = {row["prompt_id"]: row for row in shipped[job].to_pylist()}
+    for metric in surprisals:
+        theirs = [rows[prompt.prompt_id][metric.id] for prompt in suite.prompts[:2]]
+        ours = [each if isinstance(each, float) else None for each in found.values[metric.id]]
+        assert ours == pytest.approx(theirs, abs=1e-3, rel=1e-3), metric.id
 
 
 @pytest.mark.mirror
