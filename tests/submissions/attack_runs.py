@@ -116,7 +116,6 @@ def forked(work: Callable[[], Any]) -> tuple[str, Any]:
 
 
 def _tried(work: Callable[[], Any]) -> tuple[str, Any]:
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     signal.alarm(HANGS)
     try:
         return "", work()
@@ -126,6 +125,7 @@ def _tried(work: Callable[[], Any]) -> tuple[str, Any]:
 
 def checked(attack: Attack, out: Path) -> Outcome:
     """Check an attack's folder in this process, which cannot go back from there."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     os.chdir(out)  # then nobody need look into the folders above
     if attack.as_nobody and os.geteuid() == 0:
         os.seteuid(_NOBODY)

@@ -1,7 +1,6 @@
 """Reference results: the same numbers without texts, read like any others, and shown among them."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -181,30 +180,33 @@ def test_what_ships_is_small_whole_and_without_texts() -> None:
         assert max(map(len, said), default=0) < 60
 
 
-@pytest.fixture(scope="module")
-def shipped(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[Job, pa.Table]:
-    """What ships, by the job that computes it."""
-    folder = tmp_path_factory.mktemp("systems")
-    made = {system.key: make_submission(system, folder / str(place), mirror) for place, system in enumerate(SYSTEMS)}
-    profile = find_profile(build.PROFILE)
-    names = {job: result_id(*made[job.system], profile, Options(k=job.k)) for job in jobs()}
-    wanted = {name: f"{job.system}, k = {job.k}" for job, name in names.items()}
-    assert json.loads((FOLDER / ABOUT_FILE).read_bytes())["results"] == wanted
-    return {job: pq.read_table(FOLDER / name / PER_PROMPT_FILE) for job, name in names.items()}
+def shipped(job: Job, folder: Path, mirror: Path) -> pa.Table:
+    """What ships of a job, found by the identity that its result has with today's code."""
+    submission, suite = make_submission(find_system(job.system), folder, mirror)
+    name = result_id(submission, suite, find_profile(build.PROFILE), Options(k=job.k))
+    assert json.loads((FOLDER / ABOUT_FILE).read_bytes())["results"][name] == f"{job.system}, k = {job.k}"
+    return pq.read_table(FOLDER / name / PER_PROMPT_FILE)
 
 
 @pytest.mark.mirror
-def test_what_ships_is_what_the_code_computes(
-    shipped: Mapping[Job, pa.Table], mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.thorough
+def test_every_result_that_ships_is_of_this_code(mirror: Path, tmp_path: Path) -> None:
+    assert len(json.loads((FOLDER / ABOUT_FILE).read_bytes())["results"]) == len(jobs())
+    for place, job in enumerate(jobs()):
+        assert shipped(job, tmp_path / str(place), mirror).num_rows
+
+
+@pytest.mark.mirror
+def test_what_ships_is_what_the_code_computes(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     job = Job("repeated", 8)
+    whole = shipped(job, tmp_path / "submission", mirror)
     assert all(done.recognised for done in make_reference([job], FOLDER, mirror))
     # A sample is scored. Without a model the bytes are the same everywhere; a model's last digits are the processor's.
     monkeypatch.setattr(build, "PROFILE", "semantic")  # all but surprisals, which take minutes
     build._backends.cache_clear()
     (done,) = make_reference([job], tmp_path / "again", mirror)
     build._backends.cache_clear()
-    found, whole = pq.read_table(tmp_path / "again" / done.result_id / PER_PROMPT_FILE), shipped[job]
+    found = pq.read_table(tmp_path / "again" / done.result_id / PER_PROMPT_FILE)
     metrics = find_profile("semantic").metrics()
     surprisals = metrics_from("causal_lm", find_profile("offline").metrics())
     assert set(whole.column_names) == {*found.column_names, "surprisals", *(metric.id for metric in surprisals)}
@@ -222,20 +224,17 @@ def test_what_ships_is_what_the_code_computes(
 
 @pytest.mark.mirror
 @pytest.mark.parametrize("system", ["humans", "shuffled-words"])
-def test_surprisals_that_ship_are_what_the_code_computes(
-    shipped: Mapping[Job, pa.Table], system: str, mirror: Path, tmp_path: Path
-) -> None:
+def test_surprisals_that_ship_are_what_the_code_computes(system: str, mirror: Path, tmp_path: Path) -> None:
     job = Job(system, 8)
-    submission, suite = make_submission(find_system(system), tmp_path / "submission", mirror)
-    responses = {row.prompt_id: row.responses[: job.k] for row in submission.rows()}
-    sets = {prompt.prompt: responses[prompt.prompt_id] for prompt in suite.prompts[:2]}
-    surprisals = metrics_from("causal_lm", find_profile("offline").metrics())
-    found = db.score(sets, [metric.id for metric in surprisals], profile="offline", resamples=100)
-    rows = {row["prompt_id"]: row for row in shipped[job].to_pylist()}
+    (theirs,) = shipped(job, tmp_path / "submission", mirror).slice(0, 1).to_pylist()
+    submission, suite = make_submission(find_system(system), tmp_path / "again", mirror)
+    (prompt,) = (each for each in suite.prompts if each.prompt_id == theirs["prompt_id"])
+    (responses,) = (row.responses[: job.k] for row in submission.rows() if row.prompt_id == theirs["prompt_id"])
+    surprisals = [metric.id for metric in metrics_from("causal_lm", find_profile("offline").metrics())]
+    found = db.score({prompt.prompt: responses}, surprisals, profile="offline", resamples=100)
     for metric in surprisals:
-        theirs = [rows[prompt.prompt_id][metric.id] for prompt in suite.prompts[:2]]
-        ours = [each if isinstance(each, float) else None for each in found.values[metric.id]]
-        assert ours == pytest.approx(theirs, abs=1e-3, rel=1e-3), metric.id
+        (value,) = found.values[metric]
+        assert (value if isinstance(value, float) else None) == pytest.approx(theirs[metric], abs=1e-3, rel=1e-3)
 
 
 @pytest.mark.mirror

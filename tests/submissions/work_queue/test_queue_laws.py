@@ -161,7 +161,7 @@ class Queue(RuleBasedStateMachine):
         for state in self.before.values():
             reasons = [record.reason or "" for record in state.history]
             released = reasons.count("shutting down")
-            tries = 1 + sum(reason.startswith("to be tried again") for reason in reasons)
+            tries = 1 + sum(reason.startswith("retry: ") for reason in reasons)
             claims = {record.token for record in state.history if record.state == "claimed"}
             assert len(claims) <= tries * MAX_ATTEMPTS + released
             assert max(record.attempt for record in state.history) <= MAX_ATTEMPTS
