@@ -74,9 +74,9 @@ def test_distinct_n_and_ead_equal_the_released_baselines_on_every_row(mirror: Pa
 def test_embedding_diversity_equals_the_released_sentbert_diversity(
     mirror: Path, minilm: SentenceTransformersEmbedder
 ) -> None:
-    sample = olmo_sets(mirror)[::48]  # all four stages, both prompt sets
-    assert len(sample) == 25
-    vectors = minilm.embed([text for _, texts in sample for text in texts]).reshape(25, 10, -1)
+    sample = olmo_sets(mirror)[::110]  # all four stages, both prompt sets
+    assert len(sample) == 11
+    vectors = minilm.embed([text for _, texts in sample for text in texts]).reshape(11, 10, -1)
     ours = [cosine_diversity(each) for each in vectors]
     # Theirs was computed on another machine; the greatest difference seen is 2e-7.
     assert ours == pytest.approx([row["sentbert_diversity"] for row, _ in sample], abs=1e-5)

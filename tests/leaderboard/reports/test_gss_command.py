@@ -380,7 +380,8 @@ def test_the_heat_map_is_drawn_in_a_browser(
             "the figure is not drawn",
         )
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-        cells = [each.text for each in browser.find_elements(By.CSS_SELECTOR, ".heatmap-label")]
+        labels = "return [...document.querySelectorAll('.heatmap-label')].map(label => label.textContent)"
+        cells = browser.execute_script(labels)
         assert len(cells) == (10 + 2 + 4 + 7 * 8) * 7
         first = strict(found["models"][0]["evaluations"]["perplexity"])
         assert cells[:6] == [f"{value:.2f}" for value in first]
