@@ -218,7 +218,9 @@ def test_what_ships_is_what_the_code_computes(mirror: Path, tmp_path: Path, monk
             assert ours.tobytes() == theirs.tobytes(), metric.id
     others = [name for name in found.column_names if name not in {"missing", *(metric.id for metric in metrics)}]
     assert found.select(others).equals(whole.select(others))
-    for left_out, of_all in zip(found["missing"].to_pylist(), whole["missing"].to_pylist(), strict=True):
+    ours_missing: list[Any] = found["missing"].to_pylist()
+    theirs_missing: list[Any] = whole["missing"].to_pylist()
+    for left_out, of_all in zip(ours_missing, theirs_missing, strict=True):
         assert left_out == [each for each in of_all if each["metric"] not in {metric.id for metric in surprisals}]
 
 

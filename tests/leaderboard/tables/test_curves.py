@@ -113,7 +113,8 @@ def test_where_validity_was_not_judged_all_in_a_class_are_valid(tmp_path: Path) 
     board = load_boards(judged_results(tmp_path))[0][0]
     entry = board.entries[0]
     table = pq.read_table(entry.folder / PER_PROMPT_FILE)
-    assert any(map(any, table["invalid"].to_pylist()))
+    invalid: list[Any] = table["invalid"].to_pylist()
+    assert any(map(any, invalid))
     pq.write_table(table.drop_columns("invalid"), entry.folder / PER_PROMPT_FILE)
     (curve,) = distinct_curves(board, [0])
     shares = [len([each for each in row["labels"] if each is not None]) / board.k for row in classes(entry)]
