@@ -31,7 +31,7 @@ def test_the_site_is_built_strictly_and_names_every_metric_and_command(
     assert "divbench quick" in commands
     python = (tmp_path / "reference" / "python.html").read_text()
     assert "evaluate_metric" in python
-    assert "To add a metric" in (tmp_path / "contributing.html").read_text()
+    assert 'id="add-a-metric"' in (tmp_path / "contributing.html").read_text()
     pages = list(tmp_path.rglob("*.html"))
     loaded = re.compile(r'(?:src|href)="(https?:)?//(?!arxiv|doi|squidfunk|www\.mkdocs)[^"]*\.(?:js|css|woff2?)')
     assert not [page for page in pages if loaded.search(page.read_text())]

@@ -24,10 +24,13 @@ from datasets_build.tables import Table, to_markdown, to_terminal
 LIBRARIES = ("divbench", "gradio", "numpy", "pyarrow", "ray", "scipy", "sentence-transformers", "torch", "transformers")
 INTRODUCTION = """# Performance
 
-Written by `python -m benchmark.perf`, each benchmark in its own process. A **ratio** compares two things that were
-measured side by side in one run, so it says something of other machines, too. Other numbers are of this machine in the
-state that it was in: a load above its number of cores means that other programs took their share. A limit is the most
-that the machine can reach, measured in the same way (`limits`)."""
+`python -m benchmark.perf` writes this page. It runs each benchmark in a separate process, one after the other.
+
+- A **ratio** compares two things that were measured side by side in one run, so it also says something about other
+  machines.
+- *here* marks an absolute number, measured on this machine in its state at the time. A load above the number of cores
+  means that other programs were running.
+- A **share** is relative to the most that the machine can reach, measured in the same way (`limits`)."""
 
 
 def perf(

@@ -88,24 +88,25 @@ def _about(sets: Sequence[LabelledSet], model: Path) -> str:
     pairs = sum(len(each.pairs()) for each in sets)
     return f"""# The learned equivalence backend
 
-The probability that two responses to a prompt are equivalent. {len(FEATURES)} features of a pair (`features.py`) of
-all-MiniLM-L6-v2's token states and of shared words; monotone boosted trees and a linear part, whose log-odds are
-averaged {TREES_SHARE:g} : {1 - TREES_SHARE:g} (`pair_model.npz`, {model.stat().st_size / 1024:.0f} KB of numbers,
-SHA-256 `{sha256_of(model)}`).
+This model estimates the probability that two responses to a prompt are equivalent. It has {len(FEATURES)} features
+of a pair (`features.py`), computed from all-MiniLM-L6-v2's token states and from shared words. It averages the log-odds
+of monotone boosted trees and of a linear part {TREES_SHARE:g} : {1 - TREES_SHARE:g}. The file `pair_model.npz` has
+{model.stat().st_size / 1024:.0f} KB of numbers (SHA-256
+`{sha256_of(model)}`).
 
 * **Data**: NoveltyBench's six released submissions with partitions ({len(sets)} sets, {pairs:,} pairs; MIT), its ten
-  paraphrases of each curated prompt (MIT), and sentences of our own (`wrappers.toml`). Pairs of short responses of
-  models have the label of NoveltyBench's later rule, because the classifier that made the published ones puts
-  "Giraffe." and "Elephant" into one class (`training_sets.py`).
-* **Licence**: as this package; the data are MIT. No text is in the model.
-* **To rebuild**: `python -m benchmark.equivalence.learned.train --mirror DIR`; seeded: the same features make the same
-  bytes. The features of the file that ships came from token states kept in half precision before they were scaled, so
-  a rebuilt one has other last digits.
-* **Openings**: up to three first sentences or lines of at most 60 characters that are about neither the prompt nor what
-  follows them (cosines below 0.25) are left out in a second comparison, and the higher probability counts
-  (`openings.py`). Assents ("Sure!") stay. Nothing was trained for that: the model is that of whole responses.
-* **Threshold**: 0.5. The probabilities are calibrated where prompts and systems are held out (of the pairs with 0.4 to
-  0.6, half are in one published class), so it was not fitted."""
+  paraphrases of each curated prompt (MIT), and sentences that we wrote (`wrappers.toml`). The classifier that made the
+  published partitions puts "Giraffe." and "Elephant" into one class, so pairs of short responses by models have the
+  label of NoveltyBench's later rule instead (`training_sets.py`).
+* **Licence**: that of this package; the data are MIT. The model contains no text.
+* **To rebuild**: `python -m benchmark.equivalence.learned.train --mirror DIR`. Training is seeded: the same features
+  give the same bytes. The features of the file that ships came from token states that were stored in half precision
+  before scaling, so a rebuilt file differs in the last digits.
+* **Openings**: a second comparison leaves out up to three first sentences or lines of at most 60 characters that are
+  about neither the prompt nor the text after them (cosines below 0.25). The higher probability counts (`openings.py`).
+  Assents ("Sure!") are kept. The model was not trained on openings; it is the one for whole responses.
+* **Threshold**: 0.5. It was not fitted, because the probabilities are calibrated on held-out prompts and systems (of
+  the pairs with 0.4 to 0.6, half are in one published class)."""
 
 
 def _agreement_table(found: Mapping[str, Agreement]) -> str:
@@ -124,9 +125,9 @@ def _agreement_table(found: Mapping[str, Agreement]) -> str:
     lines += [f"| {label} | {' | '.join(f'{read(found[name]):.3f}' for name in names)} |" for label, read in rows]
     return f"""## Agreement with the published partitions
 
-Each pair by a model that saw neither its system nor its prompt: every system left out once, prompts in {FOLDS} folds.
-The others have the package's thresholds, which were chosen on these data. All responses of a set count; the partitions
-are the published ones, uncorrected.
+Each pair was judged by a model that saw neither its system nor its prompt: every system was left out once, with the
+prompts in {FOLDS} folds. The other backends have the package's thresholds, which were chosen on these data. All
+responses of a set count. The partitions are the published ones, uncorrected.
 
 {chr(10).join(lines)}"""
 
@@ -157,26 +158,28 @@ def _unseen_table(found: Mapping[str, Mapping[str, float]]) -> str:
     lines = [f"| | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}"]
     lines += [f"| {task} | {' | '.join(f'{found[name][task]:.3f}' for name in names)} |" for task in found[names[0]]]
     means = (f"{np.mean(list(found[name].values())):.3f}" for name in names)
-    return f"""## Data of another kind, never trained on
+    return f"""## Other data, never trained on
 
-Spearman's rho with the label (high or low content diversity): of the expected number of classes, and of the mean of
-1 − score for the other backends. The weight of the linear part was chosen with these figures in view (without it, the
-mean is 0.51), so the learned one's is not of untouched data.
+The table shows Spearman's rho with the label (high or low content diversity). The learned backend's statistic is the
+expected number of classes, that of the others the mean of 1 − score. The weight of the linear part was chosen with
+these figures in view (without it, the mean is 0.51), so for the learned backend these data are not untouched.
 
 {chr(10).join([*lines, f"| mean | {' | '.join(means)} |"])}"""
 
 
 _FAILURES = """## Known failures
 
-* It was trained on English. In other scripts only the embedder's states say something, and that embedder is English.
-* A response longer than 256 tokens is compared by its beginning, but for its words.
-* One wrong or negated word in a long sentence is seen by little: "did" and "did not" are equivalent to it.
-* Poems and stories to one prompt are alike to it where they share a theme: published classes are finer there.
-* Two names in one long sentence are sometimes the same to it (of the tests' four pet names, three classes), and a bare
-  name is seldom the same as a long sentence around it that also says other things.
-* The same response behind an opening that is long, has no mark at its end or follows an assent may be another one to
-  it, and an answer that is about neither the prompt nor its own explanation is taken for an opening.
-* One idea in ten wordings (the demo's "paraphrased") is 4.6 classes of 10 on average, where people would say 1."""
+* It was trained on English. In other scripts, only the embedder's states carry information, and that embedder is
+  English, too.
+* Beyond 256 tokens, a response is compared by its words only; the embedder reads just its beginning.
+* It hardly notices one wrong or negated word in a long sentence: "did" and "did not" are equivalent to it.
+* Poems and stories to one prompt are equivalent to it if they share a theme. Published classes are finer there.
+* It sometimes treats two names in one long sentence as equivalent (three classes for the tests' four pet names). It
+  seldom treats a bare name as equivalent to a long sentence that contains the name and says other things.
+* The same response can be a different one to it after an opening that is long, has no punctuation mark at its end, or
+  follows an assent. An answer that is about neither the prompt nor its own explanation is mistaken for an opening.
+* It finds 4.6 classes of 10 on average in one idea in ten wordings (the demo's "paraphrased"), where people would
+  find 1."""
 
 
 if __name__ == "__main__":

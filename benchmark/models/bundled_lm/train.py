@@ -1,6 +1,6 @@
 """Trains the language model that comes with the package: `python -m benchmark.models.bundled_lm.train CORPUS`.
 
-A Llama of 5.8 million parameters, trained on a CPU in an hour or two. The output folder gets `model.safetensors`
+A Llama of 5.9 million parameters, trained on a CPU in an hour or two. The output folder gets `model.safetensors`
 (float16), the tokeniser and `training.csv`. The same seed, library versions and threads give the same model.
 """
 
