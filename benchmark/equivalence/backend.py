@@ -72,7 +72,7 @@ class MemoisedBackend:
         self._known: dict[ResponsePair, float] = {}
 
     def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
-        """As `EquivalenceBackend.scores`."""
+        """Implement `EquivalenceBackend.scores`."""
         new = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
         if new:
             self._known |= dict(zip(new, self._backend.scores(new).tolist(), strict=True))

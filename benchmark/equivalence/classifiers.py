@@ -44,13 +44,13 @@ class GenerationSimilarity:
 
     @property
     def signature(self) -> str:
-        """As `Spec.signature`."""
+        """Implement `Spec.signature`."""
         its = "" if self.tokeniser is None else f"tokeniser-{self.tokeniser.signature},"
         read = f"full-text-to-{self.max_tokens}-tokens" if self.window is None else f"{self.window}-tokens-each"
         return f"{self.files.signature},{its}{self.dtype},{read},no-prompt,p-over-{self.threshold}"
 
     def load(self, device: str = "cpu") -> "ClassifierEquivalence":
-        """As `Spec.load`."""
+        """Implement `Spec.load`."""
         return ClassifierEquivalence(self, load_pair_classifier(self.files, self.tokeniser, self.dtype, device))
 
 
@@ -97,7 +97,7 @@ class ClassifierEquivalence:
         _check_room(name, longest, classifier)
 
     def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
-        """As `EquivalenceBackend.scores`."""
+        """Implement `EquivalenceBackend.scores`."""
         texts = sorted({text for pair in pairs for text in (pair.a, pair.b)})
         ids = dict(zip(texts, self._classifier.encode(texts), strict=True))
         logits = self._classifier.logits([self._join(ids[pair.a], ids[pair.b]) for pair in pairs])
@@ -140,12 +140,12 @@ class BothWaysNLI:
 
     @property
     def signature(self) -> str:
-        """As `Spec.signature`."""
+        """Implement `Spec.signature`."""
         read = "with-prompt" if self.with_prompt else "no-prompt"
         return f"{self.files.signature},{self.dtype},{self.max_tokens}-tokens,{read},{self.rule}-both-ways"
 
     def load(self, device: str = "cpu") -> "NLIEquivalence":
-        """As `Spec.load`."""
+        """Implement `Spec.load`."""
         return NLIEquivalence(self, load_pair_classifier(self.files, dtype=self.dtype, device=device))
 
 
@@ -176,7 +176,7 @@ class NLIEquivalence:
         _check_room(spec.files.name, spec.max_tokens, classifier)
 
     def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
-        """As `EquivalenceBackend.scores`."""
+        """Implement `EquivalenceBackend.scores`."""
         texts = [tuple(f"{q.prompt} {text}" if self._spec.with_prompt else text for text in (q.a, q.b)) for q in pairs]
         directions = sorted({pair for a, b in texts for pair in ((a, b), (b, a))})
         sequences = self._classifier.encode_pairs(directions, self._spec.max_tokens)

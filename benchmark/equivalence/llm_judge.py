@@ -135,7 +135,7 @@ class LLMJudge:
         self._lock = threading.Lock()
 
     def partition(self, sets: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[int, ...] | Missing]:
-        """As `SetJudge.partition`.
+        """Implement `SetJudge.partition`.
 
         Raises:
             ServerFault: The server is unreachable, still busy or failing after all attempts, refuses, is of another

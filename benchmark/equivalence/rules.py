@@ -31,11 +31,11 @@ class Rouge1:
 
     @property
     def signature(self) -> str:
-        """As `Spec.signature`."""
+        """Implement `Spec.signature`."""
         return f"rouge-1-f1,no-stemmer,over-{self.threshold}"
 
     def load(self, device: str = "cpu") -> "Rouge1Equivalence":
-        """As `Spec.load`."""
+        """Implement `Spec.load`."""
         return Rouge1Equivalence(self)
 
 
@@ -51,7 +51,7 @@ class Rouge1Equivalence:
         self._tokenise = lru_cache(maxsize=_CACHED_TEXTS)(tokenise)  # later calls have the same texts
 
     def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
-        """As `EquivalenceBackend.scores`."""
+        """Implement `EquivalenceBackend.scores`."""
         texts, firsts, seconds = _distinct_texts(pairs)
         bags = self._bags(texts)
         lengths = np.diff(bags.indptr)
@@ -96,11 +96,11 @@ class EmbeddingThreshold:
 
     @property
     def signature(self) -> str:
-        """As `Spec.signature`."""
+        """Implement `Spec.signature`."""
         return f"cosine,{self.embedder.signature},over-{self.threshold},calibrated-on-{self.calibrated_on}"
 
     def load(self, device: str = "cpu") -> "EmbeddingEquivalence":
-        """As `Spec.load`."""
+        """Implement `Spec.load`."""
         return EmbeddingEquivalence(self, SentenceTransformersEmbedder(self.embedder, device))
 
 
@@ -116,7 +116,7 @@ class EmbeddingEquivalence:
         self._known: dict[str, Floats] = {}
 
     def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
-        """As `EquivalenceBackend.scores`."""
+        """Implement `EquivalenceBackend.scores`."""
         texts, firsts, seconds = _distinct_texts(pairs)
         if not texts:
             return np.empty(0)
@@ -170,11 +170,11 @@ class ShortAnswers:
 
     @property
     def signature(self) -> str:
-        """As `Spec.signature`."""
+        """Implement `Spec.signature`."""
         return f"short-answers-to-{_SHORT}-words,{self.backend.signature}"
 
     def load(self, device: str = "cpu") -> "ShortAnswersEquivalence":
-        """As `Spec.load`."""
+        """Implement `Spec.load`."""
         return ShortAnswersEquivalence(self.backend.load(device), self.signature)
 
 
@@ -188,7 +188,7 @@ class ShortAnswersEquivalence:
         self._backend = backend
 
     def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
-        """As `EquivalenceBackend.scores`."""
+        """Implement `EquivalenceBackend.scores`."""
         ruled = [short_answers_equivalent(pair.a, pair.b) for pair in pairs]
         asked = self._backend.scores([q for q, verdict in zip(pairs, ruled, strict=True) if verdict is None])
         made = np.array([self.threshold + (1 if verdict else -1) for verdict in ruled], dtype=np.float64)

@@ -1,20 +1,21 @@
-"""The number of tokens that a causal language model reads at once."""
+"""The number of tokens that a causal language model reads in one batch."""
 
 from typing import Any
 
-CPU_TOKENS = 4096  # more share more prefixes, fewer stay in a CPU's caches; 1024 to 32,768 differ by a fifth
-LEAST, MOST = 1024, 65_536  # more do not keep a GPU busier
-_USED = 0.8  # share of the free memory: it is fragmented, and other things need some, too
-_IN_STEPS = {"gelu_new", "gelu_fast", "quick_gelu"}  # activations that transformers computes in steps
-_HEAD_BYTES = 1 << 30  # tiles of logits of 256 MiB, and what is computed from them
+# Larger batches share more prefixes, smaller ones stay in a CPU's caches; from 1024 to 32,768 speed varies by a fifth.
+CPU_TOKENS = 4096
+LEAST, MOST = 1024, 65_536  # larger batches do not keep a GPU busier
+_USED = 0.8  # usable share of the free memory; the rest allows for fragmentation and other allocations
+_IN_STEPS = {"gelu_new", "gelu_fast", "quick_gelu"}  # activations that transformers computes in several steps
+_HEAD_BYTES = 1 << 30  # tiles of 256 MiB of logits, and the tensors computed from them
 
 
 def batch_budget(model: Any) -> int:
-    """Estimate how many tokens fit a model's device together, shared prefixes counted each time.
+    """Estimate how many tokens fit on a model's device at once; a shared prefix counts once per sequence.
 
-    On a GPU: 0.8 of the free bytes (of the fullest GPU) minus 1 GiB for the head, over `bytes_per_token`, rounded down
-    to a power of two so that it is the same from run to run; at least 1024, at most 65,536. On a CPU: 4096. The engine
-    halves a batch that does not fit all the same.
+    On a GPU: 0.8 of the free bytes (of the fullest GPU) minus 1 GiB for the head, divided by `bytes_per_token` and
+    rounded down to a power of two, so that the budget is the same from run to run; at least 1024, at most 65,536. On a
+    CPU: 4096. If a batch still does not fit, the engine halves it.
     """
     import torch
 
@@ -37,22 +38,22 @@ def budget_of(free: int, per_token: int) -> int:
 
 
 def budget_with_states(batch_tokens: int, config: Any, itemsize: int) -> int:
-    """Scale a budget to reading that keeps the hidden states of all layers, beside what a layer needs for a while."""
-    passing = bytes_per_token(config, itemsize)
+    """Reduce a batch budget to leave room for the hidden states of all layers."""
+    transient = bytes_per_token(config, itemsize)
     kept: int = itemsize * config.hidden_size * (config.num_hidden_layers + 1)
-    return max(1, batch_tokens * passing // (passing + kept))
+    return max(1, batch_tokens * transient // (transient + kept))
 
 
 def bytes_per_token(config: Any, itemsize: int) -> int:
-    """Estimate the bytes per token of the tensors that exist at the same time in a layer, where nothing is shared.
+    """Estimate the peak memory per token of one layer in bytes, assuming no shared prefixes.
 
-    With w the width, m the MLP's, q the width of all queries, k that of all keys (and of all values) and b the bytes of
-    a number: the residual with its norm and sums takes 4w. The MLP adds gate, activation and product, 3m (5m where the
-    activation is computed in steps), and its output, w. Attention adds queries, keys and values twice, as computed and
-    as gathered along paths up to 1.3 times as long for padding, keys and values once more for each query where queries
-    share them, and its output twice: 4.6q + 4.6k, and 2.6q. The larger of both counts, b bytes a number; or a norm in
-    half precision, whose w numbers exist three times in float32. A mixture of experts counts as one MLP of all experts
-    that a token uses.
+    Let w be the model's width, m the MLP's, q the total width of the queries, k that of the keys (the values have the
+    same), and b the bytes per number. The residual stream with its norm and sums takes 4w. The MLP adds 3m for gate,
+    activation and product (5m if the activation is computed in steps) and w for its output. Attention holds queries,
+    keys, values and its output twice: as computed, and gathered along paths, which padding makes up to 1.3 times as
+    long, 4.6q + 4.6k; if several queries share keys and values, these are repeated for each query, another 2.6q. A norm
+    in half precision holds its w numbers three times in float32. The largest of MLP, attention and norm counts. A
+    mixture of experts counts as one MLP made of all experts that a token uses.
     """
     width: int = config.hidden_size
     heads: int = config.num_attention_heads

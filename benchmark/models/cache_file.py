@@ -1,4 +1,4 @@
-"""A cache in one SQLite file: safe under several threads, processes and kills."""
+"""A cache in one SQLite file, safe for concurrent threads and processes and if a process is killed."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from datasets_build.errors import ConfigurationError
 
 @contextmanager
 def open_cache(path: Path, what: str, *tables: str) -> Iterator[sqlite3.Connection]:
-    """Open the database at a path, creating it at its first use; the block is one transaction.
+    """Open the database at a path, creating it if needed; the block runs as one transaction.
 
     Args:
         tables: Statements `CREATE TABLE IF NOT EXISTS …`.
@@ -31,5 +31,5 @@ def open_cache(path: Path, what: str, *tables: str) -> Iterator[sqlite3.Connecti
     except (sqlite3.Error, OSError) as error:
         raise ConfigurationError(
             f"the cache of {what} {path} cannot be used: {error}",
-            "delete it, or name another by --cache",
+            "delete it, or give another path with --cache",
         ) from error

@@ -18,7 +18,7 @@ Integers = NDArray[np.int64]
 
 
 class OutOfMemory(DivBenchError):
-    """The sequences do not fit the device's memory together, or one does not alone."""
+    """A batch, or a single sequence, does not fit into the device's memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +27,8 @@ class Encoding:
 
     Attributes:
         ids: int64 [tokens].
-        offsets: int64 [tokens, 2], each token's characters [start, end) in the text; None if the tokeniser has none.
+        offsets: int64 [tokens, 2], the range [start, end) of characters of each token; None if the tokeniser returns no
+            offsets.
     """
 
     ids: Integers
@@ -36,11 +37,11 @@ class Encoding:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenSequence:
-    """A sequence of tokens, some of which are to be scored.
+    """A sequence of tokens, some of them to be scored.
 
     Attributes:
         ids: int64 [tokens].
-        scored: int64 [scored], rising indices into `ids`, each at least 1: nothing predicts the first token.
+        scored: int64 [scored], increasing indices into `ids`, at least 1 because nothing predicts the first token.
     """
 
     ids: Integers
@@ -48,13 +49,13 @@ class TokenSequence:
 
 
 class CausalLM(Protocol):
-    """Predicts each token from all before it.
+    """Predicts each token from the tokens before it.
 
     Attributes:
-        signature: All that determines the numbers, such as `name@revision,float32,cpu,sdpa`.
-        context: Most tokens of a sequence; None: unlimited.
-        batch_tokens: Best number of tokens to read at once, shared prefixes counted each time; the engine lowers it
-            where as many do not fit.
+        signature: Everything that determines the numbers, such as `name@revision,float32,cpu,sdpa`.
+        context: Maximum number of tokens per sequence; None: unlimited.
+        batch_tokens: Best number of tokens to read at once, where a shared prefix counts once per sequence; the engine
+            lowers it if that many do not fit.
         bos: BOS token that the model's tokeniser adds to every text; None if it adds none.
     """
 
@@ -64,28 +65,28 @@ class CausalLM(Protocol):
     bos: int | None
 
     def encode(self, texts: Sequence[str], *, begin: bool = False) -> list[Encoding]:
-        """Tokenise each text on its own, without special tokens; what looks like one is plain text.
+        """Tokenise each text separately; strings that look like special tokens are treated as plain text.
 
         Args:
-            begin: Whether they are whole texts, to which a tokeniser may add a leading space.
+            begin: Whether these are whole texts, to which a tokeniser may add a leading space.
         """
         ...
 
     def surprisals(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
-        """Compute for each sequence the bits, −log2 p(token | all before it), of its scored tokens: float64 [scored].
+        """Compute the bits of each sequence's scored tokens, −log2 p(token | tokens before it): float64 [scored].
 
-        A number that the model cannot compute is NaN.
+        Values that the model cannot compute are NaN.
 
         Raises:
-            OutOfMemory: These sequences do not fit together. The caller tries fewer.
+            OutOfMemory: The sequences do not fit together; the caller tries fewer.
         """
         ...
 
 
 @runtime_checkable
 class SupportsPrepare(Protocol):
-    """A causal language model that can prepare a batch ahead, in another thread."""
+    """A causal language model that can prepare a batch in advance, in another thread."""
 
     def prepare(self, sequences: Sequence[TokenSequence]) -> Callable[[], list[Floats]]:
-        """Do all work for these sequences that needs no device; the returned function does the rest of `surprisals`."""
+        """Do the part of `surprisals` that needs no device; the returned function does the rest."""
         ...

@@ -1,4 +1,4 @@
-"""What can be chosen of models and of how they read, as names. Imports nothing heavy: command-line options read it."""
+"""Names of the options of models and of how they read. Imports nothing heavy, because command-line options use it."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Errors of devices: how to go on where memory is full, and what to do where a model cannot be loaded."""
+"""Device errors: recovering from a lack of memory, and explaining why a model cannot be loaded."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -11,10 +11,10 @@ from benchmark.models.causal_lm import OutOfMemory
 from datasets_build.errors import ConfigurationError
 
 T = TypeVar("T")
-_FULL = ("out of memory", "allocate memory", "_STATUS_ALLOC_FAILED")  # of allocators, and of cuBLAS and its kin
-_OTHERS_SHARE = 0.1  # of a GPU's memory: with more in other processes' hands, these are named
+_FULL = ("out of memory", "allocate memory", "_STATUS_ALLOC_FAILED")  # messages of allocators, cuBLAS and cuDNN
+_OTHERS_SHARE = 0.1  # share of a GPU's memory from which other processes are mentioned in the error
 _CUDA_BUILDS = "https://pytorch.org/get-started/locally"
-# Errors of torch, as it words them; what they mean for a model on a device; and what to do.
+# Pattern of torch's error message, its meaning for a model on a device, and a hint.
 _KNOWN = (
     (
         r"driver on your system is too old|driver version is insufficient",
@@ -24,7 +24,7 @@ _KNOWN = (
     (
         r"Found no NVIDIA driver|No CUDA GPUs are available",
         "torch {torch} finds no GPU",
-        "nvidia-smi lists the GPUs of a machine, and CUDA_VISIBLE_DEVICES can hide them; or --device cpu",
+        "nvidia-smi lists the machine's GPUs, and CUDA_VISIBLE_DEVICES can hide them; or --device cpu",
     ),
     (
         r"not compiled with CUDA enabled|not linked with support for",
@@ -40,7 +40,7 @@ _KNOWN = (
     (
         r"busy or unavailable",
         "{device} is in exclusive use by another process",
-        "nvidia-smi lists it; wait, or name another --device",
+        "nvidia-smi lists it; wait, or choose another --device",
     ),
     (
         r"not implemented for '(Half|BFloat16)'|BFloat16 is not supported|does not support bfloat16"
@@ -51,8 +51,8 @@ _KNOWN = (
     (r"MPS (Tensor|framework).*float64", "{device} has no float64", "--device cpu"),
     (
         r"CUBLAS_STATUS_NOT_INITIALIZED",
-        "cuBLAS does not start on {device}, most often because its memory is full",
-        "nvidia-smi lists what uses it; wait, or name another --device",
+        "cuBLAS does not start on {device}, usually because its memory is full",
+        "nvidia-smi lists the processes that use it; wait, or choose another --device",
     ),
     (
         r"device type at start of device string|Invalid device string|needs to be a device name",
@@ -64,21 +64,21 @@ _KNOWN = (
 
 @contextmanager
 def loading_on(device: str, dtype: str, name: str) -> Iterator[None]:
-    """Turn errors of a device that cannot have a model into a `ConfigurationError` that says what to try.
+    """Turn device errors during the loading of a model into a `ConfigurationError` with a hint.
 
     Raises:
-        ConfigurationError: The model does not fit, or the device does not work; other errors are raised as they are.
+        ConfigurationError: The model does not fit, or the device does not work; other errors pass unchanged.
     """
     try:
         yield
     except (RuntimeError, AssertionError, TypeError, MemoryError, OutOfMemory, ConfigurationError) as error:
-        if (told := explained(error, device, dtype, name)) is None:
+        if (explanation := explained(error, device, dtype, name)) is None:
             raise
-        raise told from error
+        raise explanation from error
 
 
 def explained(error: BaseException, device: str, dtype: str, name: str) -> ConfigurationError | None:
-    """Return what an error while a model was loaded means and what to do; None for one that is not the device's."""
+    """Explain an error raised while a model was loaded; None if it has nothing to do with the device."""
     text = str(error)
     if isinstance(error, OutOfMemory) or is_out_of_memory(error):
         return _does_not_fit(text, device, dtype, name)
@@ -100,7 +100,7 @@ _UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
 
 def _does_not_fit(text: str, device: str, dtype: str, name: str) -> ConfigurationError:
-    """What torch says of a GPU's memory, as what to do depends on who has it."""
+    """Explain a lack of memory; torch's message tells whether other processes use the GPU."""
     found, own = _OF_GPU.search(text), _OWN.search(text)
     smaller = "a smaller model" + (", --dtype float16" if dtype == "float32" else "")
     if found is None:
@@ -111,7 +111,7 @@ def _does_not_fit(text: str, device: str, dtype: str, name: str) -> Configuratio
         return ConfigurationError(
             f"{name} in {dtype} does not fit {device}: other processes use {taken / 2**30:.1f} of its "
             f"{total / 2**30:.1f} GiB",
-            f"nvidia-smi lists them; wait, or another --device; else {smaller}",
+            f"nvidia-smi lists them; wait, or choose another --device or {smaller}",
         )
     return ConfigurationError(
         f"{name} in {dtype} does not fit the {total / 2**30:.1f} GiB of {device}",
@@ -120,19 +120,18 @@ def _does_not_fit(text: str, device: str, dtype: str, name: str) -> Configuratio
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that the memory of a device or of the host is full; torch has no single type for it."""
+    """Whether an error means that the memory of a device or of the host is full; torch has no single type for it."""
     if not isinstance(error, RuntimeError):
         return isinstance(error, MemoryError)
-    # By its name, because this runs where torch may be missing.
+    # Compared by name, because torch may not be installed here.
     return type(error).__name__ == "OutOfMemoryError" or any(words in str(error) for words in _FULL)
 
 
 def within_memory(run: Callable[[], T], what: str, device: Any, hint: str = "a smaller model or dtype fits") -> T:
-    """Call a function that computes on a device.
+    """Call a function that computes on a device, and free what it had allocated if the memory is full.
 
-    What it had allocated when memory was full is free again when this raises. A traceback refers to the frames of the
-    model, these to activations, and both often in a circle that only a full collection ends; so the frames are cleared,
-    and the error that is raised refers to no other.
+    A traceback keeps the model's frames alive, and these keep its activations alive, often in reference cycles that
+    only a full garbage collection breaks. So the frames are cleared, and the new error has no cause.
 
     Raises:
         OutOfMemory: The memory is full.
@@ -142,17 +141,17 @@ def within_memory(run: Callable[[], T], what: str, device: Any, hint: str = "a s
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        told = first_line(error)
-        _forget_frames(error)
+        reason = first_line(error)
+        _clear_frames_of_chain(error)
     if device.type == "cuda":
         import torch
 
         torch.cuda.empty_cache()
-    raise OutOfMemory(f"{what}: out of memory: {told}", hint)
+    raise OutOfMemory(f"{what}: out of memory: {reason}", hint)
 
 
-def _forget_frames(error: BaseException) -> None:
-    """Clear the frames of an error and of those that it came from."""
+def _clear_frames_of_chain(error: BaseException) -> None:
+    """Clear the frames of an error and of all errors that led to it."""
     chain: list[BaseException] = [error]
     for each in chain:
         clear_frames(each.__traceback__)

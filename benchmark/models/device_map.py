@@ -1,4 +1,4 @@
-"""Devices of a model: the best there is, or one that is named, or several for a model that is larger than one."""
+"""The device of a model: the best available, a chosen one, or several GPUs for a model too large for one."""
 
 import warnings
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from typing import Any
 from benchmark.models.choices import Dtype
 from datasets_build.errors import ConfigurationError, need
 
-ALL_GPUS = "auto"  # as a device: all visible GPUs
-DeviceMap = dict[str, Any] | str  # as in transformers: a device for each module, by its name
+ALL_GPUS = "auto"  # device name for all visible GPUs
+DeviceMap = dict[str, Any] | str  # device of each module by name, as in transformers
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class DeviceChoice:
 
     Attributes:
         device: Device as torch names it, or `ALL_GPUS`.
-        note: What was chosen by default, for people; None where both were named.
+        note: Message about what was chosen by default; None if both were given.
     """
 
     device: str
@@ -27,35 +27,35 @@ class DeviceChoice:
 
     @property
     def one(self) -> str:
-        """The device of a model that is not spread over several."""
+        """Device for a model that runs on a single one."""
         return "cuda" if self.device == ALL_GPUS else self.device
 
 
 def choose_device(device: str | None = None, dtype: Dtype | None = None, *, mps: bool = True) -> DeviceChoice:
-    """Choose what was not named: the best device there is, and on CUDA float16, elsewhere float32.
+    """Choose the best available device and its usual precision, unless they are given.
 
-    Float16 is as fast as bfloat16 and several times more exact (docs/gpu.md); float32 is several times slower
-    on a GPU, and on a CPU the fastest.
+    The default precision is float16 on CUDA, which is as fast as bfloat16 and several times more exact (docs/gpu.md),
+    and float32 elsewhere: it is several times slower on a GPU, but the fastest on a CPU.
 
     Args:
-        device: Device that was named; None: CUDA if there is a GPU, then Apple's (mps), then the CPU.
+        device: Device; None: CUDA if available, then Apple's GPU (mps), then the CPU.
         mps: Whether Apple's GPUs may be chosen; they have no float64.
     """
     found, why = (device, None) if device is not None else _best_device(mps=mps)
     chosen = dtype or ("float16" if device_kind(found) == "cuda" else "float32")
-    told = [] if device is not None else [f"device {found} ({why})"]
-    told += [f"precision {chosen}"] if dtype is None and (told or chosen != "float32") else []
-    note = f"Chosen by default: {', '.join(told)}. Others: --device, --dtype." if told else None
+    defaults = [] if device is not None else [f"device {found} ({why})"]
+    defaults += [f"precision {chosen}"] if dtype is None and (defaults or chosen != "float32") else []
+    note = f"Chosen by default: {', '.join(defaults)}. To change: --device, --dtype." if defaults else None
     return DeviceChoice(found, chosen, note)
 
 
 def _best_device(*, mps: bool) -> tuple[str, str]:
-    """The best device, and what it is."""
+    """Return the best available device, and the reason for that choice."""
     if find_spec("torch") is None:
         return "cpu", "torch is not installed"
     import torch
 
-    with warnings.catch_warnings(record=True) as caught:  # torch warns of a driver that it cannot use
+    with warnings.catch_warnings(record=True) as caught:  # torch warns about a driver that it cannot use
         warnings.simplefilter("always")
         if torch.cuda.is_available():
             return "cuda", torch.cuda.get_device_name()
@@ -67,18 +67,19 @@ def _best_device(*, mps: bool) -> tuple[str, str]:
 
 
 def device_kind(device: str) -> str:
-    """Return the device as in signatures: the number of GPUs changes no result."""
+    """Return the device as signatures name it, without a number: the number of GPUs changes no result."""
     return "cuda" if device == ALL_GPUS else device.split(":", maxsplit=1)[0]
 
 
 def device_map_options(device: str, device_map: DeviceMap | None = None) -> dict[str, Any]:
-    """Return the options for `from_pretrained`; none for a model that is moved to its device after loading.
+    """Return the device options of `from_pretrained`; empty if the model is to be moved to its device after loading.
 
-    With accelerate, weights go from their files to the device; without, the whole model is in the host's memory first.
+    With accelerate, weights are loaded directly onto the device; without it, the whole model first goes through the
+    host's memory.
 
     Raises:
-        ConfigurationError: There is no GPU.
-        MissingExtra: accelerate is not installed, and the model is to lie on several devices.
+        ConfigurationError: All GPUs were asked for, and there is none.
+        MissingExtra: The model is to be spread over several devices, and accelerate is not installed.
     """
     if device_map is None and device != ALL_GPUS:
         return {} if device == "cpu" or find_spec("accelerate") is None else {"device_map": {"": device}}
@@ -91,10 +92,10 @@ def device_map_options(device: str, device_map: DeviceMap | None = None) -> dict
 
 
 def check_not_offloaded(model: Any, name: str, device: str) -> None:
-    """Refuse a model with offloaded weights, which would be fetched for every batch.
+    """Refuse a model with offloaded weights, which would be fetched again for every batch.
 
     Args:
-        device: Device as of `device_map_options`.
+        device: Device, as for `device_map_options`.
 
     Raises:
         ConfigurationError: Some weights are offloaded.

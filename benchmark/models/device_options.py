@@ -1,4 +1,4 @@
-"""The options of commands that name a device and a precision, and what they mean where they are not given."""
+"""Command-line options for the device and precision of models, and their defaults."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +9,7 @@ from benchmark.models.choices import Dtype
 if TYPE_CHECKING:
     from benchmark.models.device_map import DeviceChoice
 
-DEVICE_HELP = "Device of the models: cuda, cuda:1, mps or cpu; default: the best there is, told on stderr."
+DEVICE_HELP = "Device of the models: cuda, cuda:1, mps or cpu; default: the best available, reported on stderr."
 DTYPE_HELP = (
     "Precision of the language model; log-probabilities are float32 or better; default: float16 on cuda, else float32."
 )
@@ -19,7 +19,7 @@ DtypeOption = Annotated[Dtype | None, typer.Option(help=DTYPE_HELP, rich_help_pa
 
 
 def device_named(device: str | None = None, dtype: Dtype | None = None, *, mps: bool = True) -> "DeviceChoice":
-    """Choose what was not named, as `choose_device`, and say it on stderr."""
+    """Choose a device and a precision with `choose_device`, and report defaults on stderr."""
     from benchmark.models.device_map import choose_device
     from datasets_build.console import err
 

@@ -1,7 +1,7 @@
 """Sentence embedders: texts to unit vectors.
 
-Implementation: any model of the sentence-transformers library (in a wheel, at a commit on the Hub or in a folder;
-safetensors, no remote code).
+Any model of the sentence-transformers library is supported (from a wheel, a commit on the Hub or a folder; safetensors,
+no remote code).
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class Embedder(Protocol):
     """Embeds texts.
 
     Attributes:
-        signature: All that determines the vectors, such as `name@revision,float32,256 tokens`.
+        signature: Everything that determines the vectors, such as `name@revision,float32,256-tokens`.
     """
 
     signature: str
@@ -33,12 +33,12 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenStates:
-    """What an embedder makes of a text before it pools.
+    """An embedder's token states for a text, before pooling.
 
     Attributes:
         pieces: [pieces], the text's word pieces without special tokens.
-        states: The state of each, unit rows, float16 [pieces, dimensions].
-        vector: The text's embedding, a unit vector, float64 [dimensions].
+        states: float16 [pieces, dimensions], the state of each piece, scaled to unit length.
+        vector: float64 [dimensions], the text's embedding, a unit vector.
     """
 
     pieces: tuple[str, ...]
@@ -48,19 +48,19 @@ class TokenStates:
 
 @runtime_checkable
 class TokenEmbedder(Embedder, Protocol):
-    """An embedder that also gives the states of the tokens, from the same reading of a text."""
+    """An embedder that also returns token states, from the same forward pass."""
 
     def read(self, texts: Sequence[str]) -> list[TokenStates]:
-        """Return the token states of each text, [texts]; an `embed` of the same texts that follows reads none again."""
+        """Return the token states of each text, [texts]; a later `embed` of these texts reads none again."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedderSpec:
-    """Which embedder a profile uses; loading it is another step.
+    """Names the embedder of a profile without loading it.
 
     Attributes:
-        max_tokens: Most tokens of a text; longer ones are truncated.
+        max_tokens: Maximum number of tokens per text; longer texts are truncated.
     """
 
     files: ModelFiles
@@ -84,7 +84,7 @@ ALL_MINILM_L6_V2 = EmbedderSpec(
     ),
     max_tokens=256,
 )
-_REMEMBERED = 20_000  # vectors: some tens of megabytes
+_CACHED_VECTORS = 20_000  # some tens of megabytes
 
 
 class SentenceTransformersEmbedder:
@@ -93,9 +93,9 @@ class SentenceTransformersEmbedder:
     def __init__(self, spec: EmbedderSpec, device: str = "cpu") -> None:
         need("torch", "score")
         library = need("sentence_transformers", "score")
-        need("transformers", "score").utils.logging.disable_progress_bar()  # of loading
+        need("transformers", "score").utils.logging.disable_progress_bar()  # while loading
         self.signature = spec.signature
-        self._known: dict[str, NDArray[np.float64]] = {}  # of texts that `read` has read
+        self._known: dict[str, NDArray[np.float64]] = {}  # vectors of the texts passed to `read`
         where, options = spec.files.locate()
         with loading_on(device, "float32", spec.files.name), loading(where):
             self._model: Any = library.SentenceTransformer(
@@ -104,7 +104,7 @@ class SentenceTransformersEmbedder:
         self._model.max_seq_length = spec.max_tokens
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """As `Embedder.embed`; each distinct text is embedded once."""
+        """Implement `Embedder.embed`; each distinct text is embedded once."""
         known = {text: self._known[text] for text in texts if text in self._known}
         new = sorted(set(texts) - known.keys())  # sorted, so that batches do not depend on the order of the texts
         if new:
@@ -113,22 +113,20 @@ class SentenceTransformersEmbedder:
         return np.array([known[text] for text in texts])
 
     def read(self, texts: Sequence[str]) -> list[TokenStates]:
-        """As `TokenEmbedder.read`; each distinct text is read once."""
+        """Implement `TokenEmbedder.read`; each distinct text is read once."""
         different = sorted(set(texts))
-        made = {
-            text: self._token_states(one) for text, one in zip(different, self._encoded(different, None), strict=True)
-        }
-        if len(self._known) + len(made) > _REMEMBERED:
+        made = dict(zip(different, map(self._token_states, self._encoded(different, None)), strict=True))
+        if len(self._known) + len(made) > _CACHED_VECTORS:
             self._known = {}
         self._known |= {text: one.vector for text, one in made.items()}
         return [made[text] for text in texts]
 
     def forget(self) -> None:
-        """Read all texts anew from here on: last digits depend on the texts that were read with them."""
+        """Drop all cached vectors, because their last digits depend on the texts in the same batch."""
         self._known = {}
 
     def _encoded(self, texts: Sequence[str], output: str | None) -> list[Any]:
-        """What the library makes of each text, in batches of similar length; `output` is its `output_value`."""
+        """Return the library's output for each text, in batches of similar length; `output` is its `output_value`."""
         tokens = [estimated_tokens(text, self._model.max_seq_length) for text in texts]
         made: dict[int, Any] = {}
         for batch in token_batches(tokens, self._model.device.type):
@@ -139,7 +137,7 @@ class SentenceTransformersEmbedder:
         return [made[i] for i in range(len(texts))]
 
     def _token_states(self, found: Any) -> TokenStates:
-        """Extract a text's token states from the library's output, whose rows include the padding of its batch."""
+        """Extract a text's token states from the library's output, which includes the padding of its batch."""
         tokeniser = self._model.tokenizer
         ids = found["input_ids"].tolist()
         inside, special = found["attention_mask"].tolist(), set(tokeniser.all_special_ids)
@@ -156,7 +154,7 @@ def unit_rows(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     """Scale the rows to length 1.
 
     Raises:
-        ValueError: A row is zero, infinite or NaN, which is a fault of the model.
+        ValueError: A row is zero, infinite or NaN, which means that the model is at fault.
     """
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not np.all(np.isfinite(norms)) or np.any(norms == 0):

@@ -7,7 +7,7 @@ import numpy as np
 from benchmark.models.causal_lm import CausalLM, Encoding, Floats, TokenSequence
 from datasets_build.errors import ConfigurationError
 
-# Tokenisers are known to differ here: white space, full stops before newlines, digits, scripts, special tokens.
+# Tokenisers are known to differ in white space, full stops before newlines, digits, scripts and special tokens.
 _PROBES = (
     "The quick brown fox jumps over the lazy dog.",
     " A space before,  two within, one after ",
@@ -23,20 +23,20 @@ _PROBES = (
 
 
 class EnsembleLM:
-    """The mean of the probabilities of models that share a tokeniser. See `CausalLM`.
+    """Averages the probabilities of models that share a tokeniser. See `CausalLM`.
 
-    Its bits are log₂ M − log₂ Σ 2^(−bits of a member); NaN where a member has NaN. Its batch budget and context are the
-    smallest of its members.
+    Its bits are log₂ M − log₂ Σ 2^(−bits of a member), NaN if any member's are. Its batch budget and context are the
+    smallest among its members.
     """
 
     def __init__(self, members: Sequence[CausalLM]) -> None:
         """Check that the members share a tokeniser.
 
         Args:
-            members: At least two models of equal weight.
+            members: Two or more models, with equal weights.
 
         Raises:
-            ConfigurationError: There are fewer than two, or their tokenisers disagree.
+            ConfigurationError: There are fewer than two, or their tokenisers differ.
         """
         if len(members) < 2:
             raise ConfigurationError(f"an ensemble of {len(members)} models", "give at least two")
@@ -51,11 +51,11 @@ class EnsembleLM:
         self.bos = first.bos
 
     def encode(self, texts: Sequence[str], *, begin: bool = False) -> list[Encoding]:
-        """As `CausalLM.encode`, by the first member."""
+        """Implement `CausalLM.encode` with the first member's tokeniser."""
         return self._members[0].encode(texts, begin=begin)
 
     def surprisals(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
-        """As `CausalLM.surprisals`."""
+        """Implement `CausalLM.surprisals`."""
         found = [member.surprisals(sequences) for member in self._members]
         return [mean_bits(np.stack(bits)) for bits in zip(*found, strict=True)]
 
@@ -66,14 +66,14 @@ def mean_bits(bits: Floats) -> Floats:
     >>> mean_bits(np.array([[1.0, 0.0], [1.0, 3.0]])).round(4).tolist()
     [1.0, 0.8301]
     """
-    with np.errstate(invalid="ignore"):  # NaN is meant
+    with np.errstate(invalid="ignore"):  # NaN is allowed
         mean = np.log2(len(bits)) - np.logaddexp2.reduce(-bits, axis=0)
-    found: Floats = np.clip(mean, bits.min(axis=0), bits.max(axis=0))  # a mean; rounding must not make it less than 0
-    return found
+    clipped: Floats = np.clip(mean, bits.min(axis=0), bits.max(axis=0))  # rounding must not make it negative
+    return clipped
 
 
 def _check_same_tokens(a: CausalLM, b: CausalLM) -> None:
-    hint = "an ensemble takes models that share a tokeniser, such as sizes of one family"
+    hint = "choose models that share a tokeniser, such as two sizes of one family"
     names = f"{a.signature} and {b.signature}"
     if a.bos != b.bos:
         raise ConfigurationError(f"{names} begin texts differently: with token {a.bos} and with token {b.bos}", hint)

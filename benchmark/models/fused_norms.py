@@ -1,4 +1,4 @@
-"""RMSNorm in one kernel, in place of the library's five steps, each of which reads and writes all states."""
+"""RMSNorm in one kernel instead of the library's five steps, which each read and write all states."""
 
 from functools import partial
 from typing import Any
@@ -7,13 +7,13 @@ _ULPS = 4  # the library rounds twice in half precision, the kernel once
 
 
 def fuse_norms(model: Any) -> int:
-    """Compute a model's RMSNorm modules with `torch.nn.functional.rms_norm` where that gives the same numbers.
+    """Replace a model's RMSNorm modules by `torch.nn.functional.rms_norm` where it gives the same numbers.
 
-    Each module is tried on random states, because families define the norm differently (Gemma scales by 1 + weight).
-    Modules of a model that is spread over several devices are left alone, because hooks move their inputs.
+    Each module is tested on random states, because model families define the norm differently (Gemma scales by
+    1 + weight). A model that is spread over several devices is left unchanged, because hooks move its modules' inputs.
 
     Returns:
-        Number of modules that changed; `restore_norms` undoes it.
+        Number of replaced modules; `restore_norms` restores them.
     """
     changed = 0
     for module in model.modules():
@@ -28,7 +28,7 @@ def fuse_norms(model: Any) -> int:
 
 
 def restore_norms(model: Any) -> None:
-    """Give all modules that `fuse_norms` changed their own computation back."""
+    """Undo `fuse_norms`."""
     for module in model.modules():
         if getattr(module.__dict__.get("forward"), "func", None) is _rms_norm:
             del module.forward

@@ -1,7 +1,7 @@
-"""What a loaded causal language model allows: checked on random tokens at loading, against the model's own numbers.
+"""Checks of a loaded causal language model on random tokens: which fast ways of reading give its own numbers.
 
-A model that sees the tokens that it is to predict is refused. Ways of reading that give other numbers are not taken,
-and each is named in the model's `fallbacks`, with its reason.
+A model that sees the tokens it is to predict is refused. A fast way that gives other numbers is not used, and the
+slower one is listed in the model's `fallbacks` with the reason.
 """
 
 import math
@@ -20,12 +20,13 @@ from datasets_build.errors import ConfigurationError
 if TYPE_CHECKING:
     from benchmark.models.hf_lm import HFCausalLM
 
-_TOLERANCE = {"float32": 1e-3, "float16": 0.1, "bfloat16": 0.5}  # bits a token
-_HALF_QUANTILE = 0.9  # in half precision some tokens may go to other experts: rounding decides between near ones
+_TOLERANCE = {"float32": 1e-3, "float16": 0.1, "bfloat16": 0.5}  # bits per token
+# Compared in half precision instead of the maximum: rounding may route a few tokens to other experts.
+_HALF_QUANTILE = 0.9
 
 
 def check(lm: "HFCausalLM") -> None:
-    """Set what a model allows.
+    """Choose how a model reads, and record its fallbacks.
 
     Raises:
         ConfigurationError: It is not causal.
@@ -53,11 +54,11 @@ def check(lm: "HFCausalLM") -> None:
 
 
 def fuse(lm: "HFCausalLM") -> str | None:
-    """Compute norms in one kernel if the bits stay within the tolerance; return why they do not, or None."""
+    """Fuse the norms if the bits stay within the tolerance; otherwise return the reason."""
     probes = [_all_scored(ids) for ids in _probes(lm)]
     own = np.concatenate(lm.read_apart(probes))
     if not fuse_norms(lm.model):
-        return None  # families with other norms: nothing is expected of them
+        return None  # this family has other norms, so this is not a fallback
     differences = np.abs(np.concatenate(lm.read_apart(probes)) - own)
     worst = float(differences[np.isfinite(differences)].max(initial=0.0))
     if worst <= _tolerance(lm):
@@ -71,8 +72,8 @@ def _tolerance(lm: "HFCausalLM") -> float:
 
 
 def _probes(lm: "HFCausalLM") -> list[Integers]:
-    """Random tokens [24, 20, 26] with shared prefixes."""
-    draws = np.random.default_rng(0).integers(0, lm.head.weight.shape[0], 40).astype(np.int64)
+    """Return three sequences of 24, 20 and 26 random tokens with shared prefixes."""
+    draws = np.random.default_rng(0).integers(0, lm.head.weight.shape[0], 40)
     return [draws[:24], np.concatenate([draws[:12], draws[24:32]]), np.concatenate([draws[:18], draws[32:]])]
 
 
@@ -81,23 +82,24 @@ def _all_scored(ids: Integers) -> TokenSequence:
 
 
 def _head_difference(lm: "HFCausalLM") -> float:
-    """The largest difference in bits between the body's states with `head` and the model's own logits."""
+    """Return the largest difference in bits between `head` applied to the body's states and the model's own logits."""
     import torch
 
     probe = _all_scored(_probes(lm)[0])
-    own = lm.own_bits(torch.from_numpy(probe.ids)[None].to(lm.model.device), probe)
+    given = torch.from_numpy(probe.ids)[None].to(lm.model.device)
+    own = lm.own_bits(given, probe)
     if not np.isfinite(own).all():
         return 0.0
-    states = lm.body(input_ids=torch.from_numpy(probe.ids)[None].to(lm.model.device), use_cache=False)
-    found = token_bits(lm.head, states.last_hidden_state[0, :-1], torch.from_numpy(probe.ids[1:])).cpu().numpy()
+    states = lm.body(input_ids=given, use_cache=False).last_hidden_state[0, :-1]
+    found = token_bits(lm.head, states, torch.from_numpy(probe.ids[1:])).cpu().numpy()
     return float(np.abs(own - found).max())
 
 
 def _check_causal(lm: "HFCausalLM") -> None:
-    """Refuse a model whose numbers for a prefix change with what follows.
+    """Refuse a model if its numbers for a prefix depend on the tokens after it.
 
-    The same prefix is read with several continuations of one length. A position counts by its median deviation from the
-    median, so that rounding which moves a token to another expert in one of the readings is no reason.
+    The same prefix is read with several continuations of the same length. Each position is judged by its median
+    deviation from the median, so that rounding may route a token to another expert in one of the readings.
     """
     rng, size = np.random.default_rng(1), lm.head.weight.shape[0]
     prefix = rng.integers(0, size, 12)
@@ -105,31 +107,31 @@ def _check_causal(lm: "HFCausalLM") -> None:
     found = np.stack(lm.read_apart([TokenSequence(ids, np.arange(1, len(prefix))) for ids in ways]))
     if _spread(found) > _tolerance(lm):
         raise ConfigurationError(
-            f"{lm.signature} sees the tokens that it is to predict", "a causal language model is wanted"
+            f"{lm.signature} sees the tokens that it is to predict", "give a causal language model"
         )
 
 
 def _spread(found: Floats) -> float:
-    """The largest over positions [readings, positions] of the median deviation from the median; NaN are left out."""
+    """Return the largest median deviation from the median over the positions of [readings, positions], without NaN."""
     finite = found[:, np.isfinite(found).all(axis=0)]
     deviations = np.abs(finite - np.median(finite, axis=0))
     return float(np.median(deviations, axis=0).max(initial=0.0))
 
 
 def _why_not_shared(lm: "HFCausalLM") -> str | None:
-    """Why a trie gives other bits than the sequences one by one; None where it does not."""
+    """Return why a trie gives other bits than separate sequences; None if it gives the same."""
     probes = [_all_scored(ids) for ids in _probes(lm)]
-    lm.windows_told = set()
+    lm.windows_requested = set()
     try:
         shared = lm.read_shared(probes, ScoredTrie.of(probes))
     except CannotShareError as error:
         return str(error)
-    except (TypeError, ValueError, RuntimeError, AttributeError) as error:  # a model with an attention of its own
+    except (TypeError, ValueError, RuntimeError, AttributeError) as error:  # the model has its own kind of attention
         if is_out_of_memory(error):
             raise
         return first_line(error)
-    if masked := _windows(lm.model.config.get_text_config()) - lm.windows_told:
-        return f"a window of {min(masked)} tokens comes from a mask alone"  # and a trie has no mask
+    if masked := _windows(lm.model.config.get_text_config()) - lm.windows_requested:  # a trie has no mask
+        return f"a window of {min(masked)} tokens comes from a mask alone"
     apart = [bits for probe in probes for bits in lm.read_apart([probe])]
     differences = np.abs(np.concatenate(shared) - np.concatenate(apart))
     exact = str(lm.model.dtype) == "torch.float32"
@@ -138,7 +140,7 @@ def _why_not_shared(lm: "HFCausalLM") -> str | None:
 
 
 def _windows(config: Any) -> set[int]:
-    """The window sizes of layers that do not attend to the whole prefix."""
+    """Return the window sizes of layers that attend to only a part of the prefix."""
     kinds = set(getattr(config, "layer_types", None) or ["sliding_attention"])
     names = {"sliding_attention": "sliding_window", "chunked_attention": "attention_chunk_size"}
     found = [getattr(config, name, None) for kind, name in names.items() if kind in kinds]

@@ -1,4 +1,4 @@
-"""`generate` of transformers, without a model's own defaults but for its EOS tokens."""
+"""Generation with transformers' `generate`, ignoring a model's own defaults except for its EOS tokens."""
 
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from benchmark.models.hf_lm import HFCausalLM
 
 
 def end_ids(lm: HFCausalLM) -> tuple[int, ...]:
-    """Return the tokens that end a response: the tokeniser's EOS first, then others of the model's configuration."""
+    """Return the tokens that end a response: the tokeniser's EOS first, then those of the model's configuration."""
     configured = lm.model.generation_config.eos_token_id
     found = configured if isinstance(configured, list) else [configured]
     return tuple(dict.fromkeys(each for each in (lm.tokeniser.eos, *found) if each is not None))
@@ -21,15 +21,15 @@ def generate(
     max_new_tokens: int,
     stop: Sequence[str] = (),
 ) -> list[list[int]]:
-    """Generate tokens after each prompt, up to the end of the longest response; tokens after an end mean nothing.
+    """Generate tokens after each prompt until the longest response ends; tokens after an EOS token are meaningless.
 
     Args:
         prompts: Tokens of each prompt; they are padded on the left.
-        choose: Function of all tokens so far [rows, length] and raw logits [rows, vocabulary] to scores, of which the
-            greatest wins.
+        choose: Function from the tokens so far [rows, length] and the raw logits [rows, vocabulary] to scores; the
+            token with the highest score is generated.
 
     Raises:
-        OutOfMemory: The batch does not fit.
+        OutOfMemory: The batch does not fit into memory.
     """
     import torch
     from transformers import LogitsProcessorList
@@ -58,7 +58,7 @@ def generate(
 
 
 def _read_once(lm: HFCausalLM, prompts: Sequence[Sequence[int]], ids: Any, mask: Any) -> Any:
-    """Return the key-value cache of all prompts but their last tokens, reading each distinct prompt once."""
+    """Return the key-value cache of all prompts without their last tokens, reading each distinct prompt once."""
     import torch
 
     first: dict[tuple[int, ...], int] = {}
@@ -69,14 +69,14 @@ def _read_once(lm: HFCausalLM, prompts: Sequence[Sequence[int]], ids: Any, mask:
     places = (attention.cumsum(-1) - 1).clamp(min=0)
     read = lm.body(input_ids=ids[own, before], attention_mask=attention, position_ids=places, use_cache=True)
     cache = read.past_key_values
-    # On the CPU, from where it indexes layers on any device.
+    # The indices stay on the CPU, from which they can index layers on any device.
     cache.batch_select_indices(torch.tensor([different.index(row) for row in rows]))
     return cache
 
 
 @contextmanager
 def _plain_configuration(model: Any, ends: Sequence[int], max_new_tokens: int) -> Any:
-    """Inside, the model's own temperature, penalties and the like have no effect."""
+    """Disable the model's own temperature, penalties and similar settings inside the block."""
     from transformers import GenerationConfig
 
     own = model.generation_config

@@ -1,8 +1,8 @@
 """Any causal language model of transformers, reading sequences as a trie of tokens.
 
-Weights are safetensors of a pinned revision, without remote code. Loading checks whether logits computed here are the
-model's own, and whether reading shared prefixes once gives the same numbers. Where not (as with layers that are no
-attention), every sequence is read whole.
+Weights are safetensors of a pinned revision, without remote code. When a model is loaded, it is checked whether logits
+computed here equal its own, and whether reading shared prefixes once gives the same numbers. If not (for example
+because some layers are not attention), each sequence is read separately.
 """
 
 import math
@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmark.models import hf_checks
 from benchmark.models.batch_budget import batch_budget
-from benchmark.models.causal_lm import Encoding, Floats, TokenSequence
+from benchmark.models.causal_lm import Encoding, Floats, Integers, TokenSequence
 from benchmark.models.choices import Attention, Dtype
 from benchmark.models.device_errors import loading_on, within_memory
 from benchmark.models.device_map import DeviceMap, check_not_offloaded, device_kind, device_map_options
@@ -28,20 +28,20 @@ from benchmark.models.trie import ScoredTrie, Trie
 from benchmark.models.trie_attention import Packing, attending, register_attention
 from datasets_build.errors import ConfigurationError, need
 
-_LOGIT_BYTES = 256 * 1024 * 1024  # of the model's own logits, where they are used
+_LOGIT_BYTES = 256 * 1024 * 1024  # size of the model's own logits computed at once
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class CausalLMSpec:
-    """Which causal language model a profile uses; loading it is another step.
+    """Names the causal language model of a profile without loading it.
 
     Attributes:
-        revision: Commit, 40 hex digits; of a folder, the SHA-256 of its weights.
+        revision: Commit, 40 hex digits; for a folder, the SHA-256 of its weights.
         folder: Folder of the files, if they are not on the Hub.
-        dtype: Precision of the body; the head and all after it are float32 or better.
+        dtype: Precision of the body; the head and everything after it are float32 or better.
         device: Device as torch names it; *auto*: all visible GPUs.
-        attention: Attention of transformers; *eager* for the few models without *sdpa*.
+        attention: Attention implementation of transformers; *eager* for the few models without *sdpa*.
     """
 
     name: str
@@ -58,7 +58,7 @@ class CausalLMSpec:
 
 
 def find_causal_lm_spec(name: str, dtype: Dtype = "float32", device: str = "cpu") -> CausalLMSpec:
-    """Make the spec of `ORG/NAME@REVISION` on the Hub, or of a folder.
+    """Make the spec of a model `ORG/NAME@REVISION` on the Hub, or in a folder.
 
     Raises:
         ConfigurationError: As `find_model_files`.
@@ -73,13 +73,13 @@ def load_causal_lm(
     """Load the model of a spec.
 
     Args:
-        batch_tokens: `CausalLM.batch_tokens`; None: by the device.
-        device_map: Device map of transformers; None: by the spec's device.
+        batch_tokens: `CausalLM.batch_tokens`; None: estimated for the device.
+        device_map: Device map of transformers; None: from the spec's device.
 
     Raises:
-        ConfigurationError: The files are missing, no safetensors, not those pinned, or need remote code; model and
-            tokeniser do not fit together; or the model does not fit the devices.
-        MissingExtra: torch, transformers or, for several devices, accelerate is not installed.
+        ConfigurationError: The files are missing, are not safetensors, differ from the pinned ones or need remote code;
+            model and tokeniser do not match; or the model does not fit on the devices.
+        MissingExtra: torch, transformers or (for several devices) accelerate is not installed.
     """
     torch = need("torch", "score")
     transformers = need("transformers", "score")
@@ -107,11 +107,11 @@ class HFCausalLM:
 
     Attributes:
         head: Its last layer.
-        understands_head: Whether logits computed by `head` are the model's own.
+        understands_head: Whether `head` computes the model's own logits.
         shares: Whether reading shared prefixes once gives the model's own numbers.
         packing: Which attention runs without padding.
-        fallbacks: Slower ways that are taken, each with its reason.
-        windows_told: Windows that layers asked for while a trie was read.
+        fallbacks: Slower methods in use, each with its reason.
+        windows_requested: Attention windows that layers requested while a trie was read.
     """
 
     def __init__(self, model: Any, tokeniser: Any, signature: str, batch_tokens: int | None = None) -> None:
@@ -124,22 +124,22 @@ class HFCausalLM:
         rows = model.get_input_embeddings().weight.shape[0]
         if self.tokeniser.size > rows:
             raise ConfigurationError(
-                f"{signature}: its tokeniser has ids up to {self.tokeniser.size - 1}, the model {rows} embeddings",
-                "the tokeniser belongs to another model, or tokens were added: resize the embeddings",
+                f"{signature}: the tokeniser has ids up to {self.tokeniser.size - 1}, the model {rows} embeddings",
+                "the tokeniser belongs to another model, or tokens were added to it: resize the embeddings",
             )
         self.batch_tokens = batch_tokens or batch_budget(model)
         self.head = head_of(model)
         register_attention()
         self.body = getattr(model, model.base_model_prefix, None) or model.model
-        self._turns_at = _turns_at(config)
-        self.windows_told: set[int | None] = set()
+        self._rope_changes_at = _rope_changes_at(config)
+        self.windows_requested: set[int | None] = set()
         self.understands_head, self.shares, self.packing = True, False, Packing()
         self.fallbacks: tuple[str, ...] = ()
         self.within_memory(partial(hf_checks.check, self))
 
     @property
     def run(self) -> ModelRun:
-        """How it reads, for the provenance of results."""
+        """How the model reads, for the provenance of results."""
         import torch
 
         path: AttentionPath = "alone" if not self.shares else "packed" if self.packing.causal else "grouped"
@@ -155,16 +155,17 @@ class HFCausalLM:
         )
 
     def encode(self, texts: Sequence[str], *, begin: bool = False) -> list[Encoding]:
-        """As `CausalLM.encode`."""
+        """Implement `CausalLM.encode`."""
         return self.tokeniser.encode(texts, begin=begin)
 
     def surprisals(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
-        """As `CausalLM.surprisals`."""
+        """Implement `CausalLM.surprisals`."""
         return self.prepare(sequences)()
 
     def prepare(self, sequences: Sequence[TokenSequence]) -> Callable[[], list[Floats]]:
-        """As `SupportsPrepare.prepare`: builds the trie of the sequences."""
-        long = [self._turns_at is not None and len(sequence.ids) > self._turns_at for sequence in sequences]
+        """Implement `SupportsPrepare.prepare`; builds the trie of the sequences."""
+        limit = self._rope_changes_at
+        long = [limit is not None and len(sequence.ids) > limit for sequence in sequences]
         if any(long) and not all(long):
             parts = [
                 self.prepare([s for s, is_long in zip(sequences, long, strict=True) if is_long is kind])
@@ -177,10 +178,10 @@ class HFCausalLM:
         return partial(self.within_memory, partial(self.read_shared, sequences, trie))
 
     def within_memory(self, run: Callable[[], T]) -> T:
-        """Call a function that reads with the model, without gradients.
+        """Call a function that runs the model, without gradients.
 
         Raises:
-            OutOfMemory: The device's memory is full; what the function had allocated is free again.
+            OutOfMemory: The device's memory is full; what the function had allocated has been freed.
         """
         import torch
 
@@ -191,46 +192,45 @@ class HFCausalLM:
         return within_memory(without_gradients, self.signature, self.model.device)
 
     def read_shared(self, sequences: Sequence[TokenSequence], trie: ScoredTrie | None) -> list[Floats]:
-        """Read every node of the trie once; a scored token is a node, whose bits depend on the path to it alone."""
+        """Read every node of the trie once; the bits of a scored token depend only on the path to its node."""
         import torch
 
         if trie is None:
             return []
         device = self.head.weight.device
-        # Moved before the model starts, because each move waits for the GPU.
+        # Moved before the model runs, because each transfer waits for the GPU.
         parents, targets = (torch.from_numpy(each).to(device) for each in (trie.parents, trie.targets))
         states = self.read_trie(trie.trie).last_hidden_state[0].to(device)[parents]
         by_node = np.full(len(trie.trie.ids), np.nan)
         by_node[trie.wanted] = token_bits(self.head, states, targets).cpu().numpy()
         found = [by_node[nodes] for nodes in trie.scored]
-        # Attention carries NaN backwards, so one sequence can spoil others that share a prefix with it.
+        # Attention carries NaN backwards, so one sequence can affect others that share a prefix with it.
         return [
             bits if np.isfinite(bits).all() else self.read_apart([sequence])[0]
             for bits, sequence in zip(found, sequences, strict=True)
         ]
 
     def read_trie(self, trie: Trie, *, states: bool = False) -> Any:
-        """Return the body's output for every node, [1, nodes, …], if `states` with the states of all layers.
+        """Return the body's output for every node, [1, nodes, …]; with `states`, also the hidden states of all layers.
 
-        It equals the model's output for each path alone only where `shares` holds.
+        Only if `shares` is true does it equal the model's output for each separate path.
         """
         import torch
 
         device = self.model.device
         ids = torch.from_numpy(trie.ids)[None].to(device)
-        places = torch.from_numpy(trie.depths)[None].to(device)
+        depths = torch.from_numpy(trie.depths)[None].to(device)
         with attending(self.model, trie, self.packing) as windows:
             try:
-                return self.body(input_ids=ids, position_ids=places, use_cache=False, output_hidden_states=states)
+                return self.body(input_ids=ids, position_ids=depths, use_cache=False, output_hidden_states=states)
             finally:
-                self.windows_told |= windows
+                self.windows_requested |= windows
 
     def read_apart(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
-        """Read each sequence whole, all at once; padding at the end is never attended to."""
+        """Read the sequences in one batch without sharing prefixes."""
         import torch
 
-        longest = max(len(sequence.ids) for sequence in sequences)
-        ids = np.stack([np.pad(s.ids, (0, longest - len(s.ids)), mode="edge") for s in sequences])
+        ids = padded(sequences)
         given = torch.from_numpy(ids).to(self.model.device)
         if not self.understands_head:
             return [self.own_bits(given[i : i + 1], s) for i, s in enumerate(sequences)]
@@ -243,13 +243,13 @@ class HFCausalLM:
         return np.split(token_bits(self.head, states, targets).cpu().numpy(), np.cumsum(counts)[:-1])
 
     def own_bits(self, ids: Any, sequence: TokenSequence) -> Floats:
-        """Compute bits from the model's own logits, a few positions at a time, where `head` does not give them."""
+        """Compute bits from the model's own logits, a few positions at a time, for models that `head` does not fit."""
         import torch
 
         rows = max(1, _LOGIT_BYTES // (8 * self.head.weight.shape[0]))
         made = [np.empty(0)]
         for positions in np.split(sequence.scored, range(rows, len(sequence.scored), rows)):
-            # A list, because it indexes states that may be on another device than a tensor of ours.
+            # A list rather than a tensor, because the states that it indexes may be on another device.
             keep = (positions - 1).tolist()
             logits = self.model(input_ids=ids, use_cache=False, logits_to_keep=keep).logits[0].float()
             targets = torch.from_numpy(sequence.ids[positions]).to(logits.device)
@@ -258,15 +258,21 @@ class HFCausalLM:
         return np.concatenate(made)
 
 
+def padded(sequences: Sequence[TokenSequence]) -> Integers:
+    """Return the tokens as int64 [sequences, longest], padded at the end, where causal attention ignores padding."""
+    longest = max(len(sequence.ids) for sequence in sequences)
+    return np.stack([np.pad(each.ids, (0, longest - len(each.ids)), mode="edge") for each in sequences])
+
+
 def _merged(parts: Sequence[Callable[[], list[Floats]]], which: Sequence[bool]) -> list[Floats]:
-    """Run both functions and put their results back into the sequences' order."""
+    """Run both functions and restore the order of the sequences."""
     found = [iter(part()) for part in parts]
     return [next(found[each]) for each in which]
 
 
-def _turns_at(config: Any) -> int | None:
-    """The length beyond which rotary positions change for a whole sequence (LongRoPE)."""
+def _rope_changes_at(config: Any) -> int | None:
+    """Return the length beyond which all of a sequence's rotary embeddings change (LongRoPE); None: never."""
     rope = getattr(config, "rope_parameters", None) or {}
     kinds = [rope, *(value for value in rope.values() if isinstance(value, dict))]
-    at = [kind["original_max_position_embeddings"] for kind in kinds if kind.get("rope_type") == "longrope"]
-    return min(at, default=None)
+    lengths = [kind["original_max_position_embeddings"] for kind in kinds if kind.get("rope_type") == "longrope"]
+    return min(lengths, default=None)

@@ -1,8 +1,8 @@
-"""Likelihoods and hidden states of given responses under a model of transformers, in one pass.
+"""Likelihoods and hidden states of given responses under a model of transformers, in one forward pass.
 
-Teacher forcing: the model reads prompt and response together, which gives the numbers it had when it generated the
-response token by token. Responses to the same prompt share it, where the model allows. Only sums and chosen states are
-returned, nothing of the size of the vocabulary.
+Teacher forcing: the model reads prompt and response together, which gives the same numbers as when it generated the
+response token by token. A prompt is read once for all its responses if the model allows it. Only sums and selected
+states are returned, nothing with the size of the vocabulary.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.models.causal_lm import TokenSequence
-from benchmark.models.hf_lm import HFCausalLM
+from benchmark.models.hf_lm import HFCausalLM, padded
 from benchmark.models.lm_head import logits_of
 from benchmark.models.token_sampling import log_largest_probability, truncate
-from benchmark.models.trie import build_trie
+from benchmark.models.trie import ScoredTrie
 
 Floats = NDArray[np.float64]
-_TILE_BYTES = {"cpu": 32 * 2**20, "cuda": 1 << 30}  # of logits at once
+_TILE_BYTES = {"cpu": 32 * 2**20, "cuda": 1 << 30}  # size of the logits computed at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class TokenisedResponse:
 
     Attributes:
         prompt: Tokens before it, at least one.
-        content: Number of `ids` that are the response; of these the states are kept.
+        content: Number of leading `ids` that are the response itself, whose states are kept.
     """
 
     prompt: tuple[int, ...]
@@ -51,11 +51,11 @@ class ResponseStatistics:
 
     Attributes:
         log_likelihood: Σ ln p of its tokens, nats.
-        largest: Σ ln of the largest probability at each step under the sampling parameters; None without these.
+        largest: Σ ln of the largest probability at each step under the sampling parameters; None if these are unknown.
         normaliser: Σ logsumexp of the raw logits.
         entropy: Σ of the entropy at each step, nats.
         last: float64 [last layers, features], states of the last content token; NaN without content.
-        mean: float64 [mean layers, features], mean states of the content tokens; likewise.
+        mean: float64 [mean layers, features], mean states of the content tokens; NaN without content.
     """
 
     log_likelihood: float
@@ -73,16 +73,16 @@ def read_statistics(
     mean: Sequence[int] = (),
     cut: SamplingParameters | None = None,
 ) -> list[ResponseStatistics]:
-    """Compute the statistics of each response, reading all at once.
+    """Compute the statistics of all responses in one batch.
 
     Args:
-        last: Layers whose state of the last token is wanted: 0 are the embeddings, l is the output of block l, that of
-            the last block after the final norm.
-        mean: Layers whose mean state is wanted.
-        cut: Sampling parameters of the tokens; None: unknown.
+        last: Layers from which to return the last token's state: 0 is the embeddings, l the output of block l (for the
+            last block, after the final norm).
+        mean: Layers from which to return the mean state.
+        cut: Parameters with which the tokens were sampled; None: unknown.
 
     Raises:
-        OutOfMemory: They do not fit together.
+        OutOfMemory: They do not fit into memory together.
     """
     if not responses:
         return []
@@ -103,61 +103,60 @@ def read_statistics(
     return lm.within_memory(run)
 
 
-# Of one sequence: sums over its scored tokens [4], and of each layer the states of those tokens [scored, features].
+# For one sequence: sums over its scored tokens [4], and the states of those tokens at each layer [scored, features].
 _Read = tuple[Any, list[Any]]
 
 
 def _shared(lm: HFCausalLM, sequences: Sequence[TokenSequence], cut: SamplingParameters | None) -> Iterator[_Read]:
     import torch
 
-    trie = build_trie([sequence.ids for sequence in sequences])
-    made = lm.read_trie(trie, states=True)
-    device = lm.head.weight.device  # a model may lie on several
+    trie = ScoredTrie.of(sequences)
+    made = lm.read_trie(trie.trie, states=True)
+    device = lm.head.weight.device  # the model may be spread over several
     final, layers = made.last_hidden_state[0].to(device), [layer[0] for layer in made.hidden_states]
-    parents = np.full(len(trie.ids), -1)
-    for path in trie.paths:
-        parents[path[1:]] = path[:-1]
-    places = [torch.from_numpy(path[s.scored]).to(device) for path, s in zip(trie.paths, sequences, strict=True)]
-    wanted: Any = torch.unique(torch.cat(places))
-    before = torch.from_numpy(parents).to(device)[wanted]
-    numbers = _token_numbers(lm, final, before, torch.from_numpy(trie.ids).to(device)[wanted], cut)
-    by_node = torch.full((len(trie.ids), 4), torch.nan, dtype=torch.float64, device=device)
-    by_node[wanted] = numbers
-    sums = torch.stack([by_node[nodes].sum(0) for nodes in places])
-    finite = torch.isfinite(sums[:, [0, 2, 3]]).all(1).tolist()  # without parameters, `largest` is NaN
-    for nodes, sequence, own, is_finite in zip(places, sequences, sums, finite, strict=True):
+    scored = [torch.from_numpy(nodes).to(device) for nodes in trie.scored]
+    wanted, parents, targets = (torch.from_numpy(each).to(device) for each in (trie.wanted, trie.parents, trie.targets))
+    by_node = torch.full((len(trie.trie.ids), 4), torch.nan, dtype=torch.float64, device=device)
+    by_node[wanted] = _token_numbers(lm, final, parents, targets, cut)
+    sums = torch.stack([by_node[nodes].sum(0) for nodes in scored])
+    finite = torch.isfinite(sums[:, [0, 2, 3]]).all(1).tolist()  # `largest` is NaN without sampling parameters
+    for nodes, sequence, own, is_finite in zip(scored, sequences, sums, finite, strict=True):
         if is_finite:
             yield own, [layer[nodes.to(layer.device)] for layer in layers]
-        else:  # attention carries NaN backwards, so one sequence can spoil others that share a prefix with it
+        else:  # attention carries NaN backwards, so one sequence can affect others that share a prefix with it
             yield from _apart(lm, [sequence], cut)
 
 
 def _apart(lm: HFCausalLM, sequences: Sequence[TokenSequence], cut: SamplingParameters | None) -> Iterator[_Read]:
-    """Read each sequence whole; padding at the end is never attended to."""
+    """Read the sequences in one batch without sharing prefixes."""
     import torch
 
-    longest = max(len(sequence.ids) for sequence in sequences)
-    ids = np.stack([np.pad(s.ids, (0, longest - len(s.ids)), mode="edge") for s in sequences])
-    given = torch.from_numpy(ids).to(lm.model.device)
+    given = torch.from_numpy(padded(sequences)).to(lm.model.device)
     read = lm.body if lm.understands_head else lm.model
     made = read(input_ids=given, use_cache=False, output_hidden_states=True)
     final = made.last_hidden_state.to(lm.head.weight.device) if lm.understands_head else made.logits
     for row, sequence in enumerate(sequences):
-        places = torch.from_numpy(sequence.scored).to(final.device)
+        positions = torch.from_numpy(sequence.scored).to(final.device)
         targets = torch.from_numpy(sequence.ids[sequence.scored]).to(final.device)
-        numbers = _token_numbers(lm, final[row], places - 1, targets, cut)
-        yield numbers.sum(0), [layer[row, places.to(layer.device)] for layer in made.hidden_states]
+        numbers = _token_numbers(lm, final[row], positions - 1, targets, cut)
+        yield numbers.sum(0), [layer[row, positions.to(layer.device)] for layer in made.hidden_states]
 
 
 def _token_numbers(lm: HFCausalLM, final: Any, before: Any, targets: Any, cut: SamplingParameters | None) -> Any:
-    """Return float64 [targets, 4], as `ResponseStatistics`: for each target after the state or logits at `before`."""
+    """Compute the four numbers summed in `ResponseStatistics` for each target, float64 [targets, 4].
+
+    Args:
+        final: Final hidden states, or logits if `head` does not compute the model's own.
+        before: Index into `final` of the position before each target.
+        targets: Tokens.
+    """
     import torch
 
     vocabulary = len(lm.head.weight)
     tile = max(1, _TILE_BYTES.get(final.device.type, _TILE_BYTES["cuda"]) // (8 * vocabulary))
     made = [torch.empty((0, 4), dtype=torch.float64, device=final.device)]
-    for places, wanted in zip(before.split(tile), targets.split(tile), strict=True):
-        rows = final[places]
+    for positions, wanted in zip(before.split(tile), targets.split(tile), strict=True):
+        rows = final[positions]
         logits = logits_of(lm.head, rows) if lm.understands_head else rows.float()
         normaliser = torch.logsumexp(logits.double(), dim=-1)
         chosen = logits.gather(1, wanted[:, None])[:, 0].double() - normaliser
@@ -172,10 +171,10 @@ def _largest(logits: Any, cut: SamplingParameters) -> Any:
     import torch
 
     rows, vocabulary = logits.shape
-    every = {"device": logits.device}
-    temperature = torch.full((rows,), cut.temperature, dtype=torch.float32, **every)
-    top_k = torch.full((rows,), min(cut.top_k or vocabulary, vocabulary), dtype=torch.int64, **every)
-    top_p = torch.full((rows,), cut.top_p, dtype=torch.float64, **every)
+    device = logits.device
+    temperature = torch.full((rows,), cut.temperature, dtype=torch.float32, device=device)
+    top_k = torch.full((rows,), min(cut.top_k or vocabulary, vocabulary), dtype=torch.int64, device=device)
+    top_p = torch.full((rows,), cut.top_p, dtype=torch.float64, device=device)
     return log_largest_probability(truncate(logits, temperature, top_k, top_p))
 
 

@@ -40,7 +40,7 @@ class HFTokeniser:
         return self.own.backend_tokenizer
 
     def encode(self, texts: Sequence[str], *, begin: bool = False) -> list[Encoding]:
-        """As `CausalLM.encode`.
+        """Implement `CausalLM.encode`.
 
         Raises:
             ConfigurationError: The tokeniser adds a space before every text, and no guard character prevents it.

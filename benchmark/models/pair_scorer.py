@@ -54,12 +54,12 @@ class BertScoreSpec:
 
     @property
     def signature(self) -> str:
-        """As `Spec.signature`."""
+        """Implement `Spec.signature`."""
         chosen = f"layer-{self.layer},idf-off,baseline-{self.baseline}"
         return f"{self.files.signature},float32,{self.max_tokens}-tokens,{chosen}"
 
     def load(self, device: str = "cpu") -> "BertScorer":
-        """As `Spec.load`."""
+        """Implement `Spec.load`."""
         return BertScorer(self, device)
 
 
@@ -77,11 +77,11 @@ class CrossEncoderSpec:
 
     @property
     def signature(self) -> str:
-        """As `Spec.signature`."""
+        """Implement `Spec.signature`."""
         return f"{self.files.signature},float32,{self.max_tokens}-tokens"
 
     def load(self, device: str = "cpu") -> "CrossEncoderScorer":
-        """As `Spec.load`."""
+        """Implement `Spec.load`."""
         return CrossEncoderScorer(self, device)
 
 
@@ -128,7 +128,7 @@ class BertScorer:
             self._model = model.to(device).eval()
 
     def score_pairs(self, pairs: Sequence[Pair]) -> Floats:
-        """As `PairScorer.score_pairs`; at most 1, for identical texts. Each distinct text is read once."""
+        """Implement `PairScorer.score_pairs`; at most 1, for identical texts. Each distinct text is read once."""
         states = self._states(sorted({text for pair in pairs for text in pair}))
         found = {pair: _f1(states[pair[0]], states[pair[1]]) for pair in sorted({_sorted(pair) for pair in pairs})}
         raw = np.array([found[_sorted(pair)] for pair in pairs], dtype=np.float64)
@@ -202,7 +202,7 @@ class CrossEncoderScorer:
             )
 
     def score_pairs(self, pairs: Sequence[Pair]) -> Floats:
-        """As `PairScorer.score_pairs`; the two texts of a pair are read in the given order."""
+        """Implement `PairScorer.score_pairs`; the two texts of a pair are read in the given order."""
         different = sorted(set(pairs))  # sorted, so that batches do not depend on the order of the pairs
         if not different:
             return np.empty(0)

@@ -113,12 +113,12 @@ class HFRewardSpec:
 
     @property
     def signature(self) -> str:
-        """As `RewardModelSpec.signature`."""
+        """Implement `RewardModelSpec.signature`."""
         chosen = f"{self.dtype},{self.device.split(':')[0]},{self.max_tokens}-tokens"
         return f"{self.files.signature},{chosen}{_of_thresholds(self.thresholds)}"
 
     def load(self, batch_tokens: int | None = None) -> "HFRewardModel":
-        """As `RewardModelSpec.load`; `batch_tokens`: most tokens read at once, including padding."""
+        """Implement `RewardModelSpec.load`; `batch_tokens`: most tokens read at once, including padding."""
         return HFRewardModel(self, batch_tokens)
 
 
@@ -170,7 +170,7 @@ class HFRewardModel:
         self._check_reading(where, _AGREEMENT[spec.dtype])
 
     def rewards(self, pairs: Sequence[Pair]) -> Floats:
-        """As `RewardModel.rewards`; each distinct pair is read once.
+        """Implement `RewardModel.rewards`; each distinct pair is read once.
 
         Raises:
             OutOfMemory: One conversation alone does not fit the device.

@@ -121,11 +121,11 @@ class ServerLM:
         self._echo = False  # whether to use the older way
 
     def encode(self, texts: Sequence[str], *, begin: bool = False) -> list[Encoding]:
-        """As `CausalLM.encode`."""
+        """Implement `CausalLM.encode`."""
         return self._tokeniser.encode(texts, begin=begin)
 
     def surprisals(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
-        """As `CausalLM.surprisals`; equal sequences are sent once.
+        """Implement `CausalLM.surprisals`; equal sequences are sent once.
 
         Raises:
             ServerFault: The server is unreachable, refused, or sent a malformed answer.

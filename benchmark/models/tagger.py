@@ -75,7 +75,7 @@ class PatternTagger:
             self._parser.find_tags(["a"])
 
     def tag(self, texts: Sequence[str]) -> list[Tags]:
-        """As `Tagger.tag`; a text of n characters takes time in proportion to n.
+        """Implement `Tagger.tag`; a text of n characters takes time in proportion to n.
 
         >>> PatternTagger().tag(["It isn't late. Go home!"])
         [(('PRP', 'VBZ', 'RB', 'JJ', '.'), ('VB', 'NN', '.'))]

@@ -33,7 +33,7 @@ class SurprisalCache:
         self.path = path
 
     def get(self, key: str, orders: int, responses: int) -> tuple[Floats, Floats] | None:
-        """As `engine.Cache.get`; None also where the entry has another shape."""
+        """Implement `engine.Cache.get`; None also where the entry has another shape."""
         if not self.path.exists():
             return None
         with open_cache(self.path, "surprisals", _TABLE) as database:
@@ -44,7 +44,7 @@ class SurprisalCache:
         return bits.reshape(orders, responses), alone
 
     def put(self, found: Sequence[tuple[str, Floats, Floats]]) -> None:
-        """As `engine.Cache.put`."""
+        """Implement `engine.Cache.put`."""
         rows = [(key, bits.astype(_NUMBERS).tobytes(), alone.astype(_NUMBERS).tobytes()) for key, bits, alone in found]
         with open_cache(self.path, "surprisals", _TABLE) as database:
             database.executemany("INSERT OR REPLACE INTO surprisals VALUES (?, ?, ?)", rows)

@@ -45,11 +45,11 @@ class Learned:
 
     @property
     def signature(self) -> str:
-        """As `Spec.signature`."""
+        """Implement `Spec.signature`."""
         return f"learned-v2@{MODEL_SHA256[:12]},{self.embedder.signature},p-over-{self.threshold}"
 
     def load(self, device: str = "cpu", loaded: Embedder | None = None) -> "LearnedEquivalence":
-        """As `Spec.load`; `loaded` is used in place of the spec's embedder if it gives token states."""
+        """Implement `Spec.load`; `loaded` is used in place of the spec's embedder if it gives token states."""
         if sha256_of(MODEL) != MODEL_SHA256:
             raise ConfigurationError(f"{MODEL} is not the file of this version", "install the package again")
         if not isinstance(loaded, TokenEmbedder):
@@ -74,7 +74,7 @@ class LearnedEquivalence:
         self._model = model
 
     def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
-        """As `EquivalenceBackend.scores`."""
+        """Implement `EquivalenceBackend.scores`."""
         if not pairs:
             return np.empty(0)
         made = self._model.higher_probabilities(*self._reader.features(pairs))

@@ -55,7 +55,7 @@ class KnownScores:
                 at += 1
 
     def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
-        """As `EquivalenceBackend.scores`."""
+        """Implement `EquivalenceBackend.scores`."""
         return np.array([self._known[pair.prompt, min(pair.a, pair.b), max(pair.a, pair.b)] for pair in pairs])
 
 
