@@ -1,1 +1,1 @@
-"""Statistics over scores: in come values by prompt, labels and results; out go estimates, tests and ranks."""
+"""Statistics over scores: turns values by prompt, labels and results into estimates, tests and ranks."""

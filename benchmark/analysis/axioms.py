@@ -1,9 +1,9 @@
-"""Which axioms of diversity a metric obeys, on response sets that were constructed for each.
+"""Which axioms of diversity a metric obeys, tested on response sets constructed for each axiom.
 
-*Monotonicity*, *uniqueness* and *continuity* follow Mironov & Prokhorenkova (arXiv:2410.14556), here for texts, whose
-distances nobody can set; *replication* and *twin property* are ecology's (Leinster & Cobbold 2012). An axiom is obeyed
-if every one of its cases is; where a metric has no value, nothing is said. Cases show that an axiom is broken, never
-that it holds for all sets.
+*Monotonicity*, *uniqueness* and *continuity* follow Mironov & Prokhorenkova (arXiv:2410.14556), adapted to texts, where
+distances cannot be chosen freely; *replication* and *twin property* come from ecology (Leinster & Cobbold 2012). A
+metric obeys an axiom if it passes every case; if it has no value on a case, the outcome is unknown. Cases can show that
+an axiom is violated, but not that it holds for all sets.
 """
 
 import tomllib
@@ -22,7 +22,7 @@ from datasets_build.tables import Cell, Report, Styled, Table
 
 Texts = tuple[str, ...]
 _TOLERANCE = 1e-6
-_NEAR = 0.1  # relative change that still is no change, where texts themselves change
+_NEAR = 0.1  # relative change that counts as none when the texts themselves change
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Topic:
 
     Attributes:
         different: Responses that mean different things.
-        alike: Rewordings of the first of them.
+        alike: Rewordings of the first of these responses.
         translated: The prompt and the different responses in another language.
     """
 
@@ -43,7 +43,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Response sets, and what must hold of a metric's values on them (higher is more diverse)."""
+    """Response sets, and the condition that a metric's values on them must meet (higher is more diverse)."""
 
     prompts: tuple[str, ...]
     sets: tuple[Texts, ...]
@@ -80,13 +80,13 @@ def _about_equal(values: Sequence[float]) -> bool:
 
 
 def _monotonicity(topic: Topic) -> list[Case]:
-    """A rewording gives way to something different."""
+    """A rewording is replaced by a different response."""
     d, a = topic.different, topic.alike
     return [_case(topic, _not_lower, (d[0], a[i], *d[1:4]), (d[0], d[4], *d[1:4])) for i in range(len(a))]
 
 
 def _uniqueness(topic: Topic) -> list[Case]:
-    """A duplicate gives way to something new: one of two, and one of many, among two clusters of copies."""
+    """A duplicate is replaced by a new response: one of two copies, and one of three in a set of two clusters."""
     d = topic.different
     return [
         _case(topic, _higher, (d[0], d[0], d[1], d[2]), (d[0], d[3], d[1], d[2])),
@@ -95,7 +95,7 @@ def _uniqueness(topic: Topic) -> list[Case]:
 
 
 def _continuity(topic: Topic) -> list[Case]:
-    """A change of case and punctuation changes little, next to what another response changes."""
+    """Changing case and punctuation changes little compared with replacing the response."""
     d = topic.different
 
     def little(values: Sequence[float]) -> bool:

@@ -1,1 +1,1 @@
-"""Responses of several systems to the same prompts in; how alike the systems are and what two of them cover out."""
+"""Homogeneity across systems: how similar their responses are, and how many classes two systems cover together."""

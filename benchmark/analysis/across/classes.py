@@ -1,8 +1,8 @@
-"""Homogeneity across systems: how alike the responses of different systems are, and what two of them cover together.
+"""Homogeneity across systems: how similar the responses of different systems are, and what two of them cover together.
 
-After the "artificial hivemind" study (arXiv:2510.22954). The responses of all systems to a prompt are grouped into
-equivalence classes together, so that a class means the same for everybody. Everything below is computed from these
-classes, exactly and not by drawing; only valid responses are in a class.
+Follows the "artificial hivemind" study (arXiv:2510.22954). The responses of all systems to a prompt are grouped
+together, so that systems share their equivalence classes. All expectations below are computed exactly from these
+classes, without sampling; only valid responses are in a class.
 """
 
 from collections.abc import Mapping, Sequence

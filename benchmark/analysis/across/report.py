@@ -1,4 +1,4 @@
-"""The report of `divbench contrast --across`: each system alone, and all pairs."""
+"""The report of `divbench contrast --across`: each system by itself, and all pairs."""
 
 from dataclasses import asdict
 
@@ -15,7 +15,7 @@ LEGEND = (
 
 
 def report_of(found: Homogeneity, suite: str, profile: str) -> Report:
-    """The report of a study of homogeneity."""
+    """Return the report of a study of homogeneity."""
     title = f"{suite}, k = {found.k}, profile {profile}, {found.prompts} prompts"
     alone = Table(
         f"Alone: {title}",

@@ -1,4 +1,4 @@
-"""How alike systems are and what pairs of them cover, as means over prompts with bootstrap intervals."""
+"""How similar systems are and what pairs of them cover together, as means over prompts with bootstrap intervals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

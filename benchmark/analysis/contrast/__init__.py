@@ -1,1 +1,1 @@
-"""Paired tests between systems or groups of prompts: in come values by prompt, out go effect sizes and p-values."""
+"""Tests between systems or between groups of prompts: turns values by prompt into effect sizes and p-values."""

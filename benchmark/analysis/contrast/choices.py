@@ -1,4 +1,4 @@
-"""What can be chosen of contrasts, as names. Imports nothing heavy: command-line options read it."""
+"""Choices of the command-line options of contrasts. Imports nothing heavy, so that the command line starts quickly."""
 
 from typing import Literal
 

@@ -16,9 +16,9 @@ from datasets_build.tables import check_report_path
 if TYPE_CHECKING:
     from benchmark.analysis.contrast.labels import Labels, PromptScores
 
-    ReadLabels = Callable[[Sequence[str]], Labels]  # the labels of prompts that have these ids
+    ReadLabels = Callable[[Sequence[str]], Labels]  # reads the labels of the prompts with these ids
 
-# Options of one use alone, as their functions' arguments have them: to give one in the other use is a slip.
+# Options, by argument name, that only one mode of the command uses: giving one in another mode is an error.
 _OF_SYSTEMS = ("length", "alternative", "pairs", "prompt_set")
 _OF_LABELS = ("label_column", "positive", "negative", "against", "results")
 _OF_TESTS = ("length", "alternative", "pairs")
@@ -40,8 +40,8 @@ def contrast(
         str,
         typer.Option(
             help=(
-                "Profile of models: lexical (texts alone), offline (the models that come with the package) or "
-                "paper (the papers')."
+                "Profile of models: lexical (texts only), offline (the models that come with the package) or "
+                "paper (the models of the papers)."
             ),
             rich_help_panel="Models",
         ),
@@ -68,15 +68,17 @@ def contrast(
         bool,
         typer.Option(
             "--across",
-            help="Homogeneity across systems in place of tests: how alike they are and what two of them cover.",
+            help="Homogeneity across systems instead of tests: how similar they are and what two cover together.",
             rich_help_panel="Data",
         ),
     ] = False,
-    prompt_set: Annotated[PromptSet, typer.Option(help="Suite of olmo_stages.", rich_help_panel="Data")] = "alpacaeval",
+    prompt_set: Annotated[
+        PromptSet, typer.Option(help="Prompt set of olmo_stages.", rich_help_panel="Data")
+    ] = "alpacaeval",
     k: Annotated[
         int | None,
         typer.Option(
-            help="Number of responses per prompt, the first ones; default: as many as every system has.",
+            help="Number of responses per prompt, taken from the first; default: as many as every system has.",
             rich_help_panel="Data",
         ),
     ] = None,
@@ -85,7 +87,7 @@ def contrast(
         typer.Option(
             help=(
                 "File of prompt labels (.csv, .jsonl or .parquet) with the columns prompt_id and label (0 and "
-                "1, true and false, or words): contrasts two groups of one system's prompts."
+                "1, true and false, or words), to compare two groups of one system's prompts."
             ),
             rich_help_panel="Labels",
         ),
@@ -103,7 +105,7 @@ def contrast(
         typer.Option(help="Numeric column to correlate the scores with; may be repeated.", rich_help_panel="Labels"),
     ] = None,
     results: Annotated[
-        Path, typer.Option(help="Folder of results, for a submission that is scored here.", rich_help_panel="Labels")
+        Path, typer.Option(help="Results folder for a submission that must be scored first.", rich_help_panel="Labels")
     ] = Path("results"),
     resamples: Annotated[
         int, typer.Option(min=100, help="Number of bootstrap resamples over prompts.", rich_help_panel="Statistics")
@@ -124,11 +126,11 @@ def contrast(
     """Compare systems prompt by prompt: paired tests by every metric of a profile, all on the same texts.
 
     For each metric and pair: both means, the mean difference with a bootstrap interval over prompts, Cohen's d_z, and
-    Wilcoxon's signed-rank test with p-values corrected over the pairs by Bonferroni and by Holm. A prompt with a value
-    missing on either side is left out for that metric, and counted with its reason.
+    Wilcoxon's signed-rank test with p-values corrected over the pairs by Bonferroni and by Holm. A prompt that lacks a
+    value on either side is excluded for that metric, and counted with its reason.
 
-    Longer texts have more repeated words and more room, so lengths matter: *matched* cuts every response of a prompt to
-    the bytes of its shortest one over all systems, and leaves out prompts whose shortest has under 50 bytes.
+    Longer texts repeat more words and have more room for variation, so length matters: *matched* cuts every response to
+    a prompt to the length of the shortest one over all systems, and excludes prompts where that is under 50 bytes.
 
     Does training make OLMo less diverse, stage by stage, as in arXiv:2606.01811?
 
@@ -138,13 +140,13 @@ def contrast(
 
       divbench contrast subs/one subs/other --alternative two-sided --out table.md
 
-    With --across: how alike are the systems' responses, beside each one's own, and what do two of them cover together?
+    With --across: how similar are responses between systems and within each system, and what do two systems cover?
 
       divbench contrast subs/one subs/other subs/third --across --profile semantic
 
     With --labels: do the scores of *one* system tell two groups of its prompts apart? For each metric: both means,
-    Welch's t, Cohen's d, AUROC, and what a threshold on the score tells of prompts that it was not chosen on. Do
-    prompts that call for a question back have more room for responses, and longer reasoning, as in arXiv:2510.12699?
+    Welch's t, Cohen's d, AUROC, and the accuracy of a threshold on the score for held-out prompts. Do prompts that call
+    for a clarifying question have a larger space of responses, and longer reasoning, as in arXiv:2510.12699?
 
       divbench contrast subs/rifts --labels rifts.csv --positive addressing --positive ambiguous
 
@@ -159,7 +161,7 @@ def contrast(
             context, systems, read, profile, k, results, cache, mirror, resamples, seed, destination, json=json
         )
         return
-    _refuse_given(context, _OF_LABELS, "is of --labels alone")
+    _refuse_given(context, _OF_LABELS, "needs --labels")
     from benchmark.analysis.contrast.report import report_of
     from benchmark.analysis.contrast.study import contrast_systems, texts_of
     from benchmark.analysis.contrast.systems import open_systems
@@ -203,7 +205,7 @@ def _contrast_across(
     *,
     json: bool,
 ) -> None:
-    """`--across`: how alike systems are."""
+    """Run `--across`: how similar systems are."""
     from benchmark.analysis.across.classes import across_systems, group_prompt, valid_responses
     from benchmark.analysis.across.report import report_of
     from benchmark.analysis.across.study import homogeneity
@@ -211,7 +213,7 @@ def _contrast_across(
     from benchmark.scoring.backends import ScoringBackends
     from benchmark.scoring.profiles import find_profile
 
-    _refuse_given(context, _OF_TESTS, "is of paired tests, not of --across")
+    _refuse_given(context, _OF_TESTS, "cannot be used with --across: it is an option of paired tests")
     check_report_path(destination)
     backends = ScoringBackends(find_profile(profile))
     opened = open_systems(systems, prompt_set=prompt_set, k=k, mirror=mirror)
@@ -243,18 +245,18 @@ def _contrast_labels(
     *,
     json: bool,
 ) -> None:
-    """`--labels`: groups of one system's prompts."""
+    """Run `--labels`: groups of one system's prompts."""
     from benchmark.analysis.contrast.label_files import is_result, read_scores
     from benchmark.analysis.contrast.label_report import report_of
     from benchmark.analysis.contrast.label_study import contrast_groups
 
     if len(systems) != 1:
-        raise ConfigurationError(f"--labels is of one system, and there are {len(systems)}", "name one")
-    _refuse_given(context, _OF_SYSTEMS, "is of several systems, not of --labels")
+        raise ConfigurationError(f"--labels compares prompts of one system, and {len(systems)} are named", "name one")
+    _refuse_given(context, _OF_SYSTEMS, "cannot be used with --labels: it is an option for several systems")
     check_report_path(destination)
     folder = Path(systems[0])
     if is_result(folder):
-        _refuse_given(context, _OF_SCORING, "is of scoring, and a result is scored already")
+        _refuse_given(context, _OF_SCORING, "has no effect on a result, which is scored already")
         scores = read_scores(folder)
         labels = read(scores.prompt_ids)
     else:
@@ -276,7 +278,7 @@ def _score(
     cache: Path | None,
     mirror: Path | None,
 ) -> "tuple[PromptScores, Labels]":
-    """A submission's scores, computed or recognised, and its labels, read before that."""
+    """Read a submission's labels, then score it or reuse an existing result."""
     from benchmark.analysis.contrast.label_files import read_scores
     from benchmark.scoring.backends import ScoringBackends
     from benchmark.scoring.profiles import find_profile
@@ -303,7 +305,7 @@ def _score(
 
 
 def _refuse_given(context: typer.Context, names: tuple[str, ...], why: str) -> None:
-    """Refuse options that stand in the command line and would do nothing."""
+    """Reject options on the command line that would have no effect."""
     for name in names:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":

@@ -26,7 +26,7 @@ _NOT_THERE = "not in the file"
 
 
 def is_result(folder: Path) -> bool:
-    """Whether a folder is a result of `divbench score`; else it is a submission.
+    """Whether a folder is a result of `divbench score` (True) or a submission (False).
 
     Raises:
         ConfigurationError: It is neither.
@@ -36,15 +36,16 @@ def is_result(folder: Path) -> bool:
     if (folder / MANIFEST_FILE).is_file():
         return False
     raise ConfigurationError(
-        f"{folder} is neither a submission ({MANIFEST_FILE}) nor a result ({RESULT_FILE})", "name a folder of one"
+        f"{folder} is neither a submission ({MANIFEST_FILE}) nor a result ({RESULT_FILE})",
+        "name a submission folder or a result folder",
     )
 
 
 def read_scores(folder: Path) -> PromptScores:
-    """Read a result's values by prompt, of all metrics that have any.
+    """Read a result's values by prompt, for all metrics that have any.
 
     Raises:
-        InputError: The folder is no whole result.
+        InputError: The folder is not a complete result.
     """
     result = read_result(folder)
     if isinstance(result, Missing):
@@ -67,7 +68,7 @@ def read_scores(folder: Path) -> PromptScores:
             metrics=_metrics(result, names, table, _reasons(missing)),
         )
     except (pa.ArrowException, KeyError, TypeError, ValueError, AttributeError) as error:
-        message = f"{folder / PER_PROMPT_FILE} is not as {RESULT_FILE} says: {str(error).splitlines()[0][:200]}"
+        message = f"{folder / PER_PROMPT_FILE} does not match {RESULT_FILE}: {str(error).splitlines()[0][:200]}"
         raise InputError(message, "score the submission again") from error
 
 
@@ -108,13 +109,14 @@ def read_labels(
     Args:
         path: .csv, .jsonl or .parquet, with a column `prompt_id` and one of labels: 0 and 1, true and false, or words.
             A row without a label is in no group.
-        positive: The words that make group 1; none: labels are 0 and 1, or true and false.
-        negative: The words that make group 0; none: all others. A label that is neither is in no group.
+        positive: Labels of group 1; empty: labels are 0 and 1, or true and false.
+        negative: Labels of group 0; empty: all other labels. A prompt with any other label is in no group.
 
     Raises:
-        ConfigurationError: A word is both positive and negative, or there are negative ones alone.
-        Refused: The file cannot be read, lacks a column, has an id twice or one of no prompt, a label that is none, a
-            named word nowhere, or what is no finite number in a column of numbers. All that is wrong is told at once.
+        ConfigurationError: A label is both positive and negative, or only negative labels are named.
+        Refused: The file cannot be read or lacks a column; an id is repeated or belongs to no prompt; a label is not
+            valid, or a named label occurs nowhere; or a numeric column has a value that is not a finite number. All
+            problems are reported at once.
     """
     _check_words(positive, negative)
     findings = Findings()
@@ -147,8 +149,8 @@ def read_labels(
         elif positive:
             left_out["a label of neither group"] += 1
         else:
-            hint = "say by --positive which labels make group 1"
-            _add(findings, table, number, label_column, f"{word!r} is none of 0, 1, true and false", hint)
+            hint = "name the labels of group 1 with --positive"
+            _add(findings, table, number, label_column, f"{word!r} is not 0, 1, true or false", hint)
     _check_named([*positive, *negative], words, label_column, table, findings)
     numbers = {column: _numbers(column, rows, table, findings) for column in dict.fromkeys(against)}
     if findings.refused():
@@ -170,13 +172,13 @@ def _add(findings: Findings, table: Table, number: int | None, field: str, messa
 
 def _check_words(positive: Sequence[str], negative: Sequence[str]) -> None:
     if negative and not positive:
-        raise ConfigurationError("--negative without --positive", "say by --positive which labels make group 1")
+        raise ConfigurationError("--negative needs --positive", "name the labels of group 1 with --positive")
     if both := sorted(set(positive) & set(negative)):
-        raise ConfigurationError(f"{both[0]!r} is named by --positive and --negative", "put it into one group")
+        raise ConfigurationError(f"{both[0]!r} is named by --positive and --negative", "name it in one group only")
 
 
 def _word(label: Any) -> str | None:
-    """A label as text: a number or truth value as it would be written; None where there is none."""
+    """Return a label as text, as it would be written in a CSV file; None where there is no label."""
     if isinstance(label, bool):
         return "true" if label else "false"
     if isinstance(label, float):
@@ -185,7 +187,7 @@ def _word(label: Any) -> str | None:
 
 
 def _group(word: str, positive: Sequence[str], negative: Sequence[str]) -> bool | None:
-    """Whether a label is of group 1; None where it is of neither."""
+    """Whether a label belongs to group 1; None if it belongs to neither group."""
     if not positive:
         return _TRUTH.get(word.lower())
     if word in positive:
@@ -196,11 +198,11 @@ def _group(word: str, positive: Sequence[str], negative: Sequence[str]) -> bool 
 def _check_named(
     named: Sequence[str], words: Mapping[str, str | None], column: str, table: Table, findings: Findings
 ) -> None:
-    """Report words that no row has: a misspelt word would leave its group too small."""
+    """Report named labels that no row has: a misspelt label would leave its group too small."""
     there = sorted({word for word in words.values() if word is not None})
     for word in named:
         if word not in there:
-            hint = f"there are {', '.join(there[:10])}{', …' if len(there) > 10 else ''}"
+            hint = f"labels in the file: {', '.join(there[:10])}{', …' if len(there) > 10 else ''}"
             _add(findings, table, None, column, f"no row has the label {word!r}", hint)
 
 
@@ -218,7 +220,7 @@ def _numbers(
         except (TypeError, ValueError, OverflowError):
             value = math.inf
         if math.isinf(value):
-            _add(findings, table, number, column, f"{str(given)[:50]!r} is no finite number", "write a number")
+            _add(findings, table, number, column, f"{str(given)[:50]!r} is not a finite number", "write a number")
         elif not math.isnan(value):
             made[name] = value
     return made

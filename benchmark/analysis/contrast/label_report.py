@@ -31,7 +31,7 @@ LEGEND_INTERVALS = (
 
 
 def report_of(study: LabelStudy) -> Report:
-    """The report of a study; the terminal has exclusions as notes, and fewer columns."""
+    """Return the report of a study; the terminal shows exclusions as notes, and fewer columns."""
     legend = [LEGEND, LEGEND_INTERVALS]
     correlated = [(each, own) for each in study.contrasts for own in each.correlations]
     if correlated:
@@ -101,7 +101,7 @@ def _correlation_cells(found: Correlation) -> tuple[Cell, ...]:
 
 
 def _excluded(found: LabelContrast | Correlation) -> str:
-    """How many prompts were excluded and why, and why numbers are missing."""
+    """Say how many prompts were excluded and why, and why numbers are missing."""
     reasons = found.reasons if isinstance(found, LabelContrast) else {}
     why = ", ".join(f"{' '.join(reason.split())} ({times})" for reason, times in reasons.items())
     gone = [f"{found.left_out} excluded{': ' if why else ''}{why}"] * bool(found.left_out)
@@ -109,7 +109,7 @@ def _excluded(found: LabelContrast | Correlation) -> str:
 
 
 def _narrow(tables: Iterable[Table], study: LabelStudy) -> list[Table | str]:
-    """The tables without degrees of freedom and exclusions; these stand below, once for all that share them."""
+    """Drop the columns of degrees of freedom and exclusions; list each exclusion once below, for all that share it."""
     notes: dict[str, list[str]] = {}
     for each in study.contrasts:
         notes.setdefault(_excluded(each), []).append(each.metric)
@@ -125,7 +125,7 @@ def _narrow(tables: Iterable[Table], study: LabelStudy) -> list[Table | str]:
 
 
 def _record(contrast: LabelContrast) -> dict[str, Cell]:
-    """All numbers in full precision; those of correlations stand in columns of their own."""
+    """Return all numbers in full precision, with separate columns for each correlation."""
     made: dict[str, Cell] = {}
     for name, value in asdict(contrast).items():
         if name in ("signature", "correlations", "classifier"):
@@ -141,7 +141,7 @@ def _record(contrast: LabelContrast) -> dict[str, Cell]:
 
 
 def _flat(name: str, value: Any) -> dict[str, Cell]:
-    """An estimate as three columns."""
+    """Return an estimate as three columns, and any other value as one."""
     if not isinstance(value, dict):
         return {name: value}
     return {name: value["value"], f"{name} low": value["low"], f"{name} high": value["high"]}

@@ -1,7 +1,7 @@
-"""Do a system's scores differ between two groups of its prompts? Every metric of a result against given labels.
+"""Whether a system's scores differ between two groups of its prompts: every metric of a result against given labels.
 
 GSSBench (arXiv:2510.12699) contrasts prompts that call for a clarifying question with others, and correlates scores
-with the length of reasoning. Labels and numbers of any kind come from label_files.py. What is undefined is missing,
+with the length of reasoning. Labels and numeric columns are read by label_files.py. An undefined number is missing,
 with its reason.
 """
 
@@ -35,7 +35,7 @@ from benchmark.scoring.compute import Value
 from benchmark.scoring.resampling import Floats, holm, resample_weights, welch
 from benchmark.scoring.result_schema import package_version
 
-FEWEST_CORRELATED = 4  # of three prompts a partial correlation is ±1 whatever they are
+FEWEST_CORRELATED = 4  # with three prompts, a partial correlation is always ±1
 _CELLS_AT_ONCE = 2_000_000
 
 
@@ -44,12 +44,12 @@ class LabelStudy:
     """The outcome of `divbench contrast --labels`.
 
     Attributes:
-        system: Name of the system; this and the fields to `k` are as in `PromptScores`.
+        system: Name of the system; fields from here to `k` are as in `PromptScores`.
         group_1: Description of group 1.
         group_0: Description of group 0.
         n1: Prompts of group 1.
         n0: Prompts of group 0.
-        left_out: Prompts that are in none, by reason.
+        left_out: Number of prompts in neither group, by reason.
     """
 
     system: str
@@ -77,11 +77,12 @@ class LabelStudy:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Column:
-    """A column of numbers beside a metric.
+    """A numeric column to correlate a metric with.
 
     Attributes:
-        there: [prompts], which have both.
-        z: The prompts' bytes.
+        there: [prompts], whether a prompt has both the column and the metric.
+        y: Values of the column, [prompts that have both].
+        z: UTF-8 bytes of the prompts, [prompts that have both].
     """
 
     name: str
@@ -96,11 +97,11 @@ class _Case:
     """One metric on the prompts of both groups.
 
     Attributes:
-        given: [prompts], of the groups.
-        values: The same, NaN where missing.
+        given: [prompts], values or reasons why they are missing.
+        values: The same as numbers, NaN where missing.
         there: Mask of `values` that are not missing.
-        is_1: [prompts that have a value].
-        predicted: Held-out predictions for those; None where none can be made.
+        is_1: [prompts that have a value], whether a prompt is in group 1.
+        predicted: Held-out predictions for the same prompts; None where none can be made.
     """
 
     metric: MetricScores
@@ -119,7 +120,7 @@ class _Case:
 
     @property
     def folds(self) -> int:
-        """As many as the smaller group allows."""
+        """Number of cross-validation folds: as many as the smaller group allows."""
         return min(FOLDS, int(self.is_1.sum()), int((~self.is_1).sum()))
 
 
@@ -221,7 +222,7 @@ def _column(name: str, values: Floats, numbers: Floats, prompt_bytes: Floats) ->
 
 
 def _measures(case: _Case, weights: Floats) -> Floats:
-    """AUROC, accuracy and macro-F1, and four correlations a column, of resamples [resamples, prompts]; NaN if none."""
+    """AUROC, accuracy, macro-F1 and four correlations per column, [resamples, measures]; NaN where undefined."""
     nothing = np.full(len(weights), np.nan)
     found = [nothing] * 3
     if case.predicted is not None:
@@ -241,7 +242,7 @@ def _measures(case: _Case, weights: Floats) -> Floats:
 def _resampled(
     cases: Sequence[_Case], prompts: int, resamples: int, seed: int, progress: Callable[[int], None]
 ) -> list[Floats]:
-    """The measures of each case, [1 + resamples, measures], the first of the prompts as they are."""
+    """The measures of each case, [1 + resamples, measures]; the first row is that of the original prompts."""
     found = [[_measures(case, agreement.ones(prompts))] for case in cases]
     step = max(1, _CELLS_AT_ONCE // max(1, prompts))
     for block, start in enumerate(range(0, resamples, step)):

@@ -1,8 +1,8 @@
-"""Two groups of prompts: the data types of their contrast by scores, and threshold classifiers.
+"""Data types for the contrast of two groups of prompts, and threshold classifiers.
 
-Group 1 has the label, group 0 has not; t and d are of group 1 minus group 0 in the metric's own values. Welch's t is in
-statistics.py, AUROC and correlations in metaeval/agreement.py; here is what a threshold on a score does on prompts that
-it was not chosen on. A resample is a row of weights, as there. Pure.
+Group 1 has the label, group 0 does not; t and d are of group 1 minus group 0 in the metric's own values. Welch's t is
+in scoring/resampling.py, AUROC and correlations are in metaeval/agreement.py; this module measures how well a threshold
+on a score classifies held-out prompts. A resample is a row of weights, as in those modules. Pure.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from datasets_build.errors import need
 
 Truths = NDArray[np.bool_]
 FOLDS = 5
-_ROUNDING = 1e-12  # relative: equal sets of samples, summed in another order, differ by as much
+_ROUNDING = 1e-12  # relative: sums of equal values in another order differ by this much
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class PromptScores:
 
     Attributes:
         prompt_ids: [prompts].
-        prompt_bytes: [prompts], of their texts in UTF-8.
+        prompt_bytes: [prompts], UTF-8 bytes of each prompt.
     """
 
     system: str
@@ -65,11 +65,11 @@ class Labels:
     """The two groups of prompts.
 
     Attributes:
-        source: The file and column that say them.
+        source: File and column of the labels.
         group_1: Description of group 1.
         group_0: Description of group 0.
-        is_1: Whether a prompt is in group 1, by the ids of the prompts that are in a group.
-        left_out: Number of prompts that are in no group, by reason.
+        is_1: Whether a prompt is in group 1, by prompt id; prompts in neither group are absent.
+        left_out: Number of prompts in neither group, by reason.
     """
 
     source: str
@@ -82,14 +82,14 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class Classifier:
-    """Accuracy of a threshold on prompts that it was not chosen on.
+    """Accuracy of a threshold on held-out prompts.
 
     Attributes:
         folds: Number of cross-validation folds; fewer than five where a group has fewer prompts.
-        accuracy: Share of prompts told rightly, each by the threshold of the other folds. Intervals resample prompts
-            with what was predicted of them.
-        majority: Share of the larger group: what predicting it always gives.
-        macro_f1: Mean of the F1 of both groups, likewise.
+        accuracy: Share of prompts classified correctly, each by the threshold chosen on the other folds. Intervals
+            resample prompts with their fixed predictions.
+        majority: Share of the larger group: the accuracy of always predicting it.
+        macro_f1: Mean of the F1 of both groups, on the same predictions.
         threshold: Best threshold on all prompts; None where every prompt is on one side of it.
         above: Whether group 1 lies above the threshold.
     """
@@ -104,13 +104,13 @@ class Classifier:
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """A metric and a column of numbers, over the prompts of both groups.
+    """Correlations of a metric with a numeric column, over the prompts of both groups.
 
     Attributes:
         n: Prompts that have both.
         left_out: Prompts of the groups that lack one.
         pearson: Pearson's correlation with the metric's own values; intervals resample prompts.
-        spearman: Spearman's correlation, likewise.
+        spearman: Spearman's correlation with the same values.
         partial_pearson: Partial correlation, controlling linearly for the prompt's UTF-8 bytes.
         partial_spearman: The same for ranks.
     """
@@ -130,20 +130,20 @@ class LabelContrast:
     """Two groups of prompts compared by one metric.
 
     Attributes:
-        n1: Prompts of group 1 that have a value; all that follows is over those and `n0`.
+        n1: Prompts of group 1 that have a value; all statistics below are over these and the `n0` prompts of group 0.
         n0: Prompts of group 0 that have a value.
-        left_out: Prompts of the groups that have none.
+        left_out: Prompts of the groups that have no value.
         reasons: Reasons for missing values, and their counts.
         mean1: Mean of group 1; None where n1 is 0.
         mean0: Mean of group 0; None where n0 is 0.
-        t: Welch's, of group 1 minus group 0 in the metric's own values; None where untested.
-        df: Satterthwaite's degrees of freedom; None likewise.
-        p: Two-sided; None likewise.
-        p_holm: Adjusted over all metrics; None likewise.
+        t: Welch's t, of group 1 minus group 0 in the metric's own values; None where untested.
+        df: Satterthwaite's degrees of freedom; None where untested.
+        p: Two-sided p-value; None where untested.
+        p_holm: p adjusted over all metrics by Holm's method; None where untested.
         stars: Significance of p: one star under .05, two under .01, three under .001.
-        d: Cohen's, by the pooled standard deviation of both groups; None likewise.
-        auroc: The chance that a prompt of group 1 is more diverse than one of group 0, ties as half: of
-            direction × value; of the value where the direction is 0.
+        d: Cohen's d, with the pooled standard deviation of both groups; None where untested.
+        auroc: Probability that a prompt of group 1 is more diverse than one of group 0, ties as half, by
+            direction × value (by the value where the direction is 0).
         classifier: Threshold classifier; None where a group is too small or the metric constant.
     """
 
@@ -192,15 +192,16 @@ def stars(p: float | None) -> str:
 
 
 def is_constant(values: Floats) -> bool:
-    """Whether values of any shape are all equal but for rounding; so are no values."""
+    """Whether values of any shape are all equal up to rounding; True if there are none."""
     return values.size == 0 or bool(np.ptp(values) <= _ROUNDING * np.max(np.abs(values)))
 
 
 def best_threshold(scores: Floats, is_1: Truths) -> Threshold:
     """Return the threshold, and its side, with the highest accuracy.
 
-    Between two neighbouring scores every cut tells alike: it is put midway. Of several gaps that are equally good the
-    middle one is taken, of two the lower; group 1 below the cut only where that is better than any cut with it above.
+    Every cut between two neighbouring scores classifies alike, so the cut is their midpoint. Among several equally good
+    gaps the middle one is taken (of two, the lower). Group 1 lies below the cut only if that beats every cut with group
+    1 above.
 
     Args:
         scores: [prompts].
@@ -209,7 +210,7 @@ def best_threshold(scores: Floats, is_1: Truths) -> Threshold:
     values, place = np.unique(scores, return_inverse=True)
     ones = np.bincount(place, is_1, len(values))
     zeros = np.bincount(place, ~is_1, len(values))
-    # Right with group 1 above the gap before each value, and, last, above all.
+    # Number classified correctly if group 1 lies above the gap before each value; last, above all values.
     right = ones.sum() - np.concatenate([[0], np.cumsum(ones)]) + np.concatenate([[0], np.cumsum(zeros)])
     wrong = len(scores) - right
     above = bool(right.max() >= wrong.max())
@@ -261,7 +262,7 @@ def correlations(x: Floats, y: Floats, z: Floats, weights: Floats) -> list[Float
     Args:
         x: [prompts].
         y: Second variable [prompts].
-        z: Variable that is held fixed [prompts].
+        z: Variable to control for [prompts].
         weights: [resamples, prompts].
     """
     made = []

@@ -22,20 +22,20 @@ class Contrast:
     Attributes:
         a: The first system.
         b: The second.
-        alternative: Alternative hypothesis in the metric's own values; *greater*: those of a are greater.
-        n: Prompts on which both have a value; all that follows is over those.
-        left_out: Prompts on which one has none.
+        alternative: Alternative hypothesis in the metric's own values; *greater*: a's values are greater.
+        n: Prompts on which both have a value; all statistics below are over these prompts.
+        left_out: Prompts on which at least one system has no value.
         reasons: Counts of missing values by `system: reason`.
         mean_a: Mean of a; None where n is 0.
         mean_b: Mean of b; None where n is 0.
-        difference: Mean of a − b; likewise.
-        low: Lower end of the percentile bootstrap interval over prompts; None where there is none.
-        high: Upper end; None likewise.
+        difference: Mean of a − b; None where n is 0.
+        low: Lower end of the percentile bootstrap interval over prompts; None with fewer than two prompts or clusters.
+        high: Upper end; None with fewer than two prompts or clusters.
         d_z: Cohen's d of the paired differences; None where they do not vary.
-        statistic: Wilcoxon's; None where untested.
+        statistic: Wilcoxon's statistic; None where untested.
         p: p-value; None where untested.
-        p_bonferroni: Times the number of pairs tested, at most 1.
-        p_holm: Adjusted over the same pairs.
+        p_bonferroni: p times the number of pairs tested, at most 1.
+        p_holm: p adjusted over the same pairs by Holm's method.
     """
 
     a: str
@@ -72,7 +72,7 @@ def alternative_of(expected: Expected, direction: int) -> Alternative:
     """Return the alternative hypothesis in a metric's own values.
 
     Args:
-        expected: *greater*: more diverse.
+        expected: *greater*: the first system is more diverse.
         direction: Direction of the metric; one without a direction (0) is tested two-sided.
     """
     if expected == "two-sided" or direction == 0:
@@ -97,13 +97,13 @@ def paired_contrast(
     resamples of prompts.
 
     Args:
-        values: Values by system and prompt id, numbers or the reasons why they are missing. NaN counts as missing.
+        values: Values by system and prompt id: numbers, or the reasons why they are missing. NaN counts as missing.
         pairs: Pairs of systems, the one that is expected to be more diverse first.
         expected: Expectation, as in `alternative_of`.
-        clusters: Cluster of each prompt; clusters are drawn whole. None: each prompt is its own.
+        clusters: Cluster of each prompt; the bootstrap draws whole clusters. None: each prompt is its own cluster.
 
     Returns:
-        For each pair.
+        One contrast for each pair.
     """
     prompts = list(dict.fromkeys(prompt for system in values for prompt in values[system]))
     given = {name: [own.get(prompt, NOT_ANSWERED) for prompt in prompts] for name, own in values.items()}

@@ -19,7 +19,7 @@ LEGEND = (
 
 
 def report_of(study: Study) -> Report:
-    """The report of a study; the terminal has exclusions as notes below each table."""
+    """Return the report of a study; in the terminal, exclusions are notes below each table."""
     settings = f"{study.resamples:,} resamples, seed {study.seed}; divbench {study.divbench}."
     sources = Table(
         "Systems",
@@ -53,7 +53,7 @@ def _table(study: Study, part: Part) -> Table:
 
 
 def _narrow_table(study: Study, part: Part) -> Table:
-    """As `_table`; a metric is named once, and exclusions stand below."""
+    """Like `_table`, but with each metric named once and exclusions below the table."""
     rows, notes = [], []
     for line in part.lines:
         for index, each in enumerate(line.contrasts):
@@ -86,14 +86,14 @@ def _cells(contrast: Contrast) -> tuple[Cell, ...]:
 
 
 def excluded(contrast: Contrast) -> str:
-    """How many prompts were excluded and why, and why there is no test."""
+    """Say how many prompts were excluded and why, and why there is no test."""
     reasons = ", ".join(f"{reason} ({count})" for reason, count in contrast.reasons.items())
     untested = [f"not tested: {contrast.untested}"] if contrast.untested else []
     return "; ".join([f"{contrast.left_out} excluded: {reasons}"] * bool(contrast.left_out) + untested)
 
 
 def pair(contrast: Contrast) -> str:
-    """The two systems with the sign of the alternative hypothesis between them."""
+    """Return the two systems with the sign of the alternative hypothesis between them."""
     return f"{contrast.a} {SIGNS[contrast.alternative]} {contrast.b}"
 
 

@@ -1,4 +1,4 @@
-"""A contrast study: every metric of a profile on the same texts, raw and length-matched, and the paired tests."""
+"""A contrast study: paired tests by every metric of a profile on the same texts, raw and length-matched."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -20,10 +20,10 @@ SETS_AT_ONCE = 64
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One metric on one kind of texts.
+    """One metric on raw or length-matched texts.
 
     Attributes:
-        signature: Signature of its values: what they depend on besides the texts.
+        signature: Signature of the metric's values: everything that they depend on besides the texts.
     """
 
     metric: str
@@ -35,10 +35,11 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """All metrics on one kind of texts.
+    """All metrics on raw or length-matched texts.
 
     Attributes:
-        left_out: Prompts that are not, by reason.
+        prompts: Number of prompts compared.
+        left_out: Number of excluded prompts, by reason.
     """
 
     length: str
@@ -86,17 +87,17 @@ def contrast_systems(
     metrics: tuple[Metric, ...] = METRICS,
     progress: Callable[[int], None] = lambda sets: None,
 ) -> Study:
-    """Compare systems by every metric, on each kind of texts.
+    """Compare systems by every metric, on raw and length-matched texts as given.
 
-    Values that came with submissions are not compared: they are of the texts as they were, under someone else's models.
+    Values reported by submissions are not compared: they describe the uncut texts, scored with other people's models.
 
     Args:
         texts: Texts from `texts_of`, all of the same systems.
         expected: *greater*: the earlier system is expected to be more diverse.
-        metrics: Metrics to compare by, as far as the profile can compute them.
+        metrics: Metrics to compare by; those that the profile cannot compute are skipped.
 
     Raises:
-        ConfigurationError: A model is not pinned, or cannot be had.
+        ConfigurationError: A model is not pinned, or cannot be loaded.
         ScoringFault: A metric failed.
     """
     level, first = 0.95, texts[0]
@@ -148,7 +149,7 @@ def _scored(
     metrics: tuple[Metric, ...],
     progress: Callable[[int], None],
 ) -> dict[str, dict[str, Value]]:
-    """The values of a system by prompt and metric."""
+    """Score a system; return its values by prompt and metric."""
     own = systems.responses[name]
     there = [prompt for prompt in systems.prompts if prompt.prompt_id in own]
     values: dict[str, dict[str, Value]] = {}

@@ -21,9 +21,9 @@ class Systems:
     """The systems that are compared.
 
     Attributes:
-        origins: Source of each system's texts: `submission:ID` or `olmo_stages@VERSION`.
-        length: *raw*, or what the texts were cut to: a part of signatures.
-        left_out: Prompts that are not compared, by reason.
+        origins: Source of each system's responses: `submission:ID` or `olmo_stages@VERSION`.
+        length: *raw*, or an id of the lengths that the texts were cut to; part of signatures.
+        left_out: Number of excluded prompts, by reason.
     """
 
     suite: Suite
@@ -50,11 +50,12 @@ def open_systems(
         k: Use the first k responses of each prompt; None: as many as every system has.
 
     Raises:
-        ConfigurationError: Fewer than two systems, one twice, of several suites, or with fewer than k responses.
+        ConfigurationError: There are fewer than two systems, one is named twice, they belong to different suites, or
+            one has fewer than k responses.
         Refused: A folder does not pass the checks.
     """
     if len(names) < 2:
-        raise ConfigurationError("a contrast needs two systems, and one was named", "name two or more")
+        raise ConfigurationError("a contrast needs at least two systems, and one was named", "name two or more")
     stages = [name for name in names if name.startswith(STAGE)]
     if stages and len(stages) < len(names):
         raise ConfigurationError(
@@ -65,10 +66,12 @@ def open_systems(
     else:
         found = _submissions([Path(name) for name in names], mirror)
     if len(found.origins) < len(names) or len(set(found.origins.values())) < len(found.origins):
-        raise ConfigurationError("a system is named twice", "name each once")
+        raise ConfigurationError("a system is named twice", "name each system once")
     chosen = found.k if k is None else k
     if not 1 <= chosen <= found.k:
-        raise ConfigurationError(f"k = {k}, but a system has {found.k} responses a prompt", "choose k among those")
+        raise ConfigurationError(
+            f"k = {k}, but a system has {found.k} responses per prompt", f"choose k from 1 to {found.k}"
+        )
     chosen_texts = {name: {i: texts[:chosen] for i, texts in own.items()} for name, own in found.responses.items()}
     return replace(found, k=chosen, responses=chosen_texts)
 
@@ -77,7 +80,7 @@ def length_matched(systems: Systems) -> Systems:
     """Cut every response to the UTF-8 bytes of its prompt's shortest one over all systems, as in the OLMo study.
 
     A character that the cut would split is dropped. Prompts whose shortest response is under 50 bytes are excluded:
-    metrics say little about so short texts.
+    metrics say little about texts this short.
     """
     shortest: dict[str, int] = {}
     for own in systems.responses.values():
@@ -90,7 +93,7 @@ def length_matched(systems: Systems) -> Systems:
         }
         for name, own in systems.responses.items()
     }
-    # The lengths depend on all systems: in other company, a system has other numbers.
+    # The lengths depend on all systems, so a system's numbers change with the systems it is compared with.
     length = f"matched:{content_id(kept)}"
     left_out = {f"a response of under {SHORTEST} bytes": len(shortest) - len(kept)}
     return replace(systems, responses=responses, length=length, left_out=left_out)
@@ -106,10 +109,10 @@ def _submissions(folders: Sequence[Path], mirror: Path | None) -> Systems:
     if len({suite.revision for suite in suites}) > 1:
         asked = sorted({suite.name for suite in suites})
         if len(asked) == 1:  # own prompts
-            what = "the submissions have prompts of their own that differ in ids, texts or order"
-            raise ConfigurationError(what, "compare submissions to the same prompts")
+            what = "the submissions bring their own prompts, which differ in ids, texts or order"
+            raise ConfigurationError(what, "compare submissions with the same prompts")
         raise ConfigurationError(
-            f"the submissions are of several suites: {', '.join(asked)}", "compare those of one suite"
+            f"the submissions are of several suites: {', '.join(asked)}", "compare submissions of one suite"
         )
     names = [submission.manifest.name for submission in opened]
     # Submissions of the same name are distinguished by their ids.

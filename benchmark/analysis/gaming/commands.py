@@ -20,7 +20,7 @@ def gaming(
     real: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Submission folder of another real system; may be repeated. They span the range that gains are in.",
+            help="Submission folder of another real system; may be repeated. Gains are in units of their range.",
             rich_help_panel="Data",
         ),
     ] = None,
@@ -46,7 +46,7 @@ def gaming(
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Test what metrics give for looking diverse without being so: 19 attacks on a submission, scored beside it.
+    """Test whether metrics reward responses that only look diverse: score a submission beside 19 attacks made from it.
 
     A gain is the mean paired difference between an attack and its source over prompts, with a bootstrap interval, in
     units of the distance between the least and the most diverse real system (--real). The attacks are those of divbench
@@ -70,7 +70,7 @@ def gaming(
     opened = [open_submission(each, partial(load_suite, mirror=mirror))[:2] for each in (folder, *(real or []))]
     suite = opened[0][1]
     if len({each.revision for _, each in opened}) > 1:
-        raise ConfigurationError("the submissions answer different prompts", "name those of one suite")
+        raise ConfigurationError("the submissions respond to different prompts", "name submissions of one suite")
     numbers = scoring.numbers()
     k = numbers.k or min(submission.manifest.generation.k for submission, _ in opened)
     count = min(prompts or len(suite.prompts), len(suite.prompts))
@@ -110,7 +110,7 @@ def axioms(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Test which axioms of diversity each metric of a profile obeys, on response sets that were constructed for that.
+    """Test which axioms of diversity each metric of a profile obeys, on response sets constructed for each axiom.
 
     Monotonicity, uniqueness, continuity, replication, the twin property, and invariance to order, length and language.
 

@@ -1,11 +1,11 @@
-"""The gaming study as tables."""
+"""Tables of the gaming study."""
 
 from benchmark.analysis.gaming.study import GamingStudy, Scores
 from datasets_build.tables import Block, Cell, Report, Styled, Table
 from submissions.gaming.attacks import ATTACKS
 
 _KINDS = {attack.name: attack.kind for attack in ATTACKS}
-HIGH = 0.15  # of the real range: a gain that lets an attack overtake systems
+HIGH = 0.15  # share of the real range: such a gain lets an attack overtake real systems
 
 
 def gaming_report(study: GamingStudy) -> Report:
@@ -31,7 +31,7 @@ def _metric_table(study: GamingStudy, metric: str) -> Table:
 
 
 def _gains(study: GamingStudy) -> Table:
-    """A row for each metric, the attack that gains most first, and how many gain much."""
+    """One row per metric: the attacks that gain most, and how many gain more than `HIGH`."""
     rows: list[list[Cell]] = []
     for metric in study.signatures:
         found = {

@@ -1,7 +1,7 @@
-"""Scores attacks made from a system beside the system: what a metric gives for looking diverse without being so.
+"""Scores attacks made from a system beside the system, to see which metrics reward responses that only look diverse.
 
-A gain is the mean paired difference, attack less source, in the direction of more diversity. Its unit is the distance
-between the least and the most diverse real system on the same prompts, so that gains of metrics can be compared.
+A gain is the mean paired difference of attack minus source, in the direction of more diversity. Its unit is the
+distance between the least and the most diverse real system on the same prompts, so that metrics can be compared.
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ class Scores:
     Attributes:
         mean: Mean over prompts, with its bootstrap interval.
         gain: Mean paired difference to the source, in the direction of more diversity and in units of the real range
-            (of the metric where there is no range); None for what is no attack.
+            (of the metric where there is no range); None for real systems.
     """
 
     mean: Estimate
@@ -49,9 +49,9 @@ class GamingStudy:
     """What each attack gains.
 
     Attributes:
-        signatures: By metric, everything that its numbers depend on beside the texts.
+        signatures: By metric, its signature: everything that its numbers depend on besides the texts.
         ranges: By metric, means of the least and the most diverse real system; None with fewer than two.
-        systems: By system, the source and other real ones, its scores by metric.
+        systems: Scores by system (the source and the other real ones) and metric.
         invalid: By system or attack, the number of responses that are not valid, by reason.
     """
 
@@ -89,7 +89,7 @@ def study_gaming(
     Args:
         source: Name of the system to attack, one of `systems`.
         systems: Real systems by name, with k responses to the same prompts of the suite.
-        metrics: Metrics, as far as the profile can compute them here.
+        metrics: Metrics to study; those that the profile cannot compute are skipped.
 
     Raises:
         ConfigurationError: A model cannot be loaded.

@@ -1,1 +1,1 @@
-"""Accuracy on GSSBench by model and metric: in come results of the suite gssbench, out go accuracies by split."""
+"""GSSBench by model and metric: turns results of the suite gssbench into accuracies by split."""

@@ -1,1 +1,1 @@
-"""Metrics fitted to labels: in come scores and labels of sets, out come combinations and how good they are held out."""
+"""Metrics fitted to labels: combines scores of sets and measures the combinations on held-out sets."""

@@ -1,1 +1,1 @@
-"""Tests of metrics against known truth: in come labelled sets and scores, out go agreement and differences."""
+"""Tests metrics against known labels: turns labelled sets and scores into agreement measures and their differences."""

@@ -1,8 +1,8 @@
 """How well scores agree with labels: each measure over many resamples at once.
 
-A resample is a row of weights: how often each set stands in it (`statistics.resample_weights`). One row of ones is the
-data as they are. Sorting is done once, whatever the number of resamples, so intervals cost little. Where a measure is
-not defined, as the correlation of a constant, its value is NaN: missing, not zero.
+A resample is a row of weights: how often each set occurs in it (`resampling.resample_weights`). A row of ones is the
+original data. Scores are sorted once for all resamples, so intervals are cheap. An undefined measure, such as the
+correlation of a constant, is NaN: missing, not zero.
 """
 
 from collections.abc import Hashable, Sequence
@@ -41,12 +41,12 @@ def _groups(values: Floats) -> _Groups:
 
 
 def ones(rows: int) -> Floats:
-    """The weights of the data as they are, [1, rows]."""
+    """Return the weights of the original data, [1, rows]."""
     return np.ones((1, rows))
 
 
 def ranks(values: Floats, weights: Floats) -> Floats:
-    """Average ranks of each row in each resample, [resamples, rows], from 1; `scipy.stats.rankdata` with repeats.
+    """Rank the rows of each resample from 1, ties by average, [resamples, rows]: `scipy.stats.rankdata` with copies.
 
     Args:
         values: [rows], finite.
@@ -59,25 +59,25 @@ def ranks(values: Floats, weights: Floats) -> Floats:
 
 
 def pearson(x: Floats, y: Floats, weights: Floats) -> Floats:
-    """Pearson's r in each resample, [resamples].
+    """Compute Pearson's r in each resample, [resamples].
 
     Args:
         x: [rows] or [resamples, rows].
-        y: The other variable [sets].
+        y: The other variable, [rows] or [resamples, rows].
         weights: [resamples, rows].
     """
     total = weights.sum(axis=1)
 
     def centred(values: Floats) -> Floats:
         given = np.broadcast_to(values, weights.shape)
-        with np.errstate(invalid="ignore"):  # a resample may have no row with a score: then there is no correlation
+        with np.errstate(invalid="ignore"):  # a resample may have no row with a score, and then no correlation
             return np.asarray(given - (np.einsum("br,br->b", weights, given) / total)[:, None])
 
     cx, cy = centred(x), centred(y)
     weighted = weights * cx
     xx, xy = np.einsum("br,br->b", weighted, cx), np.einsum("br,br->b", weighted, cy)
     yy = np.einsum("br,br,br->b", weights, cy, cy)
-    # A constant leaves rounding errors where zeros should be.
+    # The variance of a constant is not exactly zero, because of rounding.
     floor = 1e-24 * total
     flat = (xx <= floor * _scale(x)) | (yy <= floor * _scale(y))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -90,21 +90,21 @@ def _scale(values: Floats) -> float:
 
 
 def spearman(x: Floats, y: Floats, weights: Floats) -> Floats:
-    """Spearman's rho with average ranks, [resamples]. Args as in `pearson`, x and y [rows]."""
+    """Compute Spearman's rho with average ranks, [resamples]. Args as in `pearson`, x and y [rows]."""
     return pearson(ranks(x, weights), ranks(y, weights), weights)
 
 
 def partial(xy: Floats, xz: Floats, yz: Floats) -> Floats:
-    """The correlation of x and y with z held fixed, from the three correlations; of ranks: partial Spearman."""
+    """Compute the partial correlation of x and y given z from the three correlations; of ranks: partial Spearman."""
     with np.errstate(invalid="ignore", divide="ignore"):
         left = (1 - xz**2) * (1 - yz**2)
         return np.where(left > 1e-12, (xy - xz * yz) / np.sqrt(left), np.nan)
 
 
 def kendall(x: Floats, y: Floats, weights: Floats) -> Floats:
-    """Kendall's tau-b, [resamples]. Repeats of a row in a resample are ties. Args as in `spearman`.
+    """Compute Kendall's tau-b, [resamples]. Copies of a row in a resample are ties. Args as in `spearman`.
 
-    Two labels have a closed form from the concordant pairs; more take the matrix of all pairs' signs.
+    For two labels it follows in closed form from the concordant pairs; otherwise from the signs of all pairs.
     """
     of_x, of_y = _groups(x), _groups(y)
     if len(of_y.values) == 2:
@@ -130,7 +130,7 @@ def kendall(x: Floats, y: Floats, weights: Floats) -> Floats:
 
 
 def _concordant(of_scores: _Groups, high: NDArray[np.bool_], weights: Floats) -> tuple[Floats, Floats]:
-    """The weight of pairs whose high row has the higher score, and of those whose low row has."""
+    """The weights of concordant pairs (the high row has the higher score) and of discordant pairs."""
     highs, lows = of_scores.sums(weights * high), of_scores.sums(weights * ~high)
     before = np.cumsum(lows, axis=1) - lows
     after = lows.sum(axis=1, keepdims=True) - before - lows
@@ -138,7 +138,7 @@ def _concordant(of_scores: _Groups, high: NDArray[np.bool_], weights: Floats) ->
 
 
 def roc_auc(scores: Floats, high: NDArray[np.bool_], weights: Floats) -> Floats:
-    """Area under the ROC curve, ties as half, [resamples]; the chance that a high set outscores a low one.
+    """Compute the area under the ROC curve, [resamples]: the chance that a high set outscores a low one, ties as half.
 
     Args:
         scores: [rows].
@@ -154,11 +154,11 @@ def roc_auc(scores: Floats, high: NDArray[np.bool_], weights: Floats) -> Floats:
 def optimal_accuracy(
     scores: Floats, high: NDArray[np.bool_], weights: Floats, *, folded: bool, slack: float = 0.0
 ) -> Floats:
-    """Optimal classification accuracy (OCA) of one threshold, [resamples].
+    """Compute the optimal classification accuracy (OCA) of one threshold, [resamples].
 
     *Directional* is the definition of Tevet & Berant 2021 (section 4.2): a set is high where its score lies above the
-    threshold. *Folded* is their code: the better of that and its opposite, so it cannot tell a metric from its negation
-    and is at least the share of the larger class.
+    threshold. *Folded* is their code: the better of that and its opposite, so it is the same for a metric and its
+    negation, and at least the share of the larger class.
 
     Args:
         scores: [rows].
@@ -180,7 +180,7 @@ def optimal_accuracy(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """Pairs of rows of which the first should score higher.
+    """Pairs of rows where the first should score higher.
 
     Attributes:
         first: [pairs], rows.
@@ -192,7 +192,7 @@ class Pairs:
 
 
 def pairs_within(groups: Sequence[Hashable], labels: Floats) -> Pairs:
-    """All pairs of rows of one group whose labels differ, the higher label first."""
+    """Return all pairs of rows in the same group with different labels, the higher label first."""
     rows_of: dict[Hashable, list[int]] = {}
     for row, name in enumerate(groups):
         rows_of.setdefault(name, []).append(row)
@@ -202,7 +202,7 @@ def pairs_within(groups: Sequence[Hashable], labels: Floats) -> Pairs:
 
 
 def pair_accuracy(scores: Floats, pairs: Pairs, weights: Floats) -> Floats:
-    """The share of pairs in the right order, ties as half, [resamples].
+    """Compute the share of pairs in the right order, ties as half, [resamples].
 
     Both rows of a pair must belong to one cluster, so that a resample has both or neither.
     """
@@ -213,13 +213,13 @@ def pair_accuracy(scores: Floats, pairs: Pairs, weights: Floats) -> Floats:
 
 
 def reliability(means: Floats, spreads: Floats, weights: Floats, raters: Floats | None = None) -> Floats:
-    """The share of the variance of mean ratings that is not the raters' disagreement, [resamples].
+    """Compute the reliability of mean ratings, [resamples]: the share of their variance not due to rater disagreement.
 
-    Its square root bounds what a metric can reach in correlation with the mean ratings (Spearman 1904).
+    Its square root bounds the correlation that a metric can reach with the mean ratings (Spearman 1904).
 
     Args:
-        means: [rows], of the ratings of each set.
-        spreads: [rows], their standard deviation over raters, ddof 0; that it is this one is assumed.
+        means: [rows], mean rating of each set.
+        spreads: [rows], standard deviation of its ratings over raters, assumed to have ddof 0.
         weights: [resamples, rows].
         raters: [rows], number of ratings of each set, at least 2; None: ten.
     """

@@ -1,6 +1,6 @@
-"""The process that calls a function of somebody's own: see `external.py`.
+"""The process that calls a user's own function: see `external.py`.
 
-It imports neither DivBench's metrics nor its schemas: what it starts with is started again after each set that fails.
+It imports neither DivBench's metrics nor its schemas, so that restarting it after each failure is quick.
 """
 
 import importlib
@@ -23,14 +23,16 @@ External = Callable[..., Any]
 
 
 def find_function(name: str) -> External:
-    """The function that `module:function` names; the current folder is looked in first.
+    """Import the function named by `module:function`; the current folder is searched first.
 
     Raises:
         ConfigurationError: The name has another form, the module cannot be imported, or has no such function.
     """
     module, _, attribute = name.partition(":")
     if not module or not attribute:
-        raise ConfigurationError(f"{name!r} names no function", "write module:function, such as mymetrics:spread")
+        raise ConfigurationError(
+            f"{name!r} does not name a function", "write module:function, such as mymetrics:spread"
+        )
     sys.path.insert(0, os.getcwd())  # noqa: PTH109
     try:
         found = getattr(importlib.import_module(module), attribute)
@@ -56,12 +58,12 @@ def takes_context(function: External) -> bool:
     """Whether it has a parameter named `context`."""
     try:
         return "context" in inspect.signature(function).parameters
-    except (TypeError, ValueError):  # some functions written in C tell nothing
+    except (TypeError, ValueError):  # some functions written in C have no signature
         return False
 
 
 def serve(name: str, connection: Connection) -> None:
-    """Reply until the other side closes. What the function prints goes to stderr: stdout is for results."""
+    """Answer calls until the other side closes. The function's own output goes to stderr: stdout is for results."""
     os.dup2(2, 1)
     try:
         function = find_function(name)
@@ -83,7 +85,7 @@ def serve(name: str, connection: Connection) -> None:
 
 
 def number_in(given: Any) -> float | str:
-    """A number, or what it is instead. Zero-dimensional arrays and tensors are numbers; texts and truth values not."""
+    """Return a number, or say what was returned instead. Zero-dimensional arrays are numbers; text and bool are not."""
     if isinstance(given, str | bytes | bool | np.bool_) or given is None:
         return f"not a number: {type(given).__name__}"
     try:

@@ -1,6 +1,7 @@
 """Tevet & Berant's two tests of a metric against sampling temperature (decTest; arXiv:2004.02990, 6.3 and C.1).
 
-Neither is in their code; what the paper leaves open is decided here and said. A row without a finite score is left out.
+Their code has neither test; where the paper is ambiguous, the docstrings state our choice. A set without a finite score
+is left out.
 """
 
 from dataclasses import dataclass
@@ -28,11 +29,11 @@ class Draws:
 
 
 def resampled_spearman(scores: Floats, labels: Floats, *, draws: int = 100, size: int = 200, seed: int = 0) -> Draws:
-    """Spearman's rho with the temperature on random subsets of the sets, as in the paper's Table 2.
+    """Compute Spearman's rho with the temperature on random subsets of the sets, as in the paper's Table 2.
 
-    The paper draws 200 of about 1,000 sets a hundred times; whether two of each temperature or any, it says both. Here
-    it is any, without replacement. The mean then lies 0.002 to 0.003 below rho of all sets (measured on the released
-    columns over 1,000 draws), that of two of each temperature does not.
+    The paper draws 200 of about 1,000 sets a hundred times, and says both that it draws two sets per temperature and
+    that it draws any. Here any are drawn, without replacement. The mean then lies 0.002 to 0.003 below rho of all sets
+    (measured on the released columns over 1,000 draws), which the mean of two per temperature does not.
 
     Args:
         scores: [sets].
@@ -51,11 +52,11 @@ def resampled_spearman(scores: Floats, labels: Floats, *, draws: int = 100, size
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """How well differences of scores tell which of two sets has the higher temperature.
+    """How well differences in scores predict which of two sets has the higher temperature.
 
     Attributes:
         accuracy: The share of pairs whose differences have the same sign; equal scores are a miss.
-        pairs: The fewest in a draw.
+        pairs: Smallest number of pairs in a draw.
     """
 
     spearman: Draws
@@ -64,12 +65,12 @@ class Ranking:
 
 
 def ranking_test(scores: Floats, labels: Floats, *, pairs: int = 200, seed: int = 0) -> Ranking:
-    """The ranking test of the paper's Table 5, on pairs across contexts.
+    """Run the ranking test of the paper's Table 5, on pairs across contexts.
 
     Not comparable with that table: there the two sets of a pair share a context and have five responses each. That
-    data was not released. The released sets have a context each and ten responses, so a difference of
-    scores here is also one of contexts. The pairs of a draw share no set, and their temperatures differ; of few sets a
-    draw may give fewer than two such pairs, and is left out.
+    data was not released. The released sets have a context each and ten responses, so a difference in
+    scores here also reflects a difference in contexts. The pairs of a draw share no set, and their temperatures differ;
+    with few sets, a draw may have fewer than two such pairs and is then left out.
 
     Args:
         scores: [sets].

@@ -1,4 +1,4 @@
-"""A task's evaluation: metrics against labels and people, with intervals over contexts, all on the same sets."""
+"""Evaluates metrics on one task against labels and human scores, with intervals over contexts, all on the same sets."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -15,7 +15,7 @@ from benchmark.analysis.metaeval.scores import Scores
 from benchmark.scoring.resampling import resample_weights
 
 Floats = NDArray[np.float64]
-_AT_ONCE = 250  # resamples; keeps what is in hand within a processor's cache
+_AT_ONCE = 250  # resamples; so that a block fits into the processor's cache
 
 MEASURES: tuple[tuple[str, str], ...] = (
     ("spearman", "Spearman's rho with the label"),
@@ -52,7 +52,7 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two metrics on one task: the measure of `a` less that of `b`, on the same sets and resamples."""
+    """Two metrics on one task: the measure of `a` minus that of `b`, on the same sets and resamples."""
 
     a: str
     b: str
@@ -77,7 +77,7 @@ class TaskReport:
         task: Name of the task, such as `contest/story_gen`.
         label: *binary* or *graded*.
         label_name: Name of the label, such as `temperature`.
-        contexts: Different ones among the evaluated sets.
+        contexts: Number of different contexts among the evaluated sets.
         pairs: Number of pairs of sets of one context with different labels.
         noise_ceiling: Correlation with the mean human score that the raters' own disagreement allows; None where there
             are no human scores.
@@ -97,7 +97,7 @@ class TaskReport:
     decoding: tuple[DecodingTest, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """For `--json`; what is not defined is null."""
+        """Return the report for `--json`; undefined numbers are null."""
         return dict(without_nan(asdict(self)))
 
 
@@ -108,9 +108,9 @@ def evaluate_task(
     against: str | None = None,
     resampling: Resampling | None = None,
 ) -> TaskReport:
-    """Every measure of every metric on one task.
+    """Compute every measure of every metric on one task.
 
-    A set that lacks the score of one metric is left out for all, so that all are measured on the same sets.
+    A set that lacks a score of one metric is left out for all metrics, so that all are measured on the same sets.
     """
     how = resampling or Resampling()
     values = {each.name: each.column(task.set_ids) for each in columns}
@@ -164,13 +164,13 @@ _FEWEST_DECODED = 20
 
 
 def _can_be_drawn(labels: Floats) -> bool:
-    """Whether there are enough sets, and pairs of different labels among them that share none."""
+    """Whether there are enough sets, and enough disjoint pairs of sets with different labels."""
     counts = np.unique(labels, return_counts=True)[1]
     return bool(len(labels) >= _FEWEST_DECODED and len(labels) - counts.max() >= 2)
 
 
 def _decoding(name: str, scores: Floats, labels: Floats, seed: int) -> DecodingTest:
-    """With fewer sets than the paper drew from, half of them are drawn: all would be the same draw every time."""
+    """Draw 200 sets as in the paper; of fewer than 400 draw half, since larger draws would be nearly alike."""
     size = _DRAWN if len(scores) >= 2 * _DRAWN else len(scores) // 2
     resampled = resampled_spearman(scores, labels, size=size, seed=seed)
     return DecodingTest(name, resampled, ranking_test(scores, labels, seed=seed))
@@ -178,7 +178,7 @@ def _decoding(name: str, scores: Floats, labels: Floats, seed: int) -> DecodingT
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sheet:
-    """What all metrics of a task share: weights in parts, and the ranks of labels, lengths and human scores in each."""
+    """What all metrics of a task share: blocks of weights, and in each the ranks of labels, lengths and ratings."""
 
     task: Labelled
     pairs: agreement.Pairs
@@ -195,7 +195,7 @@ class _Sheet:
         return _Sheet(task, agreement.pairs_within(task.contexts, task.labels), tuple(parts))
 
     def measures(self, scores: Floats) -> dict[str, Floats]:
-        """By name, [1 + resamples]: first that of the data as they are."""
+        """Compute measures by name, [1 + resamples]; the first value is that of the original data."""
         found = [self._measures(scores, part) for part in self.parts]
         return {name: np.concatenate([each[name] for each in found]) for name in found[0]}
 
@@ -247,9 +247,9 @@ class _Part:
 
 
 _CHANCE = {"roc_auc": 0.5, "pair_accuracy": 0.5}
-_NO_P = ("oca_directional", "oca_folded")  # chance has no one value for the best of many thresholds
+_NO_P = ("oca_directional", "oca_folded")  # the best of many thresholds has no single chance level
 
 
 def chance_of(measure: str) -> float | None:
-    """What a metric that says nothing would get; None where that has no one value."""
+    """Return the value that an uninformative metric would get; None where there is no single such value."""
     return None if measure in _NO_P else _CHANCE.get(measure, 0.0)

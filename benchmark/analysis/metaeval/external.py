@@ -1,8 +1,8 @@
-"""A metric of one's own, in a process of its own: it may raise, return nonsense or hang, and the rest goes on.
+"""Runs a user's own metric in a separate process, so that a metric that raises, hangs or crashes stops nothing else.
 
 The function is given as `module:function` and called with the list of a set's responses, and with `context` where it
-has a parameter of that name. It is the caller's own code and runs with the caller's rights; only its failures are kept
-apart.
+has a parameter of that name. It is the caller's own code and runs with the caller's rights: its failures are isolated,
+but it is not sandboxed.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,18 +25,18 @@ def score_externally(
     time_limit: float = 60.0,
     progress: Callable[[int], None] = lambda done: None,
 ) -> list[Value]:
-    """The function's value for each set, in a process that is killed and started anew when a set takes too long.
+    """Call the function on each set, in a process that is killed and restarted when a set takes too long.
 
     Args:
         name: `module:function`.
-        time_limit: Seconds that one set may take.
+        time_limit: Seconds allowed for one set.
 
     Returns:
-        For each set a finite number, or why there is none: `raised TypeError: …`, `not a number: …`, `not finite`,
+        For each set a finite number, or why it is missing: `raised TypeError: …`, `not a number: …`, `not finite`,
         `over the time limit of … s`, `ended its process`.
 
     Raises:
-        ConfigurationError: The function cannot be found, in the words of `find_function`.
+        ConfigurationError: The function cannot be found, as in `find_function`.
     """
     made: list[Value] = []
     worker: _Worker | None = None
@@ -60,7 +60,7 @@ class _Worker:
     """The process that calls the function."""
 
     def __init__(self, name: str) -> None:
-        context = get_context("spawn")  # a fork would carry the threads of numpy and torch with it
+        context = get_context("spawn")  # forking is unsafe with the threads of numpy and torch
         self._ours, theirs = context.Pipe()
         self._process = context.Process(target=serve, args=(name, theirs), daemon=True)
         self._process.start()
@@ -79,7 +79,7 @@ class _Worker:
         return self._process.is_alive()
 
     def value(self, context: str, responses: list[str], limit: float) -> Value | None:
-        """The function's value, why it has none, or None where nothing came within the limit."""
+        """Return the function's value or why it is missing; None if there was no reply within the limit."""
         with suppress(OSError):
             self._ours.send((context, responses))
         reply = self._receive(limit)
@@ -102,6 +102,6 @@ class _Worker:
 
 
 def as_number(given: Any) -> Value:
-    """A number, or what it is instead, as `number_in` has it."""
+    """Return what a function returned as a number, or as missing with the reason of `number_in`."""
     found = number_in(given)
     return Missing(found) if isinstance(found, str) else found

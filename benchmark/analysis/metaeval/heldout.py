@@ -1,9 +1,9 @@
 """Combinations of metrics, chosen on some sets and reported on others.
 
-Whoever tries many combinations finds one that does well on the sets that it was tried on. Here the choice is made on
-one part of the contexts and its numbers come from the rest, and the number of things tried stands beside them. Two ways
-to part them: halves of the contexts, drawn by hash so that a context is on the same side in every task that holds it;
-and one kind of task (story, response, prompt) held out, of which the choice has seen no context.
+The best of many combinations looks good on the sets that it was chosen on. So the choice is made on one part of the
+contexts, its numbers come from the rest, and the number of combinations tried is reported with them. Contexts are split
+in two ways: into halves, by hash, so that a context is on the same side in every task that has it; or with one kind of
+task (story, response, prompt) held out, so that the choice has seen none of its contexts.
 """
 
 import hashlib
@@ -29,12 +29,12 @@ Members = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fold:
-    """What is chosen on, and what is reported on. No context is in both.
+    """Sets to choose on and sets to report on. No context is in both.
 
     Attributes:
         name: Name of the fold, such as `half 1` or `story_gen held out`.
-        choose: Tasks, with the sets to choose on alone.
-        report: Tasks, with the sets to report on alone.
+        choose: Tasks with only the sets to choose on.
+        report: Tasks with only the sets to report on.
     """
 
     name: str
@@ -47,7 +47,7 @@ _SHOWN = 15
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A combination: its mean Spearman's rho where it was chosen on, and on the rest."""
+    """A combination with its mean Spearman's rho on the sets for choosing, and on the held-out sets."""
 
     members: Members
     chosen_on: float
@@ -59,10 +59,10 @@ class HeldOut:
     """One fold's outcome.
 
     Attributes:
-        tried: Combinations of which the best was chosen, single metrics among them.
-        chosen_on: Mean Spearman's rho of the chosen one over the tasks that it was chosen on: what the held-out value
-            falls short of is what choosing gained.
-        best: The fifteen best combinations where they were chosen on, and what is left of them on the rest.
+        tried: Number of combinations tried, single metrics included.
+        chosen_on: Mean Spearman's rho of the chosen combination over the tasks that it was chosen on; its excess over
+            the held-out value is the optimism of choosing.
+        best: The fifteen best combinations on the sets for choosing, with their values on the held-out sets.
         held_out: Results on the reported sets of the chosen combination, all single metrics and the references.
     """
 
@@ -75,12 +75,12 @@ class HeldOut:
     held_out: tuple[Overall, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """For `--json`; what is not defined is null."""
+        """Return the outcome for `--json`; undefined numbers are null."""
         return dict(without_nan(asdict(self)))
 
 
 def halves(tasks: Sequence[Labelled], seed: int = 0) -> list[Fold]:
-    """Two folds: each half of the contexts is chosen on once and reported on once."""
+    """Return two folds: each half of the contexts serves once to choose on and once to report on."""
     parts = []
     for side in (0, 1):
         kept = [task.rows(np.array([_side(context, seed) == side for context in task.contexts])) for task in tasks]
@@ -89,9 +89,9 @@ def halves(tasks: Sequence[Labelled], seed: int = 0) -> list[Fold]:
 
 
 def kinds(tasks: Sequence[Labelled]) -> list[Fold]:
-    """A fold for each kind of task: chosen on the others, reported on it.
+    """Return a fold for each kind of task: choose on the other kinds, report on it.
 
-    A set of conTest or nuggets is one of McDiv, too; kinds share none.
+    Sets of conTest and McDiv_nuggets are also in McDiv, but different kinds of tasks share no set.
     """
     made = []
     for kind in sorted({kind_of(task) for task in tasks}):
@@ -105,7 +105,7 @@ def _side(context: str, seed: int) -> int:
 
 
 def candidates(names: Sequence[str], largest: int) -> list[Members]:
-    """All combinations of up to `largest` metrics, single ones first."""
+    """Return all combinations of up to `largest` metrics, single ones first."""
     return [members for size in range(1, largest + 1) for members in combinations(names, size)]
 
 
@@ -125,17 +125,17 @@ def held_out(
 
     Args:
         features: Metrics to combine, larger for more diverse.
-        references: Reported beside, not combined.
-        against: The feature or reference that all are compared with.
+        references: Metrics that are reported but not combined.
+        against: Name of the feature or reference to compare all others with.
 
     Raises:
-        ConfigurationError: Nothing is named `against`, or a task has no set that every metric has scored.
+        ConfigurationError: There are no scores named `against`, or a task has no set that every metric has scored.
     """
     columns = [*features, *references]
     names = [each.name for each in columns]
     if against is not None and against not in names:
         raise ConfigurationError(f"there are no scores named {against!r}", f"one of {', '.join(names)}")
-    # The same sets for everything: those that all metrics have scored.
+    # Everything is measured on the same sets: those that all metrics have scored.
     choose = [_scored(task, columns) for task in fold.choose]
     report = [_scored(task, columns) for task in fold.report]
     if not all(task.set_ids for task in (*choose, *report)):

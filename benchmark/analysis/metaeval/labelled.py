@@ -1,4 +1,4 @@
-"""Response sets with known diversity: a label by construction and, for some, human ratings."""
+"""Response sets with known diversity: each has a label by construction, and some have human ratings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ BINARY_TASKS = tuple(f"{config}/{task}" for config in CONFIGS[:3] for task in TA
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labelled:
-    """One task: a split with labels.
+    """One task: a split of labelled response sets.
 
     Attributes:
         name: Name of the task, such as `contest/story_gen`.
@@ -31,11 +31,11 @@ class Labelled:
         responses: [sets].
         labels: [sets].
         lengths: [sets], mean bytes of a response in UTF-8.
-        human: [sets], mean score of about ten raters; None where none were asked.
-        human_spread: [sets], its standard deviation over raters.
-        released: The metric columns that were published with the texts, [sets], NaN where there is none.
+        human: [sets], mean score of about ten raters; None for tasks without human scores.
+        human_spread: [sets], standard deviation of the scores over raters.
+        released: Metric columns published with the texts, each [sets], NaN where missing.
         label_name: Name of the label, such as `temperature` or `top_k`.
-        raters: [sets], number of raters of each; None: ten, or none were asked.
+        raters: [sets], number of raters of each set; None: ten, or a task without human scores.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Labelled:
     raters: Floats | None = None
 
     def rows(self, keep: NDArray[np.bool_]) -> "Labelled":
-        """The sets where `keep` [sets] holds."""
+        """Return the task with only the sets where `keep` [sets] is true."""
         places = np.flatnonzero(keep)
         return Labelled(
             self.name,
@@ -71,7 +71,7 @@ class Labelled:
 
 
 def task_names(given: Sequence[str]) -> list[str]:
-    """Tasks by what was asked for: `contest` for all its splits, `contest/story_gen` for one.
+    """Return the names of the tasks asked for: `contest` for all its splits, `contest/story_gen` for one.
 
     Raises:
         ConfigurationError: There is no such config of labelled sets, or no such split.
@@ -81,27 +81,27 @@ def task_names(given: Sequence[str]) -> list[str]:
         config_name, _, split = name.partition("/")
         if config_name not in CONFIGS:
             raise ConfigurationError(
-                f"{name!r} has no labels to test a metric with",
+                f"{name!r} is not a dataset with labels to test a metric against",
                 f"{did_you_mean(name, [*CONFIGS, 'gssbench'])}; with or without a split; or a file named .parquet",
             )
         splits = [each.name for each in find_config(config_name)[1].splits]
         if split and split not in splits:
             raise ConfigurationError(f"{config_name} has no split {split!r}", did_you_mean(split, splits))
-        # Of two sizes of a dataset the larger is meant; the one with human scores is named.
+        # Without a split, the larger version of a dataset is meant; the one with human scores must be named.
         whole = [each for each in splits if config_name == "contest" or not each.endswith("_with_hds")]
         made += [f"{config_name}/{each}" for each in ([split] if split else whole)]
     return list(dict.fromkeys(made))
 
 
 def load_labelled(name: str, *, mirror: Path | None = None) -> Labelled:
-    """The sets of a task.
+    """Load the sets of a task.
 
     Args:
         name: Name of the task, such as `mcdiv/resp_gen`.
 
     Raises:
-        ConfigurationError: There is no such task, or its files are not at hand.
-        InputError: A file is not as it should be.
+        ConfigurationError: There is no such task, or its files are not available.
+        InputError: A file has the wrong content.
     """
     config, _, split = name.partition("/")
     rows = load_table(config, split, mirror=mirror).to_pylist()

@@ -1,4 +1,4 @@
-"""Means over tasks. Tasks share sets and contexts, so they are resampled together: a context is in all or in none."""
+"""Means over tasks. Tasks share sets and contexts, so they are resampled together, by context."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -21,7 +21,7 @@ class Overall:
     """The unweighted mean of a metric's measures over tasks with two labels, on the sets that all metrics scored.
 
     Attributes:
-        less: The same less those of the metric that all are compared against; empty where none is, and for itself.
+        less: The same minus those of the metric to compare with; empty without such a metric, and for that metric.
     """
 
     metric: str
@@ -30,7 +30,7 @@ class Overall:
     less: dict[str, Estimate]
 
     def as_json(self) -> dict[str, Any]:
-        """For `--json`."""
+        """Return the means for `--json`."""
         return asdict(self)
 
 
@@ -41,7 +41,7 @@ def evaluate_overall(
     against: str | None = None,
     resampling: Resampling | None = None,
 ) -> list[Overall]:
-    """Means over the tasks with two labels; none where there are fewer than two such tasks.
+    """Compute means over the tasks with two labels; an empty list if there are fewer than two such tasks.
 
     Args:
         tasks: Tasks; those without binary labels are skipped.
@@ -54,7 +54,7 @@ def evaluate_overall(
             kept.append(task.rows(there))
     if len(kept) < 2:
         return []
-    # Contexts of two generation tasks never meet, and each is resampled apart, so that none changes its size.
+    # Different kinds of tasks share no context; each kind is resampled separately, so that its size does not vary.
     parts = [
         _weights([task for task in kept if kind_of(task) == kind], how) for kind in sorted(set(map(kind_of, kept)))
     ]
@@ -70,7 +70,7 @@ def evaluate_overall(
 
 
 def kind_of(task: Labelled) -> str:
-    """Story, response or prompt: the name of the split without what says that it has human scores."""
+    """Return the kind of a task (story, response or prompt): its split without the suffix for human scores."""
     return task.name.partition("/")[2].removesuffix("_with_hds")
 
 

@@ -1,4 +1,4 @@
-"""Accuracies of scorers on GSSBench's prompt pairs, and their differences from another scorer."""
+"""Accuracies of scorers on GSSBench's prompt pairs, and their differences from a chosen scorer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,8 +35,8 @@ class PairReport:
     """The outcome of `divbench metrics metaeval gssbench`.
 
     Attributes:
-        comparisons: Differences by scorer, from the one that all are compared with.
-        against: Name of the scorer that all are compared with; None for no comparison.
+        comparisons: Differences by scorer from the scorer named by `against`.
+        against: Name of the scorer to compare with; None for no comparison.
     """
 
     evaluations: dict[str, PairEvaluation]
@@ -75,7 +75,7 @@ def collect(pairs: Pairs, results: Path | None, files: Sequence[Path], lower_is_
 
 
 def scorers_of_result(folder: Path) -> list[Scorer]:
-    """The metrics of a result of the suite gssbench that say more diverse or less, turned so that larger is more.
+    """Return a result's metrics that have a direction, with signs such that larger is more diverse.
 
     Raises:
         InputError: As in `scores_of_result`.
@@ -92,7 +92,7 @@ def evaluate(pairs: Pairs, scorers: Sequence[Scorer], against: str | None, how: 
     """Evaluate every scorer on every split.
 
     Raises:
-        ConfigurationError: Two scorers have one name, or none is named `against`.
+        ConfigurationError: Two scorers have the same name, or none is named `against`.
     """
     by_name = {each.name: each for each in scorers}
     if len(by_name) < len(scorers):
@@ -116,7 +116,7 @@ def evaluate(pairs: Pairs, scorers: Sequence[Scorer], against: str | None, how: 
 
 
 def accuracies(found: PairEvaluation) -> dict[str, Accuracy]:
-    """By split, and the means; length-balanced where there is such a mean."""
+    """Return the accuracy of each split and the means over splits; length-balanced only where it is defined."""
     made = {split: each.accuracy for split, each in found.splits.items()}
     made |= {"mean of splits": found.mean_of_splits, "pair-weighted": found.pair_weighted}
     return made if found.length_balanced is None else made | {"length-balanced": found.length_balanced}

@@ -1,8 +1,8 @@
 """Does a score of prompts order the pairs of *gssbench*? (arXiv:2510.12699; `a` has the smaller generation space.)
 
 A scorer gives every prompt a number; a pair is right where `b`, the prompt with more room for good responses, has the
-strictly greater one. Pairs of one set share texts, so intervals resample whole sets (`set_id`). A few short texts stand
-in several sets of *subset* and *intersection* (datasets_build/gssbench/rows.py): their sets are taken as independent.
+strictly greater one. Pairs of one set share texts, so intervals resample whole sets (`set_id`). A few short texts occur
+in several sets of *subset* and *intersection* (datasets_build/gssbench/rows.py); these sets are treated as independent.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,8 +18,8 @@ from benchmark.scoring.resampling import Floats, resample_weights
 
 SPLITS = ("complement", "factualqa", "random_choice", "subset", "union", "intersection")
 PREVAILS = 0.95
-"""The share of a split's pairs from which on we say that its longer, or its shorter, prompts have the larger space."""
-TIE = 1e-12  # relative: equal sets of samples, summed in another order, differ by as much
+"""Share of pairs from which a split counts as one where the longer (or the shorter) prompt has the larger space."""
+TIE = 1e-12  # relative: sums of equal values in another order differ by this much
 
 Pairs = Mapping[str, Sequence[Mapping[str, Any]]]  # rows of datasets_build/gssbench/rows.py, by split
 MissingAs = Literal["wrong", "left out"]
@@ -32,10 +32,10 @@ class Accuracy:
 
     Attributes:
         strict: Share of pairs with the greater score on `b`; ties are wrong, as published.
-        half: The same, a tie counting half: `strict` and half of `tie_rate`.
+        half: The same with ties as half: `strict` plus half of `tie_rate`.
         tie_rate: Share of pairs whose scores are equal within 1e-12 of the greater.
-        missing_rate: Share of all pairs of which a score is missing or not finite. They are wrong, not ties; or, left
-            out, in none of the other shares.
+        missing_rate: Share of all pairs with a score that is missing or not finite. Such pairs count as wrong, not as
+            ties; or, if left out, in none of the other shares.
     """
 
     strict: Estimate
@@ -55,7 +55,7 @@ class SplitResult:
         longer_is_larger: Share of pairs whose prompt with the larger space has more UTF-8 bytes.
         shorter_is_larger: Share of pairs whose prompt with the larger space has fewer UTF-8 bytes.
         length_pearson: Correlation of the score, greater for a larger space, with the prompt's UTF-8 bytes, over the
-            split's different prompts; resampled by the set in which each stands first.
+            split's different prompts; resampled by the set in which each prompt first occurs.
         length_spearman: The same for ranks.
     """
 
@@ -76,9 +76,9 @@ class PairEvaluation:
 
     Attributes:
         mean_of_splits: The unweighted mean over splits: the published overall accuracy.
-        length_balanced: The mean of two means, over the splits of `longer` and of `shorter`: what length alone decides
-            gets one half. None where one of them has no split.
-        longer: Splits of whose pairs in at least 95% the longer prompt has the larger space.
+        length_balanced: Mean of two means, over the splits `longer` and the splits `shorter`, so that a scorer that
+            looks only at length gets one half. None where either has no split.
+        longer: Splits in which the longer prompt has the larger space in at least 95% of pairs.
         shorter: Splits whose shorter prompt has the larger space. A split may be in neither.
         missing_as: Treatment of pairs with a missing score.
     """
@@ -260,7 +260,7 @@ def _outcome(
 
 
 def _with_all(rows: int, sets: Sequence[str], resamples: int, seed: int) -> NDArray[np.int64]:
-    """The weights of each resample, and before them those of all rows once."""
+    """The weights of each resample, after a first row of ones for the original data."""
     drawn = resample_weights(rows, clusters=sets, resamples=resamples, seed=seed)
     return np.vstack([np.ones((1, rows), np.int64), drawn])
 

@@ -1,4 +1,4 @@
-"""Scores of GSSBench's prompts for prompt_pairs.py: those of a result, and reference points of known accuracy."""
+"""Scores of GSSBench's prompts for prompt_pairs.py: from a result, and from reference scorers of known accuracy."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ from datasets_build.errors import InputError
 def sanity_scores(pairs: Pairs, seed: int = 0) -> dict[str, dict[str, float]]:
     """Return reference scorers by name, whose accuracy is known, to check an evaluation against.
 
-    *prompt_length*: characters of the prompt. *constant*: all tie. *random*: uniform. *oracle*: orders every pair.
+    *prompt_length*: characters of the prompt. *constant*: all pairs tie. *random*: uniform. *oracle*: orders all pairs.
 
     Args:
         pairs: Pairs by split, as in `evaluate_pairs`.
@@ -25,7 +25,7 @@ def sanity_scores(pairs: Pairs, seed: int = 0) -> dict[str, dict[str, float]]:
         For each scorer the score of each prompt by its id.
 
     Raises:
-        ValueError: The pairs contradict each other, so that nothing could order them all.
+        ValueError: The pairs contradict each other, so that no score could order them all.
     """
     texts = {row[f"{side}_id"]: row[side] for rows in pairs.values() for row in rows for side in ("a", "b")}
     drawn = np.random.default_rng(seed).random(len(texts))
@@ -38,16 +38,16 @@ def sanity_scores(pairs: Pairs, seed: int = 0) -> dict[str, dict[str, float]]:
 
 
 def scores_of_result(folder: Path) -> dict[str, dict[str, float]]:
-    """The values of a result of the suite *gssbench*, for `evaluate_pairs`.
+    """Read the values of a result of the suite *gssbench*, for `evaluate_pairs`.
 
     Args:
         folder: Folder that `divbench score` wrote.
 
     Returns:
-        By metric, by prompt id; NaN where missing.
+        Values by metric and prompt id; NaN where missing.
 
     Raises:
-        InputError: The folder is no whole result, or one of another suite.
+        InputError: The folder is not a complete result, or belongs to another suite.
     """
     result = read_result(folder)
     if isinstance(result, Missing):

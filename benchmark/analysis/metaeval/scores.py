@@ -1,7 +1,7 @@
-"""Where scores to be tested come from: this package's metrics, released columns, a function of one's own, a file.
+"""Scores to test, from this package's metrics, released columns, a user's own function, or a file.
 
-Scores are kept by set_id, so that sets which stand in several tasks are scored once. Larger is more diverse: a metric
-of which less is more is negated here, and says so.
+Scores are kept by set_id, so that sets in several tasks are scored once. Larger is more diverse: metrics with the
+opposite direction are negated, and their origin says so.
 """
 
 from collections import Counter
@@ -28,20 +28,20 @@ from datasets_build.errors import ConfigurationError, InputError
 Floats = NDArray[np.float64]
 MAX_FILE_BYTES = 2**30
 NOT_IN_FILE = "not in the file"
-_SCORED_AT_ONCE = 1000  # sets; large enough that texts of all of them are embedded in full batches
+_SCORED_AT_ONCE = 1000  # sets; enough that their texts are embedded in full batches
 
 Progress = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is done, and of how much."""
+"""Called with the name of a step, how much of it is done, and its total."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """What one metric gives each set.
+    """The scores of one metric.
 
     Attributes:
-        origin: *metric*, *released*, *external* or *file*, with what pins it: a version, a path.
+        origin: *metric*, *released*, *external* or *file*, with its version or path.
         values: Scores by set_id, larger for more diverse, or the reasons why they are missing.
-        problems: Problems of the whole column, such as ids that no task has.
+        problems: Problems of the whole column, such as unknown ids.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Scores:
     problems: tuple[str, ...] = field(default=())
 
     def column(self, ids: Sequence[str]) -> Floats:
-        """The values in that order, NaN where missing."""
+        """Return the values in the order of the ids, NaN where missing."""
         found = (self.values.get(name, Missing(NOT_IN_FILE)) for name in ids)
         return np.array([np.nan if isinstance(value, Missing) else value for value in found], np.float64)
 
@@ -59,18 +59,18 @@ class Scores:
         return not all(isinstance(value, Missing) for value in self.values.values())
 
     def reasons(self, ids: Sequence[str]) -> dict[str, int]:
-        """How many of these sets have no value, by reason."""
+        """Count the sets without a value, by reason."""
         found = (self.values.get(name, Missing(NOT_IN_FILE)) for name in ids)
         return dict(sorted(Counter(value.reason for value in found if isinstance(value, Missing)).items()))
 
     def missing(self, ids: Sequence[str]) -> dict[str, str]:
-        """Why a set has no value, by set_id."""
+        """Return the reason for each missing value, by set_id."""
         found = ((name, self.values.get(name, Missing(NOT_IN_FILE))) for name in ids)
         return {name: value.reason for name, value in found if isinstance(value, Missing)}
 
 
 def unique_sets(tasks: Iterable[Labelled]) -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Context and responses of each different set of the tasks, by set_id."""
+    """Return context and responses of each different set of the tasks, by set_id."""
     made: dict[str, tuple[str, tuple[str, ...]]] = {}
     for task in tasks:
         for name, context, responses in zip(task.set_ids, task.contexts, task.responses, strict=True):
@@ -84,7 +84,7 @@ def metric_scores(
     backends: ScoringBackends,
     progress: Progress = lambda what, done, total: None,
 ) -> list[Scores]:
-    """The scores of this package's metrics, each different set scored once.
+    """Score sets by this package's metrics, each different set once.
 
     Args:
         metrics: Metrics to compute; the backends' profile has the models that they need.
@@ -116,7 +116,7 @@ def metric_scores(
 
 
 def released_scores(tasks: Sequence[Labelled], names: Sequence[str] | None = None) -> list[Scores]:
-    """The metric columns that were published with the texts, rounded to 3 decimals there."""
+    """Return the metric columns published with the texts, where they are rounded to 3 decimals."""
     found: dict[str, dict[str, Value]] = {}
     for task in tasks:
         for name, values in task.released.items():
@@ -127,7 +127,7 @@ def released_scores(tasks: Sequence[Labelled], names: Sequence[str] | None = Non
     lacking = [name for name in chosen if name not in found]
     if lacking:
         raise ConfigurationError(
-            f"no released column {lacking[0]!r} is at hand",
+            f"the released column {lacking[0]!r} is not available",
             f"there are {', '.join(found) or 'none without the mirror'}",
         )
     return [Scores(f"released:{name}", "released with the texts, 3 decimals", found[name]) for name in chosen]
@@ -141,7 +141,7 @@ def external_scores(
     time_limit: float = 60.0,
     progress: Progress = lambda what, done, total: None,
 ) -> Scores:
-    """The scores of a function of one's own; see `score_externally`."""
+    """Score sets by a user's own function; see `score_externally`."""
     sets = unique_sets(tasks)
     found = score_externally(
         function,
@@ -159,19 +159,19 @@ def external_scores(
 def file_scores(
     path: Path, key: str, known: Iterable[str], *, lower_is_more_diverse: bool = False, unit: str = "set"
 ) -> list[Scores]:
-    """The scores in a CSV or Parquet file: a column of ids and, beside it, a column of numbers for each metric.
+    """Read scores from a CSV or Parquet file: a column of ids, and a column of numbers for each metric.
 
-    An id that no task has, one that stands twice with different values, and a field that is no number are problems
-    that are told; the rest is used.
+    Unknown ids, ids that occur twice with different values, and fields that are not numbers are reported as problems;
+    the other rows are used.
 
     Args:
         path: Ends in .csv or .parquet.
         key: The column of ids, such as `set_id`.
-        known: All ids that could be meant.
+        known: All known ids.
         unit: Noun for what the ids name, for messages.
 
     Raises:
-        InputError: The file cannot be read, has no such column, or no other one.
+        InputError: The file cannot be read, lacks the column of ids, or has no column of scores.
     """
     table = _table(path, key)
     if key not in table.column_names:
@@ -231,7 +231,7 @@ def _number(given: Any) -> Value:
 
 
 def _could_be_numbers(kind: pa.DataType) -> bool:
-    """Texts, too: a column with one word in it is read as texts, and its numbers are still numbers."""
+    """Whether a column may hold numbers. Text may, too: the reader takes a column with one word in it as text."""
     return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_string(kind) or pa.types.is_null(kind)
 
 
@@ -239,15 +239,15 @@ def _table(path: Path, key: str) -> pa.Table:
     if not path.is_file():
         raise InputError(f"there is no file {path}", "name a CSV or Parquet file")
     if path.stat().st_size > MAX_FILE_BYTES:
-        raise InputError(f"{path} has more than {MAX_FILE_BYTES:,} bytes", "keep ids and scores alone")
+        raise InputError(f"{path} has more than {MAX_FILE_BYTES:,} bytes", "keep only the columns of ids and scores")
     try:
         if path.suffix == ".parquet":
             return pq.read_table(path)
         if path.suffix == ".csv":
-            as_text = pa.csv.ConvertOptions(column_types={key: pa.string()})  # or 007 would be 7
+            as_text = pa.csv.ConvertOptions(column_types={key: pa.string()})  # else the id 007 would become 7
             return pa.csv.read_csv(path, convert_options=as_text)
     except (pa.ArrowInvalid, pa.ArrowKeyError, OSError) as error:
         raise InputError(
             f"{path} cannot be read: {str(error).splitlines()[0][:200]}", "repair the file or write it again"
         ) from error
-    raise InputError(f"{path} is neither .csv nor .parquet", "name it by what it is")
+    raise InputError(f"{path} is neither .csv nor .parquet", "convert or rename the file")

@@ -1,4 +1,4 @@
-"""Files of labelled sets of one's own, such as a sweep of a decoding parameter, for `metrics metaeval`."""
+"""A user's own files of labelled sets, such as a sweep of a decoding parameter, for `metrics metaeval`."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -36,11 +36,11 @@ SUFFIX = ".parquet"
 
 
 def write_sets(path: Path, rows: Iterable[Mapping[str, Any]], about: Mapping[bytes, bytes]) -> None:
-    """Write a file of labelled sets, whole or not at all.
+    """Write a file of labelled sets atomically.
 
     Args:
         rows: Rows of the schema `SETS`, all of them with the columns of `HUMAN` or none.
-        about: Description of how they were made, for the file's metadata.
+        about: How the sets were made, for the file's metadata.
     """
     given = list(rows)
     rated = any(name in row for row in given[:1] for name in HUMAN.names)
@@ -51,11 +51,11 @@ def write_sets(path: Path, rows: Iterable[Mapping[str, Any]], about: Mapping[byt
 
 
 def read_set_file(path: Path) -> Labelled:
-    """The sets of a file as a task with a graded label.
+    """Read the sets of a file as a task with a graded label.
 
     Raises:
-        Refused: It is not such a file; every problem is named with its row and field.
-        ConfigurationError: There is no such file.
+        Refused: The file is not valid; every problem is reported with its row and field.
+        ConfigurationError: The file does not exist.
     """
     if not path.is_file():
         raise ConfigurationError(f"there is no file {path}", "make one: divbench generate --sweep")
@@ -95,10 +95,10 @@ def read_set_file(path: Path) -> Labelled:
 
 
 def check_apart(tasks: Sequence[Labelled]) -> None:
-    """Scores are kept by task and set id: refuse different ones of one name.
+    """Check that names are unique, because scores are kept by task and set id.
 
     Raises:
-        ConfigurationError: Two tasks have one name, or two different sets one id.
+        ConfigurationError: Two tasks have the same name, or two different sets the same id.
     """
     known: dict[str, tuple[str, tuple[str, ...], str]] = {}
     for task in tasks:
@@ -113,10 +113,10 @@ def check_apart(tasks: Sequence[Labelled]) -> None:
 
 def _faults_of_all(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
     if len({row["label"] for row in rows}) < 2:
-        yield "label", "there are no two labels", "give sets of at least two settings: there is nothing to rank by"
+        yield "label", "all labels are equal", "add sets with another label: there is nothing to rank by"
     names = sorted({row["label_name"] for row in rows})
     if len(names) > 1:
-        yield "label_name", f"several: {', '.join(names[:5])}", "one file for each"
+        yield "label_name", f"more than one name: {', '.join(names[:5])}", "write one file for each label name"
 
 
 def _faults(row: Mapping[str, Any], seen: set[str]) -> Iterator[tuple[str, str]]:
@@ -125,7 +125,7 @@ def _faults(row: Mapping[str, Any], seen: set[str]) -> Iterator[tuple[str, str]]
             yield name, "null where a value is required"
             return
     if row["set_id"] in seen:
-        yield "set_id", f"{row['set_id']!r} stands here twice"
+        yield "set_id", f"{row['set_id']!r} occurs twice"
     seen.add(row["set_id"])
     if not row["responses"] or None in row["responses"]:
         yield "responses", "no responses, or one is null"

@@ -1,1 +1,1 @@
-"""The papers' tables, recomputed: in come released data and published numbers, out goes ours beside each of them."""
+"""The papers' tables, recomputed from released data, with our value beside each published number."""

@@ -1,4 +1,4 @@
-"""The bundled language model instead of the papers' (`--bundled`): other numbers, marked as such."""
+"""Surprisals of the bundled language model instead of the papers' (`--bundled`): other numbers, marked as such."""
 
 from collections.abc import Callable, Mapping
 
@@ -16,11 +16,11 @@ from submissions.checking.response_kinds import scorable_responses
 
 Floats = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
-_AT_ONCE = 200  # sets; what was read is kept in the cache, so an interrupted run goes on there
+_AT_ONCE = 200  # sets; their surprisals are cached, so an interrupted run resumes there
 
 
 def bundled_reader() -> SurprisalReader:
-    """The bundled model, reading prompts that responses go on from, in one balanced square of orders."""
+    """Load a reader with the bundled model, the completion layout and one balanced square of orders."""
     from benchmark.models.hf_lm import load_causal_lm
 
     return SurprisalReader(
@@ -31,7 +31,7 @@ def bundled_reader() -> SurprisalReader:
 def surprisal_columns(
     reader: SurprisalReader, task: Labelled, functions: Mapping[str, Callable[[Surprisals], float]], progress: Progress
 ) -> dict[str, Floats]:
-    """Each function of each set's surprisals, [sets], NaN where it has none. Blank responses are left out."""
+    """Compute each function of each set's surprisals, [sets]; NaN where undefined. Blank responses are left out."""
     given = [ResponseSet(c, scorable_responses(texts)) for c, texts in zip(task.contexts, task.responses, strict=True)]
     values: dict[str, list[float]] = {name: [] for name in functions}
     for start in range(0, len(given), _AT_ONCE):

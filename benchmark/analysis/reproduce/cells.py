@@ -1,7 +1,7 @@
-"""Published numbers, ours beside them, and what the comparison says. A difference needs a reason that is known.
+"""Compares our numbers with published ones; a difference is only accepted for a known reason.
 
-The published numbers are in `published/*.csv`: table, row, column, value as printed, digits, source. `digits` are those
-that are compared: all that are printed, and a zero that a table drops at the end (0.6 beside 0.57 is taken as 0.60).
+The published numbers are in `published/*.csv`: table, row, column, value as printed, digits, source. `digits` is the
+number of digits compared: all printed ones, plus a final zero that a table drops (0.6 beside 0.57 is taken as 0.60).
 """
 
 import csv
@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 PUBLISHED = Path(__file__).parent / "published"
 HEADER = ["table", "row", "column", "value", "digits", "source"]
-_SLACK = 1e-9  # of a difference that is half a unit but for rounding
+_SLACK = 1e-9  # allowance for rounding errors where the difference is exactly half a unit
 
 Verdict = Literal["same", "differs", "differs without a known reason", "needs", "cannot"]
 Place = tuple[str, str]  # row and column of a table
@@ -25,7 +25,7 @@ class Published:
 
     Attributes:
         table: Table id, such as `tevet-2`.
-        digits: After the point that are compared, of the mantissa where there is an exponent.
+        digits: Number of compared digits after the point; of the mantissa if there is an exponent.
     """
 
     table: str
@@ -46,7 +46,7 @@ class Published:
         return float(self.printed)
 
     def agrees(self, ours: float) -> bool:
-        """Whether ours, rounded, is what is printed; a half may go either way."""
+        """Whether our number rounds to the printed one; a half may round either way."""
         return _rounds_to(ours, self.printed, self.digits)
 
 
@@ -56,10 +56,10 @@ def _rounds_to(value: float, text: str, digits: int) -> bool:
 
 
 def read_published(folder: Path = PUBLISHED) -> dict[str, tuple[Published, ...]]:
-    """The published numbers of each table.
+    """Read the published numbers of each table.
 
     Raises:
-        ValueError: A file has another header, or a number stands twice.
+        ValueError: A file has another header, or a number occurs twice.
     """
     made: dict[str, dict[Place, Published]] = {}
     for path in sorted(folder.glob("*.csv")):
@@ -78,14 +78,13 @@ def read_published(folder: Path = PUBLISHED) -> dict[str, tuple[Published, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What there is to put beside a published number; made by `recomputed`, `needs` and `cannot`.
+    """Our counterpart of a published number; made by `recomputed`, `needs` and `cannot`.
 
     Attributes:
         value: Ours; None where there is none.
         kind: *recomputed*, from what was released; *needs* a model that does not come with the package; *cannot*.
-        about: The input that it was made from, the model that is needed, or the reason.
-        bundled: The same number under the language model that comes with the package; a different number, not ours for
-            the published one.
+        about: Input of our value, the model that is needed, or the reason why it cannot be had.
+        bundled: The same statistic under the bundled language model; not comparable with the published number.
     """
 
     value: float | None
@@ -98,12 +97,12 @@ Made = Mapping[Place, Found]
 
 
 def recomputed(value: float, about: str = "", bundled: float | None = None) -> Found:
-    """Ours, from what was released."""
+    """Return our value, computed from released data."""
     return Found(float(value), "recomputed", about, _finite(bundled))
 
 
 def needs(model: str, bundled: float | None = None) -> Found:
-    """What can be had with that model only."""
+    """Mark a number that needs a model which does not come with the package."""
     return Found(None, "needs", model, _finite(bundled))
 
 
@@ -112,13 +111,13 @@ def _finite(value: float | None) -> float | None:
 
 
 def cannot(reason: str) -> Found:
-    """What cannot be had from what was released."""
+    """Mark a number that cannot be recomputed from released data."""
     return Found(None, "cannot", reason)
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A difference whose reason is known. It holds for these two numbers, so that it hides no other.
+    """A difference with a known reason. It is bound to these two numbers, so that it hides no other difference.
 
     Attributes:
         printed: The number, as in `published/`.
@@ -133,7 +132,7 @@ class Known:
     reason: str
 
     def explains(self, published: Published, ours: float) -> bool:
-        """Whether it is this difference."""
+        """Whether the two numbers are those of this difference."""
         told = self.table, self.row, self.column, self.printed
         digits = len(self.ours.partition(".")[2])
         return told == (published.table, *published.place, published.printed) and _rounds_to(ours, self.ours, digits)
@@ -146,7 +145,7 @@ class Cell:
     Attributes:
         ours: The recomputed number; None where there is none.
         verdict: *same*: ours rounds to what is printed; *differs*: for a known reason; *needs*; *cannot*.
-        about: Input of our value for *same*; else the reason, or the model that is needed.
+        about: Input of our value for *same*; otherwise the reason, or the model that is needed.
         bundled: The number under the bundled language model, as in `Found`.
     """
 
@@ -158,7 +157,7 @@ class Cell:
 
     @property
     def difference(self) -> float | None:
-        """Ours less the published number."""
+        """Our number minus the published one."""
         return None if self.ours is None else self.ours - self.published.value
 
     @property
@@ -170,7 +169,7 @@ class Cell:
         return f"{self.verdict}: {told}" if told else self.verdict
 
     def as_json(self) -> dict[str, Any]:
-        """For `--json` and files."""
+        """Return the cell for `--json` and files."""
         p = self.published
         return {
             "table": p.table,
@@ -187,7 +186,7 @@ class Cell:
 
 
 def judge(published: Published, found: Found, known: Iterable[Known] = ()) -> Cell:
-    """The cell of a published number."""
+    """Compare a published number with ours."""
     verdict: Verdict
     if found.value is None:
         verdict = "cannot" if found.kind == "cannot" else "needs"
@@ -203,10 +202,10 @@ def judge(published: Published, found: Found, known: Iterable[Known] = ()) -> Ce
 
 
 def judge_all(published: Sequence[Published], made: Made, known: Iterable[Known] = ()) -> tuple[Cell, ...]:
-    """The cells of a table, in the order of the published numbers.
+    """Compare all numbers of a table, in the order of the published numbers.
 
     Raises:
-        ValueError: A published number has nothing beside it, or something has no published number.
+        ValueError: A published number has no counterpart, or one of ours has no published number.
     """
     known = tuple(known)
     places = {one.place for one in published}

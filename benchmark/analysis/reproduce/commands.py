@@ -25,7 +25,7 @@ def reproduce(
     ] = None,
     bundled: Annotated[
         bool,
-        typer.Option("--bundled", help="Values of the bundled model beside what needs a larger one; slow on a CPU."),
+        typer.Option("--bundled", help="Values of the bundled model where a number needs a larger one; slow on a CPU."),
     ] = False,
     destination: Annotated[
         Path | None, typer.Option("--out", help="Output file with one row per number: .md, .json or .csv.")
@@ -35,15 +35,15 @@ def reproduce(
 ) -> None:
     """Recompute the tables of the papers from the released data, and show ours beside every printed number.
 
-    Each number is equal to the printed digits; or differs, for a known reason or not; or needs a model that does not
-    come with the package; or is not available, because what it takes was not released.
+    Each of our numbers equals the printed digits; or differs, with or without a known reason; or needs a model that
+    does not come with the package; or cannot be recomputed, because its data were not released.
 
       divbench metrics reproduce tevet-2 decan-2
 
       divbench metrics reproduce --out tables.md
 
-    With --bundled, the bundled language model reads the sets of decan-2, decan-3 and decan-7: minutes for decan-7,
-    hours for all. Its readings are cached.
+    With --bundled, the bundled language model reads the sets of decan-2, decan-3 and decan-7. This takes minutes for
+    decan-7 and hours for all three; the surprisals are cached.
 
     Exit status: 1 if a number differs without a known reason, 2 if a table could not be computed.
     """

@@ -1,8 +1,8 @@
 """D_Can 2026 (arXiv:2606.01811): tables 2, 3, 4, 5, 7.
 
-What its authors computed with Qwen2.5-3B is recomputed from what they released of it: mean curves for tables 2, 3 and 7
-(see qwen25.py for what these cannot give), surprisals of every order for Table 5; of Table 4 the values for each prompt
-can be read off their figures.
+Numbers that the authors computed with Qwen2.5-3B are recomputed from what they released: mean curves for tables 2, 3
+and 7 (see qwen25.py for the limits of these), and surprisals of every order for Table 5. For Table 4, each prompt's
+values can be read off their figures.
 """
 
 import csv
@@ -32,7 +32,7 @@ MODEL = f"{QWEN_25_3B.name}, 50 uniform orders, completion"
 
 
 def _surprisal_scores(task: Labelled, inputs: Inputs) -> dict[str, Floats]:
-    """By row, [sets], under the bundled model; nothing where it is not to be used."""
+    """Scores by row, each [sets], under the bundled model; empty if it is not used."""
     reader = inputs.reader()
     return {} if reader is None else surprisal_columns(reader, task, OURS, inputs.progress)
 
@@ -43,7 +43,7 @@ def _of_bundled(scores: Floats, labels: Floats) -> Mapping[str, float]:
 
 
 def _with_qwen(row: str, values: Floats | None, measure: Callable[[Floats], float], bundled: float | None) -> Found:
-    """A cell from the released numbers [sets] of a row, else what it needs."""
+    """A cell from the released numbers [sets] of a row; without them, the model that it needs."""
     if values is None:
         return needs(MODEL, bundled)
     return recomputed(measure(values), RATIO if row in {"a_n", "C*a_n"} else ABOUT, bundled)
@@ -120,8 +120,8 @@ def per_prompt(inputs: Inputs) -> dict[str, dict[str, dict[str, float]]]:
     """D_Ca_n by prompt set, stage and prompt, length-matched.
 
     Raises:
-        ConfigurationError: The file is not at hand.
-        InputError: It does not have every prompt in every stage.
+        ConfigurationError: The file is not available.
+        InputError: The file does not have every prompt in every stage.
     """
     path = inputs.file(PER_PROMPT_D)
     made: dict[str, dict[str, dict[str, float]]] = {}
@@ -133,7 +133,7 @@ def per_prompt(inputs: Inputs) -> dict[str, dict[str, dict[str, float]]]:
     for prompt_set, wanted in _PROMPTS.items():
         prompts = {frozenset(values) for values in made.get(prompt_set, {}).values()}
         if [len(each) for each in prompts] != [wanted]:
-            raise InputError(f"{path}: {prompt_set} has not the same {wanted} prompts in each stage")
+            raise InputError(f"{path}: {prompt_set} does not have the same {wanted} prompts in each stage")
     return made
 
 
@@ -215,9 +215,9 @@ FIRST_PLACE: Mapping[str, Callable[[Surprisals], float]] = {
 
 
 def confound(inputs: Inputs) -> Made:
-    """Table 7: how surprising sets of each class are before any other response was read.
+    """Table 7: how surprising the first response is in sets of each class.
 
-    The caption says that the gap is high less low; the numbers are low less high, and so are ours.
+    The caption gives the gap as high minus low, but its numbers are low minus high, as are ours.
     """
     task = inputs.labelled("mcdiv_nuggets/story_gen_with_hds")
     reader = inputs.reader()

@@ -1,7 +1,7 @@
 """GSSBench (arXiv:2510.12699): tables 2 and A10.
 
-The models' responses were not released, so accuracies cannot be had. What can: whether Table 2 is the mean of A10, and
-whether A10's margins follow from its accuracies.
+The models' responses were not released, so accuracies cannot be recomputed. What can be checked is whether Table 2 is
+the mean of A10, and whether A10's margins follow from its accuracies.
 """
 
 from math import sqrt
@@ -13,7 +13,7 @@ PAIRS = {"complement": 500, "factual_qa": 500, "random_choice": 500, "subset": 1
     "union": 3000,
     "intersection": 3000,
 }
-# Their margins are wider than the binomial's: pairs of one set are alike.
+# Their margins are wider than the binomial ones, because pairs of one set are similar.
 _CLUSTERED = ("union", "intersection")
 MARGIN = " ±"
 

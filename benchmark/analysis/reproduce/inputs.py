@@ -1,4 +1,4 @@
-"""What tables are made from: published numbers, released files, labelled sets, with `--bundled` a language model."""
+"""Inputs of the tables: published numbers, released files, labelled sets and, with `--bundled`, a language model."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ SCENARIOS_GPT2 = File(
     found_in="results of the authors' repository (AMindToThink/icl-diversity)",
 )
 GEMINI, GPT_4O = (SUBMISSIONS.file(submission_path(name)) for name in ("gemini-1.5-pro", "gpt-4o"))
-# Results of others, no dataset: nothing is built of them.
+# Results published by others: read as they are, not built into a dataset.
 RESULTS = Source(
     name="published results",
     title="Values that were published for each prompt",
@@ -42,10 +42,10 @@ RESULTS = Source(
 
 @dataclass(slots=True)
 class Inputs:
-    """What is given to each table.
+    """Inputs of each table.
 
     Attributes:
-        bundled: Loads the reader with the language model that comes with the package; None: it is not used.
+        bundled: Function that loads the reader with the bundled language model; None: the model is not used.
     """
 
     published: dict[str, tuple[Published, ...]]
@@ -56,11 +56,11 @@ class Inputs:
     _reader: SurprisalReader | None = field(default=None, init=False)
 
     def file(self, file: File) -> Path:
-        """The local copy of one of `RESULTS`.
+        """Return the local copy of one of `RESULTS`.
 
         Raises:
-            ConfigurationError: It is not at hand.
-            InputError: It has other bytes.
+            ConfigurationError: The file is not available.
+            InputError: Its checksum differs.
         """
         return Fetcher(RESULTS, self.mirror, network=False)(file.path)
 

@@ -1,6 +1,6 @@
-"""Differences whose reason is known, each bound to the two numbers, so that no other difference hides behind it.
+"""Differences with a known reason, each bound to its two numbers, so that it hides no other difference.
 
-Where nobody knows how a number came about, the reason says that, and why it is not a fault here.
+Where the origin of a published number is unknown, the reason says so, and why the error is not ours.
 """
 
 from benchmark.analysis.reproduce.cells import Known

@@ -1,4 +1,4 @@
-"""The two measures of Tevet & Berant's tests as their code has them, and their n-gram metrics as they released them."""
+"""The two measures of Tevet & Berant's tests as in their code, and their n-gram metrics as in their released data."""
 
 from collections.abc import Mapping
 

@@ -1,8 +1,8 @@
 """NoveltyBench (arXiv:2504.05228): Table 1, as far as partitions were released.
 
-The table pools 100 curated prompts with 1,000 of WildChat. Partitions of WildChat are at hand for no model; of one we
-have the released summary, so its pooled values can be had. The table's number of classes is one too high for all
-models: the project's website has had one less since 2025-05-24, without a note.
+The table pools 100 curated prompts with 1,000 of WildChat. Partitions of WildChat are not available for any model; for
+one model we have the released summary, so its pooled values can be recomputed. The table's number of classes is one too
+high for all models: the project's website has had one less since 2025-05-24, without a note.
 """
 
 from statistics import fmean
@@ -52,8 +52,8 @@ def on_curated(file: File, inputs: Inputs) -> dict[str, float]:
     """The means over the curated prompts: `distinct`, the number of classes (eq. 1), and `utility` (eq. 2).
 
     Raises:
-        ConfigurationError: The file is not at hand.
-        InputError: It is not as it should be.
+        ConfigurationError: The file is not available.
+        InputError: The file has the wrong content.
     """
     path = inputs.file(file)
     findings = Findings()

@@ -1,9 +1,10 @@
-"""What D_Can's authors released of Qwen2.5-3B: the mean curve of each set of conTest, McDiv, McDiv_nuggets and decTest.
+"""Results that D_Can's authors released for Qwen2.5-3B: mean curves of all sets of conTest, McDiv, nuggets and decTest.
 
-Computed with 50 uniform orders of the responses, in the completion format, in float16. Flaws that the numbers keep: the
-last place of an order is scored with another context than in training (last-slot bias), orders are uniform and not
-balanced, and byte counts by place are rounded means. A set's curve has the mean bits at each place over the orders, so
-a_n is known as the ratio of means only; the paper's is the mean over orders of ratios, whose orders were not released.
+Computed with 50 uniform orders of the responses, in the completion format, in float16. The numbers have
+these flaws: the last position of an order is scored in another context than in training (last-slot bias), orders are
+uniform and not balanced, and byte counts by position are rounded means. A set's curve has the mean bits at each
+position over orders, so a_n is only known as a ratio of means; the paper's a_n is the mean of the orders' ratios, and
+the orders were not released.
 """
 
 import json

@@ -1,6 +1,6 @@
 """The released results of Qwen2.5-3B as scores of labelled sets: `--scores qwen25_curves`.
 
-Their flaws stand in qwen25.py: last-slot bias, 50 uniform orders, float16, a_n as a ratio of means.
+Their flaws are described in qwen25.py: last-slot bias, 50 uniform orders, float16, a_n as a ratio of means.
 """
 
 from collections.abc import Sequence
@@ -22,18 +22,18 @@ ORIGIN = f"{ABOUT}: last-slot bias, 50 uniform orders, float16, a_n a ratio of m
 
 
 def released_curves(tasks: Sequence[Labelled], mirror: Path | None) -> dict[str, MeanCurves]:
-    """Read the released results of whole tasks, by the task's name; tasks of other sets are left out.
+    """Read the released results of whole tasks, by the task's name; tasks without such results are left out.
 
     Args:
         tasks: All sets of each task, in the order of the released texts.
 
     Raises:
-        ConfigurationError: A file is not at hand, or there are such results of none of the tasks.
-        InputError: A file has other bytes, or is of other texts.
+        ConfigurationError: A file is not available, or no task has such results.
+        InputError: A file's checksum differs, or it belongs to other texts.
     """
     known = [task for task in tasks if "/" in task.name and task.name.partition("/")[0] in CONFIGS]
     if not known:
-        raise ConfigurationError(f"{NAME} has no results of these tasks", f"name one of {', '.join(CONFIGS)}")
+        raise ConfigurationError(f"{NAME} has no results for these tasks", f"name one of {', '.join(CONFIGS)}")
     fetch = Fetcher(RESULTS, mirror, network=False)
     return {task.name: read_mean_curves(fetch(path_of(task.name)), task) for task in known}
 

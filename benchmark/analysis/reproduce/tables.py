@@ -1,4 +1,4 @@
-"""The tables that can be reproduced, wholly or in part."""
+"""The tables that can be reproduced, completely or in part."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -76,10 +76,10 @@ TABLES: tuple[PublishedTable, ...] = (
 
 
 def find_tables(names: Sequence[str]) -> list[PublishedTable]:
-    """The tables of these ids, in the given order; all where none is named.
+    """Return the tables with these ids, in the given order; all tables if none is named.
 
     Raises:
-        ConfigurationError: There is none of that id.
+        ConfigurationError: There is no table with that id.
     """
     by_id = {table.id: table for table in TABLES}
     for name in names:
@@ -92,8 +92,8 @@ def reproduce_table(table: PublishedTable, inputs: Inputs) -> Reproduced:
     """The cells of a table.
 
     Raises:
-        ConfigurationError: A file that it needs is not at hand.
-        InputError: A file is not as it should be.
+        ConfigurationError: A file that the table needs is not available.
+        InputError: A file has the wrong content.
     """
     known = [each for each in KNOWN if each.table == table.id]
     return Reproduced(

@@ -22,7 +22,7 @@ _LACKING = cannot("the released column is not in the mirror")
 
 
 def scores_of(task: Labelled) -> dict[str, tuple[Floats, str]]:
-    """The scores [sets] behind each row of the paper's tables that can be had, and what they come from."""
+    """Return the available scores [sets] of the rows of the paper's tables, and their origin."""
     made = {name: (values, "from the texts") for name, values in ngram_columns(task).items()}
     for row, column in RELEASED.items():
         if column in task.released:
@@ -35,8 +35,8 @@ def scores_of(task: Labelled) -> dict[str, tuple[Floats, str]]:
 def decoding_test(inputs: Inputs) -> Made:
     """Table 2: rho with temperature over all sets, and its standard deviation over draws of 200.
 
-    The table has the mean and standard deviation over a hundred draws of the authors', which nobody can repeat. Rho of
-    all sets is what that mean estimates. A standard deviation over 100 draws is known to 7% only: ours is over 1,000.
+    The table has the mean and standard deviation over the authors' hundred random draws, which cannot be repeated. That
+    mean estimates rho of all sets. A standard deviation over 100 draws is only known to 7%, so ours is over 1,000.
     """
     made: dict[Place, Found] = {("simHDS", "respGen rho"): cannot("simHDS was not released")}
     for name, split in SPLITS.items():

@@ -1,6 +1,6 @@
-"""Statistics of people's votes: votes in; strengths of systems, agreement of metrics with people, simulated boards out.
+"""Statistics of people's votes: strengths of systems, agreement of metrics with people, and simulated boards.
 
-docs/votes.md states the model, the rules by which votes count, and what a simulation says of both.
+docs/votes.md describes the model, the rules for weighting votes, and how both do in simulation.
 """
 
 from benchmark.analysis.votes.ballots import Ballots, ballots_of

@@ -125,14 +125,14 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
         ("labels", 6, "tokens"),
     ]
     assert found[4].message == "the submission has no response to a prompt with the id 'z'"
-    assert found[5].message == "'maybe' is none of 0, 1, true and false"
+    assert found[5].message == "'maybe' is not 0, 1, true or false"
 
 
 def test_a_word_that_no_row_has_is_a_slip(tmp_path: Path) -> None:
     path = write(tmp_path / "l.csv", WORDS)
     [problem] = problems_of(path, label_column="kind", positive=["adressing", "ambiguous"])
     assert problem.message == "no row has the label 'adressing'"
-    assert problem.hint == "there are addressing, advancing, ambiguous, none"
+    assert problem.hint == "labels in the file: addressing, advancing, ambiguous, none"
 
 
 @pytest.mark.parametrize("column", ["prompt_id", "label"])
@@ -144,7 +144,7 @@ def test_a_column_that_lacks_is_told(tmp_path: Path, column: str) -> None:
 def test_words_that_contradict_are_a_slip_of_the_call(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="'x' is named by --positive and --negative"):
         read_labels(tmp_path / "nowhere.csv", IDS, positive=["x", "y"], negative=["x"])
-    with pytest.raises(ConfigurationError, match="--negative without --positive"):
+    with pytest.raises(ConfigurationError, match="--negative needs --positive"):
         read_labels(tmp_path / "nowhere.csv", IDS, negative=["x"])
 
 
@@ -182,7 +182,7 @@ def test_what_is_no_result_is_refused(folders: tuple[Path, Path], tmp_path: Path
         (tmp_path / name).write_bytes((folders[1] / name).read_bytes())
     text = (tmp_path / "result.json").read_text(encoding="utf-8")
     (tmp_path / "result.json").write_text(text.replace('"distinct_n"', '"distinct_x"'), encoding="utf-8")
-    with pytest.raises(InputError, match=r"is not as result\.json says"):
+    with pytest.raises(InputError, match=r"does not match result\.json"):
         read_scores(tmp_path)
     (tmp_path / "per_prompt.parquet").write_bytes(b"")
     with pytest.raises(InputError, match="is no whole result"):
@@ -237,10 +237,10 @@ def test_the_command_scores_what_is_not_scored(folders: tuple[Path, Path], label
     ("arguments", "status", "says"),
     [
         (["{0}", "--labels", "{2}"], 1, "rifts.csv is refused"),
-        (["{0}", "{1}", "--labels", "{2}"], 2, "--labels is of one system, and there are 2"),
-        (["{0}", "--labels", "{2}", "--length", "raw"], 2, "--length is of several systems"),
-        (["{1}", "--labels", "{2}", "--profile", "offline"], 2, "--profile is of scoring"),
-        (["{0}", "{1}", "--against", "tokens"], 2, "--against is of --labels alone"),
+        (["{0}", "{1}", "--labels", "{2}"], 2, "--labels compares prompts of one system, and 2 are named"),
+        (["{0}", "--labels", "{2}", "--length", "raw"], 2, "--length cannot be used with --labels"),
+        (["{1}", "--labels", "{2}", "--profile", "offline"], 2, "--profile has no effect on a result"),
+        (["{0}", "{1}", "--against", "tokens"], 2, "--against needs --labels"),
         (["{0}", "--labels", "{2}", "--out", "table.txt"], 2, "does not end in .md, .csv, .json"),
         (["nowhere", "--labels", "{2}"], 2, "neither a submission"),
         (["{0}"], 2, "one was named"),

@@ -123,8 +123,8 @@ def test_what_a_function_prints_is_not_among_results(capfd: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("mine", "names no function"),
-        ("mine:", "names no function"),
+        ("mine", "does not name a function"),
+        ("mine:", "does not name a function"),
         ("mine:nothing", "has no nothing"),
         ("mine:number", "is not a function"),
         ("no_such_module_here:f", "cannot be imported"),

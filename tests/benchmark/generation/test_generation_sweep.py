@@ -276,15 +276,15 @@ def written(path: Path, rows: Sequence[dict[str, Any]], schema: pa.Schema = LAX)
 @pytest.mark.parametrize(
     ("change", "field", "says"),
     [
-        ({"set_id": "s0"}, "set_id", "'s0' stands here twice"),
+        ({"set_id": "s0"}, "set_id", "'s0' occurs twice"),
         ({"responses": []}, "responses", "no responses, or one is null"),
         ({"responses": ["a", None]}, "responses", "no responses, or one is null"),
         ({"responses": None}, "responses", "null where a value is required"),
         ({"context": None}, "context", "null where a value is required"),
         ({"label": float("nan")}, "label", "nan is no number to rank by"),
         ({"label": float("inf")}, "label", "inf is no number to rank by"),
-        ({"label": 0.0}, "label", "there are no two labels"),
-        ({"label_name": "cold"}, "label_name", "several: cold, heat"),
+        ({"label": 0.0}, "label", "all labels are equal"),
+        ({"label_name": "cold"}, "label_name", "more than one name: cold, heat"),
     ],
 )
 def test_what_is_wrong_with_a_file_of_sets_is_told(
@@ -301,7 +301,7 @@ def test_what_is_wrong_with_a_file_of_sets_is_told(
     ("name", "rows", "schema", "status", "says"),
     [
         ("none.parquet", None, LAX, 2, "there is no file"),
-        ("mine.parquet", [], LAX, 1, "there are no two labels"),
+        ("mine.parquet", [], LAX, 1, "all labels are equal"),
         ("mine.parquet", [{"set_id": "a"}], pa.schema([("set_id", pa.string())]), 1, "the column is missing"),
         ("mine.csv", [a_row(0)], LAX, 2, "or a file named .parquet"),
     ],

@@ -164,7 +164,7 @@ def test_scores_of_prompts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["olmo_stages"], 2, "has no labels to test a metric with"),
+        (["olmo_stages"], 2, "is not a dataset with labels"),
         (["contest/nothing"], 2, "has no split"),
         (["gssbench", "contest"], 2, "pairs of prompts"),
         (["contest", "--results", "x"], 2, "--results is for gssbench"),
@@ -187,7 +187,7 @@ def test_what_cannot_be_done_is_told(arguments: list[str], status: int, message:
     [
         (["--metric", "d_can"], 2, "the profile lexical has no metric 'd_can'"),
         (["--external", "nomodule:f"], 2, "nomodule cannot be imported"),
-        (["--external", "spread"], 2, "names no function"),
+        (["--external", "spread"], 2, "does not name a function"),
         (["--profile", "nothing"], 2, "there is no profile"),
         (["--against", "nothing"], 2, "there are no scores named"),
     ],

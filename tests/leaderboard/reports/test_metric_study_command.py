@@ -71,7 +71,7 @@ def test_what_cannot_be_studied_is_told_before_the_work(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for arguments, message in (
         (("--metric", "coherence"), "has no metric 'coherence' that says more diverse or less"),
-        (("--task", "gssbench"), "has no labels to test a metric with"),
+        (("--task", "gssbench"), "is not a dataset with labels"),
         (("--gss", tmp_path), "result.json"),
         (("--out", tmp_path / "file"), "is no folder"),
         (("--profile", "none"), "there is no profile 'none'"),

@@ -258,7 +258,7 @@ def test_systems_are_compared_where_their_own_prompts_are_the_same(tmp_path: Pat
     found = open_systems([str(one), str(two)])
     assert [prompt.prompt_id for prompt in found.prompts] == list(TEXTS)
     other = write_own(tmp_path / "other", own_rows()[::-1], name="other")
-    with pytest.raises(ConfigurationError, match="prompts of their own that differ in ids, texts or order"):
+    with pytest.raises(ConfigurationError, match="their own prompts, which differ in ids, texts or order"):
         open_systems([str(one), str(other)])
 
 
