@@ -33,7 +33,7 @@ def score(
         Path | None,
         typer.Option(
             help=(
-                "File of token likelihoods and hidden-state statistics; default: internals.parquet in the "
+                "Internals file (token likelihoods and hidden-state statistics); default: internals.parquet in the "
                 "submission folder, if present."
             ),
             rich_help_panel="Data",
@@ -43,7 +43,7 @@ def score(
     cache: Annotated[
         Path | None,
         typer.Option(
-            help="Cache file of the language model's readings; default: one in the user's cache, none with --cluster.",
+            help="Cache file for the language model's surprisals; default: in the user's cache (none with --cluster).",
             rich_help_panel="Output",
         ),
     ] = None,
@@ -51,16 +51,16 @@ def score(
     cluster: ClusterOptions,
     json: JsonOption = False,
 ) -> None:
-    """Score submissions with every metric of a profile.
+    """Score submissions with all metrics of a profile.
 
     Writes OUT/RESULT_ID/result.json (means with 95% intervals, missing values with reasons, the signature of every
-    number) and per_prompt.parquet. After an interruption the same command continues. An existing result is reused.
+    number) and per_prompt.parquet. After an interruption, run the same command to resume. An existing result is reused.
 
-    Everything that needs no download:
+    All metrics that need no download:
 
       divbench score subs/my-model subs/another --out results
 
-    D_Can under a language model of your choice, on a GPU if there is one (docs/gpu.md):
+    D_Can with a language model of your choice, on a GPU if available (docs/gpu.md):
 
       divbench score subs/my-model --lm Qwen/Qwen2.5-3B@COMMIT
 
@@ -68,10 +68,9 @@ def score(
 
       divbench score subs/my-model --cluster HOST:6379
 
-    The bundled language model is for trying things out; for numbers to publish, name a model with --lm. To compare
-    systems with different numbers of responses, set --k to the smallest.
-    Perplexity, energy, entropies and EigenScores of hidden states need divbench metrics internals, or divbench generate
-    --internals.
+    The bundled language model is meant for trying things out; for numbers to publish, choose a model with --lm. To
+    compare systems with different numbers of responses, set --k to the smallest number. Perplexity, energy, entropies
+    and EigenScores of hidden states need the output of divbench metrics internals or divbench generate --internals.
     """
     from benchmark.cluster.session import open_cluster
     from benchmark.scoring.backends import ScoringBackends
@@ -83,7 +82,7 @@ def score(
     from submissions.checking.validate import open_submission
 
     if internals is not None and len(folders) > 1:
-        raise ConfigurationError("--internals belongs to one submission", "score the submissions one by one")
+        raise ConfigurationError("--internals is for a single submission", "score the submissions one at a time")
     chosen = scoring.profile(profile, metric)
     opened = [open_submission(folder, partial(load_suite, mirror=mirror)) for folder in folders]
     said = [find_internals(submission, internals) for submission, *_ in opened]
@@ -135,7 +134,7 @@ def score(
         if count := report.findings.count("warning"):
             err().print(f"{count} warnings: divbench validate {folder}", markup=False)
         print_result(scored.result, out())
-        how = "recognised: computed before, nothing done" if scored.recognised else "written"
+        how = "this result already exists; nothing to do" if scored.recognised else "written"
         out().print(f"{how}: {scored.folder}", markup=False)
 
 

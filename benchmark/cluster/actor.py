@@ -1,4 +1,4 @@
-"""The process that scores shards, perhaps on another machine."""
+"""The process that scores shards, possibly on another machine."""
 
 import pickle
 import platform
@@ -17,11 +17,11 @@ from datasets_build.errors import DivBenchError
 
 @dataclass(frozen=True, slots=True)
 class RemoteError:
-    """An error of this package, packed to be sent to another process.
+    """An error of this package, packed for sending to another process.
 
     Attributes:
-        error: An error that any other actor would raise, too.
-        causes: Its chain of `__cause__`, which pickling drops and which tells a host failure from others.
+        error: An error that every other actor would raise as well.
+        causes: Its chain of `__cause__`, which pickling drops; it shows whether the error is a host failure.
     """
 
     error: DivBenchError
@@ -29,7 +29,7 @@ class RemoteError:
 
     @classmethod
     def pack(cls, error: DivBenchError) -> "RemoteError":
-        """Pack an error with those of its causes that can be pickled; the others as text."""
+        """Pack an error with its causes; those that cannot be pickled become text."""
         causes: list[BaseException] = []
         cause = error.__cause__
         while cause is not None:
@@ -38,7 +38,7 @@ class RemoteError:
         return cls(error, tuple(causes))
 
     def unpack(self) -> DivBenchError:
-        """Return the error, its causes chained again."""
+        """Return the error with its chain of causes restored."""
         last: BaseException = self.error
         for cause in self.causes:
             last.__cause__ = cause
@@ -62,7 +62,7 @@ class Actor:
         return platform.node(), versions_of(self._backends), failure
 
     def score(self, shard: Shard, metrics: Sequence[Metric]) -> pa.Table | RemoteError:
-        """Score a shard; an error of this package is returned, since another actor would raise it, too."""
+        """Score a shard; an error of this package is returned, since another actor would raise it as well."""
         try:
             return score_shard(shard, metrics, self._backends)
         except DivBenchError as error:
@@ -70,10 +70,10 @@ class Actor:
 
 
 def versions_of(backends: ScoringBackends) -> dict[str, str]:
-    """Return the public versions of all that numbers may depend on.
+    """Return the public versions of everything that numbers may depend on.
 
-    Without local labels: torch 2.13.0+cpu, on a head without a GPU, and 2.13.0+cu130 are the same release. A result's
-    provenance has those of the machines that computed it.
+    Local labels are dropped, because torch 2.13.0+cpu (on a head without a GPU) and 2.13.0+cu130 are the same release.
+    The provenance of a result has the full versions of the machines that computed it.
     """
     ours = {"divbench": version("divbench"), "Python": platform.python_version()}
     found = ours | library_versions(backends.profile)

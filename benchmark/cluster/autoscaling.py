@@ -1,9 +1,9 @@
-"""The number of actors to request: all at once, or more whenever the present ones have earned what another costs.
+"""Decides how many actors to request: all at once, or one more whenever the work so far pays for another.
 
-An actor occupies a GPU while it loads its models and scores nothing: sixty-four actors for ten submissions load for
-longer than they score. An elastic pool therefore starts with one actor and requests another whenever the present ones
-have scored for `PAYBACK` times as long as one loads and have a backlog. After the first, loading is at most a fifth of
-the time that is paid for, without anyone having to guess the amount of work, and the number of actors grows
+While an actor loads its models it occupies a GPU without scoring: sixty-four actors for ten submissions would spend
+more time loading than scoring. An elastic pool therefore starts with one actor, and requests another whenever there is
+a backlog and the present ones have scored for `PAYBACK` times the loading time. After the first actor, loading takes at
+most a fifth of the time that is paid for, nobody has to guess the amount of work, and the number of actors grows
 exponentially.
 """
 
@@ -20,7 +20,7 @@ class Autoscaler:
 
     Attributes:
         elastic: Whether to request actors as they are earned; otherwise all at once.
-        load_seconds: Time that the last one took from its request until its models were loaded; None: none has.
+        load_seconds: Time from the request of the last actor until its models were loaded; None: none has loaded yet.
         credit: Seconds of scoring that have not been spent on another actor.
     """
 
@@ -31,10 +31,10 @@ class Autoscaler:
     credit: float = 0.0
 
     def request(self, waiting: int) -> int:
-        """Return how many actors to start now, and count them as requested.
+        """Return how many actors to start now; they count as requested.
 
         Args:
-            waiting: Number of shards that no actor has been given yet.
+            waiting: Number of shards not yet assigned to an actor.
         """
         count = self._earned(waiting) if self.elastic else self.max_actors - self.requested
         self.requested += count
@@ -51,7 +51,7 @@ class Autoscaler:
         return count
 
     def loaded(self, seconds: float) -> None:
-        """Record that an actor has its models, so long after its request."""
+        """Record how long after its request an actor had its models loaded."""
         self.load_seconds = seconds
 
     def scored(self, seconds: float) -> None:

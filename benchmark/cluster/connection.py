@@ -1,4 +1,4 @@
-"""Connecting to a Ray cluster, or starting one."""
+"""Connects to a Ray cluster, or starts one."""
 
 import ctypes
 import logging
@@ -24,7 +24,7 @@ class ActorLost:
     """An actor ended, or failed unexpectedly.
 
     Attributes:
-        prompts: Number of prompts of the shard that it was scoring; 0: it had none.
+        prompts: Number of prompts of the shard that it was scoring; 0: it was idle.
         first: Id of the first of them.
     """
 
@@ -33,7 +33,7 @@ class ActorLost:
     reason: str
 
     def __str__(self) -> str:
-        """The loss in a sentence."""
+        """Return the loss as a sentence."""
         again = f", and {self.prompts} prompts from {self.first} on are scored again" if self.prompts else ""
         return f"an actor was lost{again}: {self.reason}"
 
@@ -44,11 +44,11 @@ class Cluster:
 
     Attributes:
         address: `HOST:PORT`, `auto` for the cluster of this machine, or `local` to start one.
-        actors: Number of actors; None: one per GPU (`gpus` each), or per core where there are no GPUs. Actors for which
-            there is no room wait for it.
+        actors: Number of actors; None: one per GPU (`gpus` each), or one per core without GPUs. Actors that do
+            not fit wait for room.
         gpus: Number of GPUs per actor; None: one where there are GPUs.
         patience: Seconds without a working or starting actor after which a run fails.
-        events: Called from another thread for each lost actor.
+        events: Function called for each lost actor, from another thread.
         elastic: Whether actors are started as they are earned and ended when idle, see `benchmark.cluster.autoscaling`.
         idle: Seconds without work after which an elastic cluster ends an actor.
     """
@@ -70,13 +70,13 @@ class Cluster:
 
 @contextmanager
 def connect(cluster: Cluster) -> Iterator[Any]:
-    """Give the module `ray`, connected to a cluster for the length of the block.
+    """Yield the module `ray`, connected to a cluster for the duration of the block.
 
     Raises:
         MissingExtra: Ray is not installed.
-        ConfigurationError: There is no such cluster, or it refuses us.
+        ConfigurationError: There is no such cluster, or it denies access.
     """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it reports to its makers otherwise
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # otherwise it sends usage statistics
     ray = need("ray", "cluster")
     logging.getLogger("ray").setLevel(logging.ERROR)
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
@@ -118,7 +118,7 @@ def check_reachable(address: str) -> None:
     """Check that something listens at an address; Ray itself would try for minutes.
 
     Raises:
-        OSError: Nothing does.
+        OSError: Nothing listens there.
     """
     host, _, port = address.rpartition(":")
     if host and port.isdigit():
@@ -135,6 +135,6 @@ def _hint(error: BaseException) -> str:
     cause: BaseException | None = error
     while cause is not None:
         if "auth" in type(cause).__name__.lower() or "InvalidAuthToken" in str(cause):
-            return "it requires a token: set RAY_AUTH_MODE=token here, too, and give the token; see docs/scaling.md"
+            return "it requires a token: set RAY_AUTH_MODE=token and give the token here as well; see docs/scaling.md"
         cause = cause.__cause__
     return "start one with ray start --head, or use --cluster local"

@@ -1,4 +1,4 @@
-"""The options of the commands that score on a cluster."""
+"""Options of the commands that score on a cluster."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class ClusterOptions:
         typer.Option(
             metavar="ADDRESS",
             help=(
-                "Address of a Ray cluster to score on: HOST:PORT, auto (this machine's), or local (started for "
+                "Address of a Ray cluster: HOST:PORT, auto (a cluster on this machine) or local (a new one for "
                 "this run)."
             ),
             rich_help_panel="Cluster",
@@ -42,7 +42,7 @@ class ClusterOptions:
         bool,
         typer.Option(
             "--elastic",
-            help="Autoscaling from one actor up to --actors, for machines that are paid for by the hour.",
+            help="Autoscaling from one actor up to --actors, for machines billed by the hour.",
             rich_help_panel="Cluster",
         ),
     ] = False
@@ -51,7 +51,7 @@ class ClusterOptions:
         """Return the cluster that was named, if one was.
 
         Raises:
-            ConfigurationError: An option of a cluster without --cluster.
+            ConfigurationError: An option is given that needs --cluster.
             MissingExtra: Ray is not installed.
         """
         if self.cluster is None:

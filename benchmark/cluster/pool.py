@@ -1,9 +1,10 @@
 """A pool of actors: one thread talks to Ray and decides which actor scores which shard.
 
-Ray's own are `ray.util.ActorPool`, which neither retries the task of a lost actor nor replaces the actor, and Ray
-Data's `ActorPoolStrategy(min_size, max_size)`, which retries such a task without end and loads the models anew for
-every dataset. Ours stays because a prompt that kills its actors must be named, one pool must serve the shards of
-several submissions (the oldest first, then the largest), and actors are added only as scoring pays for their loading.
+Ray has two pools: `ray.util.ActorPool`, which neither retries the task of a lost actor nor replaces the actor, and
+`ActorPoolStrategy(min_size, max_size)` of Ray Data, which retries such a task without limit and loads the models again
+for every dataset. This one exists because a prompt that kills its actors must be identified, one pool must serve the
+shards of several submissions (the oldest first, then the largest), and actors are added only when the amount of scoring
+pays for loading them.
 """
 
 import heapq
@@ -30,7 +31,7 @@ from datasets_build.errors import ConfigurationError, DivBenchError
 
 MAX_ATTEMPTS = 3  # of a shard
 TICK = 1.0  # seconds between looks at the clock
-_STALE = 2.0  # seconds of idleness after which an actor must show that it lives before it is given a shard
+_STALE = 2.0  # idle seconds after which an actor must show that it is alive before it gets a shard
 _PROBE_INTERVAL = 5.0  # seconds between checks that the cluster's head answers
 _HEAD_TIMEOUT = 20.0  # seconds without its answer; after 60 Ray would abort this process
 _LEAVE_TIMEOUT = 60.0
@@ -121,11 +122,11 @@ class Pool:
         self._messages.put(partial(self._enqueue, run, shards))
 
     def drop(self, run: Run) -> None:
-        """Return a run's waiting shards unscored; those being scored are finished."""
+        """Return a run's waiting shards unscored; shards being scored are finished."""
         self._messages.put(partial(self._dequeue, run))
 
     def close(self, run: Run) -> None:
-        """End a run whose outcomes nobody reads any more."""
+        """End a run; its outcomes are no longer read."""
         with self._lock:
             self._runs.discard(run)
         self.drop(run)
@@ -137,7 +138,7 @@ class Pool:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it failed or was ended."""
+        """Whether the pool has failed or was ended."""
         return self._fault is not None
 
     def end(self) -> None:
@@ -169,7 +170,7 @@ class Pool:
                     self._scale(len(self._waiting))
                     self._hand_out()
                     self._watch()
-        except BaseException as error:  # whatever it is, nobody may wait for an outcome that never comes
+        except BaseException as error:  # whatever the error is, nobody may wait for an outcome that never comes
             fault = error
         with self._lock:
             self._fault = fault
@@ -211,7 +212,7 @@ class Pool:
             raise ConfigurationError(
                 f"no actor started in {self._cluster.patience:g} s: each needs 1 CPU and {self._gpus} GPU, and the "
                 f"cluster has {has}",
-                "wait until its other work is done, or start more machines",
+                "wait until the cluster's other work is done, or add machines",
             )
         if now - self._probed < _PROBE_INTERVAL:
             return
@@ -221,7 +222,7 @@ class Pool:
         except OSError as error:
             if monotonic() - self._answered > _HEAD_TIMEOUT:
                 message = f"the Ray cluster at {self._cluster.address} is gone"
-                raise ConfigurationError(message, "start it again, then repeat this command") from error
+                raise ConfigurationError(message, "restart the cluster, then repeat this command") from error
         self._probed = monotonic()
 
     def _put(self, metrics: Sequence[Metric]) -> Any:
@@ -330,12 +331,12 @@ class Pool:
             self._try_singly(task, task.rest)
 
     def _retry(self, task: _Task) -> None:
-        """Queue a shard whose actor was lost again; after the last attempt its prompts singly, to name the culprit."""
+        """Queue the shard of a lost actor again; after the last attempt, its prompts singly to find the culprit."""
         if task.rest is not None:
             task.run.outcomes.put(
                 ScoringFault(
                     f"prompt {task.shard.rows[0].prompt_id}: every actor that scores it is lost",
-                    "look at its responses, and whether the models fit in the memory of an actor",
+                    "check the responses to this prompt, and whether the models fit in the memory of an actor",
                 )
             )
         elif task.losses < MAX_ATTEMPTS:
@@ -358,14 +359,14 @@ class Pool:
 
 
 def _copy_of(fault: BaseException) -> BaseException:
-    """A copy of the pool's fault for each thread that waits: raising an exception changes it."""
+    """Copy the pool's fault for each waiting thread, because raising an exception changes it."""
     made = copy(fault) if isinstance(fault, DivBenchError) else RuntimeError("the pool of actors has ended")
     made.__cause__ = fault
     return made
 
 
 def _prompts_of(shard: Shard) -> Iterator[Shard]:
-    """A shard for each prompt, to try only: in another batch the last digits of a value may differ."""
+    """Return a shard for each prompt, for diagnosis only: in another batch the last digits of a value may differ."""
     for i in range(len(shard.rows)):
         one = slice(i, i + 1)
         internals = None if shard.internals is None else shard.internals[one]
@@ -373,5 +374,5 @@ def _prompts_of(shard: Shard) -> Iterator[Shard]:
 
 
 def _bytes_of(shard: Shard) -> int:
-    """The bytes of all responses, to which the cost of a shard is proportional."""
+    """Return the size of all responses in bytes, to which the cost of a shard is proportional."""
     return sum(len(text.encode()) for row in shard.rows for text in row.responses)

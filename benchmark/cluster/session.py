@@ -1,4 +1,4 @@
-"""A cluster session: connected when there is first something to score, and left at the end of a block."""
+"""A cluster session: connects when there is first something to score, and disconnects at the end of a block."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,16 +15,16 @@ from benchmark.metrics import Metric
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.shards import Shard
 
-AHEAD = 4  # waiting shards per actor: the largest of them is handed out, and no more are in memory
+AHEAD = 4  # waiting shards per actor: the largest is scored next, and no more are kept in memory
 
 
 @contextmanager
 def open_cluster(cluster: Cluster, backends: ScoringBackends, metrics: Sequence[Metric]) -> "Iterator[ClusterSession]":
-    """Give a session whose actors and their models live as long as the block.
+    """Yield a session; its actors keep their models until the end of the block.
 
     Args:
-        cluster: Connected, or started, when there is first something to do.
-        backends: A profile whose models every actor loads for itself.
+        cluster: Cluster to connect to, or to start, when there is first something to score.
+        backends: Profile of models; every actor loads its own.
     """
     session = ClusterSession(cluster, backends, metrics)
     with redirect_stdout(sys.stderr):  # stdout is for results; Ray would write to it, too
@@ -35,7 +35,7 @@ def open_cluster(cluster: Cluster, backends: ScoringBackends, metrics: Sequence[
 
 
 class ClusterSession:
-    """A cluster shared by runs of the scorer. For any thread."""
+    """A cluster shared by runs of the scorer. Its methods may be called from any thread."""
 
     def __init__(self, cluster: Cluster, backends: ScoringBackends, metrics: Sequence[Metric]) -> None:
         self._cluster = cluster
@@ -68,8 +68,8 @@ class ClusterSession:
         """Score shards; yield each with its table as soon as it is done: a `RunShards` for the scorer.
 
         Args:
-            shards: Taken as they are needed.
-            check: Called now and then. What it raises ends the run, after the shards that are being scored.
+            shards: Shards to score, consumed as needed.
+            check: Function called now and then. If it raises, the run ends once the shards being scored are finished.
 
         Raises:
             MissingExtra: As in `load`.
@@ -77,7 +77,7 @@ class ClusterSession:
             ScoringFault: A metric failed, or a prompt ends every actor that scores it.
         """
         rest = iter(shards)
-        for first in rest:  # without a shard no cluster is needed
+        for first in rest:  # without shards no cluster is needed
             pool = self._connected()
             pool.join()
             run = pool.begin(metrics)

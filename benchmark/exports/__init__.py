@@ -1,1 +1,1 @@
-"""Submissions and results in; files for other programs out: `divbench export`."""
+"""Exports submissions and results to the formats of other programs: `divbench export`."""

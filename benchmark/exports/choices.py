@@ -1,4 +1,4 @@
-"""What can be chosen of exports, as names. Imports nothing heavy: command-line options read it."""
+"""Names of the choices in export commands. Imports nothing heavy, because command-line options read it."""
 
 from typing import Literal
 

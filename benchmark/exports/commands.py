@@ -26,7 +26,7 @@ ResultFolder = Annotated[Path, typer.Argument(help="Result folder (result.json a
 ResultFolders = Annotated[list[Path], typer.Argument(help="Result folders (result.json and per_prompt.parquet).")]
 Metrics = Annotated[
     list[str] | None,
-    typer.Option("--metric", help="Metric to export; may be repeated; default: all that have a value."),
+    typer.Option("--metric", help="Metric to export (repeatable); default: all metrics with a value."),
 ]
 
 
@@ -57,14 +57,14 @@ def dpo(
     rho: Annotated[
         float | None,
         typer.Option(
-            help="Size of the pools, 0 to 1; default: GSSBench's (looe 0.6, nll 0.3, embedding 0.6).",
+            help="Size of the pools, from 0 to 1; default: as in GSSBench (looe 0.6, nll 0.3, embedding 0.6).",
             rich_help_panel="Pairs",
         ),
     ] = None,
     rule: Annotated[
         PoolUnit,
         typer.Option(
-            help="Meaning of rho: a share of the range of a prompt's rewards, or of the number of responses.",
+            help="Meaning of rho: a share of the range of a prompt's rewards, or of the number of its responses.",
             rich_help_panel="Pairs",
         ),
     ] = "range",
@@ -73,8 +73,8 @@ def dpo(
         typer.Option(
             "--conversational/--standard",
             help=(
-                "Format of the pairs, lists of messages or plain texts; default: the format that the manifest "
-                "says the model was prompted in."
+                "Format of the pairs, lists of messages or plain texts; default: the format in which the model was "
+                "prompted, according to the manifest."
             ),
             rich_help_panel="Output",
         ),
@@ -83,7 +83,7 @@ def dpo(
         Path | None,
         typer.Option(
             "--table",
-            help="Output file of the reward and diversity of every response: .csv, .parquet or .jsonl.",
+            help="Output file for the reward and diversity of every response: .csv, .parquet or .jsonl.",
             rich_help_panel="Output",
         ),
     ] = None,
@@ -96,12 +96,14 @@ def dpo(
     ] = None,
     profile: Annotated[
         str | None,
-        typer.Option(help="Profile whose embedder is used, for embedding; default: offline.", rich_help_panel="Pairs"),
+        typer.Option(
+            help="Profile with the embedder for --diversity embedding; default: offline.", rich_help_panel="Pairs"
+        ),
     ] = None,
     embedder: Annotated[
         str | None,
         typer.Option(
-            help="Sentence-transformers model for embedding, ORG/NAME@COMMIT or a folder; default: the profile's.",
+            help="Sentence-transformers model for embedding: ORG/NAME@COMMIT or a folder; default: the profile's.",
             rich_help_panel="Pairs",
         ),
     ] = None,
@@ -110,19 +112,20 @@ def dpo(
 ) -> None:
     """Write preference pairs that favour diverse responses, for DPO training: DivPO, arXiv:2501.18101.
 
-    Of a prompt's responses those of high reward are the chosen pool, those of low reward the rejected pool; the pair is
-    the most diverse of the one and the least diverse of the other. By range, with rho = 0.3, chosen are rewards within
-    0.3 of the range below the best, rejected those within 0.3 of it above the worst.
+    For each prompt, responses with high rewards form the chosen pool and responses with low rewards the rejected pool.
+    The pair consists of the most diverse response of the chosen pool and the least diverse of the rejected pool. By
+    range, with rho = 0.3, a reward is in the chosen pool if it is within 30% of the prompt's range of rewards below the
+    best, and in the rejected pool if it is within 30% above the worst.
 
-    The rewards are yours, from any reward model; no number is invented. A response without a reward, and one that is
-    blank or a placeholder, is in no pool; a prompt without a pair is counted with its reason.
+    You provide the rewards, from any reward model; missing rewards are not filled in. Responses without a reward, blank
+    ones and placeholders are in neither pool; prompts without a pair are counted by reason.
 
-    OUT has one JSON object a line, as TRL's DPOTrainer and others read it: prompt, chosen, rejected; and prompt_id and
-    meta (all rewards and diversities of the prompt, the places of both responses, and how they were chosen).
+    OUT has one JSON object per line, as read by TRL's DPOTrainer and others: prompt, chosen, rejected; also prompt_id
+    and meta (all rewards and diversities of the prompt, the positions of both responses, and how they were chosen).
 
       divbench export dpo subs/mine --rewards rewards.jsonl --diversity looe --out pairs.jsonl --table looe.csv
 
-    Without the generating model, by distances of sentence embeddings:
+    Without the generating model, by distances between sentence embeddings:
 
       divbench export dpo subs/mine --rewards rewards.csv --diversity embedding --out pairs.jsonl
     """
@@ -156,7 +159,7 @@ def dpo(
     if report.findings.count("warning"):
         err().print(f"{report.findings.count('warning')} warnings: divbench validate {folder}", markup=False)
     if generation.mode == "system-prompt" and generation.system_prompt is None:
-        err().print("warning: the manifest does not say which system prompt was used: the pairs lack it")
+        err().print("warning: the manifest does not state the system prompt, so the pairs lack it")
     if lacking := exported.prompts - len(rewarded):
         err().print(f"warning: {lacking} of {exported.prompts} prompts have {NO_REWARDS}")
     if exported.unrewarded:
@@ -173,13 +176,13 @@ def every_eval_ever(
     destination: Annotated[Path, typer.Option("--out", help="Datastore folder; files go below its data/.")],
     metrics: Metrics = None,
     relationship: Annotated[
-        Relationship, typer.Option(help="Relation of the evaluator to the model; other where it is not stated.")
+        Relationship, typer.Option(help="Relation of the evaluator to the model; other if not stated.")
     ] = "other",
     json: JsonOption = False,
 ) -> None:
-    """Write results in the schema of Every Eval Ever 0.3: a JSON of numbers, and a JSON Lines of prompts beside it.
+    """Write results in the schema of Every Eval Ever 0.3: a JSON file of scores and a JSON Lines file of prompts.
 
-    Numbers keep their intervals, n, direction, bounds and signature. A prompt has one record for each metric, with all
+    Scores keep their intervals, n, direction, bounds and signature. A prompt has one record per metric, with all
     responses; --metric makes the file smaller. Files are named by ids, and the same result gives the same bytes.
 
       divbench export every-eval-ever results/0123456789abcdef --metric distinct_k --out datastore
@@ -187,7 +190,7 @@ def every_eval_ever(
     from benchmark.exports.every_eval_ever import write_every_eval_ever
     from benchmark.exports.scored import open_result
 
-    opened = [open_result(folder, metrics or ()) for folder in results]  # all, before anything is written
+    opened = [open_result(folder, metrics or ()) for folder in results]  # read all before anything is written
     written = [(scored, write_every_eval_ever(scored, destination, relationship)) for scored in opened]
     _report(written, json=json)
 
@@ -199,7 +202,7 @@ def dataset_(
     metrics: Metrics = None,
     json: JsonOption = False,
 ) -> None:
-    """Write results as a dataset for the Hub: tables of means and of prompts, with a card; no texts.
+    """Write results as a Hub dataset: tables of means and of per-prompt values, with a card; no texts.
 
     The dataset viewer and `load_dataset` open the folder as it is; `hf upload ORG/NAME scores --repo-type dataset`
     publishes it.
@@ -223,22 +226,24 @@ def eval_results(
     result: ResultFolder,
     destination: Annotated[Path, typer.Option("--out", help="Output file: .eval_results/NAME.yaml.")],
     dataset: Annotated[
-        str, typer.Option(help="Hub dataset whose board the values are for: ORG/NAME, or ORG/NAME@REVISION.")
+        str, typer.Option(help="Hub dataset of the leaderboard for the values: ORG/NAME or ORG/NAME@REVISION.")
     ],
     metrics: Metrics = None,
     task_id: Annotated[
         str | None,
-        typer.Option(help="Task id of the one metric, as in the dataset's eval.yaml; default: SUITE_METRIC for each."),
+        typer.Option(
+            help="Task id of the single metric, as in the dataset's eval.yaml; default: SUITE_METRIC for each."
+        ),
     ] = None,
     source_url: Annotated[
-        str | None, typer.Option(help="URL of a page with the result, for the model's page to link to.")
+        str | None, typer.Option(help="URL of a page with the result, linked from the model's page.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
     """Write a result as Hugging Face's `.eval_results/*.yaml`, for the repository of the generating model.
 
-    An entry has one value, so each metric is a task. What an entry has no field for is in its notes: signature,
-    interval, n, direction. The date is the manifest's.
+    An entry has one value, so each metric is a task. Facts without a field (signature, interval, n, direction) go into
+    the entry's notes. The date is the manifest's.
 
       divbench export eval-results results/0123456789abcdef --dataset org/divbench --metric distinct_k --out dk.yaml
     """
@@ -258,10 +263,10 @@ def harness(
     metrics: Metrics = None,
     json: JsonOption = False,
 ) -> None:
-    """Write a result as lm-evaluation-harness does: results_DATE.json and samples_SUITE_DATE.jsonl.
+    """Write a result in lm-evaluation-harness's format: results_DATE.json and samples_SUITE_DATE.jsonl.
 
-    Responses are the repeats of a prompt. What the harness has no field for, such as intervals and signatures, is in
-    the task's metadata. `divbench import --from lm-eval` reads the samples back.
+    The responses to a prompt are written as its repeats. Facts for which the harness has no field, such as intervals
+    and signatures, go into the task's metadata. `divbench import --from lm-eval` reads the samples back.
 
       divbench export harness results/0123456789abcdef --out harness
     """
@@ -308,7 +313,7 @@ def _measure(
     profile: str | None,
     embedder: str | None,
 ) -> "Measure":
-    """The measure of diversity, its model loaded."""
+    """Return the chosen measure of diversity, with its model loaded."""
     from benchmark.exports.diversities import measure_embeddings, measure_internals
     from benchmark.models.device_options import device_named
     from benchmark.models.embedder import SentenceTransformersEmbedder
@@ -317,22 +322,22 @@ def _measure(
 
     if diversity == "embedding":
         if internals is not None:
-            raise ConfigurationError("--diversity embedding reads no internals", "leave --internals out")
+            raise ConfigurationError("--diversity embedding reads no internals", "leave out --internals")
         chosen = with_models(find_profile(profile or "offline"), embedder=embedder).embedder
         if chosen is None:
             raise ConfigurationError(
-                f"the profile {profile} has no embedder", "take another, or name one by --embedder"
+                f"the profile {profile} has no embedder", "choose another profile, or name an embedder with --embedder"
             )
         return measure_embeddings(SentenceTransformersEmbedder(chosen, device_named().one))
     if profile is not None or embedder is not None:
         raise ConfigurationError(
             f"--diversity {diversity} reads no embeddings",
-            "leave --profile and --embedder out, or measure by embedding",
+            "leave out --profile and --embedder, or use --diversity embedding",
         )
     path = internals or submission.folder / INTERNALS_FILE
     if not path.is_file():
         raise ConfigurationError(
             f"--diversity {diversity} reads the model's internals, and there is no file {path}",
-            f"divbench metrics internals {submission.folder} --model MODEL makes it; or use --diversity embedding",
+            f"make it: divbench metrics internals {submission.folder} --model MODEL; or use --diversity embedding",
         )
     return measure_internals(diversity, open_internals(path, submission.id))

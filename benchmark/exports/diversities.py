@@ -1,8 +1,9 @@
-"""How much each response adds to the diversity of its response set: the three measures that GSSBench pairs by.
+"""Measures how much each response adds to the diversity of its response set, in the three ways used by GSSBench.
 
-GSSBench, arXiv:2510.12699, section 4.3: leave-one-out EigenScore (*looe*) and the mean negative log-likelihood (*nll*)
-read the internals of the generating model, the distance from the mean embedding (*embedding*) the texts alone. Higher
-is more diverse. Blank responses and placeholders have no diversity, and add nothing to that of the others.
+GSSBench (arXiv:2510.12699, section 4.3) chooses preference pairs by leave-one-out EigenScore (*looe*) or mean negative
+log-likelihood (*nll*), which need the internals of the generating model, or by the distance from the mean embedding
+(*embedding*), which needs only the texts. Higher is more diverse. Blank responses and placeholders have no diversity
+and do not affect that of other responses.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,11 +35,11 @@ _NO_CENTRE = 1e-12  # length below which a mean of unit vectors is rounding erro
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measure of diversity with its model.
+    """A measure of the diversity of single responses, with its model.
 
     Attributes:
         parameters: Names and values of its parameters, for the signature.
-        of: Function from response sets to the diversities of each (None for a response without), or why it has none.
+        of: Function from response sets to the diversities of each set's responses (None if missing), or the reason.
     """
 
     name: DiversityName
@@ -76,8 +77,8 @@ def surprises(responses: Sequence[str], internals: Internals) -> Diversities:
 def centre_distances(embeddings: Floats) -> Floats:
     """Return each response's cosine distance to the mean, 1 − z · c / |c| with c the mean of the unit vectors z.
 
-    GSSBench's footnote 3 does not say which distance to the mean of sample embeddings it takes; the Euclidean one,
-    |z − c|² = 1 − 2 z · c + |c|², orders the responses of a prompt alike and so chooses the same pairs.
+    GSSBench's footnote 3 does not say which distance to the mean embedding it uses. The Euclidean one,
+    |z − c|² = 1 − 2 z · c + |c|², gives the same order of a prompt's responses and hence the same pairs.
 
     Args:
         embeddings: Unit vectors [K, d].
@@ -106,8 +107,8 @@ def measure_internals(name: Literal["looe", "nll"], file: InternalsFile) -> Meas
     """Return the measure *looe* or *nll*.
 
     Raises:
-        InputError: *looe*, and the file has no hidden states. When measuring: a prompt is missing, damaged, or has
-            another number of responses.
+        InputError: *looe* is requested and the file has no hidden states. When measuring: a prompt is missing or
+            damaged, or has another number of responses.
     """
     if name == "looe" and not file.how.average_layers:
         raise InputError(
@@ -159,7 +160,7 @@ def _scorable(responses: Sequence[str]) -> list[int]:
 
 
 def _spread(values: Sequence[float | None], positions: Sequence[int], k: int) -> Diversities:
-    """The values of some of K responses at their positions; None for NaN and for the others."""
+    """Return the values of some of K responses at their positions; None for NaN and for all others."""
     made: list[float | None] = [None] * k
     for position, value in zip(positions, values, strict=True):
         made[position] = None if value is None or np.isnan(value) else value

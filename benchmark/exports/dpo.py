@@ -1,6 +1,6 @@
-"""A submission with rewards and diversities comes in; preference pairs for DPO trainers go out.
+"""Writes preference pairs for DPO trainers from a submission with rewards and diversities.
 
-The pairs, chosen by preference.py, are written in one of TRL's two formats of preference data with explicit prompts
+The pairs are chosen by preference.py and written in one of TRL's two preference formats with explicit prompts
 (dataset formats, *preference*). *Standard*: `prompt`, `chosen` and `rejected` are texts; the prompt is filled into the
 manifest's template, if any, and a response follows it directly. *Conversational*: they are lists of messages; a system
 prompt is a message before the prompt. Rows also have `prompt_id` and `meta`, which trainers ignore.
@@ -76,11 +76,11 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was written.
+    """Summary of an export.
 
     Attributes:
-        pairs: The pairs, and the prompts that gave none.
-        unrewarded: Number of responses without a reward, to prompts that have some.
+        pairs: The pairs, and the prompts without a pair.
+        unrewarded: Number of responses without a reward to prompts that have some rewards.
     """
 
     pairs: PreferencePairs
@@ -125,14 +125,14 @@ class Exported:
 
 
 def format_of(generation: Generation, wanted: PairFormat | None = None) -> PairFormat:
-    """Return the format of a submission's pairs: as wanted, else as the model was prompted.
+    """Return the format of a submission's pairs: as requested, otherwise as the model was prompted.
 
-    Where the manifest does not say whether there was a chat template, a system prompt implies one.
+    If the manifest does not say whether a chat template was used, a system prompt implies one.
 
     Raises:
-        InputError: The responses are not to the prompts that pairs would have, or the manifest's template has no field
-            for a prompt.
-        ConfigurationError: A system prompt, which the format has no field for.
+        InputError: The responses were generated from other inputs than the prompts alone, or the manifest's template
+            has no field for a prompt.
+        ConfigurationError: There is a system prompt, for which the format has no field.
     """
     if generation.mode in _OTHER_PROMPTS:
         raise InputError(
@@ -151,7 +151,7 @@ def format_of(generation: Generation, wanted: PairFormat | None = None) -> PairF
 
 
 def formatted(row: Mapping[str, Any], pair_format: PairFormat, generation: Generation) -> dict[str, Any]:
-    """Return a row of `PreferencePairs` as trainers read it, its other fields unchanged."""
+    """Return a row of `PreferencePairs` in the trainers' format, with its other fields unchanged."""
     if pair_format == "standard":
         template = generation.prompt_template or _PROMPT
         return {**row, "prompt": template.replace(_PROMPT, row["prompt"])}
@@ -177,7 +177,7 @@ def candidates_of(
 ) -> list[Candidates]:
     """Return the responses of each prompt with their rewards and diversities, in the suite's order.
 
-    Where a prompt has no rewards, or its responses no diversity, `why` gives the reason.
+    If a prompt has no rewards, or its responses have no diversity, `why` gives the reason.
 
     Raises:
         InputError: As in `Measure`.
@@ -257,18 +257,18 @@ def write_table(path: Path, candidates: Iterable[Candidates], metric: str) -> No
 
 
 def check_files(files: Files, inputs: Iterable[Path | None]) -> None:
-    """Check that the files can be written: known endings, existing folders, no input among them.
+    """Check that the files can be written: known suffixes, existing folders, no input file overwritten.
 
     Raises:
-        ConfigurationError: They cannot.
+        ConfigurationError: A file cannot be written.
     """
     wanted = [(files.pairs, (".jsonl",)), *([] if files.table is None else [(files.table, _TABLE_ENDINGS)])]
     taken = [path.resolve() for path in inputs if path is not None]
     for path, endings in wanted:
         if path.suffix not in endings:
-            raise ConfigurationError(f"{path} does not end in {' or '.join(endings)}", "choose such an ending")
+            raise ConfigurationError(f"{path} does not end in {' or '.join(endings)}", "choose one of these suffixes")
         if not path.parent.is_dir():
-            raise ConfigurationError(f"there is no folder {path.parent} for {path.name}", "make it, or name another")
+            raise ConfigurationError(f"there is no folder {path.parent} for {path.name}", "create it, or name another")
         if path.is_dir() or path.resolve() in taken:
             raise ConfigurationError(f"{path} is a folder, or another input or output", "name another")
         taken.append(path.resolve())

@@ -1,9 +1,9 @@
-"""Results as Hugging Face's `.eval_results/*.yaml`, which a model's repository shows and a benchmark's board collects.
+"""Writes results as Hugging Face's `.eval_results/*.yaml`, shown in model repositories and on leaderboards.
 
-The format is stated in huggingface/hub-docs, eval_results.yaml (at 2be4979) and docs/hub/eval-results.md, and read by
+The format is defined in huggingface/hub-docs, eval_results.yaml (at 2be4979) and docs/hub/eval-results.md, and read by
 `huggingface_hub.parse_eval_result_entries`: a list of entries with `dataset` (`id`, `task_id`, `revision`), `value`,
-`date`, `source` (`url`, `name`) and `notes`. An entry has one value and no metric name, so each metric is a task of its
-own. Interval, number of prompts, direction and signature go into `notes`, which are shown with the value.
+`date`, `source` (`url`, `name`) and `notes`. An entry has one value and no metric name, so each metric is a separate
+task. Interval, number of prompts, direction and signature go into `notes`, which are shown with the value.
 """
 
 import re
@@ -26,7 +26,7 @@ _REVISION = re.compile(r"[\w./-]{1,100}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """The Hub dataset whose board the values are for.
+    """The Hub dataset with the leaderboard that the values are for.
 
     Attributes:
         id: ORG/NAME.
@@ -41,7 +41,7 @@ def benchmark_of(text: str) -> Benchmark:
     """Parse ORG/NAME or ORG/NAME@REVISION.
 
     Raises:
-        ConfigurationError: It is neither.
+        ConfigurationError: The text has neither form.
 
     >>> benchmark_of("org/divbench@v1.0.0")
     Benchmark(id='org/divbench', revision='v1.0.0')
@@ -66,7 +66,7 @@ def entries(
     """
     if task_id is not None and len(scored.scores) > 1:
         message = f"one task id for {len(scored.scores)} metrics"
-        raise ConfigurationError(message, "an entry has one value: choose the metric with --metric")
+        raise ConfigurationError(message, "an entry has one value: choose one metric with --metric")
     result = scored.result
     return [
         EvalResultEntry(
@@ -96,7 +96,7 @@ def _notes(score: Aggregate, result: Result) -> str:
 
 
 def as_yaml(made: Sequence[EvalResultEntry]) -> str:
-    """Return the text of a file with the entries."""
+    """Return the entries as YAML."""
     documents: list[Mapping[str, Any]] = [*eval_result_entries_to_yaml(list(made))]
     return str(yaml.safe_dump(documents, sort_keys=False, allow_unicode=True, width=1_000_000))
 
@@ -110,5 +110,5 @@ def write_eval_results(path: Path, made: Sequence[EvalResultEntry]) -> None:
     if path.suffix != ".yaml" or path.is_dir():
         raise ConfigurationError(f"{path} does not end in .yaml, or is a folder", "name a file .eval_results/NAME.yaml")
     if not path.parent.is_dir():
-        raise ConfigurationError(f"there is no folder {path.parent} for {path.name}", "make it, or name another")
+        raise ConfigurationError(f"there is no folder {path.parent} for {path.name}", "create it, or name another")
     write_text(path, as_yaml(made))

@@ -1,20 +1,20 @@
-"""Results in the schema of Every Eval Ever 0.3: a JSON of the numbers, and a JSON Lines of the prompts beside it.
+"""Writes results in the schema of Every Eval Ever 0.3: a JSON file of scores and a JSON Lines file of prompts.
 
-The schema is stated in evaleval/every_eval_ever: every_eval_ever/eval_types.py (at 09496fc, generated from
-eval.schema.json), instance_level_types.py (at 21b3d1a) and, for what a schema cannot say, validator/validation_core.py
-(at 076ff86); arXiv:2606.14516. Our choices where it leaves some:
+The schema is specified in evaleval/every_eval_ever: every_eval_ever/eval_types.py (at 09496fc, generated from
+eval.schema.json), instance_level_types.py (at 21b3d1a) and, for rules beyond the schema, validator/validation_core.py
+(at 076ff86); arXiv:2606.14516. Where it leaves a choice, we chose:
 
 - Files are data/COLLECTION/DEVELOPER/MODEL/UUID.json, with the submission's id as the developer and the result's as the
   model, never untrusted names. The UUID has the form of version 4 and is a hash of the result and its metrics, so the
   same export has the same name.
 - `retrieved_timestamp` is the manifest's date: nothing depends on the time of the export.
-- `lower_is_better` must be true or false. Where neither is better it is false, and `polarity` is *not_applicable*, as
+- `lower_is_better` must be true or false. If neither is better it is false, and `polarity` is *not_applicable*, as
   in that project's own converters.
 - Bounds are the metric's if this version of the package has it; otherwise there is no `score_type`, and `bounds_status`
   is *unknown*.
 - An instance must state `is_correct`; diversity has no right answer, so it is false, which `metadata` explains. A
   prompt has one record per metric with a value, with all scored responses in `output.raw`.
-- Seeds, modes and whatever `generation_args` has no field for are texts in `additional_details`.
+- Seeds, modes and other settings without a field in `generation_args` are texts in `additional_details`.
 """
 
 import hashlib
@@ -50,7 +50,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Facts of the file of prompts."""
+    """Facts about the file of prompts."""
 
     sha256: str
     rows: int
@@ -73,7 +73,7 @@ def evaluation_id(result: Result) -> str:
 
 
 def aggregate_record(scored: ScoredResult, samples: Samples, relationship: Relationship = "other") -> Json:
-    """Return the JSON of the numbers.
+    """Return the JSON document of scores.
 
     Args:
         relationship: Relation of the evaluator to the model; *other* if not stated.
@@ -138,10 +138,10 @@ def instance_records(prompt: ScoredPrompt, scored: ScoredResult) -> Iterator[Jso
 
 
 def write_every_eval_ever(scored: ScoredResult, out: Path, relationship: Relationship = "other") -> tuple[Path, Path]:
-    """Write both files of a result into its folder below `out`.
+    """Write both files of a result into its folder under `out`.
 
     Returns:
-        The file of the numbers and that of the prompts.
+        The file of scores and the file of prompts.
 
     Raises:
         InputError: The table of prompts contradicts the result.
@@ -227,7 +227,7 @@ def _metric_config(score: Aggregate, result: Result) -> Json:
 
 
 def _bounds(bounds: tuple[float | None, float | None], value: float | None) -> tuple[float | str, float | str] | None:
-    """As the schema writes them: infinity is a text. None if an untrusted number lies outside of them."""
+    """Return bounds as the schema writes them, infinity as a text; None if an untrusted number is out of bounds."""
     low, high = bounds
     if value is None or (low is not None and value < low) or (high is not None and value > high):
         return None
@@ -258,6 +258,6 @@ def _generation_config(generation: Generation, k: int) -> Json:
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
-    """The known values as texts, the only type allowed here; numbers, lists and objects become JSON."""
+    """Return the known values as texts, the only type allowed here; numbers, lists and objects become JSON."""
     known = {name: value for name, value in values.items() if value is not None and value not in ([], ())}
     return {name: value if isinstance(value, str) else canonical_json(value).decode() for name, value in known.items()}

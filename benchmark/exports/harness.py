@@ -1,15 +1,15 @@
-"""Results as lm-evaluation-harness writes them: `results_DATE.json` and `samples_TASK_DATE.jsonl`.
+"""Writes results in lm-evaluation-harness's format: `results_DATE.json` and `samples_TASK_DATE.jsonl`.
 
-The formats are stated in EleutherAI/lm-evaluation-harness, lm_eval/result_schema.py (`EvalResults` and `SampleResult`,
+The formats are defined in EleutherAI/lm-evaluation-harness, lm_eval/result_schema.py (`EvalResults` and `SampleResult`,
 at 293c9df); their files, names and hashes in lm_eval/loggers/evaluation_tracker.py and lm_eval/evaluator.py.
 
 - The task is the suite, its version the suite's revision.
-- `METRIC,none` is the mean over prompts; `METRIC_stderr,none` is *N/A*, as in the harness where there is no standard
+- `METRIC,none` is the mean over prompts; `METRIC_stderr,none` is *N/A*, as in the harness if there is no standard
   error. Intervals, signatures, numbers of prompts, missing values and the manifest are in
   `configs.TASK.metadata.divbench`: a task's metadata is free.
 - A sample has all responses of a prompt as repeats of one request, and the values that are not missing. `doc_id` is the
   prompt's index in the suite, the target an empty text. There is no field for finish reasons: truncation is lost.
-- The request is the prompt, in the manifest's template if it has one.
+- The request is the prompt, filled into the manifest's template if there is one.
 - Facts of the harness's own run (version, seeds, tokens, times) are left out. The date is the manifest's.
 """
 
@@ -103,7 +103,7 @@ def results_record(scored: ScoredResult, task_hash: str) -> Json:
 
 
 def generation_kwargs(generation: Generation) -> Json:
-    """Return the manifest's sampling parameters, by the harness's names."""
+    """Return the manifest's sampling parameters under the harness's names."""
     made = {name: getattr(generation, ours) for name, ours in _GENERATION_KWARGS.items()}
     made["until"] = list(generation.stop) or None
     return {name: value for name, value in made.items() if value is not None}
@@ -115,7 +115,7 @@ def write_harness(scored: ScoredResult, out: Path) -> tuple[Path, Path]:
     The hash of the task is the hash of its samples' concatenated hashes, as in the harness.
 
     Returns:
-        The file of the results and that of the samples.
+        The file of results and the file of samples.
 
     Raises:
         InputError: The table of prompts contradicts the result, or a metric has the name of another field.
@@ -123,7 +123,7 @@ def write_harness(scored: ScoredResult, out: Path) -> tuple[Path, Path]:
     """
     result = scored.result
     if (out / result.result_id).resolve() == scored.folder.resolve():
-        raise ConfigurationError(f"{scored.folder} is the result's own folder", "name another folder by --out")
+        raise ConfigurationError(f"{scored.folder} is the result's own folder", "choose another folder with --out")
     if taken := [score.metric for score in scored.scores if score.metric in _FIXED]:
         raise InputError(f"{scored.folder}: a sample has a field {taken[0]!r} already", "leave the metric out")
     date = date_of(result).isoformat()
@@ -177,7 +177,7 @@ def _task_config(scored: ScoredResult) -> Json:
 
 
 def _metadata(scored: ScoredResult) -> Json:
-    """What the harness has no field for."""
+    """Return the facts for which the harness has no field."""
     scores = {score.metric: score.model_dump(mode="json", exclude={"metric", "value"}) for score in scored.scores}
     known = scored.result.model_dump(mode="json", exclude={"scores", "per_prompt_sha256"})
     return known | {"scores": scores, "left_out": scored.left_out}

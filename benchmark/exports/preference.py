@@ -1,9 +1,9 @@
 """Preference pairs that favour diverse responses, for DPO: DivPO (Lanchantin et al. 2025, arXiv:2501.18101).
 
-Of one prompt's responses, those of high reward form the chosen pool, those of low reward the rejected pool; the pair is
-the most diverse of the one and the least diverse of the other. The caller chooses the measure of diversity: GSSBench
-(arXiv:2510.12699) takes leave-one-out EigenScore, the mean negative log-likelihood or the distance from the mean
-embedding. Nothing here trains, reads or writes.
+For each prompt, responses with high rewards form the chosen pool and responses with low rewards the rejected pool; the
+pair consists of the most diverse response of the chosen pool and the least diverse of the rejected pool. The caller
+chooses the measure of diversity: GSSBench (arXiv:2510.12699) uses leave-one-out EigenScore, the mean negative
+log-likelihood or the distance from the mean embedding. This module neither trains nor reads or writes files.
 """
 
 import math
@@ -22,7 +22,7 @@ _SLACK = 1e-12  # of the range: a reward on the boundary is in the pool, however
 
 @dataclass(frozen=True, slots=True)
 class PoolRule:
-    """Which responses are in the pools.
+    """Rule that decides which responses are in the pools.
 
     Attributes:
         rho: Size of the pools, 0 … 1. At 0 they hold the best and the worst (best-against-worst DPO); from about 0.5
@@ -51,7 +51,7 @@ class Candidates:
         responses: [K].
         rewards: [K]; higher is better, in the reward model's unit. None or NaN if missing.
         diversities: [K]; higher is more diverse, in the measure's unit. None or NaN if missing.
-        why: Reason why rewards or diversities are missing, by which such prompts are counted; None: no special one.
+        why: Reason why rewards or diversities are missing, by which such prompts are counted; None: none given.
 
     Raises:
         ValueError: Different lengths, or an infinite number.
@@ -72,7 +72,7 @@ class Candidates:
 
     @property
     def known(self) -> dict[int, tuple[float, float]]:
-        """Reward and diversity by position, of the responses that have both; the others are in no pool."""
+        """Reward and diversity by position, for responses that have both; the others are in neither pool."""
         both = (_number(reward) for reward in self.rewards), (_number(value) for value in self.diversities)
         return {
             position: (reward, diversity)
@@ -82,7 +82,7 @@ class Candidates:
 
 
 class NoPair(ValueError):
-    """A prompt gives no pair. The message is the reason, always in the same words."""
+    """A prompt gives no pair. The message is the reason, in fixed words, since prompts are counted by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Pools:
 
 
 def pools(candidates: Candidates, rule: PoolRule) -> Pools:
-    """Return the chosen and the rejected pool, neither of them empty.
+    """Return the chosen and the rejected pool, which are never empty.
 
     Raises:
         NoPair: Fewer than two responses with reward and diversity, or all rewards equal.
@@ -124,9 +124,9 @@ def pools(candidates: Candidates, rule: PoolRule) -> Pools:
 def choose(candidates: Candidates, rule: PoolRule) -> tuple[int, int]:
     """Return the positions of the chosen and of the rejected response.
 
-    They are the most diverse of the chosen pool and the least diverse of the rejected pool. Ties go to the higher (the
-    lower) reward, then to the first; the papers do not say. Where pools overlap, the chosen response may have the lower
-    reward.
+    They are the most diverse of the chosen pool and the least diverse of the rejected pool. Ties go to the higher (for
+    the rejected: lower) reward, then to the first response; the papers do not say how to break ties. If the pools
+    overlap, the chosen response may have the lower reward.
 
     Raises:
         NoPair: As in `pools`, or both are the same response or the same text.
@@ -143,7 +143,7 @@ def choose(candidates: Candidates, rule: PoolRule) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """What the pairs of one file have in common.
+    """Facts shared by all pairs of a file.
 
     Attributes:
         seed: Seed of the sampling; None if unknown.
@@ -164,7 +164,7 @@ class PreferencePairs:
 
     Attributes:
         rows: A dict for each pair, in the order of the prompts: `prompt_id`, the texts `prompt`, `chosen` and
-            `rejected`, as DPO trainers read them, and `meta`. What is unknown is None, never NaN.
+            `rejected`, as DPO trainers read them, and `meta`. Unknown values are None, never NaN.
     """
 
     rows: tuple[dict[str, Any], ...]
@@ -209,7 +209,7 @@ def preference_pairs(prompts: Iterable[Candidates], provenance: Provenance) -> P
 
 
 def response_rows(candidates: Candidates, metric: str) -> Iterator[dict[str, Any]]:
-    """Yield a dict for each response, with its diversity also normalised over the range of its prompt.
+    """Yield a dict for each response, with its diversity also normalised to the range of its prompt.
 
     The keys are `prompt_id`, `prompt`, `index`, `response`, `metric`, `reward`, `diversity` and `normalised_diversity`
     (`min_max`; GSSBench's table A23). A missing number is None.
@@ -230,5 +230,5 @@ def response_rows(candidates: Candidates, metric: str) -> Iterator[dict[str, Any
 
 
 def _number(value: float | None) -> float | None:
-    """A plain float for JSON (NumPy's are not all written); None for NaN."""
+    """Return a plain float for JSON, which cannot encode all of NumPy's types; None for NaN."""
     return None if value is None or math.isnan(value) else float(value)

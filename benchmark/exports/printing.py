@@ -1,4 +1,4 @@
-"""What export commands print."""
+"""Prints the output of export commands."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,6 +31,6 @@ def print_results(written: Sequence[tuple[ScoredResult, Sequence[Path]]], consol
         about = f"{result.result_id}, {result.suite}, k = {result.k}: {len(scored.scores)} metrics"
         console.print(Text.assemble(plain(result.manifest.name), f" ({about})"), soft_wrap=True)
         if scored.left_out:
-            console.print(f"without a value, and left out: {', '.join(scored.left_out)}", markup=False, soft_wrap=True)
+            console.print(f"left out, without a value: {', '.join(scored.left_out)}", markup=False, soft_wrap=True)
         for path in files:
             console.print(f"written: {path}", markup=False, soft_wrap=True)

@@ -1,7 +1,7 @@
-"""Results as a dataset for the Hub: Parquet tables with a card, which the dataset viewer and `load_dataset` open.
+"""Writes results as a Hub dataset: Parquet tables with a card, for the dataset viewer and `load_dataset`.
 
 *scores* has one row for each result and metric: the mean with its interval, and the signature. *prompts* has one row
-for each result, prompt and metric. Texts are in neither: their licences are their owners'.
+for each result, prompt and metric. Neither table has texts, which remain under their owners' licences.
 """
 
 from collections.abc import Iterator, Sequence
@@ -75,7 +75,7 @@ def write_results_dataset(results: Sequence[ScoredResult], destination: Path) ->
     The same results give the same bytes, in whatever order they are given.
 
     Args:
-        destination: Folder to make; it must not exist, or be empty.
+        destination: Folder to create; it must be empty or not exist yet.
 
     Raises:
         ConfigurationError: A result is given twice, or `destination` is in use.

@@ -1,4 +1,4 @@
-"""Rewards of a submission's responses, from a user's file: JSON Lines, CSV or Parquet.
+"""Reads rewards of a submission's responses from a user's file: JSON Lines, CSV or Parquet.
 
 A row is one response (`prompt_id`, `index` from 0, `reward`) or one prompt (`prompt_id`, `rewards`: a list of one
 number per response; in CSV that list is written as JSON). Other columns are ignored. Null, and in CSV an empty cell,
@@ -19,7 +19,7 @@ from submissions.untrusted.parquet_files import read_parquet
 from submissions.untrusted.table_files import MAX_KEPT_BYTES, Table, lacks_column, read_table
 
 COLUMNS = ("prompt_id", "index", "reward", "rewards")
-_QUOTED = 40  # letters of a wrong value that a message shows
+_QUOTED = 40  # characters of an invalid value shown in a message
 _NUMBER_HINT = "write a finite number, or null where there is no reward"
 Rewards = Mapping[str, tuple[float | None, ...]]
 """The rewards of each prompt's responses by prompt id, without prompts that have none."""
@@ -43,7 +43,7 @@ def read_rewards(path: Path, prompt_ids: Collection[str], k: int) -> Rewards:
         if not found and not findings.refused():
             message = "no response has a reward"
             findings.add(
-                Problem("rewards", "error", path.name, None, "", message, "write one row a response or prompt")
+                Problem("rewards", "error", path.name, None, "", message, "write one row per response or prompt")
             )
     if findings.refused():
         raise Refused(str(path), findings)
@@ -51,7 +51,7 @@ def read_rewards(path: Path, prompt_ids: Collection[str], k: int) -> Rewards:
 
 
 class _RewardFile:
-    """A table, what its rows may contain, and its problems."""
+    """A table, the allowed contents of its rows, and its problems."""
 
     def __init__(self, table: Table, prompt_ids: frozenset[str], k: int, findings: Findings) -> None:
         self.table = table
@@ -82,7 +82,7 @@ class _RewardFile:
             return None
         try:
             finite = not isinstance(value, bool | str) and math.isfinite(value)
-        except (TypeError, OverflowError):  # no number, or a whole one that no float holds
+        except (TypeError, OverflowError):  # not a number, or an integer too large for a float
             finite = False
         if not finite:
             self.problem(number, field, f"{_quoted(value)}, expected a finite number", _NUMBER_HINT)
@@ -102,7 +102,7 @@ def _by_response(file: _RewardFile) -> dict[str, list[float | None]]:
             file.problem(number, "index", message, "count the responses of a prompt from 0")
         elif name is not None and (before := first.setdefault((name, position), number)) != number:
             message = f"response {position} of {name!r} already appears in row {before}"
-            file.problem(number, "index", message, "one row for each response")
+            file.problem(number, "index", message, "write one row for each response")
         elif name is not None:
             made.setdefault(name, [None] * file.k)[position] = reward
     return made
@@ -124,7 +124,7 @@ def _by_prompt(file: _RewardFile) -> dict[str, list[float | None]]:
         elif values is not None:
             if len(values) != file.k:
                 message = f"{len(values)} rewards for {file.k} responses"
-                file.problem(number, "rewards", message, "one a response, null where there is none")
+                file.problem(number, "rewards", message, "write one reward per response, null if there is none")
             rewards = [file.reward(number, f"rewards[{position}]", value) for position, value in enumerate(values)]
             if name is not None:
                 made[name] = rewards
@@ -138,7 +138,7 @@ def _quoted(value: Any) -> str:
 
 def _has_its_columns(table: Table, findings: Findings) -> bool:
     if {"reward", "rewards"} <= set(table.columns):
-        message, hint = "there are both reward and rewards", "a row is one response or one prompt: keep one of them"
+        message, hint = "there are both reward and rewards", "a row is one response or one prompt: keep one column"
         findings.add(Problem("schema", "error", table.name, None, "rewards", message, hint))
         return False
     if not table.columns and findings.refused():  # nothing could be read, which is a problem already
@@ -148,7 +148,7 @@ def _has_its_columns(table: Table, findings: Findings) -> bool:
 
 
 def _parsed(row: Mapping[str, str]) -> dict[str, Any]:
-    """The values of a CSV row's cells; a cell that cannot be parsed stays a text."""
+    """Return the values of a CSV row's cells; a cell that cannot be parsed stays a text."""
     made: dict[str, Any] = {}
     for column, cell in row.items():
         made[column] = cell
@@ -167,18 +167,18 @@ def _value(cell: str, column: str) -> Any:
 
 
 def _of_parquet(path: Path, findings: Findings) -> Table | None:
-    """As `read_table`, which takes no lists of numbers."""
+    """Do as `read_table`, which does not support lists of numbers."""
     file = read_parquet(path, findings, COLUMNS, MAX_KEPT_BYTES)
     if file is None:
         return None
     schema = file.schema
     good = True
     for name in COLUMNS:
-        # pyarrow takes a column `a.b` for a part of `a`, and reads it, too.
+        # pyarrow treats a column `a.b` as a part of `a`, and reads it as well.
         alike = [field for field in schema if field.name == name or field.name.startswith(f"{name}.")]
         if len(alike) > 1:
             message = f"{len(alike)} columns have this name or begin with it and a dot"
-            findings.add(Problem("schema", "error", path.name, None, name, message, "rename the others"))
+            findings.add(Problem("schema", "error", path.name, None, name, message, "rename the other columns"))
             good = False
         for field in alike:
             if not _is_fit(field.type, name):

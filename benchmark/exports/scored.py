@@ -1,4 +1,4 @@
-"""Result folders as exporters read them: the result, and its prompts with responses and values, streamed and checked.
+"""Reads result folders for exporters: the result, and its prompts with responses and values, streamed and checked.
 
 Results are untrusted. `read_result` checks that `per_prompt.parquet` is the one that `result.json` names; this module
 checks that it has the columns and the numbers of values that `result.json` states.
@@ -35,7 +35,7 @@ _COLUMNS: dict[str, pa.DataType] = {
     "answers": pa.int32(),
 }
 _HINT = "score the submission again"
-# Valid in JSON, but some readers of JSON Lines end a line there, as `str.splitlines` does.
+# Valid in JSON, but some readers of JSON Lines break lines there, as `str.splitlines` does.
 _LINE_ENDS = {ord(letter): f"\\u{ord(letter):04x}" for letter in "\x85\u2028\u2029"}
 
 
@@ -65,7 +65,7 @@ class ScoredResult:
     Attributes:
         result: Content of its `result.json`.
         scores: Scores of the exported metrics: those with a value, in the order of the result.
-        left_out: The requested metrics without a value, with the reasons and their counts.
+        left_out: Requested metrics without a value, with the reasons and their counts.
     """
 
     folder: Path
@@ -122,7 +122,7 @@ def open_result(folder: Path, metrics: Sequence[str] = ()) -> ScoredResult:
     asked = [score for score in result.scores if not metrics or score.metric in metrics]
     scores = tuple(score for score in asked if score.value is not None)
     if not scores:
-        raise InputError(f"{folder}: no metric has a value", "look at the reasons: divbench board show")
+        raise InputError(f"{folder}: no metric has a value", "see the reasons with divbench board show")
     table = _table(folder / PER_PROMPT_FILE, [score.metric for score in scores])
     left_out = {score.metric: dict(score.missing) for score in asked if score.value is None}
     return ScoredResult(folder, result, scores, left_out, table)
@@ -179,15 +179,15 @@ def way_of(score: Aggregate) -> str:
 
 
 def date_of(result: Result) -> date:
-    """Return when the responses were generated: the only time in an export.
+    """Return the date on which the responses were generated, the only date in an export.
 
     Raises:
         ConfigurationError: It is unknown.
     """
     found = result.manifest.submitter.date
     if found is None:
-        message = f"{result.manifest.name}: it is not known when the responses were generated, and this format needs it"
-        raise ConfigurationError(message, "import them again with --date")
+        message = f"{result.manifest.name}: this format needs the date of generation, which is unknown"
+        raise ConfigurationError(message, "import the responses again with --date")
     return found
 
 
@@ -202,15 +202,15 @@ def model_name(result: Result) -> str:
 
 
 def json_line(record: Mapping[str, Any]) -> str:
-    """Return a record as one line of JSON Lines, for every definition of a line's end."""
+    """Return a record as one line of JSON Lines, free of every character that a reader may take for a line end."""
     return json.dumps(record, ensure_ascii=False, allow_nan=False).translate(_LINE_ENDS) + "\n"
 
 
 @contextmanager
 def whole_pair(first: Path, second: Path) -> Iterator[tuple[Path, Path]]:
-    """Give temporary names for two files in one folder, which are renamed, the first first, when the block succeeds.
+    """Yield temporary names for two files in one folder; when the block succeeds, rename them in order.
 
-    If it fails, both are removed, with the folders that were made for them.
+    If it fails, remove both, with the folders that were created for them.
     """
     new = [folder for folder in (first.parent, *first.parent.parents) if not folder.exists()]
     first.parent.mkdir(parents=True, exist_ok=True)
@@ -219,6 +219,6 @@ def whole_pair(first: Path, second: Path) -> Iterator[tuple[Path, Path]]:
             yield one, other
     except BaseException:
         for folder in new:
-            with suppress(OSError):  # somebody else may have put something there
+            with suppress(OSError):  # another process may have put something there
                 folder.rmdir()
         raise

@@ -1,1 +1,1 @@
-"""Scores a checked submission under a profile and writes a result folder: `result.json` and `per_prompt.parquet`."""
+"""Scores a checked submission with a profile's models; writes `result.json` and `per_prompt.parquet`."""

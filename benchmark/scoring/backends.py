@@ -1,6 +1,6 @@
-"""Loads a profile's models on first use, and makes the materials of metric inputs with them.
+"""Loads a profile's models on first use and runs them to prepare the inputs of metrics.
 
-The scorer, contrasts and meta-evaluation all score through here, so a set has the same values wherever it is scored.
+The scorer, contrasts and meta-evaluation all use this module, so a response set gets the same values everywhere.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,19 +36,19 @@ _READ_AT_ONCE = 200  # sets; what was read goes to the cache, so an interrupted 
 
 @runtime_checkable
 class Remembering(Protocol):
-    """A model that remembers what it read."""
+    """A model that caches what it has read."""
 
     def forget(self) -> None:
-        """Read everything anew from here on."""
+        """Clear the cache."""
 
 
 @dataclass(slots=True)
 class ScoringBackends:
-    """A profile and its loaded models. A model that is given is used in place of the profile's.
+    """A profile and its loaded models. A model passed in replaces the profile's own.
 
     Attributes:
-        cache: File in which surprisals are cached; None: they are not.
-        pair_scorers: Models that score pairs of responses, by the input that they make.
+        cache: File in which surprisals are cached; None: no cache.
+        pair_scorers: Models that score pairs of responses, keyed by the metric input that they make.
     """
 
     profile: Profile
@@ -62,7 +62,7 @@ class ScoringBackends:
     tagger: Tagger | None = None
 
     def load(self, metrics: Sequence[Metric]) -> None:
-        """Load the models that metrics need, the small ones first: if one fails, it fails soon.
+        """Load the models that the metrics need, the small ones first, so that a failure shows early.
 
         Raises:
             ConfigurationError: A model is not pinned, not available, or of another kind.
@@ -88,14 +88,14 @@ class ScoringBackends:
             self.reader = SurprisalReader(load_causal_lm(profile.causal_lm), profile.layout, profile.orders, kept)
 
     def _load_equivalence(self, partition: PartitionSpec) -> EquivalenceBackend | SetJudge:
-        """Load the equivalence backend; where its embedder is the profile's, both read texts once."""
+        """Load the equivalence backend; if it uses the profile's embedder, each text is embedded only once."""
         backend = partition.backend
         if isinstance(backend, Learned) and backend.embedder == self.profile.embedder:
             return backend.load(self.profile.device, self.embedder)
         return partition.load(self.profile.device)
 
     def runs(self) -> list[ModelRun]:
-        """How the loaded models run."""
+        """Return how the loaded models run: libraries, precision, device."""
         profile, found = self.profile, []
         if self.reader is not None and isinstance(run := getattr(self.reader.model, "run", None), ModelRun):
             found.append(run)
@@ -133,7 +133,7 @@ class ScoringBackends:
         """Partition each set's responses; None if no metric reads partitions or the profile has no backend.
 
         Args:
-            finish_reasons: Why each response of a set ended, where that is known.
+            finish_reasons: Finish reason of each response of a set, where known.
         """
         self.load(metrics)
         if self.equivalence is None or self.profile.partition is None or not metrics_from("partition", metrics):
@@ -156,14 +156,14 @@ class ScoringBackends:
         internals: Sequence[Internals] | None = None,
         reported: Sequence[Reported | None] | None = None,
     ) -> Materials:
-        """Make the materials of the metrics' inputs, for `score_sets`.
+        """Run the models on response sets and return the materials of the metrics' inputs, for `score_sets`.
 
-        They depend on these sets alone: the last digits of a vector depend on the texts that are read with it, so what
-        models remember of earlier sets is forgotten first.
+        The result depends only on these sets: the last digits of an embedding depend on the other texts in its batch,
+        so the models' caches are cleared first.
 
         Args:
-            surprisals: Surprisals from `read`; None: the sets are read here.
-            finish_reasons: Why each response of a set ended, where that is known.
+            surprisals: Surprisals from `read`; None: they are computed here.
+            finish_reasons: Finish reason of each response of a set, where known.
 
         Raises:
             ConfigurationError: As in `load`.
@@ -187,6 +187,6 @@ class ScoringBackends:
         )
 
     def _pair_reader(self) -> PairReader | None:
-        """What the equivalence backend read these sets with, so that they are read once; None if it is of no use."""
+        """Return the equivalence backend's reader, so that pairs are not read twice; None if it has none."""
         learned = self.equivalence if isinstance(self.equivalence, LearnedEquivalence) else None
         return None if learned is None else learned.reader

@@ -1,4 +1,4 @@
-"""Computes metrics of response sets: each kind of input is made once, then metrics are pure functions."""
+"""Computes metrics of response sets. Each kind of input is made once; metrics are pure functions of their inputs."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,11 +16,11 @@ Value = float | Missing
 
 
 class ScoringFault(DivBenchError):
-    """An unexpected failure of a metric. It stops the run: a fault is never a score."""
+    """An unexpected failure of a metric. It stops the run, so that an error never becomes a score."""
 
 
 def make_inputs(materials: Materials, metrics: Sequence[Metric]) -> dict[str, Sequence[Any]]:
-    """Return what the metrics read, by the name of the input; each is made once.
+    """Return the inputs that the metrics read, by name; each is made once.
 
     Raises:
         ScoringFault: A metric's input cannot be made.
@@ -46,7 +46,7 @@ def score_sets(
     scored as novel.
 
     Args:
-        made: Inputs that are made already; the others are made here.
+        made: Inputs that exist already; the others are made here.
 
     Returns:
         For each set, by metric id, a finite number, or the reason why it is missing.
@@ -79,7 +79,7 @@ def score_sets(
 
 
 def score_set(responses: Sequence[str], metrics: Sequence[Metric] | None = None) -> dict[str, Value]:
-    """Return the values of one response set under the metrics that need no model.
+    """Return the values of one response set for all metrics that need no model.
 
     >>> values = score_set(["a red cat", "a red cat", "two dogs ran"])
     >>> values["type_token_ratio"]

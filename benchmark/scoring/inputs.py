@@ -1,6 +1,6 @@
-"""Kinds of metric input: for each, how it is made, which models it needs, and what it adds to the signature.
+"""Defines the kinds of metric input: how each is made, which models it needs, and what it adds to the signature.
 
-A new kind is a line in `METRIC_INPUTS` and a word in `Reads`. Nothing else tests a metric's `reads`.
+To add a kind, add a line to `METRIC_INPUTS` and a word to `Reads`. No other code depends on a metric's `reads`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,13 +42,13 @@ Source = Literal[
 
 @dataclass(frozen=True)
 class Materials:
-    """Response sets and everything that metric inputs are made of; None for what is not available.
+    """Response sets and everything that metric inputs are made from; None if not available.
 
     Attributes:
-        pair_scorers: Models that compare two responses, by the input that they make.
+        pair_scorers: Models that compare two responses, keyed by the metric input that they make.
         partitions: Equivalence classes of each set's scorable responses.
         prompts: The prompt of each set; None where prompts are unknown.
-        pair_reader: Makes features of pairs of responses; None: one is made of the embedder.
+        pair_reader: Makes features of pairs of responses; None: a reader based on the embedder.
     """
 
     sets: Sequence[Sequence[str]]
@@ -73,7 +73,7 @@ class Materials:
 
     @cached_property
     def reasons(self) -> list[Reasons] | None:
-        """Why each response of each set is not valid; None if nothing judges that, or there are no partitions."""
+        """Why each response of each set is invalid; None if validity is not judged or there are no partitions."""
         if self.validity is None or self.partitions is None:
             return None
         known = self.vectors if self.validity.embedder is not None and self.validity.embedder is self.embedder else {}
@@ -82,7 +82,7 @@ class Materials:
 
     @cached_property
     def scorable(self) -> list[tuple[str, ...]]:
-        """The responses of each set that are scored: neither blank nor placeholders."""
+        """The scorable responses of each set: those that are neither blank nor placeholders."""
         return [scorable_responses(texts) for texts in self.sets]
 
 
@@ -97,9 +97,9 @@ class MetricInput:
         name: Name in `Metric.reads`.
         make: Function that makes one input per response set (`Missing` if a set has none); it returns None if the
             materials lack a source.
-        sources: Sources beside the texts, in the order in which signatures name them.
-        whole_curve: Whether responses must have been read at every position of the orders.
-        only: The embedder that it is defined for; None: any.
+        sources: Sources other than the texts, in the order in which signatures name them.
+        whole_curve: Whether the language model must have read responses at every position of the orders.
+        only: The one embedder for which the input is defined; None: any.
     """
 
     name: Reads
@@ -109,12 +109,12 @@ class MetricInput:
     only: EmbedderSpec | None = None
 
     def models(self, profile: "Profile") -> dict[Source, Any]:
-        """Return the specification of each of its models; None for one that the profile lacks."""
+        """Return the specification of each of its models; None for a model that the profile lacks."""
         found = {source: getattr(profile, source) for source in self.sources if source not in ("internals", "reported")}
         return {key: spec.get(self.name) if key == "pair_scorers" else spec for key, spec in found.items()}
 
     def is_available(self, profile: "Profile", *, internals: bool) -> bool:
-        """Whether it can be made: the profile has every model, and internals exist if they are a source."""
+        """Return whether the input can be made: the profile has all its models, and internals exist if needed."""
         if any(spec is None for spec in self.models(profile).values()):
             return False
         if self.whole_curve and not profile.orders.whole_curve:
@@ -126,7 +126,7 @@ class MetricInput:
     def signed(
         self, profile: "Profile", reported_by: str | None, read: "HowRead | None"
     ) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-        """Return what it adds to a signature: its models, and parameters beside those of the metric.
+        """Return what it adds to a signature: its models, and parameters other than the metric's own.
 
         Raises:
             ConfigurationError: A model is not pinned.
@@ -143,7 +143,7 @@ def _ngrams(tokenise: Tokeniser) -> Make:
 
 
 def _tags(materials: Materials) -> list[Any] | None:
-    """Tag each set's responses; the tagger reads English, so a set with another script has no tags."""
+    """Tag each set's responses; the tagger is for English, so a set with text in another script has no tags."""
     if materials.tagger is None:
         return None
     other = Missing("a response is not in Latin script, and the tagger reads English")
@@ -153,7 +153,7 @@ def _tags(materials: Materials) -> list[Any] | None:
 
 
 def _embeddings(materials: Materials) -> list[Any] | None:
-    """Stack the vectors of each set's responses; None for a set without."""
+    """Stack the embeddings of each set's responses; None for a set without responses."""
     if materials.embedder is None:
         return None
     vectors = materials.vectors
@@ -161,7 +161,7 @@ def _embeddings(materials: Materials) -> list[Any] | None:
 
 
 def _similarities(name: Reads) -> Make:
-    """Score all unordered pairs. One call per set, so that its numbers do not depend on other sets.
+    """Score all unordered pairs, with one call per set, so that its numbers do not depend on other sets.
 
     A scorer may give (a, b) and (b, a) different scores; pairs are in the order of their texts, so that the order of
     the responses does not matter.

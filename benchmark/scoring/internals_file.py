@@ -1,8 +1,8 @@
 """Reads and writes `internals.parquet`: token likelihoods and hidden-state statistics, one row per prompt.
 
-The file lies beside a submission's files and names the submission by its content hash. It keeps sums of likelihoods
-over tokens and covariances of hidden states over responses, from which every score follows, for fewer responses too.
-The file's metadata say how the model was run. Unknown numbers are null.
+The file is stored in the submission folder and identifies the submission by its content hash. It holds sums of token
+log-likelihoods and covariances of hidden states over responses, which suffice for every score, also of the first k
+responses alone. The metadata of the file record how the model was run. Unknown numbers are null.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +33,7 @@ ROWS_A_GROUP = 64
 MAX_BYTES = 8 * 2**30  # decoded; they are read from a temporary file
 _KEY = b"divbench.internals"
 _SUMS = ("log_likelihood", "largest", "normaliser", "entropy")
-_HINT = "read the internals again: divbench metrics internals"
+_HINT = "compute the internals again: divbench metrics internals"
 Floats = NDArray[np.float64]
 
 SCHEMA = pa.schema(
@@ -50,7 +50,7 @@ SCHEMA = pa.schema(
 
 
 class Part(BaseModel):
-    """A part of a record: closed, and its numbers are finite."""
+    """Base of the parts of a record: no extra fields, finite numbers only."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -70,8 +70,8 @@ class HowRead(Part):
         model: Signature of the model: name, revision, dtype, device, attention.
         original_layer: Layer of E_original; None if no states were read.
         average_layers: Layers of E_average; empty if no states were read.
-        tokens: *sampled*: the tokens that were sampled; *text*: the response's text, tokenised again.
-        drawing: Sampling parameters; None if unknown, and then `largest` is unknown, too.
+        tokens: *sampled*: the sampled tokens themselves; *text*: the response's text, tokenised again.
+        drawing: Sampling parameters; None if unknown, in which case `largest` is unknown as well.
         prompt: Format of the prompt, such as `chat template` or `template "{prompt}"`.
     """
 
@@ -89,16 +89,16 @@ class HowRead(Part):
 
     @property
     def signature(self) -> str:
-        """Return the part of a metric's signature that names the model; what belongs to the submission is left out."""
+        """Return the part of a metric's signature that describes the model, without what belongs to the submission."""
         layers = "+".join(map(str, self.average_layers))
         return f"{self.model},layers:{self.original_layer}/{layers},tokens:{self.tokens}"
 
 
 def write_internals(path: Path, how: HowRead, rows: Iterable[tuple[str, Internals]]) -> None:
-    """Write the file, whole or not at all; rows are streamed.
+    """Write the file atomically, streaming the rows.
 
     Args:
-        rows: Prompt ids with their internals, each id once, preferably in the suite's order.
+        rows: Pairs of prompt id and internals; each id occurs once, preferably in the suite's order.
     """
     schema = SCHEMA.with_metadata({_KEY: how.model_dump_json().encode()})
     with atomic_file(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
@@ -243,11 +243,11 @@ def open_internals(path: Path, submission_id: str) -> InternalsFile:
     try:
         how = HowRead.model_validate_json((file.schema.metadata or {}).get(_KEY, b""))
     except ValidationError as error:
-        raise InputError(f"{path} does not say how it was read: {error.errors()[0]['msg']}", _HINT) from error
+        raise InputError(f"{path} does not record how the model was run: {error.errors()[0]['msg']}", _HINT) from error
     if how.submission_id != submission_id:
         raise InputError(
             f"{path} belongs to the submission {how.submission_id}, not to {submission_id}",
-            f"the responses or the manifest changed since; {_HINT}",
+            f"the responses or the manifest have changed since; {_HINT}",
         )
     batches = tuple(file.batches(findings))
     if findings.refused():

@@ -1,6 +1,6 @@
 """Options shared by every command that scores with a profile.
 
-Each is part of a result's identity, through the signatures of its numbers or its key.
+Each is part of a result's identity: it is in the signatures of the numbers, or in the key of the result.
 """
 
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ ProfileName = Annotated[
     str,
     typer.Option(
         help=(
-            "Profile of models: lexical (texts alone), syntax (with part-of-speech tags), semantic (with embeddings), "
+            "Profile of models: lexical (texts only), syntax (adds part-of-speech tags), semantic (adds embeddings), "
             "offline (adds the language model that comes with the package) or paper (the papers' models)."
         ),
         rich_help_panel="Models",
@@ -34,12 +34,12 @@ ProfileName = Annotated[
 ]
 MetricNames = Annotated[
     list[str] | None,
-    typer.Option(help="Metric to compute; may be repeated; default: all of the profile's.", rich_help_panel="Data"),
+    typer.Option(help="Metric to compute (repeatable); default: all metrics of the profile.", rich_help_panel="Data"),
 ]
 CacheOption = Annotated[
     Path | None,
     typer.Option(
-        help="Cache file of the language model's readings; default: one in the user's cache.",
+        help="Cache file for surprisals from the language model; default: a file in the user's cache.",
         rich_help_panel="Models",
     ),
 ]
@@ -47,12 +47,12 @@ CacheOption = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class ScoringOptions:
-    """Values of the options; each field is an option of the same name."""
+    """Values of the options; each field has the name of its option."""
 
     k: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Number of responses per prompt, the first ones; default: all.", rich_help_panel="Data"
+            min=1, help="Number of responses to use per prompt, from the first; default: all.", rich_help_panel="Data"
         ),
     ] = None
     resamples: Annotated[
@@ -72,7 +72,7 @@ class ScoringOptions:
         typer.Option(
             help=(
                 "Device of the models: cuda, cuda:1, mps, cpu, or auto (the language model over all GPUs); default: "
-                "the best there is, told on stderr."
+                "the best available (printed to stderr)."
             ),
             rich_help_panel="Models",
         ),
@@ -80,7 +80,7 @@ class ScoringOptions:
     attention: Annotated[
         Attention,
         typer.Option(
-            help="Attention implementation of the language model; eager for the few that lack sdpa.",
+            help="Attention implementation of the language model; eager for the few models without sdpa.",
             rich_help_panel="Models",
         ),
     ] = "sdpa"
@@ -99,7 +99,7 @@ class ScoringOptions:
         OrderKind | None,
         typer.Option(
             help=(
-                "Response orderings for D_Can (endpoint: a_n and C alone, much cheaper); default: the profile's "
+                "Response orderings for D_Can (endpoint: only a_n and C, much cheaper); default: the profile's "
                 "(balanced; paper: 50 uniform)."
             ),
             rich_help_panel="D_Can",
@@ -110,7 +110,7 @@ class ScoringOptions:
         typer.Option(
             min=1,
             help=(
-                "Number of Latin squares (balanced), of trees of n orders (endpoint), or of uniform orders; "
+                "Number of Latin squares (balanced), trees of n orders (endpoint) or uniform orders; "
                 "default: the profile's, or 1."
             ),
             rich_help_panel="D_Can",
@@ -174,7 +174,7 @@ class ScoringOptions:
         """Return the named profile with the chosen models and response orderings.
 
         Args:
-            named: Ids of metrics that are asked for by name; see `with_named`.
+            named: Ids of metrics requested by name; see `with_named`.
 
         Raises:
             ConfigurationError: There is no such profile, backend or reward model, or a model's name is malformed.
@@ -201,7 +201,7 @@ class ScoringOptions:
         return on_device(chosen, device_named(self.device, self.dtype)) if chosen.has_models else chosen
 
     def numbers(self) -> "Options":
-        """Return the options that are not about models."""
+        """Return the options that do not concern models."""
         from benchmark.scoring.scorer import Options
 
         return Options(k=self.k, resamples=self.resamples, seed=self.seed)
@@ -217,7 +217,7 @@ def metrics_named(names: "list[str] | None", profile: "Profile", *, internals: b
     for name in names or []:
         if all(each.id != name for each in there):
             if any(each.id == name for each in profile.metrics(internals=True)):
-                hint = "read them: divbench metrics internals SUBMISSION --model ID"
+                hint = "compute them: divbench metrics internals SUBMISSION --model ID"
                 raise ConfigurationError(f"{name} needs the internals of the model that generated the responses", hint)
             hint = did_you_mean(name, [each.id for each in there])
             raise ConfigurationError(f"the profile {profile.name} has no metric {name!r}", hint)

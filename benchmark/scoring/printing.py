@@ -9,7 +9,7 @@ ARROWS = {1: "↑", 0: "", -1: "↓"}  # the direction of more diversity
 
 
 def print_result(result: Result, console: Console) -> None:
-    """The means with their intervals, and what is missing."""
+    """Print the means with their intervals and the numbers of missing values."""
     rows = [
         (
             f"{score.metric} {ARROWS[score.direction]}",
@@ -27,7 +27,7 @@ def print_result(result: Result, console: Console) -> None:
         known = (
             "unknown" if error.a_n is None else f"{error.a_n:.2g} bits/byte (of one prompt's {error.a_n_of_one:.2g})"
         )
-        console.print(f"orders {error.orders}: the standard error that they leave in the mean of a_n is {known}")
+        console.print(f"orders {error.orders}: standard error of the mean a_n from the choice of orders: {known}")
     if result.provenance:
         console.print(f"models: {' | '.join(map(str, result.provenance))}", markup=False, soft_wrap=True)
     counts = result.counts

@@ -1,4 +1,4 @@
-"""Replaces the models of a profile by those named on the command line."""
+"""Replaces the models of a profile with those named on the command line."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from benchmark.scoring.profiles import Profile
 from datasets_build.errors import ConfigurationError
 
 REWARDS = {"skywork-27b": SKYWORK_REWARD_GEMMA_27B, "skywork-1.7b": SKYWORK_REWARD_QWEN3_1_7B}
-"""Reward models by the names that commands take; quality thresholds are specific to a model."""
+"""Reward models by their names on the command line; quality thresholds are specific to a model."""
 
 
 def with_overrides(
@@ -20,7 +20,7 @@ def with_overrides(
     short_answers: bool = False,
     reward: str | None = None,
 ) -> Profile:
-    """Replace a profile's equivalence backend and reward model where others are named.
+    """Replace a profile's equivalence backend and reward model if others are named.
 
     Args:
         equivalence: Name of an equivalence backend, see `find_partition_spec`; None: the profile's own.

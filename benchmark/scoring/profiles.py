@@ -1,9 +1,9 @@
-"""Profiles: named sets of models. A metric whose model a profile lacks is not computed.
+"""Profiles: named sets of models. A metric is computed only if the profile has the models that it needs.
 
-*lexical* needs no model. *syntax* adds part-of-speech tags, which the others leave out: they are of English, and every
-metric of a profile is in the identity of its results. *semantic* computes no surprisals, so it takes seconds. *offline*
-works without a model hub.
-*paper* has the papers' models and response orderings: to reproduce their numbers, not as a recommendation.
+*lexical* needs no model. *syntax* adds part-of-speech tags; the other profiles leave them out, because the tagger is
+for English only and every metric of a profile is part of the identity of its results. *semantic* computes no
+surprisals, so it takes seconds. *offline* works without a model hub. *paper* has the papers' models and response
+orderings; use it to reproduce their numbers, not as a recommendation.
 """
 
 from collections.abc import Collection, Mapping
@@ -37,14 +37,14 @@ from datasets_build.errors import ConfigurationError, did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The models that score; a metric is left out if its model is None.
+    """A named set of models. A metric is left out if its model is None.
 
     Attributes:
         name: Name, part of every signature.
         layout: How prompt and responses become the text that the language model reads.
         orders: Response orderings that the language model reads.
         partition: How responses are grouped into equivalence classes.
-        device: Device of models whose specs name none (embedder, pair scorers, classifiers); in no signature.
+        device: Device of models without one in their specs (embedder, pair scorers, classifiers); in no signature.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Profile:
 
     @property
     def validity(self) -> ValiditySpec:
-        """Judge of valid responses: the reward model if there is one, else the discriminator."""
+        """The model that judges validity: the reward model if there is one, else the discriminator."""
         if self.reward is not None:
             return ValiditySpec(reward=self.reward)
         return ValiditySpec(None if self.embedder is None else ALL_MINILM_L6_V2)
@@ -129,7 +129,7 @@ PROFILES: tuple[Profile, ...] = (
 
 
 def find_profile(name: str, profiles: tuple[Profile, ...] = PROFILES) -> Profile:
-    """Return the profile of a name.
+    """Return the profile with a name.
 
     Raises:
         ConfigurationError: There is no such profile.
@@ -141,7 +141,7 @@ def find_profile(name: str, profiles: tuple[Profile, ...] = PROFILES) -> Profile
 
 
 def with_named(profile: Profile, names: Collection[str] | None) -> Profile:
-    """Return the profile, with the tagger where a metric of part-of-speech tags is named."""
+    """Return the profile, with the tagger added if a named metric reads part-of-speech tags."""
     named = metrics_from("tagger", [metric for metric in METRICS if metric.id in (names or ())])
     return replace(profile, tagger=PATTERN_TAGGER) if named else profile
 
@@ -149,11 +149,11 @@ def with_named(profile: Profile, names: Collection[str] | None) -> Profile:
 def with_models(
     profile: Profile, *, embedder: str | None = None, bert_score: str | None = None, sts: str | None = None
 ) -> Profile:
-    """Replace models of a profile, each given as `ORG/NAME@COMMIT` or a folder; None keeps the profile's own.
+    """Replace models of a profile, each named as `ORG/NAME@COMMIT` or a folder; None keeps the profile's own.
 
     Args:
         embedder: Sentence-transformers model; texts are truncated as for the profile's own, or at 256 tokens.
-        bert_score: A roberta-large: BERTScore's layer and baseline are those of that model.
+        bert_score: A roberta-large model, because BERTScore's layer and baseline are specific to it.
 
     Raises:
         ConfigurationError: As `find_model_files`.

@@ -1,4 +1,4 @@
-"""Bootstrap intervals and tests over prompts, or over clusters of rows that are not independent.
+"""Bootstrap intervals and significance tests over prompts, or over clusters of dependent rows.
 
 A resample is a count for each row, so any statistic of weighted rows can be bootstrapped, and two statistics can be
 compared on the same resamples.
@@ -34,7 +34,7 @@ def bootstrap_means(
     level: float = 0.95,
     seed: int = 0,
 ) -> list[Interval | None]:
-    """Compute percentile bootstrap intervals of column means, all columns from the same resamples of rows.
+    """Compute percentile bootstrap intervals of column means, with the same resamples of rows for all columns.
 
     For each column the distribution is that of `scipy.stats.bootstrap(..., method="percentile")`; sharing resamples
     between the metrics of a table costs a fraction of that.
@@ -50,7 +50,7 @@ def bootstrap_means(
         return [None] * columns
     there = np.isfinite(values).astype(np.float64)
     filled = np.where(there > 0, values, 0.0)
-    if clusters is not None:  # a mean needs no more of a cluster than its sum and its count
+    if clusters is not None:  # a mean needs only the sum and the count of each cluster
         codes, rows = cluster_codes(rows, clusters)
         there, filled = (np.array([np.bincount(codes, each, rows) for each in x.T]).T for x in (there, filled))
     rng = np.random.default_rng(seed)
@@ -145,7 +145,7 @@ class SignedRank:
 def wilcoxon(a: Floats, b: Floats, alternative: Alternative = "two-sided") -> SignedRank:
     """Test paired values by Wilcoxon's signed-rank test, as `scipy.stats.wilcoxon` does: zero differences are dropped.
 
-    Exact for up to 50 pairs without ties and zeros (with such, all sign patterns of up to 13 pairs); else normal.
+    Exact for up to 50 pairs without ties or zeros (with them, up to 13 pairs by all sign patterns); else normal.
 
     Args:
         a: [pairs], NaN where missing; such pairs are dropped.
@@ -172,14 +172,14 @@ def wilcoxon(a: Floats, b: Floats, alternative: Alternative = "two-sided") -> Si
 
 
 def bonferroni(p: ArrayLike) -> Floats:
-    """Adjust p-values by Bonferroni, at most 1. A NaN is no test: it is not counted and stays NaN."""
+    """Adjust p-values by Bonferroni, at most 1. NaNs are not counted as tests and stay NaN."""
     given = np.asarray(p, np.float64)
     adjusted: Floats = np.minimum(given * np.isfinite(given).sum(), 1.0)
     return adjusted
 
 
 def holm(p: ArrayLike) -> Floats:
-    """Adjust p-values by Holm's step-down method (Holm 1979), at most 1. A NaN is no test and stays NaN."""
+    """Adjust p-values by Holm's step-down method (Holm 1979), at most 1. NaNs are not counted as tests and stay NaN."""
     given = np.asarray(p, np.float64)
     adjusted = np.full(given.shape, np.nan)
     there = np.flatnonzero(np.isfinite(given))
@@ -230,6 +230,6 @@ def welch(a: Floats, b: Floats) -> Welch:
 
 
 def _drawn(things: int, resamples: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw `things` of `things` with replacement, `resamples` times; return the counts [resamples, things]."""
+    """Draw from `things` items as many with replacement, `resamples` times; return counts [resamples, things]."""
     draws = rng.integers(things, size=(resamples, things)) + np.arange(resamples)[:, None] * things
     return np.bincount(draws.ravel(), minlength=resamples * things).reshape(resamples, things)

@@ -16,7 +16,7 @@ MAX_RESULT_BYTES = 4 * 2**20
 
 
 def read_result(folder: Path) -> Result | Missing:
-    """Read the result in a folder; missing, with the reason, if its files are damaged or do not fit together."""
+    """Read the result in a folder; return `Missing` with a reason if its files are damaged or inconsistent."""
     path = folder / RESULT_FILE
     try:
         if path.stat().st_size > MAX_RESULT_BYTES:

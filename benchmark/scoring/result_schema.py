@@ -31,7 +31,7 @@ Reasons = Annotated[dict[Said, Count], Field(max_length=1000)]
 
 
 def _bounded(run: ModelRun) -> ModelRun:
-    """Refuse a run beyond the ranges above; its own module needs no pydantic, which a GPU machine may lack."""
+    """Reject a run beyond the ranges above. (The module of runs avoids pydantic, which a GPU machine may lack.)"""
     texts = [text for text in (run.model, run.device, run.dtype, run.torch, *run.fallbacks) if text is not None]
     if len(texts) > 1000 or max(map(len, texts)) > 2000:
         raise ValueError("at most 1,000 texts of 2,000 characters")
@@ -73,7 +73,7 @@ def signature_parts(
 
 
 class Signature(Part):
-    """Everything but the texts that a number depends on. Numbers with different signatures never share a column.
+    """Everything that a number depends on except the texts. Numbers with different signatures never share a column.
 
     Attributes:
         parameters: Names and values, the metric's own first; an object in JSON.
@@ -94,7 +94,7 @@ class Signature(Part):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Parts of the signature but the metric, each with its name, such as `k:10`."""
+        """Parts of the signature other than the metric, each with its name, such as `k:10`."""
         return signature_parts(
             self.version, self.parameters, self.models, self.profile, self.suite, self.k, divbench=self.divbench
         )
@@ -136,7 +136,7 @@ class Aggregate(Part):
     Attributes:
         value: Mean over the prompts that have a value; None if none has.
         low: Lower end of the 95% interval; None if fewer than two prompts have a value.
-        high: Upper end; None likewise.
+        high: Upper end of the 95% interval; None in the same case.
     """
 
     metric: Word
@@ -152,7 +152,7 @@ class Aggregate(Part):
 
 
 class OrderError(Part):
-    """Standard errors from the choice of response orders, against means over all orders; see response_orders.py.
+    """Standard errors due to the choice of response orders, relative to means over all orders; see response_orders.py.
 
     Attributes:
         orders: Order plan, such as `balanced-1-seed:42`.
@@ -197,7 +197,7 @@ class IntervalMethod(Part):
 
 
 class Result(Part):
-    """The content of `result.json`. It holds no time, so the same input gives the same bytes.
+    """The content of `result.json`. It has no timestamps, so the same input gives the same bytes.
 
     `provenance` says how models ran; it is not part of the result's identity, and empty in older results.
     """
@@ -250,7 +250,7 @@ def from_version_1(document: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ResultKey:
-    """Identity of a result: equal keys, equal results. `internals` is the digest of their file, if there is one."""
+    """Identity of a result: equal keys mean equal results. `internals` is the digest of the internals file, if any."""
 
     submission_id: str
     suite: str

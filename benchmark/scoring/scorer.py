@@ -1,7 +1,7 @@
-"""Scores a checked submission under a profile and writes the result folder. The same input gives the same bytes.
+"""Scores a checked submission with a profile and writes the result folder. The same input gives the same bytes.
 
 Rows are streamed in shards. Each finished shard is a file in a hidden folder beside the result, so an interrupted run
-resumes with the others. The result folder appears in one rename, when it is complete.
+resumes with the remaining shards. The result folder is renamed into place once it is complete.
 """
 
 from collections import Counter
@@ -44,8 +44,8 @@ class Scored:
 
     Attributes:
         result: Content of its `result.json`.
-        recognised: Whether the result existed, so that nothing was computed.
-        resumed: Number of prompts that an interrupted run had scored before.
+        recognised: Whether the result already existed, so that nothing was computed.
+        resumed: Number of prompts scored by an earlier, interrupted run.
     """
 
     folder: Path
@@ -79,14 +79,14 @@ def score_submission(
     progress: Callable[[int], None] = lambda prompts: None,
     run: RunShards | None = None,
 ) -> Scored:
-    """Score a submission and write the result.
+    """Score a submission and write its result folder.
 
     Args:
         backends: Profile and its models; they may serve several submissions.
-        out: Folder of results; this one goes to `out/<result id>`.
-        metrics: Metrics to compute, as far as the profile has their inputs.
-        internals: Internals of the generating model; None: metrics that read them are left out.
-        run: Scores the shards; None: in this process, in turn.
+        out: Folder of results; the new one is written to `out/<result id>`.
+        metrics: Metrics to compute; those without inputs in the profile are left out.
+        internals: Internals of the generating model; None: metrics that need them are left out.
+        run: Function that scores the shards; None: this process scores them one by one.
 
     Raises:
         InputError: The internals lack a prompt, or are damaged.
@@ -101,11 +101,11 @@ def score_submission(
     if isinstance(done := read_result(folder), Result):
         return Scored(folder, done, recognised=True, resumed=0)
     out.mkdir(parents=True, exist_ok=True)
-    with _locked(out / f".lock-{name}"):  # another process may be writing the same result: then it is ours, too
+    with _locked(out / f".lock-{name}"):  # another process may be writing the same result; then it can be reused here
         if isinstance(done := read_result(folder), Result):
             return Scored(folder, done, recognised=True, resumed=0)
         if folder.exists():
-            rmtree(folder)  # damaged: its files do not fit together
+            rmtree(folder)  # damaged: its files are inconsistent
         partial.mkdir(exist_ok=True)
         files: list[Path] = []
         counts, resumed, finished = ResponseCounts(), 0, 0
@@ -176,7 +176,7 @@ def _key(
     has = submission.manifest.generation.k
     k = has if options.k is None else options.k
     if not 1 <= k <= has:
-        raise ConfigurationError(f"k = {k}, but the submission has {has} responses a prompt", "choose k among those")
+        raise ConfigurationError(f"k = {k}, but the submission has {has} responses per prompt", "choose a smaller k")
     origin = submission.manifest.origin
     reported_by = origin.reported if origin else None
     return ResultKey(
@@ -195,7 +195,7 @@ def _key(
 
 
 def _merge(shards: Sequence[Path], path: Path) -> list[ModelRun]:
-    """Write the tables of all shards to one file, streamed; return how models ran."""
+    """Stream the tables of all shards into one file; return how the models ran."""
     schemas = [pq.read_schema(shard) for shard in shards]
     with pq.ParquetWriter(path, schemas[0].remove_metadata(), compression="zstd") as writer:
         for shard in shards:
@@ -214,7 +214,7 @@ def _result(
     counts: ResponseCounts,
     path: Path,
 ) -> Result:
-    """Return the content of `result.json`; the per-prompt table is at a path."""
+    """Return the content of `result.json`, computed from the per-prompt table at a path."""
     return Result(
         result_id=name,
         submission_id=submission.id,
@@ -235,7 +235,7 @@ def _result(
 
 
 def _invalid(path: Path) -> dict[str, int]:
-    """Count the responses that are not valid, by reason."""
+    """Count the invalid responses by reason."""
     rows = pq.read_table(path, columns=[INVALID])[INVALID].to_pylist()
     found = Counter(reason for row in rows for reason in row or () if reason is not None)
     return dict(sorted(found.items()))

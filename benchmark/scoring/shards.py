@@ -1,7 +1,7 @@
 """Splits a submission into shards of prompts and scores each to its rows of `per_prompt.parquet`.
 
-A shard is scored without the others, so it has the same bytes wherever and whenever that is done: here in turn, or on
-several machines (cluster/).
+Shards are scored independently of each other, so a shard has the same bytes wherever and whenever it is scored: one
+after the other in this process, or on several machines (cluster/).
 """
 
 import json
@@ -38,10 +38,10 @@ _RUNS = b"divbench.runs"  # of the schema's metadata: how models ran; not part o
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Prompts that are scored together, with everything but models that scoring takes.
+    """Prompts that are scored together, with everything that scoring needs except the models.
 
     Attributes:
-        name: Name of its file, from its prompts: a run with shards of another size cannot mistake it for its own.
+        name: Name of its file, derived from its prompts, so that a run with shards of another size does not reuse it.
         rows: Rows of the submission, each with its first k responses.
         prompts: Prompts of the suite, one per row.
         reported: Reported values of the first k responses of each row; None for a row without.
@@ -87,8 +87,8 @@ def score_shards(
 ) -> Iterator[tuple[Shard, pa.Table]]:
     """Score shards in turn; see `score_shard`.
 
-    Models read on this thread, so an interruption stops them at once. Meanwhile another thread computes the metrics of
-    the shard before, for which a GPU would wait.
+    Models run on this thread, so an interruption stops them at once. Meanwhile another thread computes the metrics of
+    the previous shard, so that a GPU does not wait for them.
     """
     before: tuple[Shard, Future[pa.Table]] | None = None
     with ThreadPoolExecutor(1, "metrics") as thread:
@@ -113,7 +113,7 @@ def score_shard(shard: Shard, metrics: Sequence[Metric], backends: ScoringBacken
 
 @dataclass(frozen=True, slots=True)
 class _ReadShard:
-    """A shard with all that models make of it: from here on, everything is a pure function."""
+    """A shard with the outputs of all models; all further steps are pure functions."""
 
     shard: Shard
     materials: Materials
@@ -135,7 +135,7 @@ def _read(shard: Shard, metrics: Sequence[Metric], backends: ScoringBackends) ->
 
 
 def runs_of(shards: Iterable[pa.Schema]) -> list[ModelRun]:
-    """Read how models ran from the schemas of finished shards, on whatever machines; equal runs are one."""
+    """Read how the models ran, on any machine, from the schemas of finished shards; equal runs are merged."""
     found: Counter[ModelRun] = Counter()
     for schema in shards:
         for each in json.loads((schema.metadata or {}).get(_RUNS, b"[]")):
@@ -166,7 +166,7 @@ def per_prompt_schema(metrics: Sequence[Metric]) -> pa.Schema:
 
 
 def _table(read: _ReadShard, metrics: Sequence[Metric]) -> pa.Table:
-    """Compute the metrics of a shard that models have read."""
+    """Compute the metrics of a shard from the models' outputs."""
     shard, materials = read.shard, read.materials
     values = score_sets(materials, metrics, [row.prompt_id for row in shard.rows], read.inputs)
     schema = per_prompt_schema(metrics)

@@ -1,4 +1,4 @@
-"""The column of surprisals in a result: for each prompt its a_k curve and the curve's standard errors."""
+"""Defines the column of surprisals in a result: the a_k curve of each prompt and its standard errors."""
 
 import math
 from collections.abc import Iterable
@@ -64,10 +64,10 @@ def record(reading: SetSurprisals | Missing) -> dict[str, Any] | None:
 
 
 def order_error(path: Path, plan: OrderPlan) -> OrderError:
-    """Estimate the standard errors that the choice of orders leaves in a result, from its per-prompt table.
+    """Estimate the standard errors of a result due to the choice of orders, from its per-prompt table.
 
-    Prompts draw their orders independently, so the variance of a mean over N prompts is the sum of theirs over N².
-    (Prompts share *uniform* orders; this is ignored.)
+    Orders are drawn independently for each prompt, so the variance of a mean over N prompts is the sum of the prompts'
+    variances divided by N². (*uniform* orders are the same for all prompts; this is ignored.)
     """
     rows = [row for row in pq.read_table(path, columns=[COLUMN])[COLUMN].to_pylist() if row is not None]
     ends = [_square(row["curve_rate_se"][-1]) for row in rows]
@@ -83,13 +83,13 @@ def _square(x: float | None) -> float | None:
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    """Return the mean; None if a value is missing, as the whole is unknown then."""
+    """Return the mean; None if any value is missing."""
     there = list(values)
     known = [x for x in there if x is not None]
     return sum(known) / len(known) if known and len(known) == len(there) else None
 
 
 def _errors(variances: list[float | None]) -> tuple[float | None, float | None]:
-    """Return the standard error of the mean, and the typical one of one prompt."""
+    """Return the standard error of the mean, and the typical standard error of a single prompt."""
     mean = _mean(variances)
     return (None, None) if mean is None else (math.sqrt(mean / len(variances)), math.sqrt(mean))

@@ -1,7 +1,7 @@
-"""Results without texts: numbers, classes, lengths and signatures, for whoever may not pass responses on.
+"""Writes results without texts (numbers, classes, lengths, signatures), for users who may not redistribute responses.
 
-In `per_prompt.parquet` the columns `prompt` and `responses` give way to `response_facts`. Everything else stays, so a
-reader of results reads both kinds.
+In `per_prompt.parquet` the column `response_facts` replaces `prompt` and `responses`. Everything else stays the same,
+so code that reads results can read both kinds.
 """
 
 from pathlib import Path
@@ -33,10 +33,10 @@ FIELD = pa.field(
 def write_text_free(folder: Path, out: Path) -> Result:
     """Write a result without its texts; the same result gives the same bytes.
 
-    It keeps its id: it is the same result.
+    The id is unchanged, because it is the same result.
 
     Args:
-        out: Folder to make; an existing one is replaced.
+        out: Folder to create; an existing one is replaced.
 
     Raises:
         InputError: There is no readable result with texts.
@@ -51,7 +51,7 @@ def write_text_free(folder: Path, out: Path) -> Result:
             made / PER_PROMPT_FILE,
             compression="zstd",
             compression_level=19,
-            use_dictionary=False,  # with statistics a fifth of the file, of no use to who reads a hundred rows
+            use_dictionary=False,  # statistics would be a fifth of the file, and do not help readers of a hundred rows
             write_statistics=False,
         )
         result = found.model_copy(update={"per_prompt_sha256": sha256_of(made / PER_PROMPT_FILE)})
@@ -60,7 +60,7 @@ def write_text_free(folder: Path, out: Path) -> Result:
 
 
 def without_texts(table: pa.Table) -> pa.Table:
-    """A per-prompt table with facts about the responses in place of its texts."""
+    """Return a per-prompt table with facts about the responses in place of the texts."""
     lists: Any = table["responses"].to_pylist()
     facts = [
         {"bytes": [len(text.encode()) for text in texts], "scored": [is_scorable(text) for text in texts]}

@@ -1,1 +1,1 @@
-"""Pending submissions come in; published results go out: `divbench submissions score | rescore`."""
+"""Scores the pending submissions of a queue and publishes results: `divbench submissions score | rescore`."""

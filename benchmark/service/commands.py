@@ -1,4 +1,4 @@
-"""`divbench submissions score` and `rescore`: score the submissions of a service."""
+"""The commands `divbench submissions score` and `rescore`, which score the submissions in a store."""
 
 import os
 import signal
@@ -27,19 +27,19 @@ Store = Annotated[
 ResultsStore = Annotated[
     str | None,
     typer.Option(
-        help="Store of the published results; default: the same store, in one commit with the state.",
+        help="Store of the published results; default: the submission store, in one commit with the state.",
         rich_help_panel="Service",
     ),
 ]
 Name = Annotated[
-    str | None, typer.Option(help="Worker's name in public records; default: a random one.", rich_help_panel="Service")
+    str | None, typer.Option(help="Worker name in public records; default: random.", rich_help_panel="Service")
 ]
 Results = Annotated[
     Path | None,
     typer.Option(
         help=(
-            "Folder of results on this machine, where interrupted work continues; workers may share it. "
-            "Default: one in the user's cache."
+            "Local folder of results, from which interrupted work resumes; workers may share it. "
+            "Default: a folder in the user's cache."
         ),
         rich_help_panel="Service",
     ),
@@ -76,22 +76,23 @@ def score(
     mirror: MirrorOption = None,
     cluster: ClusterOptions,
 ) -> None:
-    """Score the pending submissions of a service, oldest first, until stopped.
+    """Score the pending submissions in a store, oldest first, until stopped.
 
     Several workers may share one store. Each submission is fetched to a private folder, checked in its own process,
-    scored with every metric of the profile, and published in one commit. A submission of a suite that is not available
-    here, or with fewer responses than --k, is left to other workers. Failed scoring is retried, three attempts in all;
-    store faults are waited out.
+    scored with all metrics of the profile, and published in one commit. Submissions for a suite that is not available
+    on this machine, or with fewer responses than --k, are left to other workers. Scoring is attempted at most three
+    times. While the store cannot be reached, the worker waits.
 
-    A host failure (memory, disk, models) returns the submission without using up an attempt; see --stop-after.
+    After a host failure (memory, disk, models) the submission returns to the queue and no attempt is counted; see
+    --stop-after.
 
-    The result and its id are those of divbench score with the same options.
+    The result and its id are the same as from divbench score with the same options.
 
-    With --cluster, actors on many GPUs and machines score the shards of several submissions at once, and keep their
-    models as long as the worker lives; see docs/scaling.md.
+    With --cluster, actors on many GPUs and machines score the shards of several submissions at once and keep their
+    models loaded as long as the worker runs; see docs/scaling.md.
 
-    SIGTERM or Ctrl-C returns the submission and exits with status 0; a second one exits at once. Events are JSON lines
-    on stdout; messages for people go to stderr.
+    On SIGTERM or Ctrl-C the submission returns to the queue and the worker exits with status 0; a second signal makes
+    it exit at once. Events are written to stdout as JSON lines, messages to stderr.
 
     Example: divbench submissions score --store hf://datasets/ORG/submissions --profile offline --once
     """
@@ -121,10 +122,10 @@ def rescore(
     mirror: MirrorOption = None,
     cluster: ClusterOptions,
 ) -> None:
-    """Score scored submissions again where a result is missing: of a new metric, version, model or suite revision.
+    """Score submissions again that lack a result for a new metric, version, model or suite revision.
 
-    New results are published beside the old ones. After an interruption the same command continues. Events are those of
-    divbench submissions score, and so is --cluster. Exit 1 if a submission could not be scored.
+    New results are published beside the old ones. After an interruption, run the same command to resume. Events and
+    --cluster are as in divbench submissions score. Exits with status 1 if a submission could not be scored.
 
     Example: divbench submissions rescore --store hf://datasets/ORG/submissions --profile offline
     """
@@ -150,11 +151,11 @@ def _on_loss(emit: "EventSink") -> "Callable[[ActorLost], None]":
 
 @contextmanager
 def _on_cluster(made: "Worker", place: "Cluster | None", cache: Path | None) -> "Iterator[Worker]":
-    """Give the worker the actors of a cluster, if one was named; they live as long as the block.
+    """Give the worker the actors of a cluster, if one was named, for the duration of the block.
 
     Args:
-        cache: Cache that was named. Without one, actors look up no surprisals: which of them read a text first would
-            change last digits.
+        cache: Cache file given by the user. Without one, actors use no cache of surprisals, because the last digits
+            would depend on which actor read a text first.
     """
     from dataclasses import replace
 
@@ -224,10 +225,10 @@ def stop_on_signals() -> "Stop":
 
 
 def _checked_name(name: str) -> str:
-    """The name, if public records can have it.
+    """Return the name if it is allowed in public records.
 
     Raises:
-        ConfigurationError: They cannot.
+        ConfigurationError: It is not.
     """
     from pydantic import ValidationError
 
@@ -238,4 +239,4 @@ def _checked_name(name: str) -> str:
         return Identity(name=name).name
     except ValidationError as error:
         first = error.errors(include_url=False)[0]["msg"]
-        raise ConfigurationError(f"a worker cannot have that name: {first}", "choose another with --name") from error
+        raise ConfigurationError(f"invalid worker name: {first}", "choose another name with --name") from error

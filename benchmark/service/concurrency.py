@@ -1,6 +1,7 @@
-"""Several submissions at once: each on a thread of its own, while actors elsewhere score their shards.
+"""Processes several submissions at once, each on its own thread, while actors score their shards.
 
-So the next submission is claimed, fetched and checked while the last shards of this one are scored, and no actor waits.
+The next submission is claimed, fetched and checked while the last shards of the current one are scored, so that no
+actor is idle.
 """
 
 from collections import Counter
@@ -17,7 +18,7 @@ MAX_PREPARING = 8  # submissions that are claimed and not being scored yet
 
 
 class Admissions:
-    """Admit threads to their next submission: one claims at a time, a few prepare, and only while there is capacity."""
+    """Admits threads to their next submission: one at a time may claim, a few may prepare, if there is capacity."""
 
     def __init__(self, has_capacity: Callable[[], bool] = lambda: True) -> None:
         self._has_capacity = has_capacity
@@ -63,12 +64,12 @@ class Admission:
 
 @dataclass(slots=True)
 class WorkerState:
-    """What a worker's threads share from one submission to the next.
+    """State that the threads of a worker share across submissions.
 
     Attributes:
-        lock: Guards all that follows, and `host`.
-        failed: Submissions that failed here; others come first.
-        passed_over: Submissions without a state that are not adopted; each is tried once.
+        lock: Guards all fields below, and `host`.
+        failed: Submissions that failed on this worker; others take precedence.
+        passed_over: Submissions without a state that were not adopted; each is tried only once.
         idle: Whether nothing was pending at the last look.
     """
 
@@ -89,7 +90,7 @@ class WorkerState:
 
 
 def run_concurrently(task: Callable[[], None], count: int, stop: Stop) -> None:
-    """Run a function on `count` threads until all have ended; a single one runs on this thread.
+    """Run a function on `count` threads until all have ended; with one thread, on the calling thread.
 
     Raises:
         Exception: What the first thread that failed raised; the others were requested to stop.

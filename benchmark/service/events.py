@@ -1,4 +1,4 @@
-"""What a worker reports: one JSON object a line for programs, and the same in words for people."""
+"""Reports the events of a worker: as JSON lines for programs, and as messages for people."""
 
 import json
 import threading

@@ -1,4 +1,4 @@
-"""An untrusted submission from the store to the scorer: fetched, checked in a process of its own, then opened."""
+"""Fetches an untrusted submission, checks it in a separate process, and opens it for the scorer."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ class NotAcceptable(InputError):
     """A submission that does not pass its checks.
 
     Attributes:
-        unsure: Whether the checks were cut short, which proves nothing and may be a host failure.
+        unsure: Whether the checks were cut short, possibly by a host failure, so that they prove nothing.
     """
 
     def __init__(self, problems: Sequence[Problem], *, unsure: bool = False) -> None:
@@ -37,7 +37,7 @@ class NotAcceptable(InputError):
 
 @dataclass(slots=True)
 class Suites:
-    """The suites that are available here, each loaded once.
+    """The suites that are available on this machine, each loaded once.
 
     Attributes:
         mirror: Folder with released files, for suites that are not in the package.
@@ -47,7 +47,7 @@ class Suites:
     _loaded: dict[str, Suite] = field(default_factory=dict)
 
     def find(self, name: str) -> Suite:
-        """Return the suite of that name.
+        """Return the suite with a name.
 
         Raises:
             ConfigurationError: There is none, or its file is not available.
@@ -58,7 +58,7 @@ class Suites:
         return self._loaded[name]
 
     def has(self, name: str) -> bool:
-        """Return whether submissions of that suite can be scored here: it is available, or they bring it."""
+        """Return whether submissions for a suite can be scored here: it is available, or they contain it."""
         try:
             return name == OWN or bool(self.find(name).prompts)
         except (ConfigurationError, InputError, OSError):
@@ -67,13 +67,13 @@ class Suites:
 
 @contextmanager
 def private_folder() -> Iterator[Path]:
-    """Give a temporary folder that only this user may read."""
+    """Yield a temporary folder that only this user may read."""
     with tempfile.TemporaryDirectory(prefix="divbench-worker-", ignore_cleanup_errors=True) as name:
         yield Path(name)
 
 
 def fetch_manifest(store: FileStore, submission_id: str) -> Manifest | None:
-    """Fetch a submission's manifest alone; None if it has none that can be read.
+    """Fetch only the manifest of a submission; None if there is no readable one.
 
     Raises:
         StoreFault: The store cannot be read.
@@ -90,8 +90,8 @@ def fetch_manifest(store: FileStore, submission_id: str) -> Manifest | None:
 def fetch_checked(store: FileStore, submission_id: str, folder: Path, suites: Suites) -> tuple[Submission, Suite]:
     """Fetch a submission into a private folder and check it.
 
-    This process opens its Parquet files only after they have passed in another, which may crash without harm. That one
-    decodes the responses; here they are decoded when they are scored.
+    This process opens the Parquet files only after they have passed the checks in a child process, which may crash
+    without harm. The child decodes the responses to check them; here they are decoded when they are scored.
 
     Args:
         submission_id: Id of the submission; its content must have that id.

@@ -1,4 +1,4 @@
-"""Host failures: telling failures of this machine from those of a submission, and ending a worker after too many."""
+"""Distinguishes failures of this machine from failures of a submission, and ends a worker after too many."""
 
 import errno
 from collections.abc import Iterator
@@ -13,8 +13,8 @@ from submissions.storage.commits import LocalDiskFault
 from submissions.work_queue.errors import UnknownSubmission
 
 MAX_HOST_FAILURES = 3  # in a row, after which a worker ends
-_MEMORY = "give it more memory, end what else uses it, or choose a smaller model, --dtype or another --device"
-_DISK = "make room on its disks (results, caches, temporary files), or give it the right to write there"
+_MEMORY = "free some memory or add more, or choose a smaller model, another --dtype or another --device"
+_DISK = "free disk space (results, caches, temporary files), or grant write permission"
 _DEVICE = "start the worker again; if that does not help, check the device and its driver"
 _DISK_ERRORS = {
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO),
@@ -23,18 +23,18 @@ _DISK_ERRORS = {
 
 
 class HostFault(ConfigurationError):
-    """This machine failed too often to go on."""
+    """This machine failed too often to continue."""
 
 
 @dataclass(slots=True)
 class HostHealth:
-    """The record of this machine's failures.
+    """Counts the failures of this machine.
 
     Attributes:
         limit: Number of host failures, with nothing scored in between, after which the worker ends.
         failures: Host failures since something was last scored.
-        met: Number `scored` at the time of each submission's host failure.
-        last: Root cause of the last host failure: one that several submissions meet at once is counted once.
+        met: Value of `scored` at the last host failure of each submission.
+        last: Root cause of the last host failure, so that one shared by several submissions is counted once.
     """
 
     limit: int = MAX_HOST_FAILURES
@@ -49,17 +49,17 @@ class HostHealth:
         self.scored += 1
 
     def record_failure(self, submission_id: str, error: BaseException) -> bool:
-        """Return whether a failure is this machine's, as far as can be told; if so, count it.
+        """Return whether a failure appears to be this machine's fault; if so, count it.
 
-        A submission that meets a second one, although others were scored here since its first, is itself at fault: it
-        may be too large, and would otherwise end one worker after the other.
+        If a submission has a second host failure although others were scored here since its first, the submission is
+        to blame: it may be too large, and would otherwise end one worker after another.
         """
         if hint_of(error) is None or self.scored > self.met.get(submission_id, self.scored):
             return False
         self.met[submission_id] = self.scored
         *_, root = _causes(error)
         self.failures += self.last is None or root is not self.last
-        # Without its traceback, which would keep alive all that it refers to.
+        # Without the traceback, which would keep its local variables alive.
         self.last = None if root is error else root.with_traceback(None)
         return True
 
@@ -67,7 +67,7 @@ class HostHealth:
         """End the worker if there were too many host failures.
 
         Raises:
-            HostFault: There were.
+            HostFault: The limit is reached.
         """
         if self.failures >= self.limit:
             times = "time" if self.failures == 1 else "times in a row"
@@ -94,7 +94,7 @@ def _hint(error: BaseException) -> str | None:
     if full or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         return _MEMORY
     if isinstance(error, ConfigurationError) and not isinstance(error, UnknownSuite | UnknownSubmission):
-        return error.hint or "check how this worker was started"
+        return error.hint or "check the options and environment of this worker"
     if isinstance(error, ServerFault) and (error.kind == "transient" or error.status in {401, 403, 404}):
-        return error.hint or "check the server of the judge"
+        return error.hint or "check the judge's server"
     return _DEVICE if isinstance(error, RuntimeError) and "CUDA error" in str(error) else None

@@ -1,4 +1,4 @@
-"""Keeping a claim while it is worked on, waiting for a store that is out of reach, and stopping on request."""
+"""Renews a claim during work, waits while a store is unreachable, and stops on request."""
 
 import random
 import threading
@@ -21,7 +21,7 @@ from submissions.work_queue.schema import Claim
 
 TICK = 0.1  # seconds within which a request to stop is noticed
 LONGEST_PAUSE = 60.0
-MAX_DENIALS = 3  # in a row, after which a store that denies writing is believed
+MAX_DENIALS = 3  # consecutive denials after which we accept that the store denies writing
 GRACE = 30.0  # seconds for which a stopping worker tries to release its claim
 
 CLAIM_GONE = (ClaimLost, DamagedState, UnknownSubmission)  # the claim is another worker's, or its state is damaged
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Stop:
-    """Whether a stop is requested. A plain flag, no lock: a signal may interrupt the thread that has the lock."""
+    """Whether a stop is requested. A flag without a lock, as a signal may interrupt the thread holding the lock."""
 
     requested: bool = False
 
@@ -40,21 +40,21 @@ class Stopped(Exception):
 
 
 def wait(seconds: float, stop: Stop) -> None:
-    """Wait, but no longer than until a stop is requested."""
+    """Wait, at most until a stop is requested."""
     until = time.monotonic() + seconds
     while not stop.requested and (left := until - time.monotonic()) > 0:
         time.sleep(min(TICK, left))
 
 
 def with_backoff(call: Callable[[], T], stop: Stop, emit: EventSink, grace: float = GRACE) -> T:
-    """Call a function again while the store is out of reach, with growing pauses; return what it returns.
+    """Call a function, retrying with growing pauses while the store is unreachable; return its value.
 
     Args:
-        call: May be called twice without harm.
+        call: Function that is safe to call more than once.
         grace: Seconds for which it is retried after a stop was requested.
 
     Raises:
-        Stopped: A stop was requested, and the store is out of reach.
+        Stopped: A stop was requested while the store was unreachable.
         NoWriteAccess: The store denied writing `MAX_DENIALS` times in a row; a single denial may be a transient fault.
         LocalDiskFault: A disk of this machine is full, or not writable.
     """
@@ -62,7 +62,7 @@ def with_backoff(call: Callable[[], T], stop: Stop, emit: EventSink, grace: floa
     while True:
         try:
             return call()
-        except LocalDiskFault:  # no waiting helps
+        except LocalDiskFault:  # waiting does not help
             raise
         except (StoreFault, QueueBusy) as error:
             denials = denials + 1 if isinstance(error, NoWriteAccess) else 0
@@ -82,7 +82,7 @@ def with_backoff(call: Callable[[], T], stop: Stop, emit: EventSink, grace: floa
 
 
 class ClaimKeeper:
-    """Keeps a claim while the block runs: a thread renews it every third of its lease, and releases it on a stop.
+    """Keeps a claim while the block runs: a thread renews it every third of its lease and releases it on a stop.
 
     Attributes:
         claim: The claim as last renewed.
@@ -115,7 +115,7 @@ class ClaimKeeper:
         self._thread.join(10 * TICK)
 
     def check(self) -> None:
-        """Check that the work may go on.
+        """Check that the work may continue.
 
         Raises:
             ClaimLost: Another worker has the submission now.
@@ -129,7 +129,7 @@ class ClaimKeeper:
             raise Stopped
 
     def conclude(self) -> None:
-        """As `check`; from here on a stop does not release the claim, since its outcome is about to be published."""
+        """Do as `check`; from now on a stop does not release the claim, since its outcome is about to be published."""
         with self._lock:
             self.check()
             self._concluding = True
@@ -177,7 +177,7 @@ class ClaimKeeper:
             except CLAIM_GONE as error:
                 self._lost = error
                 return
-            except Exception as error:  # whatever it is, the next renewal may succeed
+            except Exception as error:  # whatever the error is, the next renewal may succeed
                 if isinstance(error, QueueError) and not isinstance(error, QueueBusy):
                     return  # its history is full: the last lease holds
                 seconds = min(pause, third)

@@ -1,4 +1,4 @@
-"""Errors and logs for the public: without secrets and without this machine's folders."""
+"""Removes secrets and local paths from errors and logs before they are published."""
 
 import os
 import re
@@ -26,7 +26,7 @@ _PATH = re.compile(
 
 
 def public_text(text: str, environment: Mapping[str, str] = os.environ) -> str:
-    """Return a text without tokens, keys, values of variables that are named like one, and folders of this machine.
+    """Return a text without tokens, keys, values of environment variables named like secrets, and local folders.
 
     Args:
         text: Any text, such as a traceback.
@@ -51,7 +51,7 @@ def public_message(error: BaseException) -> str:
 
 
 def log_tail(error: BaseException) -> str:
-    """Return the last lines of an error's traceback, public, for the state of a submission."""
+    """Return the last lines of an error's traceback, redacted, for the state of a submission."""
     text = public_text("".join(traceback.format_exception(error)))
     lines = [one_line(line) for line in text.splitlines()]
     return "\n".join([line for line in lines if line][-MAX_LOG_LINES:])

@@ -1,6 +1,6 @@
-"""Scoring again: further results for scored submissions, as after a new metric, version, model or profile.
+"""Scores submissions again, after a new metric, version, model or profile.
 
-On a cluster several submissions are in work at once, as in a worker.
+On a cluster several submissions are processed at once, as by a worker.
 """
 
 import time
@@ -34,7 +34,7 @@ def rescore(worker: Worker, stop: Stop, emit: EventSink) -> Counter[str]:
 
     Args:
         worker: The worker; its lease and poll are not used, since nothing is claimed.
-        stop: Request to stop; the shards that are being scored are the last.
+        stop: Request to stop; shards that are being scored are finished first.
 
     Returns:
         The number of submissions by outcome: `scored`, `there` (scored before), `passed_over` (cannot be scored here)
@@ -42,9 +42,9 @@ def rescore(worker: Worker, stop: Stop, emit: EventSink) -> Counter[str]:
 
     Raises:
         ConfigurationError: The profile's models cannot be loaded.
-        HostFault: This machine failed too often in a row.
+        HostFault: This machine failed too often in succession.
         NoWriteAccess: The store denies writing.
-        StoreFault: The store cannot be read at the start. Later faults are waited out.
+        StoreFault: The store cannot be read at the start. After later faults the call waits.
     """
     try:
         shared = WorkerState(stop, emit, HostHealth(worker.max_host_failures), Admissions(worker.has_capacity))
@@ -59,7 +59,7 @@ def rescore(worker: Worker, stop: Stop, emit: EventSink) -> Counter[str]:
 
 
 def _process_all(worker: Worker, shared: WorkerState, scored: Iterator[State]) -> None:
-    """Process submissions of an iterator that all threads share, until there is none or a stop is requested."""
+    """Process submissions from an iterator shared by all threads, until none is left or a stop is requested."""
     while (admission := shared.admissions.wait(shared.stop)) is not None:
         try:
             if (state := next(scored, None)) is None:
@@ -97,10 +97,10 @@ def _rescore(worker: Worker, shared: WorkerState, state: State, admission: Admis
         _publish(worker, shared, name, made)
     except (Stopped, NoWriteAccess):
         raise
-    except (IllegalTransition, UnknownSubmission, DamagedState) as error:  # it was withdrawn meanwhile
+    except (IllegalTransition, UnknownSubmission, DamagedState) as error:  # it has been withdrawn meanwhile
         emit("passed_over", submission=name, reason=public_message(error))
         return "passed_over"
-    except Exception as error:  # whatever it is, the next one may succeed
+    except Exception as error:  # whatever the error is, the next submission may succeed
         check()  # the signal that stops us may have ended the checks
         return _conclude_failure(worker, shared, state, error)
     with shared.lock:
@@ -120,7 +120,7 @@ def _publish(worker: Worker, shared: WorkerState, name: str, scored: Scored) -> 
 
 
 def _conclude_failure(worker: Worker, shared: WorkerState, state: State, error: Exception) -> str:
-    """Report a failure, unless the submission was withdrawn meanwhile, and its files with it; return the outcome."""
+    """Report a failure, unless the submission and its files were withdrawn meanwhile; return the outcome."""
     name, emit = state.submission_id, shared.emit
     reason = log_tail(error).splitlines()[-1]
     if isinstance(error, NotAcceptable):

@@ -1,9 +1,9 @@
-"""The worker: claims the oldest submission of a queue, checks and scores it, publishes the result, and starts over.
+"""The worker: claims the oldest submission in a queue, checks and scores it, publishes the result, and repeats.
 
-Several workers may share a queue. A submission is one worker's under a lease, which a thread renews; a worker that lost
-its claim stops at the next shard and publishes nothing. A result is published in one commit, with the same bytes
-whichever worker made it. Store faults are waited out, no submission stops the worker, and a host failure uses up no
-attempt. On a cluster a worker has several submissions in work at once, so that no actor waits for the next.
+Several workers may share a queue. A worker claims a submission under a lease, which a thread renews; a worker that has
+lost its claim stops at the next shard and publishes nothing. A result is published in one commit, and its bytes do not
+depend on the worker. The worker waits while the store is unreachable, no submission can stop it, and a host failure
+does not count as an attempt. On a cluster a worker processes several submissions at once, so that no actor is idle.
 """
 
 import secrets
@@ -53,13 +53,13 @@ class Worker:
     """A worker's name, models, stores and options.
 
     Attributes:
-        backends: A profile and its models, loaded once for all submissions.
-        results: Folder of results on this machine; interrupted work continues there, also that of another worker.
-        metrics: Metrics to compute, as far as the profile can.
+        backends: A profile with its models, which are loaded once for all submissions.
+        results: Local folder of results, from which interrupted work resumes, including that of other workers.
+        metrics: Metrics to compute; those that the profile cannot compute are left out.
         results_store: Store of the results; None: `store`.
         cluster: Session whose actors score the shards; None: this process does.
         lease: Time for which a claim holds without renewal.
-        poll: Seconds between looks at an empty queue, and after a host failure.
+        poll: Seconds between polls of an empty queue, and after a host failure.
         clock: Function that returns the time.
     """
 
@@ -76,10 +76,10 @@ class Worker:
     poll: float = 30.0
     max_host_failures: int = MAX_HOST_FAILURES
     clock: Callable[[], datetime] = utc_now
-    _responses: dict[str, int] = field(default_factory=dict)  # per prompt, by submission: it never changes
+    _responses: dict[str, int] = field(default_factory=dict)  # responses per prompt, by submission; it never changes
 
     def obstacle(self, state: State) -> str | None:
-        """Return what keeps this worker from scoring a submission, whatever its content; None if nothing does.
+        """Return why this worker cannot score a submission, whatever its content; None if it can.
 
         Raises:
             StoreFault: The store cannot be read.
@@ -95,7 +95,7 @@ class Worker:
         return f"it has {has} responses per prompt, fewer than --k {wanted}" if has < wanted else None
 
     def load(self) -> int:
-        """Load the models, here or in actors; return how many submissions may be in work at once.
+        """Load the models, here or in actors; return how many submissions may be processed at once.
 
         Raises:
             ConfigurationError: They cannot be loaded, or there is no cluster.
@@ -107,7 +107,7 @@ class Worker:
         return min(self.cluster.load(), MAX_CONCURRENT) + 1  # while one is published, another may be scored
 
     def has_capacity(self) -> bool:
-        """Return whether another submission should be claimed: always without actors, else if they would be idle."""
+        """Return whether to claim another submission: always without actors, otherwise if actors would be idle."""
         return self.cluster is None or self.cluster.has_capacity
 
     def score(self, submission: Submission, suite: Suite, check: Callable[[], None]) -> Scored:
@@ -136,18 +136,18 @@ def work(worker: Worker, stop: Stop, emit: EventSink, *, once: bool = False) -> 
     """Score pending submissions, oldest first, until stopped.
 
     Args:
-        stop: Request to stop: claims are released at once, and the shards that are being scored are the last.
-        once: End when nothing is pending that can be scored here.
+        stop: Request to stop: claims are released at once; shards that are being scored are finished first.
+        once: Whether to end when no pending submission can be scored here.
 
     Returns:
         The number of claims by outcome: `scored`, `refused`, `failed`, `released`, `lost`.
 
     Raises:
         ConfigurationError: The profile's models cannot be loaded.
-        HostFault: This machine failed too often in a row.
+        HostFault: This machine failed too often in succession.
         NoWriteAccess: The store denies writing.
         LocalDiskFault: A disk of this machine is full, or not writable, and a claim cannot be ended.
-        StoreFault: With `once`: the store cannot be read at the start. Later faults are waited out.
+        StoreFault: With `once`: the store cannot be read at the start. After later faults the worker waits.
     """
     shared = WorkerState(stop, emit, HostHealth(worker.max_host_failures), Admissions(worker.has_capacity))
     try:
@@ -175,7 +175,7 @@ def scored_facts(scored: Scored, seconds: float) -> dict[str, Any]:
 
 
 def _process_queue(worker: Worker, shared: WorkerState, once: bool) -> None:
-    """Process one submission after the other on this thread."""
+    """Process submissions one after another on this thread."""
     worked = False
     while (admission := shared.admissions.wait(shared.stop)) is not None:
         try:
@@ -195,10 +195,10 @@ def _process_queue(worker: Worker, shared: WorkerState, once: bool) -> None:
 
 
 def _claim_next(worker: Worker, shared: WorkerState, once: bool) -> Claim | None:
-    """Claim a submission; if nothing is pending, return None, without `once` after a pause.
+    """Claim a submission; if none is pending, return None (unless `once`, after a pause).
 
     Raises:
-        Stopped: A stop was requested, and the store is out of reach.
+        Stopped: A stop was requested while the store was unreachable.
     """
     if shared.stop.requested:
         return None
@@ -213,7 +213,7 @@ def _claim_next(worker: Worker, shared: WorkerState, once: bool) -> Claim | None
 
 
 def _claim_oldest(worker: Worker, shared: WorkerState) -> Claim | None:
-    """Claim the oldest submission that can be scored here; those that failed here come after all others."""
+    """Claim the oldest submission that can be scored here; submissions that failed here come last."""
 
     def possible(state: State) -> bool:
         return worker.obstacle(state) is None
@@ -227,7 +227,7 @@ def _claim_oldest(worker: Worker, shared: WorkerState) -> Claim | None:
 
 def _claim_wanted(worker: Worker, shared: WorkerState, wanted: Callable[[State], bool]) -> Claim | None:
     profile = worker.backends.profile.name
-    token = secrets.token_hex(8)  # one for all tries: if the reply to one was lost, the next returns the claim it made
+    token = secrets.token_hex(8)  # one for all retries: if a reply is lost, the next returns the claim it made
 
     def attempt() -> Claim | None:
         return claim(worker.store, worker.name, worker.lease, worker.clock(), profile, wanted=wanted, token=token)
@@ -236,7 +236,7 @@ def _claim_wanted(worker: Worker, shared: WorkerState, wanted: Callable[[State],
 
 
 def _process(worker: Worker, shared: WorkerState, claimed: Claim, admission: Admission) -> None:
-    """Bring a claim to its end.
+    """Process a claim and record its outcome.
 
     Raises:
         HostFault: As in `work`.
@@ -280,13 +280,13 @@ def _outcome(worker: Worker, shared: WorkerState, keeper: ClaimKeeper, admission
             admission.prepared()
             return worker.score(submission, suite, keeper.check)
     except NotAcceptable as error:
-        # Checks that were killed from outside, or for want of memory, prove nothing: only the last attempt refuses.
+        # Checks killed from outside or for lack of memory prove nothing, so only the last attempt rejects.
         if error.unsure and attempt < MAX_ATTEMPTS:
             return error
         return error.problems
     except (Stopped, QueueError, DamagedState, UnknownSubmission, NoWriteAccess):
         raise
-    except Exception as error:  # whatever it is, the queue goes on
+    except Exception as error:  # whatever the error is, the worker continues
         return error
 
 
@@ -316,7 +316,7 @@ def _conclude(worker: Worker, shared: WorkerState, keeper: ClaimKeeper, outcome:
 
 
 def _conclude_failure(worker: Worker, shared: WorkerState, keeper: ClaimKeeper, error: Exception) -> None:
-    """Record a failed attempt; after a host failure release the submission instead, and pause.
+    """Record a failed attempt; after a host failure, release the submission instead and pause.
 
     Raises:
         HostFault: This machine failed too often.
@@ -349,9 +349,9 @@ def _publish(worker: Worker, shared: WorkerState, keeper: ClaimKeeper, scored: S
 
 
 def _adopt_all(worker: Worker, shared: WorkerState) -> None:
-    """Give a state to each submission that came without one, as a pull request does; see `adopt`.
+    """Create the state of each submission that has none, such as one from a pull request; see `adopt`.
 
-    One that does not pass its checks gets none, for it has no content to name it by; it is reported once.
+    A submission that fails its checks gets no state, because it has no valid id; it is reported once.
     """
     for name in submissions_without_state(worker.store):
         if shared.stop.requested:

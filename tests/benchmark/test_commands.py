@@ -35,7 +35,7 @@ def test_score_writes_a_result_once(submission: Path, tmp_path: Path) -> None:
     assert written.model_dump(mode="json") == first["result"]
     shown = divbench(*arguments)
     assert shown.returncode == 0
-    assert "recognised: computed before" in shown.stdout
+    assert "this result already exists" in shown.stdout
     for score in written.scores:
         assert score.metric in shown.stdout
 
@@ -51,7 +51,7 @@ def test_several_submissions_are_scored_in_one_run(submission: Path, tmp_path: P
     assert ended.returncode == 0, ended.stderr
     assert [each["result"]["manifest"]["name"] for each in json.loads(ended.stdout)] == ["varied", "collapsed"]
     ended = divbench("score", *folders, "--internals", str(tmp_path / "x.parquet"))
-    assert (ended.returncode, "--internals belongs to one submission" in ended.stderr) == (2, True)
+    assert (ended.returncode, "--internals is for a single submission" in ended.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,7 @@ def test_files_that_are_none_are_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no row of prompt 'other'"):
         file.of(["other"])
     pq.write_table(pa.Table.from_pylist([], schema=SCHEMA), tmp_path / "bare.parquet")
-    with pytest.raises(InputError, match="does not say how it was read"):
+    with pytest.raises(InputError, match="does not record how the model was run"):
         open_internals(tmp_path / "bare.parquet", "0" * 16)
     pq.write_table(pa.table({"a": [1]}), tmp_path / "wrong.parquet")
     for wrong in (tmp_path / "wrong.parquet", tmp_path / "in" / "manifest.json"):

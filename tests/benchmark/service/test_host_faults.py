@@ -51,10 +51,10 @@ def wrapped(error: Exception) -> Exception:
         (OutOfMemory("one does not fit"), "memory"),
         (OSError(errno.ENOMEM, "no memory"), "memory"),
         (wrapped(MemoryError()), "memory"),
-        (OSError(errno.ENOSPC, "full"), "make room"),
-        (PermissionError(errno.EACCES, "no"), "right to write"),
-        (LocalDiskFault("full", "make room"), "make room"),
-        (wrapped(OSError(errno.EROFS, "read only")), "make room"),
+        (OSError(errno.ENOSPC, "full"), "free disk space"),
+        (PermissionError(errno.EACCES, "no"), "write permission"),
+        (LocalDiskFault("full", "make room"), "free disk space"),
+        (wrapped(OSError(errno.EROFS, "read only")), "free disk space"),
         (RuntimeError("CUDA error: unspecified launch failure"), "driver"),
         (ConfigurationError("the model cannot be had", "download it"), "download it"),
         (ServerFault("gone", "start it", kind="transient"), "start it"),
@@ -206,9 +206,9 @@ def test_a_full_disk_ends_the_command_with_status_2(store: FolderStore, tmp_path
     assert [event["event"] for event in events].count("machine_fault") == 2
     assert events[-1]["event"] == "stopped"
     assert "File too large" in events[-1]["reason"]
-    assert "make room" in events[-1]["hint"]
+    assert "free disk space" in events[-1]["hint"]
     assert "stopped: this machine failed 2 times in a row" in ended.stderr
-    assert "make room" in ended.stderr
+    assert "free disk space" in ended.stderr
     assert "Traceback" not in ended.stderr
     assert str(tmp_path) not in json.dumps(state_of(store, name).model_dump(mode="json"))
     assert (state_of(store, name).current.state, state_of(store, name).current.attempt) == ("pending", 1)
