@@ -1,1 +1,1 @@
-"""Show results: tables from results, the application that people browse, and files for everything else."""
+"""Show results: as tables, in a web application, in the terminal, and as exported files."""

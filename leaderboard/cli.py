@@ -1,7 +1,7 @@
-"""The front door: the console command `divbench`.
+"""The console command `divbench`.
 
-It stands in the last folder because it may import all four. A command's module is imported when the command is named,
-and imports no heavy library until it runs.
+It is in `leaderboard` because that package may import the other three. The module of a command is imported only when
+the command is named, and imports heavy libraries only when the command runs.
 """
 
 import io
@@ -22,11 +22,11 @@ from datasets_build.tables import printable
 
 ABOUT = """How diverse are the outputs of a language model, and how good is the metric that says so?
 
-Try it on what the package carries:
+Try it on the bundled demonstration:
 
   divbench demo
 
-Import responses, check them, score them, look at the board:
+Import and validate your responses, score them, and open the board:
 
   divbench import FILE --suite demo --name my-model --submitter me --out subs/my-model
 
@@ -37,7 +37,7 @@ Import responses, check them, score them, look at the board:
 
 
 class Command(NamedTuple):
-    """A command: its words after `divbench`, where its function is, and its panel in the help."""
+    """A command: the words after `divbench`, the module and name of its function, and its panel in the help."""
 
     words: str
     module: str
@@ -84,11 +84,11 @@ COMMANDS = (
     Command("submissions withdraw", "submissions.work_queue.commands", "withdraw"),
 )
 GROUPS = {
-    "metrics": "List, explain and test metrics, and study what they agree with.",
-    "people": "Let people rate response sets, and read their ratings and the arena's votes.",
-    "submissions": "Run a service and follow its submissions: list, score, retry or withdraw them.",
+    "metrics": "List, explain and test metrics, and measure their agreement with human labels.",
+    "people": "Collect human ratings of response sets, and analyse ratings and arena votes.",
+    "submissions": "Run a submission service: list, score, retry or withdraw submissions.",
 }
-# Words that people type by instinct, and the command that does it.
+# Commands that people are likely to guess, and the commands that exist.
 INSTINCTS = {
     "annotate": "people forms",
     "arena": "people votes",
@@ -120,7 +120,7 @@ INSTINCTS = {
 
 @contextmanager
 def _printable_errors() -> Iterator[None]:
-    """What a message of Typer's quotes from the command line is printable: Typer escapes control characters alone."""
+    """Make Typer's error messages printable: they quote the command line, and Typer escapes only control characters."""
     try:
         yield
     except typer.TyperException as error:
@@ -129,21 +129,21 @@ def _printable_errors() -> Iterator[None]:
 
 
 class _Commands(TyperGroup):
-    """The group of all commands, in which every error about usage is raised."""
+    """The group of all commands; usage errors are raised here."""
 
     @_printable_errors()
     def make_context(self, *given: Any, **options: Any) -> Any:
-        """Read the options before a command."""
+        """Parse the options that precede the command."""
         return super().make_context(*given, **options)
 
     @_printable_errors()
     def invoke(self, ctx: Any) -> Any:
-        """Read what follows, and run the command."""
+        """Parse the command and its arguments, and run it."""
         return super().invoke(ctx)
 
 
 def build(named: Sequence[str] = ()) -> typer.Typer:
-    """The command line, or as much of it as these words need.
+    """Build the command line, importing only the commands that these words can mean.
 
     Args:
         named: The first words after `divbench`.
@@ -175,7 +175,7 @@ def _needed(named: Sequence[str]) -> Iterable[Command]:
 
 
 def suggestion(named: Sequence[str]) -> str | None:
-    """The command that somebody meant who typed words that are none; None where nothing is near.
+    """Suggest a command for words that do not name one; None if they do, or if no command is similar.
 
     >>> suggestion(["gss"]), suggestion(["scor", "x"]), suggestion(["score", "x"])
     ('divbench metrics gss', 'divbench score', None)
@@ -198,7 +198,7 @@ def suggestion(named: Sequence[str]) -> str | None:
 
 
 def _hide_flag_types(command: Any) -> None:
-    """Show no type for options that take no value; Typer would show `<bool>`."""
+    """Hide the type of options that take no value; Typer would show `<bool>`."""
     for option in (*command.params, command.get_help_option(typer.Context(command))):
         if getattr(option, "is_bool_flag", False):
             option.metavar = ""
@@ -224,8 +224,8 @@ _root.__doc__ = ABOUT
 
 
 def main() -> NoReturn:
-    """Run the command. Exit status: 0 fine, 1 problems in the input, 2 wrong usage or configuration."""
-    for stream in (sys.stdout, sys.stderr):  # an arrow on a terminal that has none is a question mark, not a crash
+    """Run the command. Exit status: 0 success, 1 problems in the input, 2 wrong usage or configuration."""
+    for stream in (sys.stdout, sys.stderr):  # a terminal that cannot print an arrow gets a question mark, not a crash
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     arguments = sys.argv[1:]
@@ -242,9 +242,12 @@ def main() -> NoReturn:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         message = f"{where}{error.strerror or error}"
-        _fail(DivBenchError(message, "nothing half-written is left; fix it and run again"), "--json" in arguments)
+        _fail(
+            DivBenchError(message, "no partial output was left; fix the cause and run the command again"),
+            "--json" in arguments,
+        )
     except SystemExit as end:
-        if end.code == 130:  # what typer makes of Ctrl-C
+        if end.code == 130:  # Typer's exit status for Ctrl-C
             err().print("interrupted; run the same command again to continue where it stopped")
         raise
     sys.exit(0)

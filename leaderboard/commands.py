@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from leaderboard.data.live_results import LiveResults
 
 app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode="markdown", help="Show results: in a browser, in the terminal, as files."
+    no_args_is_help=True, rich_markup_mode="markdown", help="Show results in a browser, in the terminal, or as files."
 )
 Results = Annotated[
     Path | None,
     typer.Option(
-        help="Folder of results, as `divbench score --out` writes it; default: results, if there is such a folder.",
+        help="Results folder written by `divbench score --out`; default: results, if that folder exists.",
         show_default=False,
     ),
 ]
@@ -29,7 +29,7 @@ Reference = Annotated[
     bool | None,
     typer.Option(
         "--reference/--no-reference",
-        help="Reference results of known systems, as they ship with the package.",
+        help="Reference results of known systems, which ship with the package.",
         show_default=False,
     ),
 ]
@@ -39,14 +39,15 @@ DEFAULT = Path("results")
 Store = Annotated[
     str | None,
     typer.Option(
-        help="Store of a submission service in place of --results: a folder, or hf://datasets/ORG/NAME.",
+        help="Store of a submission service, instead of --results: a folder, or hf://datasets/ORG/NAME.",
         show_default=False,
     ),
 ]
 Study = Annotated[
     Path | None,
     typer.Option(
-        help="Folder of a metric study by divbench metrics study; default: the one that ships here.", show_default=False
+        help="Folder written by divbench metrics study; default: the study that ships with the package.",
+        show_default=False,
     ),
 ]
 app.command()(space)
@@ -58,44 +59,43 @@ def serve(
     results: Results = None,
     store: Store = None,
     reference: Annotated[
-        bool, typer.Option(help="Reference results of known systems among the others, as they ship with the package.")
+        bool, typer.Option(help="Reference results of known systems, shown beside your own; part of the package.")
     ] = True,
     study: Study = None,
     votes: Annotated[
         str | None,
         typer.Option(
-            help="Store of visitors' votes: a folder, or hf://datasets/ORG/NAME; default: that of --store. Without "
-            "either nobody can vote.",
+            help="Store of visitors' votes: a folder, or hf://datasets/ORG/NAME; default: the one given by --store. "
+            "Without a store, voting is off.",
             show_default=False,
         ),
     ] = None,
     repository: Annotated[
         str | None,
         typer.Option(
-            help="Address of the source code, linked in the navigation; default: the one in the package's metadata, "
-            "if any.",
+            help="URL of the source code, linked in the navigation; default: from the package's metadata, if any.",
             show_default=False,
         ),
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
-    port: Annotated[int | None, typer.Option(help="Port to listen on; default: the first free one from 7860.")] = None,
-    refresh: Annotated[float, typer.Option(min=1, help="Seconds after which a visit reads the results again.")] = 60.0,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 accepts other machines.")] = "127.0.0.1",
+    port: Annotated[int | None, typer.Option(help="Port to listen on; default: the first free port from 7860.")] = None,
+    refresh: Annotated[float, typer.Option(min=1, help="Seconds after which a visit rereads the results.")] = 60.0,
 ) -> None:
     """Open the board in a browser: models, comparisons, every response, the metrics, and a page to submit.
 
-    Known systems, from the first minute:
+    Show the reference systems:
 
       divbench board serve
 
-    Your own results among them:
+    Add your own results:
 
       divbench board serve --results results
 
-    A submission service, with its queue:
+    Show a submission service with its queue:
 
       divbench board serve --store hf://datasets/ORG/NAME
 
-    Visitors vote on the page Arena:
+    Let visitors vote on the page Arena:
 
       divbench board serve --results results --votes votes
 
@@ -103,15 +103,15 @@ def serve(
     """
     if repository is not None and not repository.startswith("https://"):
         raise ConfigurationError(
-            f"{repository!r} is not the address of a repository", "give one that begins with https://"
+            f"{repository!r} is not the URL of a repository", "give a URL that begins with https://"
         )
     live = _live(results, store, study, refresh, reference=reference, votes=votes or store)
     now = live.snapshot()
     if live.votes is not None:
-        signal(SIGTERM, lambda number, frame: sys.exit(128 + number))  # so that waiting votes are sent first
+        signal(SIGTERM, lambda number, frame: sys.exit(128 + number))  # so that pending votes are sent first
     err().print(f"{sum(len(b.entries) for b in now.boards)} results in {len(now.boards)} tables", markup=False)
 
-    need("gradio", "board")  # after what is wrong with the results: it takes seconds
+    need("gradio", "board")  # after errors in the results are reported, because the import takes seconds
     from leaderboard.app.application import build_app, launch
 
     launch(build_app(live, repository=repository), live, host, port, repository=repository)
@@ -125,16 +125,16 @@ def export(
     study: Study = None,
     destination: Annotated[Path, typer.Option("--out", help="Output folder.")] = Path("board"),
     html: Annotated[
-        bool, typer.Option("--html", help="Pages that open without a server, in addition to the tables.")
+        bool, typer.Option("--html", help="HTML pages that open without a server, in addition to the tables.")
     ] = False,
     texts: Annotated[
-        bool | None, typer.Option(help="Responses in the pages of --html; default: included if they are at most 50 MB.")
+        bool | None, typer.Option(help="Responses in the --html pages; default: included if at most 50 MB in total.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Write every table as CSV and Parquet, with its columns described in JSON; with --html, the whole board as pages.
+    """Write every table as CSV and Parquet, with column descriptions in JSON; with --html, also the board as web pages.
 
-    Exit 1 if results were left out because they could not be read.
+    Exit with status 1 if any results could not be read and were left out.
 
     Example: divbench board export --results results --html --out board
     """
@@ -165,7 +165,7 @@ def export(
 
 @app.command()
 def show(results: Results = None, store: Store = None, reference: Reference = None, json: JsonOption = False) -> None:
-    """Print every table in the terminal; without results of one's own, the reference results.
+    """Print every table in the terminal; if you have no results, print the reference results.
 
     Example: divbench board show --results results
     """
@@ -185,17 +185,17 @@ def show(results: Results = None, store: Store = None, reference: Reference = No
 
 def demo(
     folder: Annotated[Path, typer.Option("--out", help="Working folder.")] = Path("demo-run"),
-    profile: Annotated[str, typer.Option(help="Profile of models: lexical or offline.")] = "offline",
+    profile: Annotated[str, typer.Option(help="Scoring profile: lexical or offline.")] = "offline",
     all_metrics: Annotated[
-        bool, typer.Option("--all", help="Metrics of surprisals too, which take several minutes.")
+        bool, typer.Option("--all", help="All metrics, including surprisal metrics, which take several minutes.")
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Run the whole path on what the package carries: import, validate, score, board. No network, no model hub.
+    """Import, validate, score and show the bundled demonstration, without a network connection.
 
-    Six submissions to 24 prompts: varied, paraphrased and collapsed responses that we wrote, and three known-bad
-    systems derived from the first. No model made them; they show what the metrics do. At the end stand known systems,
-    whose results come with the package.
+    It has six submissions to 24 prompts: varied, paraphrased and collapsed responses that we wrote, and three known-bad
+    systems derived from the varied ones. They illustrate what the metrics measure; no model generated them.
+    The reference results of known systems are printed last.
 
     Example: divbench demo --out demo-run
     """
@@ -215,37 +215,37 @@ def demo(
     there = backends.profile.metrics()
     metrics = tuple(each for each in there if all_metrics or "causal_lm" not in input_of(each).sources)
     console = err() if json else out()
-    console.print(f"1. import and derive six submissions into {folder / 'submissions'}", markup=False)
+    console.print(f"1. import or derive six submissions into {folder / 'submissions'}", markup=False)
     folders = write_demo_submissions(folder / "submissions")
-    console.print(f"2. validate and 3. score them with the profile {profile}", markup=False)
+    console.print(f"2. validate them, and 3. score them with the profile {profile}", markup=False)
     results = []
     with progress() as bar:
         for each in bar.track(folders, description="scoring"):
             submission, suite, _ = open_submission(each)
             scored = score_submission(submission, suite, backends, folder / "results", metrics=metrics)
             results.append((scored.folder, scored.result))
-            state = "was scored before" if scored.recognised else "scored"
+            state = "already scored" if scored.recognised else "scored"
             console.print(f"   {submission.manifest.name}: {state} as {scored.result.result_id}", markup=False)
     boards = make_boards(results)
     written = [path for board in boards for path in write(board, folder / "board")]
-    console.print(f"4. the board, also written to {folder / 'board'}", markup=False)
+    console.print(f"4. show the board, also written to {folder / 'board'}", markup=False)
     if json:
         print_json({"boards": [board_json(b) for b in boards], "written": [str(p) for p in written]})
         return
     for board in boards:
         print_board(board, console)
         print_curves(board, console)
-    console.print("5. known systems, whose results come with the package", markup=False)
+    console.print("5. show the reference results of known systems", markup=False)
     for board in WithReference().read().boards[:1]:
         print_front(board, console)
-    console.print(f"All of it in a browser: divbench board serve --results {folder / 'results'}", markup=False)
+    console.print(f"Open the board in a browser: divbench board serve --results {folder / 'results'}", markup=False)
 
 
 def _there(results: Path) -> Path:
-    """The folder, if it is one of results.
+    """Return the folder if it is a results folder.
 
     Raises:
-        ConfigurationError: It is none; the hint says what to do with what it is.
+        ConfigurationError: It is not; the hint says what to do with what it is instead.
     """
     from benchmark.scoring.result_files import RESULT_FILE
     from submissions.storage.submission_folders import MANIFEST_FILE
@@ -259,11 +259,11 @@ def _there(results: Path) -> Path:
     if submissions and not any(results.glob(f"*/{RESULT_FILE}")):
         what = "a submission" if submissions == [results] else f"a folder of {len(submissions)} submissions"
         raise ConfigurationError(
-            f"{results} is {what}, not of results",
+            f"{results} is {what}, not a results folder",
             f"score first: divbench score {submissions[0]} --out results, then divbench board serve --results results",
         )
     if (results / RESULT_FILE).is_file():
-        raise ConfigurationError(f"{results} is one result", f"name the folder that holds it: {results.parent}")
+        raise ConfigurationError(f"{results} is a single result", f"name the folder that contains it: {results.parent}")
     return results
 
 
@@ -276,15 +276,15 @@ def _live(
     reference: bool | None,
     votes: str | None = None,
 ) -> "LiveResults":
-    """What there is to show, read once.
+    """Read the results that the board shows.
 
     Args:
-        results: Folder of results; None: `results` if there is such a folder.
-        reference: Whether reference results are shown; None: if the folder has no others.
-        votes: Store of visitors' votes; None: nobody can vote.
+        results: Results folder; None: `results`, if that folder exists.
+        reference: Whether to show the reference results; None: only if the folder has no results.
+        votes: Store of visitors' votes; None: voting is off.
 
     Raises:
-        ConfigurationError: There is no such folder, or nothing to show.
+        ConfigurationError: The folder does not exist, or there is nothing to show.
     """
     from leaderboard.data.live_results import LiveResults
     from leaderboard.data.reference.results import WithReference

@@ -1,4 +1,4 @@
-"""`divbench quick`: from a file of responses to one's own row among the reference systems."""
+"""`divbench quick`: score a file of responses and show it among the reference systems."""
 
 import re
 from functools import partial
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from benchmark.scoring.scorer import Scored
     from leaderboard.tables.forest import Forest
 
-PROFILE = "offline"  # as the reference results, so that the numbers stand in one table
-PEOPLES_K = 8  # people gave so many responses to each prompt, and the reference results have it
+PROFILE = "offline"  # the profile of the reference results, so that all numbers are comparable
+PEOPLES_K = 8  # number of human responses per prompt, and k of the reference results
 
 
 def quick(
     file: Annotated[Path, typer.Argument(help="File with the responses: JSON Lines, CSV or Parquet.")],
     suite: Annotated[
-        str, typer.Option(help="Suite of the prompts; own: prompts of your own.", rich_help_panel="File")
+        str, typer.Option(help="Suite that the prompts come from; own: your own prompts.", rich_help_panel="File")
     ] = "noveltybench-curated",
     field: Annotated[
         str | None,
-        typer.Option(help="Field or column with the responses; default: found by its name.", rich_help_panel="File"),
+        typer.Option(help="Field or column with the responses; default: detected by name.", rich_help_panel="File"),
     ] = None,
     name: Annotated[
-        str | None, typer.Option(help="System's name; default: the file's.", rich_help_panel="System")
+        str | None, typer.Option(help="System's name; default: the name of the file.", rich_help_panel="System")
     ] = None,
     type_: Annotated[SystemType, typer.Option("--type", help="System type.", rich_help_panel="System")] = "model",
     mode: Annotated[
@@ -38,22 +38,22 @@ def quick(
     k: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Number of responses per prompt; default: 8, as people gave, or all if there are fewer."
+            min=1, help="Number of responses per prompt to score; default: 8, as in the human data, or fewer."
         ),
     ] = None,
     all_metrics: Annotated[
-        bool, typer.Option("--all", help="Metrics of surprisals too, which take several minutes.")
+        bool, typer.Option("--all", help="All metrics, including surprisal metrics, which take several minutes.")
     ] = False,
     folder: Annotated[Path, typer.Option("--out", help="Working folder.")] = Path("quick"),
-    serve: Annotated[bool, typer.Option("--board/--no-board", help="Board in a browser at the end.")] = True,
-    port: Annotated[int | None, typer.Option(help="Port of the board; default: the first free one from 7860.")] = None,
+    serve: Annotated[bool, typer.Option("--board/--no-board", help="Board in a browser, opened after scoring.")] = True,
+    port: Annotated[int | None, typer.Option(help="Port of the board; default: the first free port from 7860.")] = None,
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Import, check and score a file of responses, and show it among known systems: one command.
+    """Import, validate and score a file of responses, and show it among the reference systems.
 
-    The same file is scored once; a second call shows it at once. For a submission with everything stated about the
-    system, use divbench import and divbench score.
+    A file is scored only once; later calls reuse its result. To describe the system and its sampling in full, use
+    divbench import and divbench score.
 
     Examples:
       divbench quick samples.jsonl
@@ -91,7 +91,7 @@ def _imported(
     folder: Path,
     find_suite: Any,
 ) -> Path:
-    """The folder of the file's submission; named by its content, so that it is imported once."""
+    """Return the file's submission folder, whose name depends on the content, so that a file is imported only once."""
     from datasets_build.files import content_id, sha256_of
     from submissions.importing.importers import ImportOptions, detect_format, import_submission
 
@@ -138,7 +138,7 @@ def _scored(folder: Path, k: int | None, results: Path, find_suite: Any, *, all_
 
 
 def _view(live: Any, result_id: str) -> "Forest":
-    """The first page of the board that has the result."""
+    """Return the forest plot of the board that has the result."""
     from leaderboard.tables.forest import forest
 
     board = next(b for b in live.snapshot().boards if any(e.result.result_id == result_id for e in b.entries))

@@ -1,1 +1,1 @@
-"""Live results in; the Gradio application out."""
+"""Serve the results as a web application, built with Gradio."""

@@ -1,7 +1,7 @@
 """The HTTP API of the board: typed endpoints of the application, described in docs/api.md.
 
-The functions are pure: from a snapshot to lists and objects for JSON. `register` makes endpoints of them. Invalid
-requests get an error with a hint, never an empty result.
+The functions are pure: they turn a snapshot into lists and objects for JSON, and `register` adds them to the
+application as endpoints. An invalid request gets an error with a hint, never an empty result.
 """
 
 import math
@@ -22,15 +22,15 @@ from leaderboard.tables.systems import system_labels
 from submissions.work_queue.printing import state_json
 from submissions.work_queue.schema import State
 
-MAX_ROWS = 1000  # rows of one reply
-MAX_BYTES = 8 * 2**20  # bytes of one prompt's texts
+MAX_ROWS = 1000  # rows in one response
+MAX_BYTES = 8 * 2**20  # size limit of one prompt's responses
 Row = dict[str, Any]
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 def boards(snapshot: Snapshot) -> list[Row]:
-    """The boards, the one with the most systems first."""
+    """List the boards, those with the most systems first."""
     return [
         {
             "name": board.name,
@@ -47,7 +47,7 @@ def boards(snapshot: Snapshot) -> list[Row]:
 
 
 def find_board(snapshot: Snapshot, name: Any) -> Board:
-    """The board of a name.
+    """Return the board with a name.
 
     Raises:
         ConfigurationError: There is no such board.
@@ -59,7 +59,7 @@ def find_board(snapshot: Snapshot, name: Any) -> Board:
 
 
 def find_entry(board: Board, system: Any) -> Entry:
-    """A system of a board.
+    """Return a system of a board.
 
     Args:
         system: Id of its result or submission, or its label on the board.
@@ -74,7 +74,7 @@ def find_entry(board: Board, system: Any) -> Entry:
 
 
 def find_column(board: Board, label: Any) -> Column:
-    """A column of a board by its label.
+    """Return the column of a board with a label.
 
     Raises:
         ConfigurationError: There is no such column.
@@ -86,12 +86,12 @@ def find_column(board: Board, label: Any) -> Column:
 
 
 def columns(board: Board) -> list[Row]:
-    """The columns of a board with their meaning."""
+    """List the columns of a board with their descriptions."""
     return [column.as_json() for column in board.columns]
 
 
 def board_rows(board: Board, ranked_by: Column, standing: Sequence[Standing]) -> list[Row]:
-    """The systems of a board, the best first: facts, ranks and all scores."""
+    """List the systems of a board, best first, with their facts, ranks and all scores."""
     places = sorted(range(len(board.entries)), key=lambda i: (standing[i].rank is None, standing[i].rank or 0, i))
     labels = system_labels(board)
     return [
@@ -118,11 +118,11 @@ def _score(cell: Aggregate) -> Row:
 
 
 def responses(entry: Entry, prompt_id: Any) -> Row:
-    """All that a result says about one prompt: texts, scores, partition, surprisals.
+    """Return everything that a result has for one prompt: responses, scores, partition and surprisals.
 
     Raises:
         ConfigurationError: The result has no such prompt.
-        InputError: It is too large for one reply, or the result is gone.
+        InputError: It is too large for one response, or the result no longer exists.
     """
     row = prompt_row(entry, prompt_id) if isinstance(prompt_id, str) else None
     if row is None:
@@ -134,7 +134,7 @@ def responses(entry: Entry, prompt_id: Any) -> Row:
 
 
 def _plain(value: Any) -> Any:
-    """A value for JSON, with null for NaN and infinities."""
+    """Convert a value for JSON, with null for NaN and infinities."""
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -143,7 +143,7 @@ def _plain(value: Any) -> Any:
 
 
 def page_of(rows: list[Row], offset: Any, limit: Any) -> list[Row]:
-    """One page of the rows.
+    """Return one page of rows.
 
     Raises:
         ConfigurationError: The offset or limit is not an integer or is out of range.
@@ -156,14 +156,14 @@ def page_of(rows: list[Row], offset: Any, limit: Any) -> list[Row]:
 
 
 def queue(snapshot: Snapshot, now: datetime) -> Row:
-    """The length of the queue, the last sign of a worker, and what could not be read.
+    """Report the length of the queue, when a worker was last seen, and which files could not be read.
 
     Raises:
-        ConfigurationError: The board shows a folder of results and has no queue.
+        ConfigurationError: The board shows a results folder and has no queue.
     """
     listing = snapshot.queue
     if listing is None:
-        raise ConfigurationError("this board shows a folder of results and has no queue", "ask a board with a store")
+        raise ConfigurationError("this board shows a results folder and has no queue", "use a board that shows a store")
     damaged = [{"path": each.path, "reason": each.reason} for each in listing.damaged]
     place = {key: value for key, value in listing.queue_position("", now).as_json().items() if key != "position"}
     read = snapshot.as_of.astimezone(UTC).isoformat(timespec="seconds")
@@ -171,13 +171,13 @@ def queue(snapshot: Snapshot, now: datetime) -> Row:
 
 
 def submissions(snapshot: Snapshot, now: datetime) -> list[Row]:
-    """The submissions in the order of their receipt, without their histories."""
+    """List the submissions in the order received, without their histories."""
     listing = snapshot.queue
     return [] if listing is None else [_in_queue(state, snapshot, now) for state in listing.states]
 
 
 def submission(snapshot: Snapshot, submission_id: Any, now: datetime) -> Row:
-    """A submission with its history.
+    """Return a submission with its history.
 
     Raises:
         ConfigurationError: There is no such submission.
@@ -202,7 +202,7 @@ def _in_queue(state: State, snapshot: Snapshot, now: datetime) -> Row:
 
 
 def told(function: Callable[P, T]) -> Callable[P, T]:
-    """The function with its errors reported over HTTP."""
+    """Wrap a function so that its errors are reported over HTTP."""
 
     @wraps(function)
     def telling(*arguments: P.args, **named: P.kwargs) -> T:
@@ -229,7 +229,7 @@ class Endpoints:
 
     @told
     def columns(self, name: str) -> list[dict[str, Any]]:
-        """List the columns of a board with their meaning."""
+        """List the columns of a board with their descriptions."""
         return columns(find_board(self._live.snapshot(), name))
 
     @told
@@ -266,7 +266,7 @@ class Endpoints:
 
     @told
     def submissions(self, offset: int = 0, limit: int = MAX_ROWS) -> list[dict[str, Any]]:
-        """List the submissions and their states in the order of their receipt."""
+        """List the submissions and their states in the order received."""
         return page_of(submissions(self._live.snapshot(), datetime.now(UTC)), offset, limit)
 
     @told
@@ -279,7 +279,7 @@ NAMES = ("boards", "columns", "board", "per_prompt", "responses", "queue", "subm
 
 
 def register(live: LiveResults) -> None:
-    """Make the endpoints in the application that is being built; call it inside its `gr.Blocks`."""
+    """Add the endpoints to the application; call this inside its `gr.Blocks`."""
     from gradio.events import api
 
     endpoints = Endpoints(live)

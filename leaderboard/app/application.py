@@ -32,15 +32,15 @@ from leaderboard.tables.measures import metric_sentences
 
 TITLE = "DivBench"
 _UPLOADS = (600, 3600)  # seconds between clean-ups of uploads, and the age at which uploads are deleted
-_WAITING = 64  # queued events; further ones are refused
+_WAITING = 64  # maximum number of queued events; further events are refused
 
 
 def build_app(live: LiveResults, pages: tuple[Page, ...] = PAGES, repository: str | None = None) -> gr.Blocks:
     """Build the application.
 
     Args:
-        pages: Pages, the first at the root, each of the others at its own path.
-        repository: Address of the repository for the navigation; None: as the package's metadata have it.
+        pages: Pages of the application: the first at the root, the others at their own paths.
+        repository: URL of the repository, linked in the navigation; None: the URL in the package's metadata.
     """
     first, *others = pages
     with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True, delete_cache=_UPLOADS) as app:
@@ -54,7 +54,7 @@ def build_app(live: LiveResults, pages: tuple[Page, ...] = PAGES, repository: st
 
 
 def _frame(blocks: gr.Blocks, live: LiveResults, page: Page, pages: tuple[Page, ...], repository: str | None) -> None:
-    """Build a page with the navigation and the data warnings above it; its footer is made where it is wired."""
+    """Build a page below the navigation and the data warnings; `permalinks.wire` adds its footer."""
     gr.HTML(str(_navigation(pages, page.path, repository)), elem_id="nav", padding=False)
     gr.Markdown(f"# {TITLE} · {page.title}", elem_classes="masthead")
     warnings = gr.Textbox(
@@ -90,13 +90,13 @@ def _heads(live: LiveResults, pages: tuple[Page, ...]) -> Mapping[str, Head]:
 
 
 def _board_csv(live: LiveResults) -> Route:
-    """The address at which a board is a CSV file."""
+    """Return the route that serves a board as a CSV file."""
 
     def download(request: Request) -> Response:
         name = request.query_params.get("table")
         board = next((each for each in live.snapshot().boards if each.name == name), None)
         if board is None:
-            return PlainTextResponse("There is no such table.\n", 404)
+            return PlainTextResponse("No such table.\n", 404)
         headers = {"content-disposition": f'attachment; filename="{board.name}.csv"'}
         return Response(as_csv(frame(board)), media_type="text/csv; charset=utf-8", headers=headers)
 
@@ -113,16 +113,16 @@ def launch(
     repository: str | None = None,
     wait: bool = True,
 ) -> str:
-    """Serve the application and return its address, with `wait` once it has stopped.
+    """Serve the application and return its URL.
 
     Args:
         app: Application from `build_app`.
-        port: Port; None: the first free one from Gradio's default.
+        port: Port; None: the first free port from Gradio's default.
         repository: As in `build_app`.
-        wait: Whether to return only when it has stopped.
+        wait: Whether to return only after the server has stopped.
     """
     with suppress(ImportError):
-        import_module("matplotlib.pyplot")  # else Gradio imports it during the first event
+        import_module("matplotlib.pyplot")  # otherwise Gradio imports it during the first event
     log_one_line_an_error()
     keep_lean_sessions()
     app.queue(api_open=False, max_size=_WAITING, default_concurrency_limit=4)

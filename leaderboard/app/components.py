@@ -18,8 +18,8 @@ from leaderboard.tables.page_text import FIGURES
 from leaderboard.tables.table_view import TableView
 
 _FAMILY = {metric.id: metric.family for metric in METRICS}
-_CURVE = 98  # pixels of a column in which an interval stands below its mean
-GONE = "The permalink names one that does not exist here; this is the first."
+_CURVE = 98  # column width in pixels at which an interval wraps below its mean
+GONE = "The permalink names one that does not exist here; the first one is shown instead."
 
 
 def table(label: str, name: str, *, height: int = 520, **more: Any) -> gr.Dataframe:
@@ -51,7 +51,7 @@ def filled(
 
 
 def filled_curves(view: TableView) -> gr.Dataframe:
-    """An update that fills a table of curves, narrow enough that ten columns fit: intervals stand below their means."""
+    """An update that fills a table of curves with narrow columns, so that ten fit: intervals wrap below their means."""
     shown = tuple(tuple(text.replace(", ", ",\u00a0") for text in row) for row in view.shown)  # no break in an interval
     return filled(replace(view, shown=shown), widths=[*view.widths()[:1], *[_CURVE for _ in view.headers[1:]]])
 
@@ -84,7 +84,7 @@ def note(name: str, lines: int = 3, text: str = "") -> gr.Textbox:
 
 
 def headline() -> gr.Textbox:
-    """The answer of a page in one sentence; it may contain untrusted text."""
+    """The page's main finding in one sentence; it may contain untrusted text."""
     return gr.Textbox(
         "", show_label=False, container=False, interactive=False, lines=1, max_lines=4, elem_id="headline"
     )
@@ -110,7 +110,7 @@ def no_files() -> list[gr.DownloadButton]:
 
 
 def board_choices(boards: Sequence[Board], *, suites: bool = True) -> list[tuple[str, str]]:
-    """Short label and name of each board, for a dropdown; revisions only where boards differ in nothing else."""
+    """Short label and name of each board, for a dropdown; with the revision only if boards differ in nothing else."""
     labels = [f"{f'{b.suite}, ' if suites else ''}k {b.k}, {b.profile}" for b in boards]
     counted = Counter(labels)
     return [
@@ -130,12 +130,12 @@ def column_choices(board: Board | None) -> list[tuple[str, str]]:
 
 
 def no_choice() -> gr.Dropdown:
-    """An update that hides a select box which has nothing to choose from."""
+    """An update that hides a dropdown without choices."""
     return gr.Dropdown([], value=None, visible=False)
 
 
 def gone(asked: Mapping[str, str], name: str, value: str | None) -> str:
-    """The hint below a control if the permalink asks for something that it does not offer."""
+    """The hint below a control if the permalink asks for a value that the control does not offer."""
     return GONE if asked.get(name) not in (None, "", value) else ""
 
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from datasets_build.files import atomic_file, content_id, write_text
 from leaderboard.tables.export import as_csv
 
-KEPT_SECONDS = 600.0  # far longer than the server takes to copy a file to its download folder
+KEPT_SECONDS = 600.0  # much longer than the server needs to copy a file to its download folder
 
 
 class Downloads:

@@ -1,7 +1,7 @@
-"""Analyses on request of one prompt's responses: token surprisals and the contribution of each response.
+"""Analyses of one prompt's responses that run on request: token surprisals and the contribution of each response.
 
-Only models that come with the package run, one request at a time, on texts of limited length; else a sentence says why
-not.
+Only models that ship with the package are run, one request at a time, on texts of limited length. If an analysis is
+unavailable, the page says why.
 """
 
 import threading
@@ -29,9 +29,9 @@ from leaderboard.tables.table_view import TableView, number_table
 from submissions.checking.response_kinds import is_scorable
 from submissions.untrusted.plain_text import shortened
 
-MOST_BYTES = 12_000  # of a prompt and its responses, about the context length of the bundled model
+MOST_BYTES = 12_000  # limit for a prompt with its responses: about the context length of the bundled model
 MOST_ANSWERS = 50
-TOKENS_SHOWN = 400  # of one response in the table next to the figure
+TOKENS_SHOWN = 400  # limit per response in the table below the figure
 _BUSY = threading.Lock()
 
 
@@ -89,12 +89,12 @@ def why_not_added(profile: str, prompt: str, responses: Sequence[str]) -> str | 
     if wheel is None:
         return f"The embedder {spec.embedder.files.name} is not bundled with the package."
     if sum(map(is_scorable, responses)) < 3:
-        return "Fewer than three valid responses: leaving one of two out leaves nothing to compare."
+        return "There are fewer than three valid responses: with one left out, there would be nothing to compare."
     return _not_installed("torch", "sentence_transformers", wheel) or _too_long(prompt, responses)
 
 
 def read_tokens(profile: str, prompt: str, responses: Sequence[str], model: CausalLM | None = None) -> Tokens:
-    """The surprisal of each token of the valid responses, read one after the other in sampling order.
+    """Compute the surprisal of each token of the valid responses, read one after another in sampling order.
 
     Args:
         profile: Name of the board's profile, whose language model and layout are used.
@@ -119,7 +119,7 @@ def read_tokens(profile: str, prompt: str, responses: Sequence[str], model: Caus
 
 
 def read_added(profile: str, prompt: str, responses: Sequence[str], embedder: Embedder | None = None) -> Added:
-    """The contribution of each valid response to diversity under the profile's embedder.
+    """Compute each valid response's contribution to diversity under the profile's embedder.
 
     LOOE is `leave_one_out` of output embeddings; GSSBench uses the hidden states of the sampled model, which results
     do not contain.
@@ -148,7 +148,7 @@ def read_added(profile: str, prompt: str, responses: Sequence[str], embedder: Em
 
 
 def tokens_table(tokens: Tokens) -> TableView:
-    """The tokens as text, one row per response: its bits, and each token with its own."""
+    """The tokens as text, one row per response: its total bits, and each token with its bits."""
     rows = [
         (number, sum(token.bits for token in own), len(own), " ".join(map(_token, own[:TOKENS_SHOWN])))
         for number, own in zip(tokens.numbers, tokens.costs, strict=True)

@@ -1,4 +1,4 @@
-"""What stands above and below every page: the navigation in four groups, and a footer that says what is shown."""
+"""The header and footer of every page: the navigation in four groups, and a line that says which results are shown."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Link:
 
 
 def repository() -> str | None:
-    """The address of the repository, as the package's metadata have it; None if they have none."""
+    """The repository's URL in the package's metadata; None if it has none."""
     for entry in metadata("divbench").get_all("Project-URL") or ():
         label, _, address = entry.partition(",")
         if label.strip().lower() in ("repository", "source", "homepage") and address.strip().startswith("https://"):
@@ -34,10 +34,10 @@ def repository() -> str | None:
 
 
 def navigation(pages: Sequence[Link], here: str, source: str | None = None) -> Markup:
-    """The navigation: pages in groups, the repository and the paper; on a narrow screen behind one button.
+    """The navigation: pages in groups, the repository and the paper; on narrow screens, a menu button opens it.
 
     Args:
-        source: Address of the repository; None: as the package's metadata have it.
+        source: URL of the repository; None: the URL in the package's metadata.
     """
     groups = {group: [_page(page, here) for page in pages if page.group == group] for group in GROUPS}
     source = source or repository()
@@ -65,10 +65,10 @@ def _page(page: Link, here: str) -> Markup:
 
 
 def footer(snapshot: Snapshot, given: Mapping[str, object]) -> Markup:
-    """The footer: version, date, suite and k, the table as CSV, the API, how to cite, a button that copies the link.
+    """The footer: version, date, suite and k; CSV and API links, the citation, and a button to copy the link.
 
     Args:
-        given: Choices on the page; *table* names the board, without it the first is meant.
+        given: Choices on the page; *table* names the board; without it, the first board is used.
     """
     name = given.get("table")
     board = snapshot.board(name if isinstance(name, str) else None)

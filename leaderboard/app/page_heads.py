@@ -1,7 +1,7 @@
-"""What other programs see of a page: its own title and link preview, and an answer to HEAD.
+"""Titles and link previews for pages, and responses to HEAD requests.
 
-Gradio's page is the same for every path and previews as "Click to try out the app!". This middleware rewrites the head
-of the page on its way out.
+Gradio serves the same HTML for every path, with the preview "Click to try out the app!". This middleware replaces the
+title and preview in each response.
 """
 
 import json
@@ -21,7 +21,7 @@ class Head:
     """Title and description of a page.
 
     Attributes:
-        about: Function to its description, asked at each request; it may contain untrusted names.
+        about: Function that returns the description, called for each request; it may contain untrusted names.
     """
 
     title: str
@@ -29,7 +29,7 @@ class Head:
 
 
 class PageHeads:
-    """ASGI middleware that gives pages their own heads and answers HEAD like GET without a body.
+    """ASGI middleware that gives each page its own title and preview, and answers HEAD like GET without a body.
 
     Args:
         heads: Head of each page by its path, without slashes.
@@ -40,7 +40,7 @@ class PageHeads:
         self._app, self._heads, self._name = app, heads, name
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on; the answer to one for a page gets the page's head."""
+        """Pass a request on; if it is for a page, put the page's head into the response."""
         head = self._heads.get(scope["path"].strip("/")) if scope["type"] == "http" else None
         if head is None or scope["method"] not in ("GET", "HEAD"):
             await self._app(scope, receive, send)
@@ -72,6 +72,6 @@ class PageHeads:
             '<meta name="twitter:card" content="summary" /><meta name="twitter:title" content="{title}" />'
             '<meta name="twitter:description" content="{about}" />'
         ).format(**values)
-        own = f'"title":{json.dumps(self._name)}'.encode()  # the script sets the title again from here
+        own = f'"title":{json.dumps(self._name)}'.encode()  # Gradio's script sets the title from this value
         made = _PREVIEW.sub(b"", body).replace(own, f'"title":{json.dumps(head.title)}'.encode(), 1)
         return made.replace(_CHARSET, _CHARSET + str(tags).encode(), 1)

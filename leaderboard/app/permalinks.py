@@ -1,7 +1,7 @@
-"""Permalinks: the address of a page holds every choice made on it, and opening an address restores them.
+"""Permalinks: the URL of a page holds every choice made on it, and opening the URL restores them.
 
-A page names its controls. A script writes changed choices into the query of the address; when the page is opened, its
-`restore` reads the query and accepts only what the page offers, since an address is untrusted.
+A page names its controls, and a script writes changed choices into the query of the URL. When the page is opened,
+`restore` reads the query and accepts only values that the page offers, because a URL is untrusted.
 """
 
 import json
@@ -41,10 +41,10 @@ def wire(
     nothing: Callable[[str], Sequence[Any]] | None = None,
     cascade: Sequence[str] = (),
 ) -> None:
-    """Fill a page when it is opened, and again whenever the visitor changes a control; its footer, too.
+    """Fill a page and its footer when it is opened and whenever the visitor changes a control.
 
     Args:
-        controls: Controls by their names in the address. Lists are separated by commas, commas in values are escaped.
+        controls: Controls by their names in the URL. Lists are separated by commas; commas in values are escaped.
         restore: Function from the query to a value or an update for each control, in their order. The query is limited
             to the controls' names and each value to `MAX_VALUE` characters.
         outputs: Components that `show` fills.
@@ -115,7 +115,7 @@ def count_on(name: str) -> str:
 
 
 def _text(value: Any) -> str:
-    """A control's value as it is written in an address."""
+    """A control's value as it is written in a URL."""
     if isinstance(value, list | tuple):
         text = ",".join(quote(str(each), safe="") for each in value)
     else:
@@ -124,12 +124,12 @@ def _text(value: Any) -> str:
 
 
 def remember(names: Sequence[str]) -> str:
-    """A script that writes the values it is given into the address and passes them on."""
+    """A script that writes its arguments into the URL and returns them."""
     return _REMEMBER.replace("NAMES", json.dumps(list(names)))
 
 
 def chosen(query: Mapping[str, str], name: str, offered: Sequence[str], default: str | None) -> str | None:
-    """The value in the query if it is offered; else the default."""
+    """The value in the query if it is offered; otherwise the default."""
     value = query.get(name)
     return value if value in offered else default
 

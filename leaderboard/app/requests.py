@@ -1,7 +1,7 @@
-"""What every request to the application must keep to, and what the log says of one that does not: one line.
+"""Limits on requests to the application, and logging of errors in one line.
 
-Gradio checks the values of a call, and prints a traceback where they are too few, of another type, or a path. On a
-public board anybody can write such a log full: here an error is one line, and a body and a visitor's rate are limited.
+Gradio prints a traceback if a call has too few values, values of the wrong type, or a path. On a public board, anybody
+could fill the log this way. Here each error is logged in one line, and body sizes and request rates are limited.
 """
 
 import logging
@@ -20,35 +20,37 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from leaderboard.app.submitting.intake import MAX_UPLOAD_BYTES
 from submissions.untrusted.plain_text import one_line
 
-MAX_BODY_BYTES = 2**20  # of a call; an upload may be longer
-CALLS_A_MINUTE = 600  # of one visitor; a page makes about ten
-_VISITORS = 10_000  # whose calls are counted
+MAX_BODY_BYTES = 2**20  # limit for a call; uploads have their own limit
+CALLS_A_MINUTE = 600  # limit per visitor; opening a page makes about ten calls
+_VISITORS = 10_000  # visitors to count calls for; the least recent are dropped
 _LOG = logging.getLogger("divbench.board")
 
 
 class RequestLimits:
-    """ASGI middleware: refuses a body that is too long, and a visitor who calls too often.
+    """ASGI middleware that refuses bodies that are too long and visitors who call too often.
 
     Args:
-        calls: Calls a minute that one visitor may make.
-        proxied: Whether a proxy that is trusted, such as a Space's, tells the visitor's address last in
-            X-Forwarded-For; its own address is that of all visitors.
+        calls: Maximum number of calls per visitor and minute.
+        proxied: Whether all requests come through a trusted proxy, such as a Space's, which appends the visitor's
+            address to X-Forwarded-For.
     """
 
     def __init__(
         self, app: ASGIApp, calls: int = CALLS_A_MINUTE, body: int = MAX_BODY_BYTES, *, proxied: bool = False
     ) -> None:
         self._app, self._calls, self._body, self._proxied = app, calls, body, proxied
-        self._seen: OrderedDict[str, tuple[int, int]] = OrderedDict()  # of each visitor: the minute, and calls in it
+        self._seen: OrderedDict[str, tuple[int, int]] = (
+            OrderedDict()
+        )  # by visitor: the minute, and the number of calls in it
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
+        """Pass a request on or refuse it."""
         if scope["type"] != "http" or scope["method"] in {"GET", "HEAD"}:
             await self._app(scope, receive, send)
             return
         most = 2 * MAX_UPLOAD_BYTES if scope["path"].endswith("/upload") else self._body
         if self._is_too_often(scope):
-            await _refuse(429, "Too many calls: wait a minute.", scope, receive, send)
+            await _refuse(429, "Too many requests; wait a minute.", scope, receive, send)
         elif _declared(scope) > most:
             await _refuse(413, f"The body has more than {most:,} bytes.", scope, receive, send)
         else:
@@ -65,7 +67,7 @@ class RequestLimits:
 
 
 def visitor_address(scope: Scope, *, proxied: bool) -> str:
-    """The address that a visitor's call comes from."""
+    """Return the address of the visitor who made a call."""
     told = [value for name, value in scope["headers"] if name == b"x-forwarded-for"] if proxied else []
     return told[-1].decode("latin-1").split(",")[-1].strip() if told else str((scope.get("client") or [""])[0])
 
@@ -76,7 +78,7 @@ def behind_proxy() -> bool:
 
 
 def caller_address(request: Any) -> str:
-    """The address that the call of a `gr.Request` comes from, as the limits see it."""
+    """Return the visitor's address from a `gr.Request`, as the limits see it."""
     return visitor_address(request.request.scope, proxied=behind_proxy())
 
 
@@ -86,7 +88,7 @@ def _declared(scope: Scope) -> int:
 
 
 def _counted(receive: Receive, most: int) -> Receive:
-    """What is received, cut off where it is longer than it may be: a body in pieces declares no length."""
+    """Disconnect when the received body exceeds the limit; a chunked body does not declare its length."""
     left = most
 
     async def counted() -> Message:
@@ -104,11 +106,11 @@ async def _refuse(status: int, why: str, scope: Scope, receive: Receive, send: S
 
 
 def log_one_line_an_error() -> None:
-    """Have Gradio and its server log an error in one line without other people's control characters."""
+    """Make Gradio and its server log each error in one line, without untrusted control characters."""
     from gradio import queueing, routes
 
     for module in (queueing, routes):
-        # The module's name for the library, not the library: nobody else's tracebacks change.
+        # Only the name `traceback` in Gradio's modules is replaced; other code keeps its tracebacks.
         module.traceback = SimpleNamespace(**vars(traceback) | {"print_exc": _log_error})  # type: ignore[attr-defined]
     server = logging.getLogger("uvicorn.error")
     if _without_traceback not in server.filters:
@@ -118,11 +120,11 @@ def log_one_line_an_error() -> None:
 def _log_error(*arguments: Any, **more: Any) -> None:
     error = sys.exception()
     _LOG.error("%s", _in_one_line(error))
-    _LOG.debug("its traceback", exc_info=error)  # for whoever looks for a fault of ours
+    _LOG.debug("its traceback", exc_info=error)  # for debugging our own code
 
 
 def _in_one_line(error: BaseException | None) -> str:
-    """An error's type and message, and where it was raised."""
+    """Format an error's type, its message, and where it was raised."""
     frames = traceback.extract_tb(error.__traceback__) if error is not None else []
     place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {one_line(str(error))}{place}"

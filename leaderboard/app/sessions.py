@@ -1,18 +1,17 @@
-"""What the application remembers of a visitor.
+"""Lean Gradio sessions, which do not copy the description of every component.
 
-Gradio opens a session for each page that somebody looks at and for each call of the API, and keeps thousands of them.
-In each it describes every component of the application, and later writes down what the component shows, for links that
-restore a page. Our permalinks hold their choices themselves: that copy, most of a megabyte, is never read here, and
-making it takes longer than most calls (31 ms of the processor for 409 components). Gradio's settings do not change
-that: `state_session_capacity` bounds how many sessions are kept, `delete_cache` is about files, `time_to_live` about
-states.
+Gradio opens a session for each page view and each API call, and keeps thousands of them. Each session holds a copy of
+every component's description and current value, for Gradio's own links that restore a page. Our permalinks hold the
+choices themselves, so we never read that copy. It takes most of a megabyte, and making it takes longer than most calls
+(31 ms of CPU time for 409 components). No Gradio setting turns it off: `state_session_capacity` limits the number of
+sessions, `delete_cache` concerns files, and `time_to_live` concerns states.
 """
 
 from typing import Any
 
 
 class _WithoutComponents:
-    """An application that names no components to describe."""
+    """A proxy of the application without components."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -23,11 +22,11 @@ class _WithoutComponents:
 
 
 def keep_lean_sessions() -> None:
-    """Have Gradio open sessions without descriptions of the components."""
+    """Make Gradio open sessions without descriptions of the components."""
     from gradio import route_utils, state_holder
 
     if state_holder.SessionState.__module__ == __name__:
-        return  # another application did it
+        return  # already done for another application
 
     class LeanSession(state_holder.SessionState):
         def __init__(self, blocks: Any) -> None:

@@ -1,6 +1,7 @@
-"""The address /system: one system's page as plain HTML, there at once and without a script.
+"""The page /system: one system as plain HTML, which loads at once and needs no script.
 
-The same page as in the export, with the application's navigation and footer. A page of Gradio's would take a second.
+It is the page of the static export, with the application's navigation and footer. A Gradio page would take a second to
+load.
 """
 
 from collections.abc import Callable
@@ -33,8 +34,8 @@ _A_YEAR = "public, max-age=31536000, immutable"  # the address of an asset chang
 
 
 def system_routes(live: LiveResults, navigation: Callable[[], Any]) -> list[Route]:
-    """The routes of the page and of what it loads."""
-    for read_once in (environment, style_marks, _version):  # before the first visitor waits for it
+    """Return the routes of the page and of its style sheets and scripts."""
+    for read_once in (environment, style_marks, _version):  # so that the first visitor need not wait
         read_once()
 
     def page(request: Request) -> Response:
@@ -45,7 +46,7 @@ def system_routes(live: LiveResults, navigation: Callable[[], Any]) -> list[Rout
         name = request.path_params["name"]
         text = assets().get(name)
         if text is None or request.path_params["version"] != _version():
-            return PlainTextResponse("There is no such file.\n", 404)
+            return PlainTextResponse("No such file.\n", 404)
         return Response(text, media_type=guess_type(name)[0], headers={"cache-control": _A_YEAR})
 
     return [Route(f"/{PATH}", page), Route(f"/{_ASSETS}/{{version}}/{{name}}", asset)]
@@ -73,7 +74,7 @@ def _answer(live: LiveResults, asked: dict[str, str], navigation: Any) -> Respon
     frame |= {"foot": footer(snapshot, {"table": board.name}), "picker": picker}
     try:
         page = _page(live, board, place)
-    except DivBenchError as error:  # its files are gone
+    except DivBenchError as error:  # the result's files no longer exist
         return HTMLResponse(render(_said(told(error)), frame), 404)
     if asked["system"] and not wanted:
         page.values["parts"].insert(0, Part(said=(GONE,)))
@@ -81,7 +82,7 @@ def _answer(live: LiveResults, asked: dict[str, str], navigation: Any) -> Respon
 
 
 def _said(why: str) -> Page:
-    """A page that says why there is no system to show."""
+    """A page that explains why no system is shown."""
     return Page(PATH, "System", TEMPLATE, {"lead": (), "drawn": (), "parts": [Part(said=(why,))]}, MODELS)
 
 

@@ -1,1 +1,4 @@
-"""Tables and curves in; plotly figures out, in which untrusted text is inert. Pure; without plotly, `MissingExtra`."""
+"""Draw figures as plotly objects and HTML, with all untrusted text escaped.
+
+The functions are pure; plotly figures raise `MissingExtra` if plotly is not installed.
+"""

@@ -1,4 +1,4 @@
-"""Figure of the page Alike or different?: systems by systems, alike ones together."""
+"""Figure of the page Alike or different?: a heat map of systems by systems, with similar systems next to each other."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ _ROW, _TOP, _BOTTOM, _NAME = 34, 50, 190, 28
 
 
 def alike_map(found: Homogeneity, measure: str, title: str) -> Any:
-    """Systems by systems in clustered order, coloured by how alike their responses are; the diagonal is of their own.
+    """Draw systems by systems in clustered order, coloured by the similarity of their responses.
 
     Returns:
         A `plotly.graph_objects.Figure` of two traces: the cells, and their numbers.
@@ -63,7 +63,7 @@ def alike_map(found: Homogeneity, measure: str, title: str) -> Any:
 
 
 def _numbers(graph: Any, values: list[list[float | None]]) -> Any:
-    """The number in each cell, light on the dark half of the colours and dark on the light half."""
+    """Draw the number in each cell, light on dark colours and dark on light colours."""
     cells = [(x, y, value) for y, row in enumerate(values) for x, value in enumerate(row) if value is not None]
     there = [value for *_, value in cells]
     middle = (min(there, default=0.0) + max(there, default=0.0)) / 2

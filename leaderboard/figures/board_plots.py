@@ -1,7 +1,7 @@
 """Figures of a board's systems: trade-off, curves, paired differences.
 
-As in plots.py, untrusted text is cut and escaped. Figures have a transparent background for light and dark pages;
-shapes or dashes repeat what colours say.
+As in plots.py, untrusted text is cut and escaped. Backgrounds are transparent, for light and dark pages. Shapes or
+dashes repeat the information in colours.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,10 +30,10 @@ MARKS = {
 _SYMBOLS = ("circle", "diamond", "square", "x", "triangle-up", "star", "cross", "hexagon")
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _COLOURS = 6  # of LINES: yellow is invisible on a light page, black on a dark one
-_NAMED = 40  # systems up to which all are named where there is room; of more, only those on the front
+_NAMED = 40  # maximum number of systems that are all named; above, only those on the front are
 _HEIGHT, _ROOM = 560, 0.07  # pixels of the trade-off; share of an axis around its points
-_WIDTHS = (520.0, 700.0, 900.0, 1100.0, 1300.0)  # of its inside on screens from a tablet to a desktop
-_HALF_WIDTHS = (330.0, 420.0, 560.0)  # likewise of a figure beside a table
+_WIDTHS = (520.0, 700.0, 900.0, 1100.0, 1300.0)  # plot widths in pixels, on screens from tablet to desktop
+_HALF_WIDTHS = (330.0, 420.0, 560.0)  # plot widths in pixels for a figure beside a table
 _GREY = "rgba(128, 128, 128, 0.55)"
 _LABEL, _NAME = 22, 40  # characters of a name in the figure, and in a legend
 
@@ -113,7 +113,7 @@ def _range(values: Sequence[tuple[float, tuple[float, float] | None]]) -> tuple[
 def _named(
     points: Sequence[Point], frame: Sequence[tuple[float, float]], widths: Sequence[float] = _WIDTHS
 ) -> list[str | None]:
-    """The position of each point's name, those on the front served first; None: hovering shows it."""
+    """The position of each point's name, placed first for those on the front; None: the name is shown on hovering."""
 
     def share(axis: int, value: float) -> float:
         low, high = frame[axis]
@@ -144,7 +144,7 @@ def _points(
     positions: Sequence[str | None],
     said: Callable[[Point], str] = _front_text,
 ) -> Any:
-    """The systems of one type; hovering over one shows its name, its values and what is said of it."""
+    """Draw the systems of one type; hovering over a system shows its name, values and description."""
     colour, symbol, title = mark
     graph = need("plotly.graph_objects", "board")
     return graph.Scatter(
@@ -271,7 +271,7 @@ def forest_figure(gaps: Sequence[Gap]) -> Any:
     )
     one, other = (inert(name, _LABEL) for name in gaps[0].names) if len(pairs) == 1 else ("first", "second")
     figure.update_xaxes(title_text=f"← {other} better · {one} better →", title_font_size=14, zeroline=False)
-    figure.update_layout(showlegend=len(pairs) > 1)  # of one pair, the x-axis names both
+    figure.update_layout(showlegend=len(pairs) > 1)  # for one pair, the x-axis names both systems
     return figure
 
 

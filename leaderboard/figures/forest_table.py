@@ -1,7 +1,7 @@
-"""A forest plot as an HTML table: a row per system with its whisker in the cell. All values are escaped here.
+"""A forest plot as an HTML table, with each system's value and interval drawn in its row. All values are escaped here.
 
-Positions are attributes of SVG elements, which need no inline style, so the table works under the strictest
-Content-Security-Policy. It is the same in the application and in the static export.
+Positions are attributes of SVG elements rather than inline styles, so the table works under the strictest
+Content-Security-Policy. The application and the static export show the same table.
 """
 
 from collections import Counter
@@ -13,8 +13,8 @@ from markupsafe import Markup
 from leaderboard.data.board import Board
 from leaderboard.tables.forest import Forest, ForestRow, Mark, Reference
 
-_CLOSE = 22  # percent of the scale within which two labels would overlap
-_NAMED = 5  # systems without a value
+_CLOSE = 22  # distance in percent of the scale below which two labels would overlap
+_NAMED = 5  # maximum number of systems named as having no value
 _LINES = 2  # reference lines across all rows: people, and the highest known-bad baseline
 Link = Callable[[str], str]
 
@@ -53,7 +53,7 @@ def forest_table(forest: Forest, link: Link | None = None) -> Markup:
 
 
 def _more(forest: Forest) -> Markup:
-    """A box to tick that unfolds rows, by the style sheet alone; empty if there are none."""
+    """A checkbox that shows the folded rows, with CSS only; empty if no rows are folded."""
     folded = sum(each.folded for each in forest.references)
     if not folded:
         return Markup("")
@@ -183,7 +183,7 @@ def _name(system: str, system_id: str, link: Link | None, origin: str) -> Markup
 
 
 def _origins(forest: Forest) -> Markup:
-    """Where results come from that are not the source's own, with the number of their rows."""
+    """The origins of results that are not the source's own, each with its number of rows."""
     said = [*(each.origin for each in forest.rows), *(each.origin for each in forest.references)]
     counted = Counter(filter(None, said))
     return Markup("").join(
@@ -193,7 +193,7 @@ def _origins(forest: Forest) -> Markup:
 
 
 def other_boards(board: Board, boards: Sequence[Board], address: Callable[..., str]) -> Markup:
-    """A line that counts systems which other boards of the suite have and this one lacks, with links to those.
+    """A line that counts the systems that only other boards of the suite have, with links to these boards.
 
     Args:
         address: Function from `table=` to the address of the page with that board.
@@ -211,7 +211,7 @@ def other_boards(board: Board, boards: Sequence[Board], address: Callable[..., s
         )
         hint = ""
         if not here <= there and each.k != board.k:
-            hint = Markup(" (the others after <code>divbench score --k {}</code>)").format(each.k)
+            hint = Markup(" (to add the others, run <code>divbench score --k {}</code>)").format(each.k)
         lines.append(Markup("{} system{} only at {}; {}{}").format(more, "s" if more > 1 else "", terms, link, hint))
     if not lines:
         return Markup("")

@@ -1,4 +1,4 @@
-"""Where names fit beside the points of a figure without covering each other or other points. Pure."""
+"""Place names beside the points of a figure so that they cover neither each other nor other points. Pure."""
 
 from collections.abc import Sequence
 
@@ -57,7 +57,7 @@ def label_positions(
             if inside and not _overlaps(box[:, None], others).any():
                 boxes[position] = box[:, None]
         clear = (position for position, box in boxes.items() if not _overlaps(box, lines).any())
-        made[i] = next(clear, next(iter(boxes), None))  # rather over an error bar than nowhere
+        made[i] = next(clear, next(iter(boxes), None))  # better over an error bar than not shown
         if made[i] is not None:
             named = np.concatenate([named, boxes[made[i] or ""]], axis=1)
     return made

@@ -58,7 +58,7 @@ def _map(
         z=values,
         x=list(range(len(columns))),
         y=list(range(len(rows))),
-        customdata=np.array(hover),  # which is copied; lists would be validated value by value
+        customdata=np.array(hover),  # plotly copies an array, but validates a list value by value
         hovertemplate="%{customdata[0]}<br>%{customdata[1]}<br>%{customdata[2]}<extra></extra>",
         hoverongaps=False,
         colorscale=DIVERGING,
@@ -67,7 +67,7 @@ def _map(
         zmax=top,
         xgap=1,
         ygap=1,
-        # Below the map: at the side it would take a third of a narrow screen.
+        # Below the map, because at the side it would take a third of a narrow screen.
         colorbar={"orientation": "h", "thickness": 12, "y": 0, "yref": "container", "yanchor": "bottom"},
     )
     axis = {"tickmode": "array", "tickfont": {"size": 11}, "ticks": "", "automargin": True, "showgrid": False}

@@ -1,4 +1,4 @@
-"""Figures of a language model's readings of a response set, and what all figures share.
+"""Figures of token and response surprisals, and the parts that all figures share.
 
 Plotly interprets texts as a kind of HTML. Untrusted texts are therefore cut and escaped, and put only where plotly
 inserts them verbatim (tick labels, custom data), never into a template.
@@ -22,8 +22,8 @@ HOVER = 80  # characters of a text in a hover label
 WITHIN = 1.96  # standard errors; 95% of a normal distribution
 # Safe for colour-blind readers: Okabe and Ito's blue and vermilion, and cividis.
 BLUE, BAND, VERMILION = "#0072B2", "rgba(0, 114, 178, 0.2)", "#D55E00"
-# The middle is nearly clear and the ends let the page through, so that letters in the page's colour are legible on
-# light pages and on dark ones.
+# The middle is nearly transparent and the ends partly so, to keep text in the page's colour legible on light and dark
+# pages.
 DIVERGING = [[0.0, "rgba(213, 94, 0, 0.72)"], [0.5, "rgba(128, 128, 128, 0.10)"], [1.0, "rgba(0, 114, 178, 0.72)"]]
 SEQUENTIAL = "Cividis"
 FONT = {"family": "system-ui, 'DejaVu Sans', sans-serif", "size": 14, "color": "#222"}

@@ -1,4 +1,4 @@
-"""Two response sets side by side as HTML, below each other on a narrow screen. All texts are escaped."""
+"""Two response sets as HTML, side by side or, on narrow screens, one below the other. All texts are escaped."""
 
 from collections.abc import Sequence
 

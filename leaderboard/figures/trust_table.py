@@ -1,4 +1,4 @@
-"""Metrics by agreement with people as a forest plot in HTML, like that of the first page. All values are escaped."""
+"""Metrics by agreement with people, as an HTML forest plot like that of the page Models. All values are escaped."""
 
 from collections.abc import Callable, Sequence
 

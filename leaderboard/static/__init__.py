@@ -1,1 +1,1 @@
-"""A board in; the same pages as files that open without a server, or a Space for the Hub, out."""
+"""Export the board as web pages that open without a server, or as a Hugging Face Space."""

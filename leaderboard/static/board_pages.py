@@ -27,7 +27,7 @@ from leaderboard.tables.table_view import TableView, places_for_all, ranged_text
 from leaderboard.tables.tradeoff import about_tradeoff, default_axes, end_of, tradeoff, tradeoff_table
 
 MODELS, TRADEOFF, COMPARE, EXPLORE = "Models", "Diversity × quality", "Compare", "Explore"
-MOST_PAIRED = 12  # systems that are compared pairwise
+MOST_PAIRED = 12  # maximum number of systems that are compared pairwise
 MARKS = {"human": "human", "baseline": "baseline"}
 
 
@@ -52,7 +52,7 @@ def plain_page(file: str, title: str, lead: Sequence[str], parts: Sequence[Part]
 
 
 def models_page(board: Board, scores: BoardScores, file: str, systems: Mapping[str, str]) -> Page:
-    """The page Models: the answer and the forest plot, then all columns, of which each preset shows some."""
+    """The page Models: the ranking in one sentence and a forest plot, then a table with column presets."""
     columns, beside = columns_of(board, "everything", ())
     ranks = ranking_column(board) or board.columns[0]  # boards without columns are left out
     standing = scores.standings(ranks)
@@ -69,7 +69,7 @@ def models_page(board: Board, scores: BoardScores, file: str, systems: Mapping[s
         "said": about_models(board, made),
         "notes": (
             f"Ranks are by {ranks.label}. Click a column header to sort by it; ranks do not change. Human responses "
-            "are green, known-bad baselines yellow; the type column says the same.",
+            "are green and known-bad baselines yellow; the type column has the same information.",
         ),
         "about_columns": (page_text.COLUMNS,),
         "columns": Table(columns_table(board), "columns", "Column descriptions"),

@@ -1,4 +1,4 @@
-"""The page Metrics: agreement with people, with prompt pairs and between metrics, and a card for each metric."""
+"""The page Metrics: agreement with people, on prompt pairs and between metrics, and a card for each metric."""
 
 from collections.abc import Sequence
 from pathlib import Path

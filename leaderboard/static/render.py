@@ -1,7 +1,7 @@
-"""Renders tables, figures and texts to HTML and data files; everything but the templates is escaped.
+"""Renders tables, figures and texts to HTML and data files; everything except the templates is escaped.
 
-A strict Content-Security-Policy allows no inline script or style and no network. Data for scripts is in files of its
-own, since pages opened from a folder may not fetch.
+A strict Content-Security-Policy forbids inline scripts, inline styles and network access. Data for scripts is in
+separate script files, because pages opened from a folder cannot use `fetch`.
 """
 
 import json
@@ -21,8 +21,8 @@ from datasets_build.errors import need
 from leaderboard.tables.table_view import TableView
 
 HERE = Path(__file__).parent
-# `file:` is the origin of a page from a folder, for which 'self' matches nothing in some browsers. Plotly puts an image
-# into the page as `data:`.
+# A page opened from a folder has the origin `file:`, which 'self' does not match in some browsers. Plotly adds an image
+# to the page as `data:`.
 POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -36,7 +36,7 @@ POLICY = "; ".join(
 _CODE = re.compile(r"`([^`]+)`")
 _STRONG = re.compile(r"\*\*([^*]+)\*\*")
 _STYLES = re.compile(r'if\(!document\.getElementById\("([0-9a-f]{64})"\)\)')
-# Characters that could end the script or a line of it, or be markup if the file were read as HTML.
+# Characters that could end the script or one of its lines, or be read as HTML markup.
 _UNSAFE = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
@@ -69,7 +69,7 @@ def _sort_value(value: Any, kind: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure of a page: its element id, its text alternative, its height in pixels, what plotly draws, and its file.
+    """A figure on a page: its element id, text alternative, height in pixels, plotly figure and data file.
 
     Without a file the page has what is drawn itself.
     """
@@ -134,7 +134,7 @@ def marked(text: str) -> Markup:
 
 @cache
 def environment() -> Any:
-    """The templates; every value is escaped, and an undefined name is an error.
+    """Load the templates; every value is escaped, and an undefined name is an error.
 
     Raises:
         MissingExtra: jinja2 is not installed.
@@ -156,7 +156,7 @@ def environment() -> Any:
 
 @cache
 def assets() -> Mapping[str, str]:
-    """What the pages load, by file name: one style sheet, board.js, and plotly with its rules."""
+    """The files that the pages load, by name: the style sheet, board.js, and plotly with its styles."""
     own, shared = HERE / "assets", HERE.parent / "app" / "assets"
     sheets = (own / "variables.css", own / "static.css", shared / "board.css", shared / "forest.css")
     plotly = Path(str(files(need("plotly", "board")))) / "package_data" / "plotly.min.js"

@@ -1,7 +1,8 @@
 """Writes the folder of a Hugging Face Space: the board of a store, this package, and pinned libraries.
 
-A Space installs `requirements.txt` before its own files exist, and this package is not on a registry: so the folder
-carries the package, and the requirements list only libraries. The same package and libraries give the same bytes.
+A Space installs `requirements.txt` before its own files exist, and this package is not on a package index. The folder
+therefore contains the package, and the requirements list only libraries. The same package and libraries give the same
+bytes.
 """
 
 import os
@@ -25,9 +26,9 @@ from datasets_build.sources import find_config
 from leaderboard.data.board import Board
 
 PACKAGES = ("benchmark", "datasets_build", "leaderboard", "submissions")
-LEFT_OUT = ("benchmark/models/bundled_lm/model",)  # 12 MB that only scoring needs
+LEFT_OUT = ("benchmark/models/bundled_lm/model",)  # 12 MB, needed only for scoring
 CARRIED = "package"
-# Spaces install packages with bounds of their own on these, so our bounds are given instead of one version.
+# Spaces install packages that restrict the versions of these, so we give our bounds instead of one version.
 UNPINNED = ("pydantic",)
 MAX_TITLE = 60
 _HUB = re.compile(r"hf://datasets/([^/]+/[^/]+)(?:/.+)?")
@@ -203,7 +204,7 @@ def _metadata(title: str, dataset: str | None, models: Sequence[str]) -> str:
         "datasets": [] if dataset is None else [dataset],
         "models": sorted(models),
         "hf_oauth": True,
-        # One of the few headers that Spaces allow: only windows that the login opens may hold a reference to this page.
+        # One of the few headers that Spaces allow; only windows that the login opens may keep a reference to this page.
         "custom_headers": {"cross-origin-opener-policy": "same-origin-allow-popups"},
     }
     text: str = yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=1000)

@@ -19,13 +19,13 @@ def space(
     title: Annotated[str, typer.Option(help="Title of the Space.")] = "DivBench",
     models: Annotated[
         bool,
-        typer.Option("--models", help="Links from models: the pages of the store's open models will name the Space."),
+        typer.Option("--models", help="Links from the Hub pages of the store's open models to the Space."),
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Write a folder that is a Space: the board of a store, with a login, ready to upload to the Hub.
+    """Write a Hugging Face Space with the board of a store and a login, ready to upload to the Hub.
 
-    It holds this package, and pins its libraries to the versions installed here. Nothing is uploaded.
+    The folder contains this package and pins its libraries to the versions installed here. Nothing is uploaded.
 
     Example: divbench board space my-space --store hf://datasets/ORG/submissions, then
     hf upload ORG/board my-space --repo-type space
@@ -40,4 +40,7 @@ def space(
         print_json({"folder": str(folder), "files": [str(path.relative_to(folder)) for path in written]})
         return
     out().print(f"{len(written)} files in {folder}", markup=False)
-    out().print(f"Upload it: hf upload ORG/NAME {folder} --repo-type space, and set its secret HF_TOKEN", markup=False)
+    out().print(
+        f"Upload it with hf upload ORG/NAME {folder} --repo-type space, then set the Space's secret HF_TOKEN",
+        markup=False,
+    )

@@ -59,7 +59,7 @@ def _series(board: Board, scores: BoardScores, series: Series) -> list[Part]:
 
 
 def _key(board: Board, series: Series) -> str:
-    """What no other series on the page is called: the same systems may stand on several boards."""
+    """A unique key for a series: the same systems may be on several boards."""
     return f"k{board.k}-{series.key}"
 
 

@@ -1,4 +1,4 @@
-"""The page of one system, for the application and the export: where it stands, its scores, how it was sampled."""
+"""The page of one system, for the application and the export: its rank, its scores, and how it was sampled."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -27,12 +27,12 @@ from leaderboard.tables.system_card import (
 from leaderboard.tables.systems import system_labels
 
 TEMPLATE = "system.html"
-_RANKED = 10**5  # systems × prompts up to which all metrics of the overview are ranked: more take seconds
+_RANKED = 10**5  # systems × prompts up to which all overview metrics are ranked; above, that takes seconds
 _CURVE = "classes-plot"
 
 
 def nearest(scores: BoardScores, place: int) -> list[tuple[int, float]]:
-    """The systems whose scores go up and down over the same prompts, by index, with Spearman's rho."""
+    """The systems with the most correlated scores over prompts, by index, with Spearman's rho."""
     main = ranking_column(scores.board)
     return [] if main is None else nearest_systems(scores.matrix(main), scores.ranks(main), place)
 
@@ -85,9 +85,7 @@ def system_page(
                 )
                 parts.append(Part(title=title, tables=(table,)))
     if near:
-        table = Table(
-            neighbours_table(board, near), "near", "Systems whose scores go up and down over the same prompts"
-        )
+        table = Table(neighbours_table(board, near), "near", "Systems with the most correlated scores over prompts")
         parts.append(Part(title="Nearest systems", tables=(table,)))
     parts.append(Part(codes=(("Cite", divbench_citation()),)))
     made: Mapping[str, Any] = {
@@ -101,7 +99,7 @@ def system_page(
 
 
 def headline(scores: BoardScores, main: Column, place: int) -> str:
-    """Where a system stands by the column that ranks its board, as plain text: its name is untrusted."""
+    """A system's score and rank in the column that ranks its board, as plain text, since its name is untrusted."""
     board, label = scores.board, system_labels(scores.board)[place]
     stands = scores.standings(main)[place]
     ranked = sum(each.rank is not None for each in scores.standings(main))
@@ -113,7 +111,7 @@ def headline(scores: BoardScores, main: Column, place: int) -> str:
 
 
 def _tints(found: Sequence[Extreme]) -> list[str]:
-    """A CSS class for each response: equivalent ones have a colour in common, the others have none."""
+    """A CSS class for each response: equivalent responses share a colour, and the others have none."""
     tints = []
     for each in found:
         shared = [group for group, size in sorted(Counter(each.groups).items(), key=str) if size > 1]

@@ -21,7 +21,7 @@ from leaderboard.tables.table_view import number_text
 
 NOT_HERE = (
     "Token surprisals and the contribution of each response are available only on a served board "
-    "(`divbench board serve`). The address is a permalink to the prompt."
+    "(`divbench board serve`). The URL of this page is a permalink to the prompt."
 )
 _AT_ONCE = 100  # rows read at a time
 
@@ -71,7 +71,7 @@ def _views(board: Board, entry: Entry) -> Iterator[PromptView]:
     with table_faults(entry), pq.ParquetFile(entry.folder / PER_PROMPT_FILE) as file:
         for batch in file.iter_batches(batch_size=_AT_ONCE):
             for row in batch.to_pylist():
-                # Texts of reference results are not ours to pass on, even where they are at hand.
+                # We may not redistribute the responses of reference results, even if they are available here.
                 yield make_view(board, entry, row if "responses" in row else row | no_texts(entry, row))
 
 
@@ -112,7 +112,7 @@ def explore_page(board: Board, key: str, label: str, back: str) -> Page:
 
 
 def systems_page(board: Board, keys: Sequence[str], file: str, absent: str | None) -> Page:
-    """The list of a board's systems with links to their responses, or the reason why there are none."""
+    """List a board's systems with links to their responses, or say why responses are not included."""
     labels = system_labels(board)
     links = [] if absent else [(label, explore_file(key)) for label, key in zip(labels, keys, strict=True)]
     lead = (absent or "Choose a system to read its responses.",)

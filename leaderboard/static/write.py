@@ -48,7 +48,7 @@ from leaderboard.tables.export import export
 from leaderboard.tables.systems import system_ids, system_labels
 from submissions.untrusted.plain_text import shortened
 
-TEXTS_LIMIT = 50_000_000  # bytes of responses up to which they are exported by default
+TEXTS_LIMIT = 50_000_000  # total size in bytes up to which responses are exported by default
 MARK = "divbench-board.txt"  # marks a folder as an export
 INDEX = "index.html"
 _MARK_TEXT = "Written by divbench board export --html; the next one to this folder replaces all of it.\n"
@@ -61,7 +61,7 @@ _OTHERS = (
 )
 _STEMS = {MODELS: "models", TRADEOFF: "tradeoff", COMPARE: "compare", EXPLORE: "explore"}
 _ASK = "To export them anyway, use `divbench board export --html --texts`."
-_LETTERS = 300  # characters of an error
+_LETTERS = 300  # maximum characters of an error message
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def write_static(
     scores, faults = _open(live, snapshot.boards)
     length = int(sum(texts_bytes(each) for each in scores.values()))
     wanted = length <= TEXTS_LIMIT if texts is None else texts
-    absent = None if wanted else f"The responses have {length / 1e6:,.1f} MB and were not exported. {_ASK}"
+    absent = None if wanted else f"The responses take {length / 1e6:,.1f} MB and were not exported. {_ASK}"
     keys = keys_of(snapshot.boards)
     warnings = [*snapshot.warnings, *faults]
     with atomic_folder(folder, replace=True) as made:
@@ -115,7 +115,7 @@ def write_static(
                 pages += _board_pages(board, scores[board.name], keys[board.name], absent, first, made)
                 export(board, made / "data")
                 boards.append(board)
-            except InputError as error:  # its files disappeared during the export
+            except InputError as error:  # its files were deleted during the export
                 warnings.append(_fault(board, error))
         progress("other pages", len(scores), len(scores))
         pages.append(_kept(stages_page(boards, scores, "post-training.html"), made))
@@ -131,10 +131,10 @@ def write_static(
 def _replaceable(folder: Path) -> None:
     there = folder.exists() or folder.is_symlink()
     if there and (folder.is_symlink() or not folder.is_dir()):
-        raise ConfigurationError(f"{folder} is not a folder", "name one that does not exist yet")
+        raise ConfigurationError(f"{folder} is not a folder", "give a folder that does not exist yet")
     if there and any(folder.iterdir()) and not (folder / MARK).is_file():
         raise ConfigurationError(
-            f"{folder} exists and is not an exported board", "name a folder that does not exist yet"
+            f"{folder} exists and is not an exported board", "give a folder that does not exist yet"
         )
 
 

@@ -284,7 +284,7 @@ def test_a_board_over_a_folder_of_submissions_says_what_to_do(tmp_path: Path) ->
         for command in ("serve", "show"):
             ended = divbench("board", command, "--results", str(given))
             assert ended.returncode == 2
-            assert f"{what}, not of results" in " ".join(ended.stderr.split())
+            assert f"{what}, not a results folder" in " ".join(ended.stderr.split())
             assert "divbench score" in ended.stderr
 
 

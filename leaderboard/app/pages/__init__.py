@@ -1,4 +1,4 @@
-"""Pages of the application, one file each: live results in, Gradio components out. New pages are listed in `PAGES`."""
+"""The pages of the application, one module each, built from Gradio components; `PAGES` lists them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Page:
         path: Path of its address; empty for the first page.
         build: Function that creates its components; data is read when the page is opened.
         group: Group of the navigation, one of `navigation.GROUPS`.
-        answer: Function to a description made from the results, in place of `about`.
+        answer: Function that makes a description from the results; it replaces `about`.
     """
 
     title: str
@@ -61,9 +61,19 @@ PAGES: tuple[Page, ...] = (
         "Metrics", "metrics", metrics.build, _METHODS, "Which metric of diversity to trust, and where each one fails."
     ),
     Page(
-        "Datasets", "datasets", datasets.build, _METHODS, "Prompts and labelled response sets: licences, sizes, rows."
+        "Datasets",
+        "datasets",
+        datasets.build,
+        _METHODS,
+        "Prompts and labelled response sets, with licences, sizes and example rows.",
     ),
     Page("About", "about", about.build, _METHODS, "How the board works, citations, versions, published results."),
-    Page("Arena", "arena", arena.build, _TAKE_PART, "Judge two systems' responses blind, and what all votes say."),
+    Page(
+        "Arena",
+        "arena",
+        arena.build,
+        _TAKE_PART,
+        "Compare two systems' responses blind, and see the results of all votes.",
+    ),
     Page("Submit", "submit", submit.build, _TAKE_PART, "Validate and submit a system's responses."),
 )

@@ -1,4 +1,4 @@
-"""Page Alike or different?: homogeneity across systems, and what two of them cover together."""
+"""Page Alike or different?: how similar systems' responses are, and how diverse two systems are together."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -33,7 +33,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
             plot = components.figure("alike-plot")
         with gr.Column(min_width=320):
             alone = components.table("Each system alone: mean over prompts [95% interval]", "alone", height=480)
-    pairs = components.table("Two systems together, half the responses from each", "pairs", height=620)
+    pairs = components.table("Two systems combined, with half of the responses from each", "pairs", height=620)
     with gr.Accordion("How this is computed", open=False):
         gr.Markdown(page_text.ALIKE_METHOD)
     wire(
@@ -48,17 +48,17 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
 
 
 def _boards(live: LiveResults) -> list[Board]:
-    """The boards whose responses were grouped together."""
+    """The boards for which the responses of all systems were grouped jointly."""
     found = []
     for board in live.snapshot().boards:
-        with suppress(InputError):  # its files are gone: other pages say so
+        with suppress(InputError):  # its files no longer exist, which other pages report
             if live.scores(board).homogeneity is not None:
                 found.append(board)
     return found
 
 
 def _controls(live: LiveResults, asked: Mapping[str, str]) -> list[Any]:
-    """The controls with their choices, set to what the permalink asks for if they offer it."""
+    """Fill the controls with choices, and select those in the permalink if they are offered."""
     offered = components.board_choices(_boards(live))
     names = [name for _, name in offered]
     table = chosen(asked, "table", names, names[0] if names else None)

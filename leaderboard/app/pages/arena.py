@@ -1,7 +1,7 @@
-"""Page Arena: two response sets of unnamed systems, two questions, and what all votes say.
+"""Page Arena: visitors answer two questions about the response sets of two unnamed systems, and see all votes' results.
 
-Nothing that a visitor is sent before the vote names a system: the pair has an opaque id, and its names, its results and
-its scores stay on the server. A choice is kept in the visitor's browser until it is sent.
+Before the vote, nothing sent to the browser names a system: the pair has an opaque id, and names, results and scores
+stay on the server. The visitor's choices are kept in the browser until they are submitted.
 """
 
 import math
@@ -39,10 +39,10 @@ from submissions.judgements.votes import Question
 
 CHOICES = ("suite", "question", "metric")
 _QUIET: Mapping[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-# What the browser keeps: who votes, which pair, and answers that are not sent yet.
+# Stored in the browser: the visitor's token, the pair, and answers that are not submitted yet.
 _NOBODY = dict.fromkeys(("visitor", "pair", *QUESTIONS), "")
 _REMEMBER = "(state, ...answers) => ({...state, more_different: answers[0] ?? '', preferred: answers[1] ?? ''})"
-# Moves the focus, and the page with it, once the page shows what it moves to; the next step waits for that.
+# Moves the focus and scrolls to it after the page has been updated; the next step waits for this.
 _FOCUS = """async () => {
   await new Promise((done) => setTimeout(done, 50));
   document.querySelector('SELECTOR')?.focus();
@@ -64,7 +64,7 @@ class _Ballot:
     following: gr.Button
 
     def outputs(self) -> list[Any]:
-        """All that a step changes."""
+        """List the components that each step updates."""
         return [
             *(self.state, self.note, self.sets, self.panel, *self.answers, self.vote),
             *(self.outcome, self.metrics),
@@ -72,7 +72,7 @@ class _Ballot:
 
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
-    """Build the page: a pair to judge; then systems and metrics by all votes."""
+    """Build the page: a pair to judge, then the results of all votes for systems and metrics."""
     gr.Markdown(page_text.ARENA, elem_classes="lead")
     if login_is_real():
         with gr.Row():
@@ -96,7 +96,7 @@ def _ballot() -> _Ballot:
     vote = gr.Button("Vote", variant="primary", visible=False, elem_id="vote")
     with gr.Column(visible=False, elem_id="outcome") as outcome:
         following = gr.Button("Next pair", variant="primary", elem_id="next-pair")
-        metrics = components.table("What the metrics say of these two sets", "pair-metrics", height=420)
+        metrics = components.table("Metric values of these two response sets", "pair-metrics", height=420)
     return _Ballot(state, note, sets, panel, answers, vote, outcome, metrics, following)
 
 
@@ -131,12 +131,12 @@ def _wire_ballot(page: gr.Blocks, polls: Polls | None, ballot: _Ballot) -> None:
     start = page.load(opened, [ballot.state], ballot.outputs(), **_QUIET)
     start.then(None, js=count_on("asked"))
     for answer in ballot.answers:
-        # In the browser alone: a choice must survive a reload that follows at once.
+        # Runs in the browser only, so that a choice survives an immediate reload.
         answer.input(None, [ballot.state, *ballot.answers], [ballot.state], js=_REMEMBER, api_visibility="private")
     done = ballot.vote.click(vote, [ballot.state, *ballot.answers], ballot.outputs(), **_QUIET)
     done.then(None, js=count_on("voted"))
     done.then(None, js=_FOCUS.replace("SELECTOR", "#next-pair"))
-    # After the answer, which need not wait for a table.
+    # In a second step, so that the vote's outcome does not wait for the table.
     for event in (start, done):
         event.then(metrics, [ballot.state], [ballot.metrics], **_QUIET)
     shown = ballot.following.click(following, [ballot.state], ballot.outputs(), **_QUIET)
@@ -144,7 +144,7 @@ def _wire_ballot(page: gr.Blocks, polls: Polls | None, ballot: _Ballot) -> None:
 
 
 def _kept(state: Any) -> dict[str, str]:
-    """What the browser keeps, of which nothing can be relied on."""
+    """Validate the state that the browser sends, which is untrusted."""
     given = state if isinstance(state, dict) else {}
     kept = {name: str(given.get(name) or "")[:100] for name in _NOBODY}
     return kept if is_token(kept["visitor"]) else {**_NOBODY, "visitor": new_token()}
@@ -158,7 +158,7 @@ def _voter(polls: Polls, kept: Mapping[str, str], profile: gr.OAuthProfile | Non
 def _step(
     polls: Polls | None, state: Any, profile: gr.OAuthProfile | None, request: gr.Request, *, following: bool
 ) -> list[Any]:
-    """The pair that the browser names if it is there still, else another one."""
+    """Show the pair that the browser names if it is still open, otherwise another pair."""
     if polls is None or polls.fault:
         return _closed(page_text.NO_VOTES if polls is None else polls.fault)
     kept = _kept(state)
@@ -179,7 +179,10 @@ def _step(
             "pair": offer.pair_id,
             **{name: answer or "" for name, answer in zip(QUESTIONS, pending, strict=True)},
         },
-        gr.update(value="Read both sets, then answer both questions. Names are shown after your vote.", visible=True),
+        gr.update(
+            value="Read both response sets, then answer both questions. The systems' names are shown after you vote.",
+            visible=True,
+        ),
         gr.update(value=str(response_sets(offer.prompt, offer.pair.left.texts, offer.pair.right.texts)), visible=True),
         gr.update(visible=True),
         *(gr.update(value=answer) for answer in pending),
@@ -190,7 +193,7 @@ def _step(
 
 
 def _judged(kept: Mapping[str, str], offer: Offer) -> list[Any]:
-    """The pair with its names, after the vote."""
+    """Show the pair with the systems' names after the vote."""
     names, pair = offer.arena.contest.names, offer.pair
     left, right = names[pair.left.system], names[pair.right.system]
     titles = ("Left set", "Right set") if pair.check else (left, right)
@@ -199,7 +202,7 @@ def _judged(kept: Mapping[str, str], offer: Offer) -> list[Any]:
         gr.update(value=outcome_text(left, right, offer.answers or {}, pair.check), visible=True),
         gr.update(value=str(response_sets(offer.prompt, pair.left.texts, pair.right.texts, titles)), visible=True),
         gr.update(visible=False),
-        *(gr.update(value=None) for _ in QUESTIONS),  # else the next pair would show these answers for a moment
+        *(gr.update(value=None) for _ in QUESTIONS),  # otherwise the next pair would briefly show these answers
         gr.update(visible=False),
         gr.update(visible=True),
         gr.update(value=None, visible=False),
@@ -207,7 +210,7 @@ def _judged(kept: Mapping[str, str], offer: Offer) -> list[Any]:
 
 
 def _metrics(offer: Offer) -> TableView:
-    """What the metrics of the board say of the two whole sets."""
+    """Tabulate the metric values of the two complete response sets."""
     board, contest, pair = offer.arena.board, offer.arena.contest, offer.pair
     place = contest.prompts.index(pair.prompt_id)
     columns = [column.label for column in board.columns if column.direction]
@@ -221,7 +224,7 @@ def _metrics(offer: Offer) -> TableView:
 
 
 def _closed(why: str) -> list[Any]:
-    """No pair: why, and how to begin."""
+    """Hide the ballot and show why there is no pair."""
     hidden = gr.update(visible=False)
     return [
         gr.skip(),
@@ -237,7 +240,7 @@ def _closed(why: str) -> list[Any]:
 
 def _results(page: gr.Blocks, live: LiveResults, polls: Polls | None) -> None:
     with gr.Column(visible=polls is not None):
-        gr.Markdown("## What people say")
+        gr.Markdown("## Results of all votes")
         with gr.Row(equal_height=False):
             suite = gr.Dropdown([], label="Suite", elem_id="suite")
             question = gr.Radio(
@@ -253,7 +256,8 @@ def _results(page: gr.Blocks, live: LiveResults, polls: Polls | None) -> None:
                 plot = components.figure("votes-plot", visible=False)
             with gr.Column(min_width=320):
                 agreement = components.table(
-                    "Agreement with people, today's: share of votes that a metric predicts [95% interval]", "agreement"
+                    "Agreement with people to date: share of votes that each metric predicts [95% interval]",
+                    "agreement",
                 )
         systems = components.table("Systems by points per vote [95% interval]", "votes")
     with gr.Accordion("How votes are taken and counted", open=False):

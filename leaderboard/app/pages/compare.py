@@ -1,4 +1,4 @@
-"""Page Compare: two to four systems side by side, by metric, by prompt and by their responses."""
+"""Page Compare: two to four systems compared by metric, by prompt, and response by response."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
@@ -33,12 +33,12 @@ from leaderboard.tables.table_view import plain_table
 from leaderboard.tables.tradeoff import default_axes
 from submissions.untrusted.plain_text import shortened
 
-_CHOOSE = "Choose two to four systems; select a prompt's row to read their responses."
+_CHOOSE = "Choose two to four systems, and select a prompt to read their responses."
 TOO_FEW = f"Choose {FEWEST} to {MOST} systems."
 SHOWN = [name for name in PRESETS if name != "cost"]
 CHOICES = ("table", "systems", "show", "by", "prompt")
 _ANSWER = 420  # pixels
-_remembered = lru_cache(maxsize=8)(compare)  # choosing another prompt must not repeat all tests
+_remembered = lru_cache(maxsize=8)(compare)  # so that choosing another prompt does not repeat all tests
 
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
@@ -59,7 +59,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     gr.Markdown("### Largest differences")
     by = gr.Dropdown([], label="Metric of the differences", elem_id="by")
     prompts = components.table(
-        "Prompts, largest difference first. Select a row to read the responses", "prompts", height=420
+        "Prompts, largest difference first; select a row to read the responses", "prompts", height=420
     )
     prompt = gr.Dropdown([], label="Prompt", elem_id="prompt")
     asked = gr.Textbox("", label="Text of the prompt", interactive=False, lines=2, elem_id="asked")
@@ -108,7 +108,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
 
 
 def _controls(live: LiveResults, asked: Mapping[str, str]) -> list[Any]:
-    """The controls with their choices, set to what the permalink asks for if they offer it."""
+    """Fill the controls with choices, and select those in the permalink if they are offered."""
     snapshot: Snapshot = live.snapshot()
     tables = components.board_choices(snapshot.boards)
     names = [name for _, name in tables]

@@ -1,4 +1,4 @@
-"""Page Datasets: what each suite and dataset is, its licence and source, how to load it, its first rows."""
+"""Page Datasets: each suite and dataset with its description, licence, source, first rows, and code to load it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -76,12 +76,12 @@ _TABLE: dict[str, Any] = {"wrap": True, "buttons": ["copy"], "height": 2000}  # 
 
 
 def _facts(card: Card) -> str:
-    """The facts about a dataset as a Markdown list; all of them come from this package's code."""
+    """Format a dataset's facts as a Markdown list; they are trusted, since they come from this package."""
     return "\n".join(f"- **{what}**: {text}" for what, text in facts(card))
 
 
 def _first_rows(card: Card, split: str) -> list[Any]:
-    """The table of rows, or the text that says how to get them; the other is hidden."""
+    """Show the first rows, or instructions to get them; the other component is hidden."""
     found = samples(card.name, split)
     if isinstance(found, Missing):
         return [components.no_table(), gr.Textbox(found.reason, visible=True)]

@@ -1,4 +1,4 @@
-"""Page Explore: one system's responses to one prompt with all that its result says about them.
+"""Page Explore: one system's responses to one prompt, with their classes, scores and surprisals.
 
 Untrusted text is shown as plain text.
 """
@@ -47,9 +47,9 @@ from leaderboard.tables.responses import (
 from leaderboard.tables.systems import system_ids
 
 CHOICES = ("table", "system", "category", "q", "prompt")
-# Makes the permalink absolute: the page's address with the query that the server gave.
+# Makes the permalink absolute: the server knows only its query.
 _ABSOLUTE = "(query) => query.startsWith('?') ? window.location.origin + window.location.pathname + query : query"
-# The response column takes its share of the screen, so that a narrow one shows it whole beside the class.
+# The width of the response column is relative, so that narrow screens show it in full beside the class.
 _WIDTHS: dict[str, int | str] = {
     "class": 140,
     "response": "62%",
@@ -60,7 +60,7 @@ _WIDTHS: dict[str, int | str] = {
 
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
-    """Build the page: choose a table, a system and a prompt; read; go on to the next prompt."""
+    """Build the page: choose a table, a system and a prompt, read the responses, and go to the next prompt."""
     gr.Markdown(page_text.EXPLORE, elem_classes="lead")
     with gr.Row(equal_height=False):
         table = gr.Dropdown([], label="Table", elem_id="table", scale=2)
@@ -80,7 +80,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
             scores = components.table("Scores of this prompt", "scores", height=560, wrap=True)
         with gr.Column(min_width=320):
             curve = components.figure(
-                "curve", "a_k: surprisal of the response at position k, given the k − 1 before it"
+                "curve", "a_k: surprisal of the response at position k, given the k − 1 responses before it"
             )
             places = components.table("Data of the curve", "places", height=260)
     deeper = _deeper()
@@ -114,11 +114,11 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
 
 
 def _deeper() -> dict[str, Any]:
-    """Components for what is computed only on request."""
+    """Create the components for analyses on request."""
     with gr.Accordion("Token surprisals and marginal contributions", open=False, elem_id="deeper"):
         gr.Markdown(
-            "Computed on request by small models that come with the package; the first request takes some seconds. "
-            "Requests are served one at a time."
+            "Computed on request by small models that ship with the package. The first request takes a few seconds, "
+            "and requests are served one at a time."
         )
         with gr.Row():
             read = gr.Button("Surprisal of every token", size="sm", elem_id="read-tokens")
@@ -131,7 +131,7 @@ def _deeper() -> dict[str, Any]:
 
 
 def _wire_deeper(live: LiveResults, given: Sequence[Any], deeper: Mapping[str, Any]) -> None:
-    """Wire the buttons; the two share one request at a time."""
+    """Wire the two buttons, which serve one request at a time between them."""
 
     def read(*values: Any) -> list[Any]:
         return _read_tokens(live.snapshot(), dict(zip(CHOICES, values, strict=True)))
@@ -149,7 +149,7 @@ def _wire_deeper(live: LiveResults, given: Sequence[Any], deeper: Mapping[str, A
 
 
 def _stepper(live: LiveResults, by: int) -> Callable[..., Any]:
-    """A handler that moves so many prompts forward among those that match the filter.
+    """Make a handler that moves forward by a number of prompts among those that match the filter.
 
     It returns the updated list of prompts and all outputs for the new prompt.
     """
@@ -176,7 +176,7 @@ def _prompt_list(
     place = place_of(prompts, prompt_id)
     info = "No prompt matches." if place is None else f"Prompt {place + 1:,} of {len(prompts):,}."
     if len(prompts) > BLOCK:
-        info += f" The list shows prompts {start + 1:,} to {start + len(block):,}; the search covers all."
+        info += f" The list shows prompts {start + 1:,} to {start + len(block):,}; search covers all prompts."
     info = f"{components.GONE} {info}" if gone else info
     if same_block:
         return gr.update(value=prompt_id, info=info)
@@ -184,7 +184,7 @@ def _prompt_list(
 
 
 def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
-    """The controls with their choices, set to what the permalink asks for if they offer it."""
+    """Fill the controls with choices, and select those in the permalink if they are offered."""
     offered = components.board_choices(snapshot.boards)
     there = [name for _, name in offered]
     name = chosen(asked, "table", there, there[0] if there else None)
@@ -207,7 +207,7 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
     left = matching(prompts, category, words)
     prompt_id = asked.get("prompt")
     known = place_of(left, prompt_id) is not None
-    # A prompt that only the filter hides, as after choosing another category, is not gone.
+    # A prompt hidden only by the filter, for example after choosing another category, still exists.
     gone = bool(prompt_id) and place_of(prompts, prompt_id) is None
     return [
         gr.Dropdown(offered, value=name, info=components.gone(asked, "table", name)),
@@ -231,7 +231,7 @@ def _found(snapshot: Snapshot, given: Mapping[str, Any]) -> tuple[Board, Entry]:
     board = next((each for each in snapshot.boards if each.name == given["table"]), None)
     entry = None if board is None else find_entry(board, given["system"])
     if board is None or entry is None:
-        why = "This system is gone; reload the page." if snapshot.boards else page_text.NO_RESULTS
+        why = "This system no longer exists; reload the page." if snapshot.boards else page_text.NO_RESULTS
         raise DivBenchError(why)
     return board, entry
 
@@ -252,7 +252,7 @@ def _view(snapshot: Snapshot, given: Mapping[str, Any]) -> tuple[Board, PromptVi
 
 
 def _shown(snapshot: Snapshot, given: Mapping[str, Any]) -> list[Any]:
-    """All outputs for some choices; results computed on request for another prompt are cleared."""
+    """Return all outputs for some choices, and clear results computed on request for another prompt."""
     cleared = [
         gr.Button(interactive=True),
         gr.Button(interactive=True),

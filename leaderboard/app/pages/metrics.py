@@ -1,4 +1,4 @@
-"""Page Metrics: how metrics agree with people and with each other, and what each one is and where it fails."""
+"""Page Metrics: how far metrics agree with people and each other, how each is defined, and where it fails."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -33,14 +33,14 @@ from leaderboard.tables.table_view import TableView, plain_table
 from leaderboard.tables.trust import dominated_sentence, fitted_sentence, trust_caption, trust_sentence, trusted
 
 NO_TEXTS = (
-    "The texts of these response sets are not included, since their licence is unknown; divbench metrics study "
-    "reads them from the released data."
+    "The responses of these sets are not included because their licence is unknown; divbench metrics study reads "
+    "them from the released data."
 )
 CHOICES = ("measure", "over", "metric", "case")
 
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
-    """Build the page: which metric to trust; below, closed, all that this rests on."""
+    """Build the page: which metrics to trust, and the evidence in closed sections below."""
     there = load_studies(live.study)
     gr.Markdown(page_text.METRICS, elem_classes="lead")
     gr.HTML(_trust(there), elem_id="trust", padding=False)
@@ -86,7 +86,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         ]
 
     def unfolded(request: gr.Request) -> list[Any]:
-        """Open the sections that the permalink names a choice of."""
+        """Open the sections whose controls the permalink sets."""
         asked = set(request.query_params)
         return [gr.Accordion(open=bool(asked & names)) for names in ({"measure"}, {"over"}, {"metric", "case"})]
 
@@ -95,7 +95,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
 
 
 def _trust(there: Studies) -> str:
-    """The answer of the page: the metrics that agree best with people, and what attacks gain under them."""
+    """Show the metrics that agree best with people, and how much attacks gain under them."""
     if there.study is None:
         return ""
     rows = trusted(there.study, there.gaming)
@@ -140,7 +140,7 @@ def _controls(there: Studies, agreements: Mapping[str, Agreement], asked: Mappin
 def _correlations(there: Studies, measure: Any) -> list[Any]:
     faults = " ".join(there.faults)
     if there.study is None or measure not in MEASURES:
-        return [components.drawn(None), components.no_table(), faults or "There is no metric study here."]
+        return [components.drawn(None), components.no_table(), faults or "This board has no metric study."]
     view = correlations(there.study, measure)
     said = " ".join(filter(None, [about_study(there.study, measure), faults]))
     return [components.drawn(correlation_map(view)), components.filled(view), said]

@@ -1,4 +1,4 @@
-"""Page Models: the answer in one sentence and a forest plot; behind one button all metrics, filters and downloads."""
+"""Page Models: the ranking in one sentence and a forest plot; an accordion has all metrics, filters and downloads."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -39,9 +39,9 @@ from leaderboard.tables.models import (
 from submissions.untrusted.plain_text import shortened
 
 FEW, ALL = "first 250", "all"
-MOST = 250  # rows that a browser renders without delay
+MOST = 250  # maximum number of rows that a browser renders without delay
 AS_ABOVE = "as measured above"
-FRONT = ("suite", "rank")  # controls of the forest plot; the others are behind the button
+FRONT = ("suite", "rank")  # controls of the forest plot; the others are in the accordion
 CHOICES = (
     *FRONT,
     *("table", "by", "show", "columns", "rows", "q"),
@@ -116,14 +116,14 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         return components.no_table() if board is None else components.filled(columns_table(board))
 
     def unfolded(request: gr.Request) -> Any:
-        """Open what is behind the button if the permalink asks for it; without results it is hidden."""
+        """Open the accordion if the permalink uses one of its controls; hide it if there are no results."""
         asked = bool(set(request.query_params) & set(CHOICES) - set(FRONT))
         return gr.Accordion(open=asked, visible=bool(live.snapshot().boards))
 
     # Columns are described per table, whatever else is chosen.
     table.change(means, table, meaning, api_visibility="private", show_progress="hidden")
     page.load(unfolded, None, more, api_visibility="private", show_progress="hidden")
-    # Another suite or table has other systems, metrics and filter values: choices that it does not offer are dropped.
+    # Another suite or table has other systems, metrics and filter values; choices that it lacks are dropped.
     wire(
         page,
         live,
@@ -137,7 +137,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
 
 
 def answer(live: LiveResults) -> str:
-    """The sentence of the first board, for link previews; it contains untrusted names."""
+    """Return the sentence of the first board, for link previews; it contains untrusted names."""
     board = live.snapshot().board(None)
     column = ranking_column(board) if board else None
     if board is None or column is None:
@@ -201,11 +201,11 @@ def table_of(live: LiveResults, board: Board, given: Mapping[str, Any]) -> Model
 
 
 def _controls(snapshot: Snapshot, asked: Mapping[str, str], study: Any) -> list[Any]:
-    """The controls with their choices, set to what the permalink asks for if they offer it."""
+    """Fill the controls with choices, and select those in the permalink if they are offered."""
     boards = snapshot.boards
     named = next((board for board in boards if board.name == asked.get("table")), None)
     wanted = (asked.get("suite"), named.suite if named else None)
-    # Length-matched stages are for Post-training: here they are shown to those who follow a link to them.
+    # Length-matched stages belong to the page Post-training; here they are shown only if a permalink names them.
     suites = list(dict.fromkeys(b.suite for b in boards if not is_matched(b.suite) or b.suite in wanted))
     suite = chosen(asked, "suite", suites, named.suite if named else suites[0] if suites else None)
     offered = components.board_choices([each for each in boards if each.suite == suite], suites=False)
@@ -216,7 +216,7 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str], study: Any) -> list[
     names = [label for _, label in labels]
     kinds: tuple[Measure, ...] = measures(board, study) if board else ()
     front = [each.column.label for each in kinds]
-    # A permalink may rank by any metric; one that is not above stands in the list.
+    # A permalink may rank by any metric; one without a radio button is selected in the dropdown.
     elsewhere = asked.get("rank") if asked.get("rank") in names and asked.get("rank") not in front else None
     other = chosen(asked, "by", names, elsewhere or AS_ABOVE)
     known = facets(board) if board else {"types": [], "modes": [], "licences": []}
@@ -245,7 +245,7 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str], study: Any) -> list[
 
 
 def _component(made: ModelsTable, most: int | None) -> Any:
-    """The first rows of the table; the downloads have all rows."""
+    """Show the first rows of the table; the downloads have all rows."""
     made = replace(made, values=made.values[:most], shown=made.shown[:most], entries=made.entries[:most])
     return components.filled(made, styling=_styling(made))
 

@@ -69,7 +69,9 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
             quantiles = components.table("Distribution over prompts", "quantiles", height=420)
     with gr.Accordion("How series are found and contrasts computed", open=False):
         components.note("rule", 9, f"{RULE}\n\n{page_text.CONTRASTS}")
-    with gr.Accordion(page_text.PRINTED, open=not _boards(live.snapshot())):  # an example where there are no stages
+    with gr.Accordion(
+        page_text.PRINTED, open=not _boards(live.snapshot())
+    ):  # an example for boards without training stages
         components.note("printed", 3, page_text.PRINTED_STAGES)
         made = published_table()
         components.table(
@@ -90,7 +92,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
 
 
 def _boards(snapshot: Snapshot) -> dict[str, tuple[Board, list[Series]]]:
-    """Boards with series, by name: those with series of one's own first, then those with the longest."""
+    """Boards with series, by name: those with your own series first, then those with the longest."""
     found = [(board, find_series(board)) for board in snapshot.boards]
 
     def order(each: tuple[Board, list[Series]]) -> tuple[bool, int]:
@@ -101,7 +103,7 @@ def _boards(snapshot: Snapshot) -> dict[str, tuple[Board, list[Series]]]:
 
 
 def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
-    """The controls with their choices, set to what the permalink asks for if they offer it."""
+    """Fill the controls with choices, and select those in the permalink if they are offered."""
     boards = _boards(snapshot)
     names = list(boards)
     name = chosen(asked, "table", names, names[0] if names else None)
@@ -138,7 +140,7 @@ def _shown(live: LiveResults, given: Mapping[str, Any]) -> list[Any]:
     """All outputs for some choices."""
     boards = _boards(live.snapshot())
     if given["table"] not in boards:
-        return _nothing("This table is gone; reload the page." if boards else page_text.NO_STAGES)
+        return _nothing("This table no longer exists; reload the page." if boards else page_text.NO_STAGES)
     board, there = boards[given["table"]]
     series = next((each for each in there if each.key == given["series"]), there[0])
     column = board.column(given["metric"])
@@ -172,6 +174,6 @@ def _curves(found: StageCurves | Missing) -> list[Any]:
 
 
 def _about(board: Board, series: Series, curves: StageCurves | Missing) -> str:
-    """What is compared, and what is missing."""
-    lengths = "" if series.matched else "The notes below explain how unequal length matters."
+    """Say what is compared and what is missing."""
+    lengths = "" if series.matched else "The notes below explain the effect of unequal lengths."
     return " ".join(filter(None, [about_series(board, series), about_curves(curves), lengths]))

@@ -1,4 +1,4 @@
-"""Page Submit: validate a submission, submit it, follow it through the queue."""
+"""Page Submit: validate a submission, submit it, and follow it through the queue."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,12 +31,12 @@ from submissions.checking.prompts import OWN
 from submissions.choices import Mode, SystemType
 from submissions.demo.build import TEXTS
 
-LEAD = """Validate a system's responses: all problems are listed at once, by row, with a suggested fix. A valid
-submission can be submitted, to be scored with every metric; **its texts become as public as the store that receives
-it**. On the command line, use `divbench import`, `divbench validate` and `divbench submit`."""
+LEAD = """Validate a system's responses: the page lists all problems by row, each with a suggested fix. You can then
+submit a valid submission to be scored with every metric; **its responses become as public as the store that receives
+them**. On the command line, use `divbench import`, `divbench validate` and `divbench submit`."""
 WAYS = {
-    "folder": "the files of a submission folder",
-    "file": "a file of responses",
+    "folder": "files of a submission folder",
+    "file": "file of responses",
     "paste": "pasted text",
 }
 ABOUT_FOLDERS = """`manifest.json`, `generations.parquet` and optionally `reported.parquet`, up to 64 MB each, as
@@ -50,10 +50,10 @@ scores.jsonl from its code. *lm-eval*: sample files of lm-evaluation-harness. Up
 EXAMPLE_FIELDS = {"name": "an example", "suite": "demo", "system.type": "human", "submitter.name": "me"}
 EXAMPLE = '{"prompt_id": "demo-00", "responses": ["one response", "another response"]}'
 NO_QUEUE = (
-    "This board shows a folder of results: it validates, and takes no submissions. `divbench submit` submits to a "
-    "service."
+    "This board shows a results folder: it validates, and takes no submissions. To submit to a service, use "
+    "`divbench submit`."
 )
-FRESH_SECONDS = 5.0  # minimum age of a snapshot that the button rereads
+FRESH_SECONDS = 5.0  # age from which the button rereads the snapshot
 _TURNS: Mapping[str, Any] = {"api_visibility": "private", "concurrency_limit": 2, "concurrency_id": "submissions"}
 _QUIET: Mapping[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 
@@ -104,7 +104,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     has_queue = live.source.store is not None
     gr.Markdown(LEAD if has_queue else f"{LEAD} {NO_QUEUE}", elem_classes="lead")
     if login_is_real():
-        with gr.Row():  # at the top: signing in leaves the page and loses what was validated
+        with gr.Row():  # at the top, because signing in leaves the page and discards a validated submission
             gr.LoginButton(size="md", scale=0, min_width=240, elem_id="login")
     given, verdict = _given(), _verdict(intake)
     with gr.Column(visible=has_queue, elem_id="queue-panel"):
@@ -168,7 +168,7 @@ def _given() -> _Given:
 
 
 def _example() -> list[Any]:
-    """A whole submission to look at and to validate: responses that ship with the package, and the form for them."""
+    """Fill in a complete example submission: bundled responses and the form for them."""
     text = (TEXTS / "varied.jsonl").read_text(encoding="utf-8")
     return ["paste", *_panels("paste"), text, *EXAMPLE_FIELDS.values()]
 
@@ -206,7 +206,7 @@ def _fields() -> dict[str, Any]:
             "generation.seed": gr.Number(None, label="Seed", precision=0),
             "submitter.contact": gr.Textbox(label="Contact", max_length=200),
             "submitter.links": gr.Textbox(label="Links, one per line", lines=2),
-            "reported": gr.Textbox(label="Source of the partition and scores in the file", max_length=200),
+            "reported": gr.Textbox(label="Source of the partition and scores in the file, if any", max_length=200),
             "notes": gr.Textbox(label="Notes", lines=2, max_length=2000),
         }
     return needed | more
@@ -245,9 +245,9 @@ def _queue() -> _Queue:
             elem_classes="keeps-all",
             scale=2,
         )
-        refresh = gr.Button("Snapshot again", size="sm", scale=0, min_width=120, elem_id="refresh")
+        refresh = gr.Button("Refresh", size="sm", scale=0, min_width=120, elem_id="refresh")
     table = components.table(
-        "Submissions: the queue in its order, then the most recently changed",
+        "Submissions: first the queue in order, then the others, most recently changed first",
         "queue",
         headers=list(QUEUE_HEADERS),
         datatype="str",
@@ -295,7 +295,7 @@ def _wire_check(live: LiveResults, intake: Intake, given: _Given, verdict: _Verd
             elif way == "paste":
                 found = intake.check_text(pasted or "", known)
             elif file is None:
-                raise ConfigurationError("there is no file", "choose one and wait until it is uploaded")
+                raise ConfigurationError("no file was uploaded", "choose a file and wait for the upload to finish")
             else:
                 found = intake.check_file(Path(file), kind, known)
         except (DivBenchError, OSError) as error:

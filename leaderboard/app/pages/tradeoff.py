@@ -1,4 +1,4 @@
-"""Page Diversity × quality: the Pareto front, and curves over more responses and more patience."""
+"""Page Diversity × quality: the Pareto front, and curves over the number of responses and the reader's patience."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -21,7 +21,7 @@ from leaderboard.tables.tradeoff import about_tradeoff, default_axes, tradeoff, 
 FIELDS = [("all but baselines", "systems"), ("all systems", "all")]
 MOST_LINES = 12
 _RANGE = "[95% interval]"
-_remembered = lru_cache(maxsize=8)(tradeoff)  # choosing other curves must not repeat the bootstrap
+_remembered = lru_cache(maxsize=8)(tradeoff)  # so that choosing other curves does not repeat the bootstrap
 CHOICES = ("table", "x", "y", "front", "systems")
 
 
@@ -66,7 +66,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
 
 
 def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
-    """The controls with their choices, set to what the permalink asks for if they offer it."""
+    """Fill the controls with choices, and select those in the permalink if they are offered."""
     tables = components.board_choices(snapshot.boards)
     names = [name for _, name in tables]
     table = chosen(asked, "table", names, names[0] if names else None)

@@ -1,1 +1,1 @@
-"""Untrusted uploads in; validated submissions in the queue out. Without Gradio."""
+"""Validate untrusted uploads and add them to the submission queue; independent of Gradio."""

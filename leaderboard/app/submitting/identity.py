@@ -1,4 +1,4 @@
-"""The submitter's identity: a Hub login inside a Space, else an unverified name."""
+"""The submitter's identity: a Hub login in a Space, otherwise an unverified name."""
 
 import os
 from collections.abc import Mapping
@@ -55,7 +55,7 @@ def verified_login(
     if not login_is_real(environment):
         if not takes_names(environment):
             raise ConfigurationError(
-                "this Space has no login", "its owner can set hf_oauth: true in its README; or use divbench submit"
+                "this Space has no login", "ask its owner to set hf_oauth: true in its README, or use divbench submit"
             )
         return None
     if login is None:

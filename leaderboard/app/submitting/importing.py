@@ -1,6 +1,6 @@
-"""Imports an uploaded file into a submission folder, in a child process: whatever it contains, the server goes on.
+"""Imports an uploaded file into a submission folder in a child process, so that no file can stop the server.
 
-The child runs under sandbox.py with the limits of validation.
+The child process runs in the sandbox of `sandbox.py`, with the same limits as validation.
 """
 
 from collections.abc import Mapping

@@ -13,7 +13,7 @@ def refused_text(found: Checked) -> str:
     errors, warnings = found.report["errors"], found.report["warnings"]
     lines = [f"Rejected: {_number(errors, 'error')}, {_number(warnings, 'warning')}. Nothing was saved."]
     if errors + warnings > len(found.rows):
-        lines.append(f"Only the first {len(found.rows)} are shown, at most 200 of each kind.")
+        lines.append(f"Only the first {len(found.rows)} problems are shown, at most 200 of each kind.")
     return " ".join(lines)
 
 
@@ -37,14 +37,14 @@ def accepted_text(found: Checked, address: str | None, *, login: bool) -> str:
         lines.append(f"Unused fields of the file: {names}.")
     if address is None:
         lines.append(
-            "This board shows a folder of results and accepts no submissions: divbench submit DIR --to STORE submits "
-            "to a service, divbench score DIR scores on your machine."
+            "This board shows a results folder and accepts no submissions. Use divbench submit DIR --to STORE to "
+            "submit to a service, or divbench score DIR to score on your own machine."
         )
     else:
         who = "Submit it below under your login" if login else "Submit it below"
         lines.append(
             f"{who}. It then waits in the queue until a worker validates it again and scores it with every metric; "
-            "then it appears on the board. You can follow it on this page by its id."
+            "then it appears on the board. You can follow its progress on this page by its id."
         )
     return "\n".join(one_line(line, 2000) for line in lines)
 

@@ -1,6 +1,6 @@
-"""The arena's clerk: hands out pairs under opaque ids, takes each answer once, and sends votes to the store.
+"""Offers pairs to arena visitors under opaque ids, records each vote once, and sends votes to the store.
 
-What a visitor is shown before the vote has no name in it: the pair stays here, under a random id.
+Visitors see no system names before they vote: the names stay on the server, under a random id.
 """
 
 import atexit
@@ -27,9 +27,9 @@ from submissions.storage.commits import NoWriteAccess
 from submissions.untrusted.plain_text import one_line
 
 COMMIT_SECONDS = 15.0
-PAIRS_A_MINUTE = 20  # of one visitor
-PAIRS_AN_ADDRESS = 120  # a minute; many visitors may share an address
-_OFFERS = 20_000  # pairs kept; the oldest are forgotten first
+PAIRS_A_MINUTE = 20  # limit per visitor
+PAIRS_AN_ADDRESS = 120  # limit per IP address and minute; many visitors may share an address
+_OFFERS = 20_000  # maximum number of pairs kept; the oldest are dropped first
 _LOG = logging.getLogger("divbench.votes")
 
 
@@ -55,7 +55,7 @@ class Polls:
     """Pairs and votes for all visitors of one application.
 
     Args:
-        seed: Seed of all chance, for tests; None: the system's.
+        seed: Random seed, for tests; None: randomness of the operating system.
     """
 
     def __init__(self, live: LiveResults, spool: VoteSpool, seed: int | None = None) -> None:
@@ -66,29 +66,29 @@ class Polls:
         self._offers: OrderedDict[str, Offer] = OrderedDict()
         self._open: dict[str, str] = {}  # the pair that a visitor has not answered yet
         self._visitors, self._addresses = RateLimit(PAIRS_A_MINUTE, 60), RateLimit(PAIRS_AN_ADDRESS, 60)
-        self._merged: date | None = None  # the day on which those before it were last merged
+        self._merged: date | None = None  # the last day on which the votes of past days were merged
         self._arenas: tuple[tuple[Board, ...] | None, tuple[Arena, ...]] = None, ()
-        self.fault = ""  # why nobody can vote
+        self.fault = ""  # why voting is off; empty if it is on
         self.tally = Tally(live, spool)
 
     def start(self) -> None:
-        """Send votes to the store and count them from now on, in the background."""
+        """Start a background thread that sends votes to the store and counts them."""
         threading.Thread(target=self._work, daemon=True, name="votes").start()
         atexit.register(self.send)
 
     def arenas(self) -> tuple[Arena, ...]:
-        """The arenas of the latest results; none if no two systems of a suite have texts to show."""
+        """Return the arenas of the latest results; none if no suite has two systems with responses to show."""
         boards = self._live.snapshot().boards
         if self._arenas[0] is not boards:
             self._arenas = boards, arenas(self._live)
         return self._arenas[1]
 
     def voter(self, token: str, login: str | None) -> str:
-        """The hash that stands for a visitor."""
+        """Return the hash that identifies a visitor."""
         return voter_of(self._salt, login=login, token=token)
 
     def offer(self, voter: str) -> Offer | None:
-        """The pair that a visitor has not answered yet, else a new one: nobody can reload until they like the pair.
+        """Return the visitor's unanswered pair, or else a new one, so that nobody can choose a pair by reloading.
 
         Returns:
             The offer; None if there is nothing to show.
@@ -117,29 +117,29 @@ class Polls:
         return made
 
     def find(self, pair_id: object, voter: str) -> Offer | None:
-        """A visitor's pair by its id; None if it is another's, or was forgotten."""
+        """Find a visitor's pair by its id; None if it was offered to another visitor or has been dropped."""
         found = self._offers.get(pair_id) if isinstance(pair_id, str) else None
         return found if found is not None and found.voter == voter else None
 
     def vote(self, pair_id: object, voter: str, answers: Mapping[Question, object], address: str) -> Offer:
-        """Take a visitor's answers. When this returns they are on the disk; a second vote changes nothing.
+        """Record a visitor's answers on disk; a second vote on the same pair changes nothing.
 
         Args:
-            address: Address that the visitor comes from; it is counted, and kept nowhere.
+            address: The visitor's IP address, used only for the rate limit and never stored.
 
         Raises:
             ConfigurationError: There is no such pair, an answer is missing, or there were too many votes.
-            LocalDiskFault: The votes cannot be written. They may be sent again.
+            LocalDiskFault: The votes cannot be written; the visitor may vote again.
         """
         with self._voting:
             offer = self.find(pair_id, voter)
             if offer is None:
-                raise ConfigurationError("this pair is not open any more", "reload the page")
+                raise ConfigurationError("this pair has expired", "reload the page")
             if offer.answers is not None:
                 return offer
             given = _checked(answers)
             if not (self._visitors.allows(voter) and self._addresses.allows(address)):
-                raise ConfigurationError("these are more votes than one can read", "wait a minute, then vote again")
+                raise ConfigurationError("you are voting faster than anyone can read", "wait a minute, then vote again")
             votes = _records(offer, given, int(time.time()))
             self._spool.accept(votes)
             made = replace(offer, answers=given)
@@ -151,7 +151,7 @@ class Polls:
         return made
 
     def send(self) -> None:
-        """Send what waits to the store; what fails is logged, and waits for the next time."""
+        """Send pending votes to the store; a failure is logged, and the votes are sent the next time."""
         try:
             self._spool.commit()
             self.fault = ""
@@ -160,9 +160,9 @@ class Polls:
                 merge_past_days(self._spool.store, today)
                 self._merged = today
         except NoWriteAccess:
-            self.fault = "This board may not write to the store of votes, so it takes none."
-        except Exception as error:  # it must go on: the votes are safe on the disk
-            _LOG.warning("votes wait for the store: %s", one_line(str(error)))
+            self.fault = "Voting is closed: this board has no write access to the store of votes."
+        except Exception as error:  # the thread must continue: the votes are safe on disk
+            _LOG.warning("votes could not be sent to the store yet: %s", one_line(str(error)))
 
     def _work(self) -> None:
         while True:
