@@ -42,12 +42,8 @@ def card(parts: Sequence[Part], repo: str, tag: str) -> str:
     ]
     for source, config, manifest in parts:
         blocks += _section(source, config, manifest)
-    blocks += [
-        "## Licences",
-        "",
-        "Every config keeps the licence of its source, as far as one is stated; see the table.",
-    ]
-    blocks += ["", "## Citation", "", "Cite the source of what you use.", ""]
+    keeps = "Every config keeps the licence of its source, as far as one is stated; see the table."
+    blocks += ["## Licences", "", keeps, "", "## Citation", "", "Cite the source of what you use.", ""]
     for name, text in {source.name: source.citation for source, _, _ in parts}.items():
         blocks += [f"{name}:", "", "```bibtex", text, "```", ""]
     return "\n".join(blocks)

@@ -115,8 +115,8 @@ class Fetcher:
             return ConfigurationError(f"the mirror has no file {self.mirror / file.path}", f"put {file.origin} there")
         return ConfigurationError(
             f"{file.path} of {self.source.name} is not available locally, and no mirror is named",
-            f"download it: divbench data build; or put {file.origin} at {file.path} in a folder and name that folder with "
-            f"--mirror or {MIRROR_VARIABLE}",
+            f"download it: divbench data build; or put {file.origin} at {file.path} in a folder, and name that folder "
+            f"with --mirror or {MIRROR_VARIABLE}",
         )
 
     def _in_mirror(self, file: File, mirror: Path) -> Path | None:
