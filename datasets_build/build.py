@@ -3,10 +3,9 @@
 A built config is a folder, `data/<config>/<split>.parquet` and `data/<config>/manifest.json`. It appears in one rename.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -57,6 +56,10 @@ class Manifest(BaseModel):
     dropped: dict[str, dict[str, int]]
 
 
+Part = tuple[Source, Config, Manifest]
+"""A built config, with its source and the manifest of its build."""
+
+
 def split_table(config: Config, split: Split, fetch: Fetcher) -> Iterator[pa.Table]:
     """Yield the rows of a split as tables of at most 1,000 rows, each of exactly the config's schema.
 
@@ -64,18 +67,13 @@ def split_table(config: Config, split: Split, fetch: Fetcher) -> Iterator[pa.Tab
         InputError: A row does not conform, or their number is not the known one.
     """
     number = 0
-    for group in _groups(split.rows(fetch), ROWS_A_GROUP):
+    remaining = iter(split.rows(fetch))
+    while group := list(islice(remaining, ROWS_A_GROUP)):
         table = conform(group, config.schema, f"{config.name}/{split.name} after row {number}")
         number += len(table)
         yield table
     if number != split.count:
-        raise InputError(f"{config.name}/{split.name} has {number} rows, wanted {split.count}")
-
-
-def _groups(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    remaining = iter(rows)
-    while group := list(islice(remaining, size)):
-        yield group
+        raise InputError(f"{config.name}/{split.name} has {number} rows, expected {split.count}")
 
 
 def build(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from datasets_build.build import Manifest
+from datasets_build.build import Manifest, Part
 from datasets_build.sources import Config, Source
 
 ABOUT = """Standardized datasets for measuring the output diversity of language models, and for testing the metrics
@@ -14,13 +14,16 @@ order of generation-space size, generations of four post-training stages, and sy
 DivBench."""
 
 
-def card(parts: Sequence[tuple[Source, Config, Manifest]], repo: str, tag: str) -> str:
+def card(parts: Sequence[Part], repo: str, tag: str) -> str:
     """Write the card of a repository.
 
     Args:
-        parts: Configs with their source and the manifest of their build, in order.
+        parts: Built configs, in order.
     """
-    blocks = ["---", _yaml(_front_matter(parts)).rstrip(), "---", "# DivBench datasets", "", ABOUT, ""]
+    import yaml
+
+    front = yaml.safe_dump(_front_matter(parts), sort_keys=False, allow_unicode=True, width=1000)
+    blocks = ["---", front.rstrip(), "---", "# DivBench datasets", "", ABOUT, ""]
     first = parts[0][1]
     blocks += [
         "```python",
@@ -39,15 +42,9 @@ def card(parts: Sequence[tuple[Source, Config, Manifest]], repo: str, tag: str) 
     ]
     for source, config, manifest in parts:
         blocks += _section(source, config, manifest)
-    blocks += [
-        "## Licences",
-        "",
-        "Every config keeps the licence of its source, as far as one is stated; see the table.",
-        "",
-    ]
-    blocks += ["## Citation", "", "Cite the source of what you use.", ""]
-    cited: dict[str, str] = {source.name: source.citation for source, _, _ in parts}
-    for name, text in cited.items():
+    keeps = "Every config keeps the licence of its source, as far as one is stated; see the table."
+    blocks += ["## Licences", "", keeps, "", "## Citation", "", "Cite the source of what you use.", ""]
+    for name, text in {source.name: source.citation for source, _, _ in parts}.items():
         blocks += [f"{name}:", "", "```bibtex", text, "```", ""]
     return "\n".join(blocks)
 
@@ -74,7 +71,7 @@ def _section(source: Source, config: Config, manifest: Manifest) -> list[str]:
     return [*lines, ""]
 
 
-def _front_matter(parts: Sequence[tuple[Source, Config, Manifest]]) -> dict[str, Any]:
+def _front_matter(parts: Sequence[Part]) -> dict[str, Any]:
     total = sum(split.rows for _, _, manifest in parts for split in manifest.splits.values())
     size = "10K<n<100K" if total >= 10_000 else "1K<n<10K" if total >= 1_000 else "n<1K"
     return {
@@ -122,14 +119,7 @@ def _name(kind: "pa.DataType") -> str:
     return {"double": "float64", "float": "float32"}.get(str(kind), str(kind))
 
 
-def _yaml(value: Any) -> str:
-    import yaml
-
-    text: str = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=1000)
-    return text
-
-
-def licences(parts: Sequence[tuple[Source, Config, Manifest]]) -> str:
+def licences(parts: Sequence[Part]) -> str:
     """Write LICENSES.md: what is known of the licence of each config."""
     lines = ["# Licences", "", "| config | licence | from |", "|---|---|---|"]
     lines += [f"| {config.name} | {source.licence} | {source.title} |" for source, config, _ in parts]

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from datasets_build.console import JsonOption, err, out, print_json, progress
+from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
 from datasets_build.tables import Table, styled, to_terminal
 
 app = typer.Typer(
@@ -19,9 +19,6 @@ Names = Annotated[list[str] | None, typer.Argument(help="Datasets, such as mcdiv
 Out = Annotated[
     Path | None,
     typer.Option("--out", help="Folder of built datasets; default: one in the user's cache. (env: DIVBENCH_HOME)"),
-]
-Mirror = Annotated[
-    Path | None, typer.Option(help="Folder with the released files, for work without a network. (env: DIVBENCH_MIRROR)")
 ]
 Token = Annotated[
     str | None,
@@ -86,7 +83,7 @@ def list_datasets(destination: Out = None, json: JsonOption = False) -> None:
 @app.command()
 def build(
     names: Names = None,
-    mirror: Mirror = None,
+    mirror: MirrorOption = None,
     destination: Out = None,
     json: JsonOption = False,
 ) -> None:
@@ -113,9 +110,8 @@ def build(
                 progress=lambda path, size: bar.update(task, description=f"{config.name}: {path}"),  # noqa: B023
             )
             folder = data_folder(destination)
-            manifest = run(source, config, folder, fetch, lambda split, n: bar.advance(task, n))  # noqa: B023
+            made.append(run(source, config, folder, fetch, lambda split, n: bar.advance(task, n)))  # noqa: B023
             bar.update(task, description=config.name)
-            made.append(manifest)
     if json:
         print_json([manifest.model_dump(mode="json") for manifest in made])
         return
@@ -186,7 +182,7 @@ def prompts(
     destination: Annotated[
         Path | None, typer.Option("--out", help="JSON Lines file to write; default: stdout.", show_default=False)
     ] = None,
-    mirror: Mirror = None,
+    mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
     """Write the prompts of a suite, to sample responses to: one row {"prompt_id", "prompt"} per prompt.

@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
-from datasets_build.build import BuiltSplit, Manifest
-from datasets_build.sources import Config, Source
+from datasets_build.build import BuiltSplit, Part
+from datasets_build.sources import Config
 
 # The terms of Croissant 1.0 in its own namespace; its context must name all of them.
 _TERMS = (
@@ -18,11 +18,11 @@ _TERMS = (
 _TYPES = {"string": "sc:Text", "double": "sc:Float", "int32": "sc:Integer", "bool": "sc:Boolean"}
 
 
-def croissant(parts: Sequence[tuple[Source, Config, Manifest]], repo: str, tag: str, endpoint: str) -> dict[str, Any]:
+def croissant(parts: Sequence[Part], repo: str, tag: str, endpoint: str) -> dict[str, Any]:
     """Make the JSON-LD document.
 
     Args:
-        parts: Configs with their source and the manifest of their build, in order.
+        parts: Built configs, in order.
         endpoint: URL of the Hub, such as `https://huggingface.co`.
     """
     page = f"{endpoint}/datasets/{repo}"

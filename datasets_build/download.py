@@ -112,13 +112,11 @@ class Fetcher:
 
     def _unavailable(self, file: File) -> ConfigurationError:
         if self.mirror is not None:
-            where = file.urls[0] if file.urls else file.found_in
-            return ConfigurationError(f"the mirror has no file {self.mirror / file.path}", f"put {where} there")
-        where = file.urls[0] if file.urls else file.found_in
+            return ConfigurationError(f"the mirror has no file {self.mirror / file.path}", f"put {file.origin} there")
         return ConfigurationError(
             f"{file.path} of {self.source.name} is not available locally, and no mirror is named",
-            f"download it: divbench data build; or put {where} at {file.path} in a folder and name that folder with "
-            f"--mirror or {MIRROR_VARIABLE}",
+            f"download it: divbench data build; or put {file.origin} at {file.path} in a folder, and name that folder "
+            f"with --mirror or {MIRROR_VARIABLE}",
         )
 
     def _in_mirror(self, file: File, mirror: Path) -> Path | None:
@@ -127,9 +125,8 @@ class Fetcher:
             return None
         found = sha256_of(path)
         if found != file.sha256:
-            where = file.urls[0] if file.urls else file.found_in
-            message = f"{path} is not the pinned file: SHA-256 {found}, wanted {file.sha256}"
-            raise InputError(message, f"download {where} again")
+            message = f"{path} is not the pinned file: SHA-256 {found}, expected {file.sha256}"
+            raise InputError(message, f"download {file.origin} again")
         return path
 
     def _download(self, file: File, kept: Path) -> None:
@@ -178,4 +175,4 @@ class Fetcher:
             raise _Transient(f"cut off after {size:,} of {int(promised):,} bytes")
         found = sha256_of(path)
         if found != file.sha256:
-            raise InputError(f"other bytes: SHA-256 {found}, wanted {file.sha256}")
+            raise InputError(f"not the pinned file: SHA-256 {found}, expected {file.sha256}")

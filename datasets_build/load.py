@@ -3,7 +3,7 @@
 `load_split` returns a `datasets.Dataset`, `load_suite` the prompts that submissions respond to.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -178,9 +178,8 @@ def load_suite(name: str, mirror: Path | None = None) -> Suite:
         InputError: The file is not the pinned one.
     """
     found = find_suite(name)
-    rows: Iterator[dict[str, Any]] = iter(load_table(found.config, found.split, mirror=mirror).to_pylist())
     prompts = tuple(
         Prompt(row["prompt_id"], found.category(row), row["prompt"], tuple(row.get("paraphrases") or ()))
-        for row in rows
+        for row in load_table(found.config, found.split, mirror=mirror).to_pylist()
     )
     return Suite(found.name, found.title, prompts)

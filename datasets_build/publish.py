@@ -6,19 +6,17 @@ from hashlib import sha1
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datasets_build.build import MANIFEST, Manifest, read_manifest, verify
+from datasets_build.build import MANIFEST, Part, read_manifest, verify
 from datasets_build.card import card, licences
 from datasets_build.croissant import croissant
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.files import atomic_folder, readable_json, sha256_of
 from datasets_build.hub_retries import ATTEMPTS, connection_error, first_line, retrying
-from datasets_build.sources import Config, Source, find_config
+from datasets_build.sources import find_config
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
     from huggingface_hub.hf_api import RepoFile
-
-Part = tuple[Source, Config, Manifest]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +89,11 @@ def publish(
                 commit = _commit(api, repo, tag, files, head)
                 _tag(api, repo, tag, commit)
     except _LostRace as error:
-        raise ConfigurationError(
-            f"{repo} was changed by others during all {ATTEMPTS} attempts", "publish again later"
-        ) from error
+        message = f"{repo} was changed by others during all {ATTEMPTS} attempts"
+        raise ConfigurationError(message, "publish again later") from error
     except RepositoryNotFoundError as error:
-        raise ConfigurationError(
-            f"{repo} cannot be seen with this token: {first_line(error)}", "hf auth login"
-        ) from error
+        message = f"{repo} cannot be seen with this token: {first_line(error)}"
+        raise ConfigurationError(message, "log in: hf auth login") from error
     except HfHubHTTPError as error:
         hint = "use a token with the right to write, or log in: hf auth login"
         raise ConfigurationError(f"the Hub refused: {first_line(error)}", hint) from error
@@ -135,11 +131,10 @@ def _commit(api: "HfApi", repo: str, tag: str, files: dict[str, Path | bytes], h
     if not adds and not stale:
         return head
     _refuse_moved_tag(api, repo, tag, None)
-    operations: list[CommitOperationAdd | CommitOperationDelete] = [
-        CommitOperationAdd(path, content if isinstance(content, bytes) else str(content))
-        for path in sorted(adds)
-        for content in [files[path]]
-    ]
+    operations: list[CommitOperationAdd | CommitOperationDelete] = []
+    for path in sorted(adds):
+        content = files[path]
+        operations.append(CommitOperationAdd(path, content if isinstance(content, bytes) else str(content)))
     operations += [CommitOperationDelete(path) for path in sorted(stale)]
     try:
         made = api.create_commit(

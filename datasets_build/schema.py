@@ -73,11 +73,9 @@ def conform(rows: Iterable[Mapping[str, Any]], schema: pa.Schema, where: str) ->
     names = set(schema.names)
     for number, row in enumerate(rows, start=1):
         if set(row) != names:
-            lacking, extra = sorted(names - set(row)), sorted(set(row) - names)
-            raise InputError(f"{where}, row {number}: fields lacking {lacking}, unknown {extra}")
+            missing, unknown = sorted(names - set(row)), sorted(set(row) - names)
+            raise InputError(f"{where}, row {number}: missing fields {missing}, unknown fields {unknown}")
         for field in schema:
-            if row[field.name] is None and not field.nullable:
-                raise InputError(f"{where}, row {number}, field {field.name}: null")
             _check_kind(row[field.name], field, f"{where}, row {number}, field {field.name}")
     try:
         return pa.Table.from_pylist(rows, schema=schema)
@@ -89,15 +87,17 @@ def conform(rows: Iterable[Mapping[str, Any]], schema: pa.Schema, where: str) ->
 
 
 def _check_kind(value: Any, field: "pa.Field[Any]", where: str) -> None:
-    """Refuse what pyarrow would silently convert: 1.5 to 1, bytes to text."""
+    """Refuse what pyarrow would silently accept: a null in any field, 1.5 as 1, bytes as text."""
+    if value is None and not field.nullable:
+        raise InputError(f"{where}: null")
     if pa.types.is_integer(field.type) and not (value is None or type(value) is int):
-        raise InputError(f"{where}: {value!r}", f"wanted {field.type}")
+        raise InputError(f"{where}: {value!r}", f"expected {field.type}")
     if pa.types.is_string(field.type) and isinstance(value, bytes):
-        raise InputError(f"{where}: bytes", f"wanted {field.type}")
+        raise InputError(f"{where}: bytes", f"expected {field.type}")
 
 
 def _check_type(value: Any, field: "pa.Field[Any]", where: str) -> None:
     try:
         pa.array([value], field.type)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
-        raise InputError(f"{where}: {error}", f"wanted {field.type}") from error
+        raise InputError(f"{where}: {error}", f"expected {field.type}") from error

@@ -64,9 +64,7 @@ class Agreement:
 
         return to_text(self.table())
 
-    def __repr__(self) -> str:
-        """As `str`, so that a Python prompt shows it."""
-        return str(self)
+    __repr__ = __str__  # shown at a Python prompt
 
     def _repr_html_(self) -> str:
         return str(self.to_pandas().to_html(float_format="{:.3f}".format))

@@ -60,9 +60,7 @@ class Card:
         ]
         return "\n".join([*lines, *(f"Fails: {failure}" for failure in self.failures)])
 
-    def __repr__(self) -> str:
-        """As `str`, so that a Python prompt shows it."""
-        return str(self)
+    __repr__ = __str__  # shown at a Python prompt
 
 
 def metric(name: str) -> Card:

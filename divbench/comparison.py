@@ -78,9 +78,7 @@ class Comparison:
 
         return to_text(self.table())
 
-    def __repr__(self) -> str:
-        """As `str`, so that a Python prompt shows it."""
-        return str(self)
+    __repr__ = __str__  # shown at a Python prompt
 
     def _repr_html_(self) -> str:
         return str(self.to_pandas().to_html(float_format="{:.4f}".format))

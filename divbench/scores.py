@@ -127,9 +127,7 @@ class Scores:
 
         return to_text(self.table())
 
-    def __repr__(self) -> str:
-        """As `str`, so that a Python prompt shows it."""
-        return str(self)
+    __repr__ = __str__  # shown at a Python prompt
 
     def _repr_html_(self) -> str:
         """The means for a notebook; pandas escapes what is in them."""

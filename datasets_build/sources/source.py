@@ -41,6 +41,11 @@ class File:
     found_in: str = ""
     optional: bool = False
 
+    @property
+    def origin(self) -> str:
+        """Where to get the file: its first URL, else the place that `found_in` describes."""
+        return self.urls[0] if self.urls else self.found_in
+
 
 @dataclass(frozen=True, slots=True)
 class Split:

@@ -185,7 +185,7 @@ def _reported(fetch: Fetch, variant: str, task: str, raw: list[dict[str, str]]) 
         raise InputError(f"{path}: {len(found)} rows for {len(raw)} sets")
     for number, (values, row) in enumerate(zip(found, raw, strict=True), start=1):
         if values["sample_id"] != row["sample_id"] or float(values["label_value"]) != float(row["label_value"]):
-            raise InputError(f"{path}, row {number}: of {values['sample_id']}, wanted {row['sample_id']}")
+            raise InputError(f"{path}, row {number}: sample_id {values['sample_id']}, expected {row['sample_id']}")
     return found
 
 

@@ -1,13 +1,13 @@
-"""The checks of a submission, one function each; `CHECKS` names them all.
+"""Check submissions: one function per check, all listed in `CHECKS`.
 
-An *error* rejects the submission. A *warning* is shown and counted: blank responses, for example, are data.
+An *error* rejects the submission. A *warning* is only shown and counted; blank responses, for example, are data.
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from datasets_build.files import content_id
 from datasets_build.schema import Suite
@@ -19,20 +19,20 @@ from submissions.untrusted.findings import Findings
 
 MAX_RESPONSE_BYTES = 256 * 2**10
 MAX_REASON_LETTERS = 200
-REPLACEMENT = "\ufffd"  # what a decoder puts where it lost a letter
-# What services give out as tokens, by their beginnings: a manifest is published as it is.
+REPLACEMENT = "\ufffd"  # written by a decoder in place of a character that it could not decode
+# Access tokens of common services, by their prefixes. Manifests are published unchanged, so they must hold none.
 _TOKEN = re.compile(r"\b(?:hf_|sk-|gh[oprsu]_|github_pat_|xox[a-z]-|AKIA)[A-Za-z0-9_-]{16,}")
-_CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")  # but for white space
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")  # other than white space
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a check may compare with.
+    """What a check compares rows with.
 
     Attributes:
-        manifest: None where it could not be read; checks that need it then say nothing.
-        suite: None where it is not known, and of own prompts.
-        rows: The number of rows that the file claims.
+        manifest: Manifest; None if it could not be read: checks that need it then report nothing.
+        suite: Suite of the manifest; None if it is unknown or the submission has its own prompts.
+        rows: Number of rows that the file declares.
     """
 
     manifest: Manifest | None
@@ -41,24 +41,24 @@ class Context:
 
     @property
     def own(self) -> bool:
-        """Whether the submission has prompts of its own: then its rows must state all of them."""
+        """Whether the submission has its own prompts; its rows must then state all of them."""
         return self.manifest is not None and self.manifest.suite == OWN
 
 
 @dataclass(slots=True)
 class SeenRows:
-    """What is remembered of the rows that have passed by.
+    """Record of the rows read so far.
 
     Attributes:
-        keep_texts: Whether `texts` is filled.
-        rows: Number of rows, including those that could not be read.
+        keep_texts: Whether to fill `texts`.
+        rows: Number of rows, including unreadable ones.
         prompt_bytes: Size of the prompts' texts in UTF-8.
-        first_row: The row in which each prompt id stood first.
-        same_responses: The row in which each list of responses stood first, by its digest.
-        broken: The prompt ids of rows that could not be taken.
+        first_row: First row of each prompt id.
+        same_responses: First row of each list of responses, by the list's digest.
+        broken: Prompt ids of rows that lack a value.
         last_position: Position in the suite of the latest row.
         in_suite_order: Whether the positions of all rows so far ascend.
-        own_prompts: Rows without responses, where the submission has prompts of its own.
+        own_prompts: Rows without their responses, if the submission has its own prompts.
         texts: Responses of each prompt, to compare with a reported partition.
     """
 
@@ -75,7 +75,7 @@ class SeenRows:
     reported_rows: Counter[str] = field(default_factory=Counter)
 
     def add(self, row: Row, context: Context) -> None:
-        """Remember one row, after the checks have seen it."""
+        """Record a row after it was checked."""
         self.prompt_bytes += len((row.prompt or "").encode())
         if context.own and self.prompt_bytes <= MAX_PROMPTS_BYTES:
             self.own_prompts.append(replace(row, responses=(), finish_reasons=None))
@@ -88,21 +88,23 @@ class SeenRows:
             self.texts[row.prompt_id] = row.responses
 
     def check_reported(self, number: int, prompt_id: str, reported: Reported) -> Iterator[Problem]:
-        """Hold one prompt's reported values against its responses."""
+        """Compare one prompt's reported values with its responses."""
         self.reported_rows[prompt_id] += 1
         if prompt_id not in self.texts or self.reported_rows[prompt_id] > 1:
             message = f"prompt id {prompt_id!r} has no responses, or is repeated"
-            yield _problem("reported", REPORTED_FILE, number, "prompt_id", message, "write one row for each prompt")
+            yield _wrong_report(number, "prompt_id", message, "write one row for each prompt")
             return
         yield from reported_problems(number, reported, self.texts[prompt_id])
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing to look for.
+    """One check, of each row, of all rows together, or both.
 
     Attributes:
-        whole: Looks at the tally when all rows have passed.
+        about: What the check requires or reports.
+        row: Function that checks one row.
+        whole: Function that checks the record of all rows after the last one.
     """
 
     name: str
@@ -111,178 +113,160 @@ class Check:
     whole: Callable[[Context, SeenRows], Iterator[Problem]] | None = None
 
 
-def _problem(check: str, file: str, row: int | None, where: str, message: str, hint: str) -> Problem:
-    return Problem(check, "error", file, row, where, message, hint)
+def _error(check: str, row: int | None, field: str, message: str, hint: str, file: str = GENERATIONS_FILE) -> Problem:
+    return Problem(check, "error", file, row, field, message, hint)
 
 
-def _warning(check: str, row: int | None, where: str, message: str, hint: str) -> Problem:
-    return Problem(check, "warning", GENERATIONS_FILE, row, where, message, hint)
+def _warning(check: str, row: int, field: str, message: str, hint: str) -> Problem:
+    return Problem(check, "warning", GENERATIONS_FILE, row, field, message, hint)
+
+
+def _wrong_report(
+    row: int, field: str, message: str, hint: str, severity: Literal["error", "warning"] = "error"
+) -> Problem:
+    return Problem("reported", severity, REPORTED_FILE, row, field, message, hint)
 
 
 def has_all_values(number: int, raw: dict[str, Any], findings: Findings) -> bool:
-    """Whether a row has its values: no null prompt id, no null list, no null response."""
-    whole = raw.keys() >= set(GENERATIONS.names)  # what is not UTF-8 is not there, and is among the findings
+    """Whether a row has all its values: no null prompt id, list or response."""
+    complete = raw.keys() >= set(GENERATIONS.names)  # a value that is not UTF-8 is absent, and already reported
     for name in ("prompt_id", "responses"):
         if name in raw and raw[name] is None:
-            findings.add(_problem("nulls", GENERATIONS_FILE, number, name, "null", "write the value"))
-            whole = False
-    for place, response in enumerate(raw.get("responses") or ()):
+            findings.add(_error("nulls", number, name, "null", "write the value"))
+            complete = False
+    for position, response in enumerate(raw.get("responses") or ()):
         if response is None:
             hint = 'an empty response is the empty string ""'
-            findings.add(_problem("nulls", GENERATIONS_FILE, number, f"responses[{place}]", "null response", hint))
-            whole = False
-    return whole
+            findings.add(_error("nulls", number, f"responses[{position}]", "null response", hint))
+            complete = False
+    return complete
 
 
-def known_prompt(row: Row, context: Context, tally: SeenRows) -> Iterator[Problem]:
-    """The prompt id is the suite's, or one that may be given to an own prompt, and stands once."""
+def known_prompt(row: Row, context: Context, seen: SeenRows) -> Iterator[Problem]:
+    """Check that the prompt id is one of the suite (or valid for an own prompt) and occurs once."""
     if context.own and (fault := id_problem(row.prompt_id)):
-        yield _problem("prompt_ids", GENERATIONS_FILE, row.number, "prompt_id", fault, ID_HINT)
+        yield _error("prompt_ids", row.number, "prompt_id", fault, ID_HINT)
     if context.suite is not None and row.prompt_id not in context.suite.by_id:
         message = f"{row.prompt_id!r} is not a prompt id of {context.suite.name}"
         hint = f"its ids range from {context.suite.prompts[0].prompt_id} to {context.suite.prompts[-1].prompt_id}"
-        yield _problem("prompt_ids", GENERATIONS_FILE, row.number, "prompt_id", message, hint)
-    if row.prompt_id in tally.first_row:
-        message = f"{row.prompt_id!r} already appears in row {tally.first_row[row.prompt_id]}"
-        yield _problem(
-            "prompt_ids", GENERATIONS_FILE, row.number, "prompt_id", message, "write one row for each prompt"
-        )
+        yield _error("prompt_ids", row.number, "prompt_id", message, hint)
+    if row.prompt_id in seen.first_row:
+        message = f"{row.prompt_id!r} already appears in row {seen.first_row[row.prompt_id]}"
+        yield _error("prompt_ids", row.number, "prompt_id", message, "write one row for each prompt")
 
 
-def all_prompts_present(context: Context, tally: SeenRows) -> Iterator[Problem]:
-    """Every prompt of the suite has a row; there are own prompts, and not too many."""
+def all_prompts_present(context: Context, seen: SeenRows) -> Iterator[Problem]:
+    """Check that every prompt of the suite has a row, or that there are own prompts and not too many."""
     if context.own and context.rows == 0:
-        yield _problem(
-            "prompt_ids", GENERATIONS_FILE, None, "prompt_id", "there are no rows", "write one row for each prompt"
-        )
-    if context.own and tally.prompt_bytes > MAX_PROMPTS_BYTES:
-        message = f"{tally.prompt_bytes:,} bytes of prompts"
-        yield _problem("sizes", GENERATIONS_FILE, None, "prompt", message, SIZES_HINT)
-    if context.suite is None or tally.rows < context.rows:
-        return  # a file that broke off says nothing of the rest
-    missing = [p.prompt_id for p in context.suite.prompts if p.prompt_id not in tally.first_row]
-    missing = [name for name in missing if name not in tally.broken]
+        yield _error("prompt_ids", None, "prompt_id", "there are no rows", "write one row for each prompt")
+    if context.own and seen.prompt_bytes > MAX_PROMPTS_BYTES:
+        yield _error("sizes", None, "prompt", f"{seen.prompt_bytes:,} bytes of prompts", SIZES_HINT)
+    if context.suite is None or seen.rows < context.rows:
+        return  # the remaining rows of a truncated file are unknown
+    ids = (prompt.prompt_id for prompt in context.suite.prompts)
+    missing = [name for name in ids if name not in seen.first_row and name not in seen.broken]
     if missing:
         shown = ", ".join(missing[:5]) + (", …" if len(missing) > 5 else "")
         message = f"{len(missing)} of {len(context.suite.prompts)} prompts are missing: {shown}"
-        yield _problem(
-            "prompt_ids", GENERATIONS_FILE, None, "prompt_id", message, "give responses to every prompt of the suite"
-        )
+        yield _error("prompt_ids", None, "prompt_id", message, "give responses to every prompt of the suite")
 
 
-def same_prompt_text(row: Row, context: Context, tally: SeenRows) -> Iterator[Problem]:
-    """The prompt's text, where given, is the suite's to the letter; that of an own prompt is given."""
+def same_prompt_text(row: Row, context: Context, seen: SeenRows) -> Iterator[Problem]:
+    """Check that a prompt's text, if given, equals the suite's; an own prompt must have a text."""
     if context.own and (fault := text_problem(row.prompt)):
-        yield _problem("prompt_text", GENERATIONS_FILE, row.number, "prompt", *fault)
+        yield _error("prompt_text", row.number, "prompt", *fault)
     known = context.suite.by_id.get(row.prompt_id) if context.suite else None
     if known is not None and row.prompt is not None and row.prompt != known.prompt:
-        place = next((i for i, (a, b) in enumerate(zip(row.prompt, known.prompt, strict=False)) if a != b), None)
-        place = min(len(row.prompt), len(known.prompt)) if place is None else place
-        message = f"the text of {row.prompt_id} differs from the suite's at character {place + 1}"
-        goes_on = known.prompt[place : place + 30]
-        hint = f"the suite's text continues {goes_on!r}; responses to another prompt cannot be compared"
-        yield _problem("prompt_text", GENERATIONS_FILE, row.number, "prompt", message, hint)
+        letters = enumerate(zip(row.prompt, known.prompt, strict=False))
+        same = next((i for i, (a, b) in letters if a != b), min(len(row.prompt), len(known.prompt)))
+        message = f"the text of {row.prompt_id} differs from the suite's at character {same + 1}"
+        rest = known.prompt[same : same + 30]
+        hint = f"the suite's text continues {rest!r}; responses to another prompt cannot be compared"
+        yield _error("prompt_text", row.number, "prompt", message, hint)
 
 
-def response_count(row: Row, context: Context, tally: SeenRows) -> Iterator[Problem]:
-    """Each prompt has as many responses as the manifest says, and a finish reason for each or none."""
+def response_count(row: Row, context: Context, seen: SeenRows) -> Iterator[Problem]:
+    """Check that each prompt has k responses, and a finish reason for each of them or for none."""
     found = len(row.responses)
     if context.manifest is not None and found != context.manifest.generation.k:
         message = f"{found} responses, but generation.k in {MANIFEST_FILE} is {context.manifest.generation.k}"
-        yield _problem("k", GENERATIONS_FILE, row.number, "responses", message, "give k responses to every prompt")
+        yield _error("k", row.number, "responses", message, "give k responses to every prompt")
     if row.finish_reasons is not None and len(row.finish_reasons) != found:
         message = f"{len(row.finish_reasons)} finish reasons for {found} responses"
-        yield _problem("k", GENERATIONS_FILE, row.number, "finish_reasons", message, "give one per response, or null")
+        yield _error("k", row.number, "finish_reasons", message, "give one per response, or null")
 
 
-def blanks(row: Row, context: Context, tally: SeenRows) -> Iterator[Problem]:
-    """Blank responses are kept, counted and not scored."""
-    for place, text in enumerate(row.responses):
+def blanks(row: Row, context: Context, seen: SeenRows) -> Iterator[Problem]:
+    """Warn about blank responses: they are kept and counted, but not scored."""
+    hint = "it is counted separately and never scored as novel"
+    for position, text in enumerate(row.responses):
         if is_blank(text):
-            yield _warning(
-                "blanks",
-                row.number,
-                f"responses[{place}]",
-                "blank",
-                "it is counted separately and never scored as novel",
-            )
+            yield _warning("blanks", row.number, f"responses[{position}]", "blank", hint)
 
 
-def placeholders(row: Row, context: Context, tally: SeenRows) -> Iterator[Problem]:
-    """Placeholders for a missing response are kept, counted and not scored."""
-    for place, text in enumerate(row.responses):
+def placeholders(row: Row, context: Context, seen: SeenRows) -> Iterator[Problem]:
+    """Warn about placeholders for missing responses: they are kept and counted, but not scored."""
+    hint = "resample it, or leave it: it is counted separately and never scored as novel"
+    for position, text in enumerate(row.responses):
         if is_placeholder(text):
-            message = f"{text.strip()!r} stands for a missing response"
-            hint = "resample it, or leave it: it is counted separately and never scored as novel"
-            yield _warning("placeholders", row.number, f"responses[{place}]", message, hint)
+            message = f"{text.strip()!r} is a placeholder for a missing response"
+            yield _warning("placeholders", row.number, f"responses[{position}]", message, hint)
 
 
-def encoding(row: Row, context: Context, tally: SeenRows) -> Iterator[Problem]:
-    """Letters lost in decoding, and control characters."""
-    for place, text in enumerate(row.responses):
+def encoding(row: Row, context: Context, seen: SeenRows) -> Iterator[Problem]:
+    """Warn about characters lost in decoding, and control characters."""
+    for position, text in enumerate(row.responses):
         if REPLACEMENT in text:
+            message = "contains U+FFFD: a character was lost in decoding"
             hint = "decode the model's bytes as UTF-8, the whole response at once"
-            yield _warning(
-                "encoding", row.number, f"responses[{place}]", "contains U+FFFD: a character was lost in decoding", hint
-            )
+            yield _warning("encoding", row.number, f"responses[{position}]", message, hint)
         if _CONTROL.search(text):
-            hint = "remove it unless the system wrote it"
-            yield _warning("encoding", row.number, f"responses[{place}]", "contains a control character", hint)
+            message, hint = "contains a control character", "remove it unless the system wrote it"
+            yield _warning("encoding", row.number, f"responses[{position}]", message, hint)
 
 
-def sizes(row: Row, context: Context, tally: SeenRows) -> Iterator[Problem]:
-    """No response is longer than the limit, and no finish reason is a text."""
-    for place, reason in enumerate(row.finish_reasons or ()):
+def sizes(row: Row, context: Context, seen: SeenRows) -> Iterator[Problem]:
+    """Check that no response or finish reason exceeds its limit."""
+    for position, reason in enumerate(row.finish_reasons or ()):
         if len(reason or "") > MAX_REASON_LETTERS:
-            message = f"{len(reason or ''):,} letters; at most {MAX_REASON_LETTERS} are allowed"
+            message = f"{len(reason or ''):,} characters; at most {MAX_REASON_LETTERS} are allowed"
             hint = "write a word such as stop or length"
-            yield _problem("sizes", GENERATIONS_FILE, row.number, f"finish_reasons[{place}]", message, hint)
-    for place, text in enumerate(row.responses):
+            yield _error("sizes", row.number, f"finish_reasons[{position}]", message, hint)
+    for position, text in enumerate(row.responses):
         if len(text) > MAX_RESPONSE_BYTES // 4 and len(text.encode()) > MAX_RESPONSE_BYTES:
             message = f"{len(text.encode()):,} bytes; at most {MAX_RESPONSE_BYTES:,} are allowed"
-            yield _problem("sizes", GENERATIONS_FILE, row.number, f"responses[{place}]", message, "lower max_tokens")
+            yield _error("sizes", row.number, f"responses[{position}]", message, "lower max_tokens")
 
 
-def duplicates(row: Row, context: Context, tally: SeenRows) -> Iterator[Problem]:
-    """The same responses under two prompts are more likely a mistake than data. (Repeats within one are data.)"""
+def duplicates(row: Row, context: Context, seen: SeenRows) -> Iterator[Problem]:
+    """Warn about two prompts with the same responses: probably a mistake. (Repeats within one prompt are data.)"""
     digest = content_id(list(row.responses))
-    first = tally.same_responses.setdefault(digest, row.number)
+    first = seen.same_responses.setdefault(digest, row.number)
     if first != row.number and not all(map(is_blank, row.responses)):
         message = f"the same responses as in row {first}"
         yield _warning("duplicates", row.number, "responses", message, "check whether rows were mixed up")
 
 
 def reported_problems(number: int, reported: Reported, responses: tuple[str, ...]) -> Iterator[Problem]:
-    """Reported values fit the responses and one another."""
+    """Check that reported values fit the responses and one another."""
     found = reported.partition
     if len(found) != len(responses):
         message = f"{len(found)} labels for {len(responses)} responses"
-        yield _problem("reported", REPORTED_FILE, number, "partition", message, "give one label per response")
+        yield _wrong_report(number, "partition", message, "give one label per response")
         return
     if not is_canonical(found):
         hint = "number the classes 0, 1, 2, … in the order of their first response"
-        yield _problem("reported", REPORTED_FILE, number, "partition", f"labels {list(found)}", hint)
+        yield _wrong_report(number, "partition", f"labels {list(found)}", hint)
     elif reported.distinct != len(set(found)):
         message = f"distinct is {reported.distinct}, but the partition has {len(set(found))} classes"
-        yield _problem("reported", REPORTED_FILE, number, "distinct", message, "distinct is the number of classes")
+        yield _wrong_report(number, "distinct", message, "distinct is the number of classes")
     if reported.utility is not None and not 0 <= reported.utility <= 10:
         message = f"{reported.utility} is not between 0 and 10"
-        yield _problem("reported", REPORTED_FILE, number, "utility", message, "compute it from the scores")
+        yield _wrong_report(number, "utility", message, "compute it from the scores")
     yield from _scores_problems(number, reported)
-    by_text: dict[str, set[int]] = {}
-    for text, label in zip(responses, found, strict=True):
-        by_text.setdefault(text, set()).add(label)
-    if any(len(labels) > 1 for labels in by_text.values()):
+    if len(set(zip(responses, found, strict=True))) > len(set(responses)):
         message = "identical responses are in different classes"
-        yield Problem(
-            "reported",
-            "warning",
-            REPORTED_FILE,
-            number,
-            "partition",
-            message,
-            "it is shown as reported, without correction",
-        )
+        yield _wrong_report(number, "partition", message, "it is shown as reported, without correction", "warning")
 
 
 def _scores_problems(number: int, reported: Reported) -> Iterator[Problem]:
@@ -291,18 +275,16 @@ def _scores_problems(number: int, reported: Reported) -> Iterator[Problem]:
         return
     if len(scores) != len(reported.partition):
         message = f"{len(scores)} scores for {len(reported.partition)} responses"
-        yield _problem("reported", REPORTED_FILE, number, "generation_scores", message, "give one score per response")
+        yield _wrong_report(number, "generation_scores", message, "give one score per response")
         return
-    seen: set[int] = set()
-    for place, (label, score) in enumerate(zip(reported.partition, scores, strict=True)):
-        head = label not in seen
-        seen.add(label)
-        if not (1 <= score <= 10 if head else score == 0):
+    classes: set[int] = set()
+    hint = "give a score to the first response of each class"
+    for position, (label, score) in enumerate(zip(reported.partition, scores, strict=True)):
+        is_first = label not in classes
+        classes.add(label)
+        if not (1 <= score <= 10 if is_first else score == 0):
             message = f"{score}; the first response of a class scores 1 to 10, the others 0"
-            where = f"generation_scores[{place}]"
-            yield _problem(
-                "reported", REPORTED_FILE, number, where, message, "give a score to the first response of each class"
-            )
+            yield _wrong_report(number, f"generation_scores[{position}]", message, hint)
 
 
 def is_canonical(partition: tuple[int, ...]) -> bool:
@@ -311,51 +293,46 @@ def is_canonical(partition: tuple[int, ...]) -> bool:
     >>> is_canonical((0, 0, 1, 0, 2)), is_canonical((1, 0)), is_canonical((0, 2))
     (True, False, False)
     """
-    highest = -1
-    for label in partition:
-        if not 0 <= label <= highest + 1:
-            return False
-        highest = max(highest, label)
-    return True
+    labels = list(dict.fromkeys(partition))
+    return labels == list(range(len(labels)))
 
 
-def no_access_tokens(context: Context, tally: SeenRows) -> Iterator[Problem]:
-    """No text of the manifest contains what looks like an access token. The problem does not repeat it."""
+def no_access_tokens(context: Context, seen: SeenRows) -> Iterator[Problem]:
+    """Check that no text of the manifest looks like an access token. The message does not repeat the token."""
     if context.manifest is None:
         return
     for name, text in _texts(context.manifest.model_dump(mode="json"), ""):
         if _TOKEN.search(text):
+            message = "contains what looks like an access token"
             hint = "remove and revoke it: manifests are published unchanged"
-            yield _problem("secrets", MANIFEST_FILE, None, name, "contains what looks like an access token", hint)
+            yield _error("secrets", None, name, message, hint, MANIFEST_FILE)
 
 
 def _texts(value: Any, name: str) -> Iterator[tuple[str, str]]:
-    """All texts below a value of JSON, with the fields in which they stand."""
+    """Yield all strings in a JSON value, each with its field name."""
     if isinstance(value, str):
         yield name, value
     elif isinstance(value, dict):
         for key, each in value.items():
             yield from _texts(each, f"{name}.{key}" if name else key)
     elif isinstance(value, list):
-        for place, each in enumerate(value):
-            yield from _texts(each, f"{name}[{place}]")
+        for position, each in enumerate(value):
+            yield from _texts(each, f"{name}[{position}]")
 
 
 CHECKS: tuple[Check, ...] = (
     Check(
         "prompt_ids",
-        "every prompt of the suite, each once, and no other; ids of own prompts",
+        "every prompt of the suite occurs once and no other does; ids of own prompts are valid",
         known_prompt,
         all_prompts_present,
     ),
-    Check(
-        "prompt_text", "the prompt's text, where given, is the suite's; of own prompts it is given", same_prompt_text
-    ),
-    Check("k", "the manifest's number of responses for each prompt", response_count),
+    Check("prompt_text", "prompt texts, if given, equal the suite's; own prompts have a text", same_prompt_text),
+    Check("k", "every prompt has the number of responses that the manifest states", response_count),
     Check("blanks", "blank responses (warning)", blanks),
     Check("placeholders", "[Blocked], [refused], [empty] and the like (warning)", placeholders),
-    Check("encoding", "lost letters and control characters (warning)", encoding),
-    Check("sizes", "no response or finish reason over the limit", sizes),
-    Check("secrets", "no access token in the manifest", whole=no_access_tokens),
-    Check("duplicates", "the same responses under two prompts (warning)", duplicates),
+    Check("encoding", "lost characters and control characters (warning)", encoding),
+    Check("sizes", "no response or finish reason exceeds its limit", sizes),
+    Check("secrets", "no access token is in the manifest", whole=no_access_tokens),
+    Check("duplicates", "two prompts with the same responses (warning)", duplicates),
 )

@@ -5,7 +5,6 @@ hash of these prompts: numbers over different prompts never share a column.
 """
 
 from collections.abc import Iterable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ ID_HINT = "use at most 200 printable characters, without white space at either e
 SIZES_HINT = f"at most {MAX_PROMPTS_BYTES:,} are allowed: split the prompts over several files"
 _IDS = ("prompt_id", "id")  # where the column of ids is not named
 _PARAPHRASES = "paraphrases"
+_LINE = TypeAdapter[str](Line)
 
 
 def own_suite(rows: Iterable[Row]) -> Suite:
@@ -45,16 +45,11 @@ def own_suite(rows: Iterable[Row]) -> Suite:
 def id_problem(prompt_id: str) -> str | None:
     """What is wrong with an id that somebody gave a prompt; None where nothing is."""
     try:
-        _line().validate_python(prompt_id)
+        _LINE.validate_python(prompt_id)
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
         return f"{prompt_id[:50]!r} is not a valid id: {fault}"
     return None
-
-
-@cache
-def _line() -> TypeAdapter[str]:
-    return TypeAdapter(Line)
 
 
 def text_problem(text: Any) -> tuple[str, str] | None:
@@ -94,7 +89,8 @@ def read_prompts(path: Path, *, prompt_column: str = "prompt", id_column: str | 
     if table is not None and not table.rows and not findings.refused():
         message = "there are no prompts"
         findings.add(Problem("prompt_text", "error", path.name, None, "", message, "write one per row"))
-    if (size := sum(_size(prompt) for prompt in found)) > MAX_PROMPTS_BYTES:
+    size = sum(len(text.encode()) for prompt in found for text in (prompt.prompt, *prompt.paraphrases))
+    if size > MAX_PROMPTS_BYTES:
         message = f"{size:,} bytes of prompts"
         findings.add(Problem("sizes", "error", path.name, None, prompt_column, message, SIZES_HINT))
     if findings.refused():
@@ -117,9 +113,8 @@ def _columns(path: Path, prompt_column: str, id_column: str | None, findings: Fi
     table = read_table(path, wanted, findings, endings=(*ENDINGS, ".txt"))
     if table is None:
         return None
-    lacking = [
-        column for column in (prompt_column, id_column) if column is not None and lacks_column(table, column, findings)
-    ]
+    needed = (prompt_column,) if id_column is None else (prompt_column, id_column)
+    lacking = [column for column in needed if lacks_column(table, column, findings)]
     return None if lacking else table
 
 
@@ -127,17 +122,15 @@ def _prompts(table: Table, prompt_column: str, id_column: str | None, findings: 
     """The prompts of the rows that have nothing wrong."""
     field = prompt_column if table.columns else ""  # a line is a prompt
     ids = id_column or next((name for name in _IDS if name in table.columns), None)
-    named = _numbered(table) if ids is None else rows_with_ids(table, ids, findings)
-    for number, name, row in named:
+    numbered = ((number, f"p{i:04}", row) for i, (number, row) in enumerate(table.rows, start=1))
+    for number, name, row in numbered if ids is None else rows_with_ids(table, ids, findings):
         places: dict[str, Any] = {field: row.get(field)}
         wordings = row.get(_PARAPHRASES)
         if isinstance(wordings, list):
             places |= {f"{_PARAPHRASES}[{place}]": text for place, text in enumerate(wordings)}
         elif wordings is not None and wordings != "":
-            message, hint = (
-                f"a value of type {type(wordings).__name__}, expected a list",
-                "use .jsonl or .parquet for lists",
-            )
+            message = f"a value of type {type(wordings).__name__}, expected a list"
+            hint = "use .jsonl or .parquet for lists"
             findings.add(Problem("prompt_text", "error", table.name, number, _PARAPHRASES, message, hint))
         if ids is not None and (odd := id_problem(name)):
             findings.add(Problem("prompt_ids", "error", table.name, number, ids, odd, ID_HINT))
@@ -147,12 +140,3 @@ def _prompts(table: Table, prompt_column: str, id_column: str | None, findings: 
         if not faults:
             text, *others = places.values()
             yield Prompt(name, OWN, text, tuple(others))
-
-
-def _numbered(table: Table) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    for place, (number, row) in enumerate(table.rows, start=1):
-        yield number, f"p{place:04}", row
-
-
-def _size(prompt: Prompt) -> int:
-    return sum(len(text.encode()) for text in (prompt.prompt, *prompt.paraphrases))

@@ -65,13 +65,11 @@ def run_in_child(module: str, asked: Mapping[str, Any], *, memory: int, seconds:
         ConfigurationError: It answers so.
     """
     command = [sys.executable, "-P", "-m", module, str(memory), str(int(seconds) + 1)]
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        given.write(json.dumps(asked).encode())
-        given.seek(0)
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             ended = subprocess.run(  # noqa: S603 - this interpreter, with a module of ours
                 command,
-                stdin=given,
+                input=json.dumps(asked).encode(),
                 stdout=out,
                 stderr=err,
                 env=environment(),

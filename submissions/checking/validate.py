@@ -82,7 +82,7 @@ def validate(
     Raises:
         ConfigurationError: The folder is not there, or the suite's file is not at hand.
     """
-    if not _is_folder(folder):
+    if not os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir raises where a parent folder cannot be read
         raise ConfigurationError(f"there is no folder {folder}", "give the folder of a submission")
     report = Report(Findings())
     report.manifest = read_manifest(folder / MANIFEST_FILE, report.findings)
@@ -90,21 +90,21 @@ def validate(
         report.suite = _suite(report.manifest, find_suite, report.findings)
     digest, rows_digest = RowsDigest(), ""
     file = open_parquet(folder / GENERATIONS_FILE, GENERATIONS, report.findings)
-    tally = SeenRows(keep_texts=_is_there(folder / REPORTED_FILE))
+    seen = SeenRows(keep_texts=os.path.lexists(folder / REPORTED_FILE))
     if file is not None:
         context = Context(report.manifest, report.suite, file.count)
-        _check_rows(file, context, checks, report, tally, digest, numbers, progress)
+        _check_rows(file, context, checks, report, seen, digest, numbers, progress)
         rows_digest = digest.hex()
-        _check_reported(folder, tally, report, digest)
+        _check_reported(folder, seen, report, digest)
         for check in checks:
             if check.whole is not None:
-                for problem in check.whole(context, tally):
+                for problem in check.whole(context, seen):
                     report.findings.add(problem)
     if report.manifest is not None and file is not None and not report.findings.refused():
         name = submission_id(report.manifest, digest.hex())
-        report.submission = Submission(folder, report.manifest, name, tally.rows, rows_digest, tally.in_suite_order)
+        report.submission = Submission(folder, report.manifest, name, seen.rows, rows_digest, seen.in_suite_order)
         if report.manifest.suite == OWN:
-            report.suite = own_suite(tally.own_prompts)
+            report.suite = own_suite(seen.own_prompts)
     return report
 
 
@@ -159,7 +159,7 @@ def _check_rows(
     context: Context,
     checks: tuple[Check, ...],
     report: Report,
-    tally: SeenRows,
+    seen: SeenRows,
     digest: RowsDigest,
     numbers: Sequence[int],
     progress: Progress,
@@ -168,16 +168,16 @@ def _check_rows(
         if _enough(report.findings, GENERATIONS_FILE):
             return
         progress(number)
-        tally.rows = number
+        seen.rows = number
         if not has_all_values(number, raw, report.findings):
-            tally.broken.add(raw.get("prompt_id"))
+            seen.broken.add(raw.get("prompt_id"))
             continue
         row = as_row(numbers[number - 1] if numbers else number, raw)
         for check in checks:
             if check.row is not None:
-                for problem in check.row(row, context, tally):
+                for problem in check.row(row, context, seen):
                     report.findings.add(problem)
-        tally.add(row, context)
+        seen.add(row, context)
         report.counts.add(row)
         if not report.findings.refused():  # what is refused needs no name
             digest.add(row)
@@ -192,18 +192,6 @@ def _enough(findings: Findings, file: str) -> bool:
     return True
 
 
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError:  # one above it may not be looked into
-        return False
-
-
-def _is_there(path: Path) -> bool:
-    """Whether there is anything of that name, a link to nowhere too."""
-    return os.path.lexists(path)
-
-
 def _null_field(raw: dict[str, Any]) -> str | None:
     """The field of a reported row that lacks a value; the scores as a whole and the utility may be null."""
     bare = (name for name in ("prompt_id", "partition", "distinct") if raw[name] is None)
@@ -211,9 +199,9 @@ def _null_field(raw: dict[str, Any]) -> str | None:
     return next(bare, None) or next(holed, None)
 
 
-def _check_reported(folder: Path, tally: SeenRows, report: Report, digest: RowsDigest) -> None:
+def _check_reported(folder: Path, seen: SeenRows, report: Report, digest: RowsDigest) -> None:
     path = folder / REPORTED_FILE
-    if not _is_there(path):
+    if not os.path.lexists(path):  # a dangling link counts as a file, and is an error below
         return
     file = open_parquet(path, REPORTED, report.findings)
     if file is None:
@@ -228,7 +216,7 @@ def _check_reported(folder: Path, tally: SeenRows, report: Report, digest: RowsD
             report.findings.add(Problem("reported", "error", REPORTED_FILE, number, null, message, "write the value"))
             continue
         reported = as_reported(raw)
-        for problem in tally.check_reported(number, raw["prompt_id"], reported):
+        for problem in seen.check_reported(number, raw["prompt_id"], reported):
             report.findings.add(problem)
         if not report.findings.refused():  # what is refused, such as NaN, may have no digest
             digest.add_reported(raw["prompt_id"], reported)

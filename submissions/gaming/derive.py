@@ -4,7 +4,6 @@ import random
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from datasets_build.errors import ConfigurationError, did_you_mean
 from datasets_build.files import atomic_folder
@@ -54,12 +53,11 @@ def derive(attack: Attack, given: Submission, suite: Suite, seed: int = 0) -> tu
     rows = list(given.rows())
     prompts = {prompt.prompt_id: prompt.prompt for prompt in suite.prompts}
     made = attacked(attack, prompts, {row.prompt_id: row.responses for row in rows}, seed)
-    values: dict[str, Any] = {"seed": seed if attack.seeded else None}
     manifest = Manifest(
         name=attack.name,
         suite=given.manifest.suite,
         system=System(type="baseline"),
-        generation=Generation(k=given.manifest.generation.k, **values),
+        generation=Generation(k=given.manifest.generation.k, seed=seed if attack.seeded else None),
         submitter=Submitter(name=given.manifest.submitter.name, date=given.manifest.submitter.date),
         origin=Origin(format="derived"),
         notes=f"{attack.about}, from the submission {given.manifest.name!r} ({given.id})",

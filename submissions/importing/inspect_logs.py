@@ -64,8 +64,7 @@ def read_inspect_log(path: Path, findings: Findings, suite: Suite | None = None)
                 for text, reason in answers
             )
     made.gather_all(found, texts)
-    if prompts.unknown:
-        prompts.report_unknown("input", path.name, findings, _HINT)
+    prompts.report_unknown("input", path.name, findings, _HINT)
     made.trimmed = len(prompts.trimmed)
     return made
 

@@ -10,12 +10,13 @@ several filters writes every document once for each of them, with the same `resp
 Texts come from tasks of one request a document (`output_type: generate_until`) with `repeats: k`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from datasets_build.schema import Suite
+from submissions.choices import AnswersIn
 from submissions.importing.imported import GENERATION_KWARGS, Imported
 from submissions.schema import Problem, Row
 from submissions.untrusted.findings import Findings
@@ -30,7 +31,6 @@ MAX_STOP = 4000
 _OWN_ID = "prompt_id"  # where our own exports have the id
 _SHOWN = 10  # names in a message
 _USED = {DOC_ID, "doc", "arguments", "filter"}
-ResponsesField = Literal["resps", "filtered_resps"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class LmEvalOptions:
     """
 
     id_field: str | None = None
-    responses: ResponsesField = "resps"
+    responses: AnswersIn = "resps"
     filter: str | None = None
 
 
@@ -281,11 +281,6 @@ def _add(fields: Fields, field: str, message: str, hint: str) -> None:
     fields.findings.add(Problem("prompt_ids", "error", fields.file, fields.number, field, message, hint))
 
 
-def _listed(names: Mapping[str, Any] | set[str]) -> str:
-    return ", ".join(_shown(sorted(names)))
-
-
-def _shown(names: list[str]) -> Iterator[str]:
-    yield from (name[:50] for name in names[:_SHOWN])
-    if len(names) > _SHOWN:
-        yield "…"
+def _listed(names: Iterable[str]) -> str:
+    ordered = sorted(names)
+    return ", ".join(name[:50] for name in ordered[:_SHOWN]) + (", …" if len(ordered) > _SHOWN else "")

@@ -63,8 +63,7 @@ def read_openai_batch(
         answers = [Answer(sample, number, *said) for said in _answers(fields, body)]
         found.setdefault(prompt_id, []).extend(answers)
     made.gather_all(found, texts)
-    if prompts.unknown:
-        prompts.report_unknown("custom_id", path.name, findings, _HINT)
+    prompts.report_unknown("custom_id", path.name, findings, _HINT)
     made.trimmed = len(prompts.trimmed)
     return made
 

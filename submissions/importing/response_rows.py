@@ -86,8 +86,10 @@ class Prompts:
         return known.prompt
 
     def report_unknown(self, name: str, file: str, findings: Findings, hint: str) -> None:
-        """Add the rows whose prompts are not the suite's as one problem."""
+        """Add the rows whose prompts are not the suite's as one problem; nothing if there are none."""
         rows, count = self.unknown, len(self.unknown)
+        if not rows:
+            return
         shown = ", ".join(map(str, rows[:_SHOWN])) + (", …" if count > _SHOWN else "")
         which = "1 row has a prompt" if count == 1 else f"{count} rows have prompts"
         message = f"{which} not in {self.suite.name if self.suite else OWN}: {shown}"
@@ -143,8 +145,7 @@ def read_response_rows(
     for prompt_id, of_prompt in samples.items():
         _numbered_once(prompt_id, of_prompt, path.name, findings)
     made.gather_all(samples, {prompt_id: prompt for prompt_id, (prompt, _) in texts.items()})
-    if prompts.unknown:
-        prompts.report_unknown(names.prompt or "prompt", path.name, findings, _OTHER_PROMPTS)
+    prompts.report_unknown(names.prompt or "prompt", path.name, findings, _OTHER_PROMPTS)
     made.trimmed = len(prompts.trimmed)
     return made
 
@@ -208,10 +209,8 @@ def _names(
         others = [name for name, value in raw.items() if _is_text(value) and name not in (prompt, by_id, *FACTS)]
         counts = Counter(name for _, row in rows for name in (there or others) if name in row)
         if not counts:
-            message, hint = (
-                f"no field holds texts; rows have {_quoted(raw)}",
-                "name the field of the responses: --field NAME",
-            )
+            message = f"no field holds texts; rows have {_quoted(raw)}"
+            hint = "name the field of the responses: --field NAME"
         else:
             shown = ", ".join(f"{count} rows have {name!r}" for name, count in counts.most_common(_SHOWN))
             message = f"which field holds the responses? {shown}"

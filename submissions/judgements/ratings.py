@@ -97,10 +97,9 @@ def read_ratings(study: Study, paths: Sequence[Path]) -> Ratings:
     items, questions = study.by_id(), {each.name: len(each.answers) for each in FORM_OF[study.form].questions}
     for path in files:
         for number, row in _rows(path, study, findings):
-            rating = _rating(row, items, questions, path.name, number, findings)
-            if rating is None:
+            if row.get("answer") in (None, ""):
                 blank += 1
-            elif rating.answer:
+            elif rating := _rating(row, items, questions, path.name, number, findings):
                 key = (rating.rater, rating.item, rating.question)
                 repeated += key in found
                 found.setdefault(key, rating)
@@ -215,26 +214,20 @@ def _rating(
     number: int,
     findings: Findings,
 ) -> Rating | None:
-    """An answer; None where it is blank. One that is wrong is a problem, and has the answer 0."""
-    given = row.get("answer")
-    if given is None or given == "":
-        return None
-    wrong = Rating("", "", "", 0, None)
-    item, question, rater = row.get("item"), row.get("question"), row.get("rater")
+    """Read an answer that is not blank; an invalid one is None, and a problem is added."""
+    item, question, rater, given = (row.get(name) for name in ("item", "question", "rater", "answer"))
     if not isinstance(rater, str) or not 0 < len(rater) <= 200:
-        findings.add(_wrong(file, number, "rater", "no rater's name"))
-        return wrong
-    if not isinstance(item, str) or item not in items:
-        findings.add(_wrong(file, number, "item", f"{item!r} is no item of this study"))
-        return wrong
-    if not isinstance(question, str) or question not in questions:
-        findings.add(_wrong(file, number, "question", f"{question!r} is no question of this study"))
-        return wrong
-    answer, most = _whole(given), questions[question]
-    if answer is None or not 1 <= answer <= most:
-        findings.add(_wrong(file, number, question, f"{given!r} is no whole number from 1 to {most}"))
-        return wrong
-    return Rating(item, rater, question, answer, _number(row.get("seconds")))
+        field, message = "rater", "the rater's name is missing"
+    elif not isinstance(item, str) or item not in items:
+        field, message = "item", f"{item!r} is not an item of this study"
+    elif not isinstance(question, str) or question not in questions:
+        field, message = "question", f"{question!r} is not a question of this study"
+    elif (answer := _whole(given)) is None or not 1 <= answer <= questions[question]:
+        field, message = question, f"{given!r} is not a whole number from 1 to {questions[question]}"
+    else:
+        return Rating(item, rater, question, answer, _number(row.get("seconds")))
+    findings.add(_wrong(file, number, field, message))
+    return None
 
 
 def _whole(given: Any) -> int | None:

@@ -20,24 +20,30 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from filelock import FileLock, Timeout
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from datasets_build.download import home
 from datasets_build.errors import InputError
 from datasets_build.files import content_id, sync_folder
 from submissions.judgements.votes import Vote, parsed_vote, unique
-from submissions.storage.commits import Conflict, LocalDiskFault, StoreFault, disk_faults
+from submissions.storage.commits import (
+    ATTEMPTS,
+    Conflict,
+    LocalDiskFault,
+    StoreFault,
+    disk_faults,
+    retrying_conflicts,
+)
 from submissions.storage.file_store import FileStore
 
 MAX_BATCH_BYTES = 64 * 2**20
 LOCK_SECONDS = 20
-TRIES = 30
+
 FOLDER = "votes"
 
 _WAITING = "waiting.jsonl"
 _BATCH = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})-([0-9a-f]{32})\.jsonl")
 _STORED = re.compile(rf"{FOLDER}/([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})(/[0-9a-f]{{32}})?\.jsonl")
-_WAIT = wait_random_exponential(multiplier=0.05, max=2)
+
 _THREADS = 8  # a Hub replies slowly, but to many requests at once
 
 
@@ -103,15 +109,11 @@ class VoteSpool:
             batches = {path: list(_readable(path.read_bytes())) for path in self._batches()}
         contents = {_path(batch): _lines(votes) for batch, votes in batches.items() if votes}
         if contents:
-            retrying = Retrying(
-                stop=stop_after_attempt(TRIES), wait=_WAIT, retry=retry_if_exception_type(Conflict), reraise=True
-            )
             try:
-                retrying(self._send, contents)
+                retrying_conflicts()(self._send, contents)
             except Conflict as error:
-                raise StoreFault(
-                    f"{self.store.address} changed during each of {TRIES} attempts", "retry later"
-                ) from error
+                message = f"{self.store.address} changed during each of {ATTEMPTS} attempts"
+                raise StoreFault(message, "retry later") from error
         with disk_faults(self.folder, LocalDiskFault):
             for batch in batches:
                 batch.unlink()

@@ -7,17 +7,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
 from datasets_build.errors import DivBenchError, InputError
 
+ATTEMPTS = 30  # at a commit that others get ahead of
 MAX_MESSAGE = 200  # characters
 PIECE_BYTES = 2**20  # of a file, at once in memory
 
 _PATH = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}(/[a-z0-9][a-z0-9_.-]{0,99}){0,7}")  # no "..": a part has no dot first
 _COMMIT_ID = re.compile(r"[0-9a-f]{40}")
+_WAIT = wait_random_exponential(multiplier=0.05, max=2)  # fully random, so that two writers do not collide again
 
 
 class Conflict(Exception):
     """Somebody committed first. Look again, decide again."""
+
+
+def retrying_conflicts() -> Retrying:
+    """Make a `Retrying` that retries after a `Conflict`, `ATTEMPTS` times in all, and raises the last one."""
+    retry = retry_if_exception_type(Conflict)
+    return Retrying(stop=stop_after_attempt(ATTEMPTS), wait=_WAIT, retry=retry, reraise=True)
 
 
 class StoreFault(DivBenchError):

@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,14 +35,8 @@ class HubFile:
         """Whether a content, or that of a file, is this one."""
         if (len(content) if isinstance(content, bytes) else content.stat().st_size) != self.size:
             return False
-        hasher = self.hasher()
-        if isinstance(content, bytes):
-            hasher.update(content)
-        else:
-            with content.open("rb") as file:
-                while piece := file.read(PIECE_BYTES):
-                    hasher.update(piece)
-        return bool(hasher.hexdigest() == self.digest)
+        with BytesIO(content) if isinstance(content, bytes) else content.open("rb") as file:
+            return hashlib.file_digest(file, self.hasher).hexdigest() == self.digest
 
 
 def hub_file(entry: "RepoFile") -> HubFile:

@@ -38,8 +38,10 @@ from submissions.storage.hub_calls import Damaged, hub_faults, limit_silence
 from submissions.storage.hub_files import HubFile, download, hub_file
 
 if TYPE_CHECKING:
-    from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
+    from huggingface_hub import CommitInfo, CommitOperationAdd, CommitOperationDelete, HfApi
     from huggingface_hub.hf_api import RepoFile, RepoFolder
+
+    Operation = CommitOperationAdd | CommitOperationDelete
 
 COMMITS_KEPT = 8  # whose listings are in memory
 COMMITS_SEARCHED = 200  # for a mark: so many commits of others may have followed ours before we look
@@ -148,14 +150,7 @@ class HubStore:
             from huggingface_hub.errors import HfHubHTTPError
 
             try:
-                made = self._api.create_commit(
-                    self.repo,
-                    operations,
-                    commit_message=message,
-                    commit_description=mark,
-                    repo_type="dataset",
-                    parent_commit=parent,
-                )
+                made = self._create(operations, message, mark, parent)
             except HfHubHTTPError as error:
                 if error.response.status_code != 412:
                     raise
@@ -186,16 +181,7 @@ class HubStore:
         mark = _new_mark()
 
         def send() -> str | None:
-            made = self._api.create_commit(
-                self.repo,
-                operations,
-                commit_message=message,
-                commit_description=mark,
-                repo_type="dataset",
-                parent_commit=parent,
-                create_pr=True,
-            )
-            return made.pr_url
+            return self._create(operations, message, mark, parent, as_pull_request=True).pr_url
 
         return self._sent(send, lambda: self._proposed(message, mark))
 
@@ -209,6 +195,19 @@ class HubStore:
         from huggingface_hub import HfApi
 
         return HfApi(endpoint=self._endpoint, token=self._token)
+
+    def _create(
+        self, operations: Iterable["Operation"], message: str, mark: str, parent: str, *, as_pull_request: bool = False
+    ) -> "CommitInfo":
+        return self._api.create_commit(
+            self.repo,
+            operations,
+            commit_message=message,
+            commit_description=mark,
+            repo_type="dataset",
+            parent_commit=parent,
+            create_pr=as_pull_request,
+        )
 
     def _asked(self, call: Callable[[], T]) -> T:
         """The result of a read-only call, retried where the failure is transient."""
@@ -271,9 +270,7 @@ class HubStore:
                     return one.url
         return None
 
-    def _operations(
-        self, parent: str, add: Mapping[str, bytes | Path], gone: frozenset[str]
-    ) -> list["CommitOperationAdd | CommitOperationDelete"]:
+    def _operations(self, parent: str, add: Mapping[str, bytes | Path], gone: frozenset[str]) -> list["Operation"]:
         """What is to be done to a commit's files, without what is so already."""
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
@@ -285,7 +282,7 @@ class HubStore:
         for path in folders:
             if path in add or there.get(path) is not None:
                 raise file_and_folder(path)
-        made: list[CommitOperationAdd | CommitOperationDelete] = []
+        made: list[Operation] = []
         for path, content in sorted(add.items()):
             if path in there and there[path] is None:
                 raise file_and_folder(path)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from datasets_build.errors import InputError
@@ -73,16 +73,5 @@ def problems_json(findings: Findings) -> dict[str, Any]:
         "errors": findings.count("error"),
         "warnings": findings.count("warning"),
         "by_check": findings.by_check(),
-        "problems": [
-            {
-                "check": p.check,
-                "severity": p.severity,
-                "file": p.file,
-                "row": p.row,
-                "field": p.field or None,
-                "message": p.message,
-                "hint": p.hint,
-            }
-            for p in findings.problems
-        ],
+        "problems": [asdict(problem) | {"field": problem.field or None} for problem in findings.problems],
     }

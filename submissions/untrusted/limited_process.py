@@ -9,9 +9,12 @@ import signal
 from pathlib import Path
 
 MAX_ROWS = 1_000_000
-_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # each thread takes addresses
-_NO_CACHE = {"PYTHONDONTWRITEBYTECODE": "1"}  # a compiled module that a limit cuts is damaged for everybody
-_NO_LOGIN = {"HF_HUB_DISABLE_IMPLICIT_TOKEN": "1"}  # the token that is kept in a file is not sent anywhere
+_VARIABLES = {
+    "OMP_NUM_THREADS": "1",  # each thread reserves address space
+    "OPENBLAS_NUM_THREADS": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",  # a compiled module that a limit truncates is broken for every later process
+    "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1",  # the token saved by a login is not sent anywhere
+}
 _SECRET_NAME = re.compile(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -19,7 +22,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 def environment() -> dict[str, str]:
     """The variables of the child: it needs no secret, so it has none to give away."""
     made = {name: value for name, value in os.environ.items() if not _SECRET_NAME.search(name)}
-    made |= _ONE_THREAD | _NO_CACHE | _NO_LOGIN
+    made |= _VARIABLES
     made["PYTHONPATH"] = os.pathsep.join([str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     return made
 

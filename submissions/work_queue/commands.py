@@ -101,7 +101,7 @@ def status(submission_id: Id, store: Store, json: JsonOption = False) -> None:
     """
     from submissions.storage.file_store import open_store
     from submissions.work_queue.operations import listing
-    from submissions.work_queue.printing import place_json, print_files, print_history, print_status, state_json
+    from submissions.work_queue.printing import print_files, print_history, print_status, state_json
     from submissions.work_queue.queue_files import found_in, result_paths
 
     opened = open_store(store)
@@ -112,9 +112,13 @@ def status(submission_id: Id, store: Store, json: JsonOption = False) -> None:
     files = opened.paths(found.commit, f"submissions/{submission_id}")
     same = [s for s in found.states if s.rows_digest == state.rows_digest and s.submission_id != submission_id]
     if json:
-        twins = [each.submission_id for each in same]
-        document = state_json(state, now) | place_json(place)
-        print_json(document | {"files": files, "results": result_paths(state), "same_rows": twins})
+        document = state_json(state, now) | {
+            "place": place.as_json(),
+            "files": files,
+            "results": result_paths(state),
+            "same_rows": [each.submission_id for each in same],
+        }
+        print_json(document)
     else:
         print_status(state, place, now, out())
         print_history(state, out())

@@ -53,11 +53,6 @@ def state_json(state: State, now: datetime) -> dict[str, Any]:
     return known | {"state": state.current.state, "waits": state.is_waiting(now), "history": history}
 
 
-def place_json(place: QueuePosition) -> dict[str, Any]:
-    """A place in the queue as `--json` prints it."""
-    return {"place": place.as_json()}
-
-
 def receipt_json(receipt: Receipt, place: QueuePosition | None) -> dict[str, Any]:
     """A receipt as `--json` prints it."""
     return {

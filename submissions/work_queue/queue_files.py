@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from pydantic import ValidationError
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from datasets_build.errors import InputError
-from submissions.storage.commits import Conflict
+from submissions.storage.commits import ATTEMPTS, Conflict, retrying_conflicts
 from submissions.storage.file_store import FileStore
 from submissions.storage.submission_folders import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
 from submissions.untrusted.json_files import MAX_MANIFEST_BYTES, strict_json
@@ -24,12 +23,11 @@ from submissions.untrusted.plain_text import one_line
 from submissions.work_queue.errors import DamagedState, QueueBusy, UnknownSubmission
 from submissions.work_queue.schema import MAX_STATE_BYTES, Damaged, Listing, State
 
-TRIES = 30
 RESULT_FILES = ("result.json", "per_prompt.parquet")
 SUBMISSION_FILES = (MANIFEST_FILE, GENERATIONS_FILE, REPORTED_FILE)  # the last need not be there
 
 T = TypeVar("T")
-_WAIT = wait_random_exponential(multiplier=0.05, max=2)  # all jitter, so that two that collided do not collide again
+
 _STATE = re.compile(r"states/([0-9a-f]{16})\.json")
 _ID = re.compile(r"[0-9a-f]{16}")
 
@@ -69,13 +67,10 @@ def change(store: FileStore, decide: Callable[[str], Step[T]]) -> T:
             store.commit(commit, add, step.gone, step.message)
         return step.outcome
 
-    retrying = Retrying(
-        stop=stop_after_attempt(TRIES), wait=_WAIT, retry=retry_if_exception_type(Conflict), reraise=True
-    )
     try:
-        return retrying(once)
+        return retrying_conflicts()(once)
     except Conflict as error:
-        raise QueueBusy(f"{store.address} changed during each of {TRIES} attempts", "retry later") from error
+        raise QueueBusy(f"{store.address} changed during each of {ATTEMPTS} attempts", "retry later") from error
 
 
 def checked_id(submission_id: str) -> str:
@@ -140,7 +135,7 @@ def read_state(store: FileStore, commit: str, submission_id: str) -> State:
     except FileNotFoundError as error:
         raise _unknown(submission_id, store.address) from error
     if isinstance(found, Damaged):
-        raise damaged(found)
+        raise _damaged(found)
     return found
 
 
@@ -164,7 +159,7 @@ def found_in(listing: Listing, submission_id: str, address: str) -> State:
             return state
     for each in listing.damaged:
         if each.path == path:
-            raise damaged(each)
+            raise _damaged(each)
     raise _unknown(submission_id, address)
 
 
@@ -173,8 +168,7 @@ def _unknown(submission_id: str, address: str) -> UnknownSubmission:
     return UnknownSubmission(message, "see divbench submissions list")
 
 
-def damaged(found: Damaged) -> DamagedState:
-    """Return the error for a damaged state."""
+def _damaged(found: Damaged) -> DamagedState:
     return DamagedState(f"{found.path} is damaged: {found.reason}", "ask the service's operator to repair or remove it")
 
 

@@ -233,9 +233,9 @@ SCHEMA = pa.schema(FIELDS)
 @pytest.mark.parametrize(
     ("rows", "count", "message"),
     [
-        ([{"id": "a", "n": 1}], 2, "made_up/all has 1 rows, wanted 2"),
+        ([{"id": "a", "n": 1}], 2, "made_up/all has 1 rows, expected 2"),
         ([{"id": "a", "n": 1}, {"id": None, "n": 1}], 2, "row 2, field id: null"),
-        ([{"id": "a", "m": 1}], 1, "fields lacking ['n'], unknown ['m']"),
+        ([{"id": "a", "m": 1}], 1, "missing fields ['n'], unknown fields ['m']"),
         ([{"id": "a", "n": "one"}], 1, "row 1, field n"),
     ],
 )

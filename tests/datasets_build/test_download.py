@@ -111,7 +111,7 @@ def test_a_downloaded_file_is_kept_and_not_downloaded_again(own_home: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("fault", "message"), [("404", "HTTP 404"), ("other", "other bytes: SHA-256"), ("403", "HTTP 403")]
+    ("fault", "message"), [("404", "HTTP 404"), ("other", "not the pinned file: SHA-256"), ("403", "HTTP 403")]
 )
 def test_a_permanent_failure_is_not_retried_and_leaves_nothing(fault: str, message: str, own_home: Path) -> None:
     behaviour = Behaviour([fault] * 9)

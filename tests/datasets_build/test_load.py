@@ -122,7 +122,7 @@ def test_a_file_of_other_bytes_is_refused_before_it_is_parsed(tmp_path: Path, co
     path.write_bytes(content)
     error = refusal(tmp_path)
     assert type(error) is InputError
-    assert f"{path} is not the pinned file: SHA-256 {sha256_of(path)}, wanted {CURATED.sha256}" == error.message
+    assert f"{path} is not the pinned file: SHA-256 {sha256_of(path)}, expected {CURATED.sha256}" == error.message
     assert error.hint == f"download {CURATED.urls[0]} again"
 
 

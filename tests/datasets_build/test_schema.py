@@ -37,10 +37,10 @@ def test_no_rows_make_an_empty_table_of_the_schema() -> None:
     [
         pytest.param(
             {"promt" if key == "prompt" else key: value for key, value in ROW.items()},
-            r"here, row 2: fields lacking \['prompt'\], unknown \['promt'\]",
+            r"here, row 2: missing fields \['prompt'\], unknown fields \['promt'\]",
             id="misspelt",
         ),
-        pytest.param(ROW | {"more": 1}, r"row 2: fields lacking \[\], unknown \['more'\]", id="one-more"),
+        pytest.param(ROW | {"more": 1}, r"row 2: missing fields \[\], unknown fields \['more'\]", id="one-more"),
         pytest.param(ROW | {"prompt": None}, "here, row 2, field prompt: null", id="null"),
         pytest.param(ROW | {"paraphrases": None}, "row 2, field paraphrases: null", id="null-list"),
         pytest.param(ROW | {"prompt": b"bytes"}, r"row 2, field prompt: bytes \(wanted string\)", id="bytes"),

@@ -126,7 +126,7 @@ WRONG = (
         second(finish_reasons=["x" * 10**6, "stop", "stop"]),
         "sizes",
         "finish_reasons[0]",
-        "1,000,000 letters",
+        "1,000,000 characters",
     ),
 )
 OWN = (
@@ -159,7 +159,7 @@ ODD = (
         second(responses=["[Blocked]", "[empty]", "<error>"]),
         "placeholders",
         "responses[0]",
-        "stands for a missing response",
+        "is a placeholder for a missing response",
         *(("placeholders", G, 2, a) for a in ANSWERS[1:]),
     ),
     warned("lost-letters", answer("b\ufffdn"), "encoding", ANSWER, "a character was lost"),

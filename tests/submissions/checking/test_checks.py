@@ -84,7 +84,7 @@ WARNINGS: dict[str, tuple[Callable[[Json], Json | None], list[Place], str, str]]
     "placeholder": (
         one(2, responses=["[Blocked]", " [refused]\n", "<EMPTY>"]),
         [("placeholders", 2, f"responses[{i}]") for i in range(3)],
-        "'[Blocked]' stands for a missing response",
+        "'[Blocked]' is a placeholder for a missing response",
         "resample it, or leave it",
     ),
     "lost letter": (

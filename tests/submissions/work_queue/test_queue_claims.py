@@ -8,7 +8,7 @@ from tenacity import wait_none
 
 from datasets_build.errors import InputError
 from submissions.schema import Problem
-from submissions.work_queue import queue_files
+from submissions.storage import commits
 from submissions.work_queue.errors import (
     ClaimLost,
     QueueBusy,
@@ -302,11 +302,11 @@ class RestlessStore(MemoryStore):
 
 
 def test_a_store_that_never_stands_still_is_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue_files, "_WAIT", wait_none())
+    monkeypatch.setattr(commits, "_WAIT", wait_none())
     restless = RestlessStore()
     with pytest.raises(QueueBusy, match="memory changed during each of 30 attempts"):
         submit(restless, write_toy(tmp_path / "toy"), ME, T0, find_suite=find_toy)
-    assert restless.looks >= queue_files.TRIES
+    assert restless.looks >= commits.ATTEMPTS
 
 
 def test_a_submitter_sees_where_they_stand(tmp_path: Path, store: MemoryStore) -> None:
