@@ -1,7 +1,7 @@
-"""How equivalence backends group the same responses: counts, agreement with published partitions, effect of order.
+"""How equivalence backends group the same responses: number of classes, and agreement with published partitions.
 
-Agreement is measured prompt by prompt: the adjusted Rand index of both partitions, and the F1 of pairs that are
-together. Intervals come from resampling prompts, with all systems' responses to a prompt together.
+Agreement is measured prompt by prompt: the adjusted Rand index of both partitions, and the F1 of pairs in the same
+class. Intervals come from resampling prompts, with all systems' responses to a prompt together.
 """
 
 import hashlib
@@ -26,8 +26,8 @@ class System:
     Attributes:
         prompt_ids: [prompts].
         responses: Response sets [prompts].
-        published: [prompts], the partitions that came with them; None where none did.
-        judged: [prompts], the same with the qualities that came with them; None where none did.
+        published: [prompts], published partitions; None if the system has none.
+        judged: [prompts], published partitions with qualities; None if the system has none.
     """
 
     name: str
@@ -55,7 +55,7 @@ class SystemClasses:
     Attributes:
         unjudged: Prompts without a partition, by reason.
         distinct: Mean number of classes.
-        published: Mean number of the published ones.
+        published: Mean number of published classes.
         curve: Expected classes among 1, 2, … responses, mean over prompts that have as many.
         rand_index: Mean adjusted Rand index with the published partitions.
         pair_f1: F1 of the pairs of responses in one class, over all prompts.
@@ -240,7 +240,7 @@ def _of_system(system: System, parts: Parts, table: _Table, how: Resampling) -> 
 
 
 def half_of(prompt_id: str, seed: int = 0) -> int:
-    """The half of the prompts, 0 or 1, that one belongs to: by hash, so the same for every system."""
+    """Return the half of the prompts, 0 or 1, that a prompt belongs to: by hash, so the same for every system."""
     return hashlib.sha256(f"{seed}/{prompt_id}".encode()).digest()[0] & 1
 
 
@@ -266,7 +266,7 @@ def choose(
     seed: int = 0,
     resampling: Resampling | None = None,
 ) -> list[Choice]:
-    """Choose by the mean adjusted Rand index on each half of the prompts, report on the other.
+    """Choose a backend by the mean adjusted Rand index on each half of the prompts, and report on the other half.
 
     Args:
         backends: Signature and each system's partitions, by backend.
@@ -277,7 +277,9 @@ def choose(
     """
     known = [system for system in systems if system.published is not None]
     if not known:
-        raise ConfigurationError("no system came with published classes", "leave out --choose, or import some that did")
+        raise ConfigurationError(
+            "no system came with published classes", "leave out --choose, or import systems that have them"
+        )
     made = []
     for half in (0, 1):
         on = {name: _on_half(name, *given, known, half, seed, resampling) for name, given in backends.items()}

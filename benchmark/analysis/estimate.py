@@ -67,7 +67,7 @@ def estimate(draws: Floats, level: float, chance: float | None = None) -> Estima
 
 
 def without_nan(document: Any) -> Any:
-    """Return a JSON document with null for NaN and infinities, which JSON does not know."""
+    """Return a JSON document with null in place of NaN and infinities, which JSON lacks."""
     if isinstance(document, dict):
         return {key: without_nan(value) for key, value in document.items()}
     if isinstance(document, list | tuple):

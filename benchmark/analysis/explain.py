@@ -1,6 +1,6 @@
-"""What a language model finds in one response set: everything behind its D_Can (arXiv:2606.01811), and beside it.
+"""Explains D_Can (arXiv:2606.01811) of one response set: all numbers that a language model yields on it.
 
-For people who invent or doubt such metrics. Numbers come from the same engine, orders and metrics as scores do.
+For people who develop or question such metrics. Numbers come from the same engine, orders and metrics as scores do.
 """
 
 import math
@@ -30,7 +30,7 @@ from datasets_build.errors import ConfigurationError
 __all__ = ["SCALARS", "Curve", "Explanation", "cross_mode_matrix", "explain", "pair_tokens", "token_surprisals"]
 
 Floats = NDArray[np.float64]
-MOST_PAIRED = 30  # responses; they make 465 pairs, and a heat map of many more cannot be read
+MOST_PAIRED = 30  # responses; they make 465 pairs, and a larger heat map would be unreadable
 _UNTOLD = Missing("endpoint orders give a_n alone")
 
 A_1 = Metric(
@@ -54,8 +54,8 @@ class Curve:
 
     Attributes:
         mean: float64 [n], a_k for k = 1 … n.
-        error: float64 [n], the standard errors that the choice of orders leaves.
-        alone: The mean over responses without any order, where a_1 would be if all orders were read.
+        error: float64 [n], standard errors due to the choice of orders.
+        alone: Mean over responses read with only the prompt: the value of a_1 if all orders were read.
     """
 
     mean: Floats
@@ -65,20 +65,20 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
-    """What a model finds in one set of n responses.
+    """The numbers of a model on one set of n responses.
 
     Attributes:
-        read: The surprisals that all else is made of, with the orders.
+        read: Surprisals, with the orders, from which all else is computed.
         bits: The curve in bits.
         rate: The curve in bits/byte.
         estimator: Estimator of the curves' standard errors, as in response_orders.py.
         values: Values of `SCALARS`, by id.
         bands: C, D_Ca_n and C · E_rate over the spread of coherence; NaN where not estimated.
         fits: Fits of the curve in bits, by name (*sigmoid*, *exponential*); empty where the curve is not estimated.
-        last: float64 [n], each response's bits in the last position, averaged over orders; NaN where it never stands
-            there.
+        last: float64 [n], each response's bits in the last position, averaged over orders; NaN if it is never
+            last.
         tokens: Tokens of each response, read in the given order.
-        pairs: Each response right after each other, or why not.
+        pairs: Surprisals of each response right after each other one, or why they are missing.
         strongest: Tokens of the response i that another response j saves the most bits; None without pairs or
             under other boundaries than *exact*.
     """
@@ -110,25 +110,25 @@ class Explanation:
         return self.read.surprisals.byte_counts
 
     def orders_for(self, precision: float) -> int:
-        """How many balanced orders give a_n this standard error, judged by the orders that were read.
+        """Estimate from the orders read how many balanced orders give a_n this standard error.
 
         Args:
             precision: The standard error, in bits/byte.
 
         Raises:
-            ConfigurationError: The precision is not above 0, or the orders were too few to judge by.
+            ConfigurationError: The precision is not above 0, or too few orders were read for an estimate.
         """
         try:
             return response_orders.orders_for(precision, self.read.design, _rates(self.read))
         except ValueError as error:
-            if self.estimator == "exact":  # two responses, say: there is nothing to judge, and nothing to add
+            if self.estimator == "exact":  # such as with two responses: all orders were read
                 return len(self.read.design.orders)
             raise ConfigurationError(
-                "these orders are too few to say how many are needed", "read a balanced square, or more orders"
+                "too few orders were read to estimate how many are needed", "read a balanced square, or more orders"
             ) from error
 
     def as_json(self) -> dict[str, Any]:
-        """All of it as JSON: bits, and bits/byte where a name says rate; null for what is not known."""
+        """Return everything as JSON: in bits, in bits/byte where a name has `rate`; null for unknown numbers."""
         design, found = self.read.design, self.read.surprisals
         return {
             "model": self.model,
@@ -180,7 +180,7 @@ def explain(
     most_paired: int = MOST_PAIRED,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Explanation:
-    """Read one set, and tell what was found.
+    """Read one set with a language model, and compute everything in `Explanation`.
 
     Blank responses and placeholders must be removed before, as the scorer does. With an empty response in the set,
     standard errors are unknown and there are no pairs.
@@ -191,7 +191,7 @@ def explain(
 
     Raises:
         Unscorable: The model cannot read the set, or it has no curve.
-        ConfigurationError: The plan or the layout cannot be had.
+        ConfigurationError: The plan or the layout cannot be used.
     """
     plan = plan or OrderPlan()
     (read,) = read_sets([given], model, layout, plan)

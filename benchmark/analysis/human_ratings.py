@@ -1,4 +1,4 @@
-"""What ratings say: scores of response sets, agreement of raters, and labelled sets that `metrics metaeval` takes."""
+"""From ratings to scores of response sets, rater agreement, and files of labelled sets for `metrics metaeval`."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ EXTRA = "rate"
 
 @dataclass(frozen=True, slots=True)
 class HumanScore:
-    """What people say of a set, greater for more diverse.
+    """People's mean rating of a set, greater for more diverse.
 
     Attributes:
         mean: Mean of its ratings: *absolute*, *aspects*: 1 to 5; *similarity*: the negated mean over pairs; *ranking*:
             points per comparison, ½ for no difference.
-        std: Their standard deviation over raters, ddof 0; of *similarity* that of raters' own means.
-        raters: Number of raters, of *ranking* of ratings.
+        std: Standard deviation over raters, ddof 0; for *similarity*, of the raters' own means.
+        raters: Number of raters; for *ranking*, number of ratings.
     """
 
     mean: float
@@ -38,7 +38,7 @@ class HumanScore:
 
 
 def set_scores(study: Study, ratings: Sequence[Rating], question: str) -> dict[str, HumanScore]:
-    """Scores of the sets that have at least one rating, by set."""
+    """Compute the scores of the sets that have at least one rating, by set."""
     items = study.by_id()
     by_set: dict[str, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
     for number, each in enumerate(ratings):
@@ -55,7 +55,7 @@ def set_scores(study: Study, ratings: Sequence[Rating], question: str) -> dict[s
     for each_set in study.sets:
         if own := by_set.get(each_set.set_id):
             values = [np.mean(given) for given in own.values()]
-            # A rater of a few pairs has a mean of those pairs: the set's is over all ratings.
+            # Raters may rate different numbers of pairs: the set's mean is over all ratings, not over raters.
             everything = [value for given in own.values() for value in given]
             made[each_set.set_id] = HumanScore(float(np.mean(everything)), float(np.std(values)), len(values))
     return made
@@ -64,10 +64,10 @@ def set_scores(study: Study, ratings: Sequence[Rating], question: str) -> dict[s
 def krippendorff_alpha(
     study: Study, ratings: Sequence[Rating], question: str, *, resamples: int = 1000, level: float = 0.95, seed: int = 0
 ) -> Estimate:
-    """Agreement of raters beyond chance: Krippendorff's alpha for ordered answers, with a bootstrap over items.
+    """Compute Krippendorff's alpha for ordinal answers (rater agreement beyond chance), with a bootstrap over items.
 
     Returns:
-        Without a value where no item has two ratings, or all ratings are the same.
+        The estimate; its value is None if no item has two ratings, or if all ratings are the same.
 
     Raises:
         MissingExtra: The library is not installed.
@@ -86,7 +86,7 @@ def krippendorff_alpha(
 
 
 def _alpha(counts: NDArray[np.int64]) -> float:
-    """NaN where all ratings are one answer: there is no disagreement to expect by chance."""
+    """Return alpha; NaN if all ratings are the same answer, since no disagreement is then expected by chance."""
     from krippendorff import alpha
 
     if (counts.sum(axis=0) > 0).sum() < 2:
@@ -98,8 +98,8 @@ def _alpha(counts: NDArray[np.int64]) -> float:
 def write_rated_sets(path: Path, study: Study, given: Ratings, question: str) -> int:
     """Write the rated sets as a file for `divbench metrics metaeval`, and return their number.
 
-    The label is the one that a set came with, or else people's mean; people's mean, standard deviation and number of
-    raters stand beside it. Sets without a rating are left out.
+    The label is the one that the set came with, or the mean rating if there is none; further columns hold the mean and
+    standard deviation of the ratings and the number of raters. Sets without a rating are left out.
 
     Raises:
         InputError: No set has a rating.

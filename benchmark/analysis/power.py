@@ -1,8 +1,8 @@
 """How many prompts and responses a comparison of two systems needs: the power of the paired t-test. Pure.
 
-From systems that are known: the classes of their responses, `LABELS[system, prompt, response]`, with -1 for a response
-that is not valid. The number of different valid responses of k is looked at over all k-subsets of the responses that
-there are, in closed form (sampling without replacement; Hurlbert 1971 for the mean), so that no draw is needed.
+The input is the classes of known systems' responses, `LABELS[system, prompt, response]`, with -1 for a response that is
+not valid. Mean and variance of the number of different valid responses of k are computed in closed form over all
+k-subsets of the responses (sampling without replacement; Hurlbert 1971 for the mean), so nothing is drawn.
 """
 
 from collections.abc import Sequence
@@ -51,9 +51,9 @@ class Components:
     """Variance of a system's headline over prompts, by where it comes from; they add up.
 
     Attributes:
-        prompts: What all systems share: prompts differ in how many answers they have.
-        interaction: What a system has of its own on a prompt.
-        sampling: What other responses of the same system would change.
+        prompts: Variance shared by all systems: prompts differ in how many valid responses they allow.
+        interaction: Variance of a system's own deviation on a prompt.
+        sampling: Variance from drawing other responses of the same system.
     """
 
     prompts: float
@@ -149,7 +149,7 @@ class PlanRow:
         effect: Difference to find, in responses of k.
         deviation: Median over pairs of the standard deviation of the difference over prompts.
         prompts: Prompts for the wanted power, at the median pair; None: more than `MOST_PROMPTS`.
-        prompts_hard: The same at the pair in whose tenth the deviation is largest.
+        prompts_hard: The same for the pair at the 90th percentile of the deviation.
         smallest: Smallest difference found with `given` prompts at the median pair, as a share of the mean.
     """
 

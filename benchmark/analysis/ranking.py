@@ -12,22 +12,22 @@ from benchmark.scoring.resampling import (
     resample_weights,
 )
 
-TIE = 1e-12  # relative: what differs by less differs by rounding alone
+TIE = 1e-12  # relative: smaller differences are rounding errors
 _MOST_AT_ONCE = 128  # systems whose differences from another are resampled together
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a system stands on a board.
+    """A system's place on a board.
 
     Attributes:
         mean: Mean over its prompts; NaN where it has none.
-        rank: One more than the number of systems that are better; None where it has no mean or is not ranked, and then
-            all that follows is None.
+        rank: One more than the number of systems that are better; None where it has no mean or is not ranked; then
+            the fields below are None, too.
         low: The best rank in the interval of resampled ranks; None where it has fewer than two prompts.
-        high: The worst; likewise.
-        group: Its tie group, 1 for the best. Groups stand in a row: a system that differs from the best of a group
-            opens the next one.
+        high: The worst such rank; None with fewer than two prompts.
+        group: Its tie group, 1 for the best. Groups follow the ranks: the first system that differs from the best of
+            a group starts the next group.
     """
 
     mean: float
@@ -46,10 +46,10 @@ def standings(
     resamples: int = 1000,
     seed: int = 0,
 ) -> list[Standing]:
-    """Ranks with intervals and tie groups, from one bootstrap over prompts that all systems share.
+    """Compute ranks with intervals and tie groups, from one bootstrap over prompts shared by all systems.
 
     A system ties with the best of a group when the interval of their paired difference, over prompts that have both,
-    holds 0, or when there is none.
+    contains 0, or when there is no interval.
 
     Args:
         values: [prompts, systems], NaN where missing; a mean is over the values that are there.

@@ -1,9 +1,9 @@
-"""Raters that are made up from released human scores: does the rating kit give back what is known of the metrics?
+"""Raters simulated from released human scores: does the rating kit recover the known correlations of metrics?
 
 `python -m benchmark.analysis.simulated_ratings` makes the forms for conTest's sets, answers them with ratings that have
 the released mean and standard deviation of each set, reads them back, and compares each metric's correlation with
-people. With `--redraw` the raters are new ones, drawn around the released means: these hold the noise of ten raters
-already, so that correlations fall by the square root of the ratings' reliability.
+people. With `--redraw` the ratings are drawn anew around the released means. Those means already contain the noise of
+ten raters, so correlations fall by the square root of the ratings' reliability.
 """
 
 import json
@@ -38,7 +38,7 @@ MEASURE = "human_spearman"
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """A metric's correlation with people, as released and as the kit gives it back."""
+    """A metric's correlation with people, from the released scores and from the rating kit."""
 
     metric: str
     released: Estimate
@@ -46,14 +46,14 @@ class Returned:
 
     @property
     def within(self) -> bool:
-        """Whether what came back lies in the interval of what was released."""
+        """Whether the kit's correlation lies in the interval of the released one."""
         low, value, high = self.released.low, self.returned.value, self.released.high
         return low is not None and value is not None and high is not None and low <= value <= high
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a simulated study gives.
+    """The outcome of a simulated study.
 
     Attributes:
         metrics: Each metric's correlation with people.
@@ -72,9 +72,9 @@ def simulated_answers(
 
     Args:
         scores: Mean and standard deviation of the ratings of each set.
-        careless: Number of raters, the first ones, who answer anything to everything.
-        redraw: Whether ratings are normal ones, rounded to 1 … 5, in place of those that have these means and
-            deviations.
+        careless: Number of raters (the first ones) who answer at random.
+        redraw: Whether to draw ratings from a normal distribution, rounded to 1 … 5, instead of using ratings with
+            exactly these means and deviations.
     """
     rng = np.random.default_rng(seed)
     kept = {name: rng.permutation(ratings_with(*each, study.raters_per_item)).tolist() for name, each in scores.items()}

@@ -37,7 +37,7 @@ def perf(
     names: Annotated[list[str] | None, typer.Argument(help="Benchmarks; default: all that need no GPU.")] = None,
     destination: Annotated[Path, typer.Option("--out", help="Output folder.")] = Path("perf"),
     full: Annotated[bool, typer.Option("--full", help="Full sizes: hours in place of minutes.")] = False,
-    again: Annotated[bool, typer.Option("--again", help="Repeated runs of what --out already has.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Rerun of benchmarks that --out already has.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="List of the benchmarks; runs none.")] = False,
 ) -> None:
     """Measure how fast the package is on this machine; writes OUT/NAME.json for each benchmark, and OUT/report.md.

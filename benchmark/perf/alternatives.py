@@ -1,12 +1,12 @@
-"""Models of the package against the way that a user would take without it: `python -m benchmark.perf.alternatives`.
+"""The package's models compared with what a user would do without it: `python -m benchmark.perf.alternatives`.
 
 *embeddings*: all-MiniLM-L6-v2 by the package and by sentence-transformers' own `encode`, on responses of all lengths.
 *classifier*: all pairs of some response sets under a classifier of deberta-v3-large's shape with random weights, by the
 package and by transformers' pipeline, one pair at a time as by default and eight at a time.
 
-Both ways in turns in one process; the numbers are compared before any time is printed. Seconds are the processor's, on
-all threads together, since other programs lengthen the time on the clock more. How the surprisal engine compares with
-one pass an order is measured by `benchmark.perf.surprisal`. Without a mirror the responses are made up.
+Both ways alternate in one process; the numbers are compared before any time is printed. Seconds are processor time of
+all threads, since other programs distort wall-clock time more. `benchmark.perf.surprisal` compares the surprisal engine
+with one pass per order. Without a mirror the responses are synthetic.
 """
 
 import argparse
@@ -160,11 +160,13 @@ def classifier(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print one JSON document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mirror", type=Path, help="folder with the released files [env: DIVBENCH_MIRROR]")
+    parser.add_argument("--mirror", type=Path, help="Folder with the released files. [env: DIVBENCH_MIRROR]")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--texts", type=int, default=2000, help="different responses to embed")
-    parser.add_argument("--pairs", type=int, default=450, help="pairs to classify")
-    parser.add_argument("--layers", type=int, default=24, help="of the classifier; fewer for slow machines")
+    parser.add_argument("--texts", type=int, default=2000, help="Number of different responses to embed.")
+    parser.add_argument("--pairs", type=int, default=450, help="Number of pairs to classify.")
+    parser.add_argument(
+        "--layers", type=int, default=24, help="Number of layers of the classifier; fewer for slow machines."
+    )
     given = parser.parse_args(arguments)
     mirror = mirror_folder(given.mirror)
     responses = made_up_responses(given.texts // 10 + 1) if mirror is None else released_responses(mirror)

@@ -1,10 +1,10 @@
 """How fast the board is with many results: `python -m benchmark.perf.board [--submissions 1000]`.
 
-Makes up results, starts `divbench board serve` on them in a process of its own, twice: without an index of the scores
-and with one. Then a headless Chromium looks: how long until rows stand in the table of models, at the first visit and
-at the next; how long a change of a facet takes, another metric to rank by, all columns; a click on a row, until the
-system's page is there; and another prompt on the page Explore. Times in the browser are from what the visitor does to
-what they see. Peak memory is the server's.
+Creates synthetic results and serves them with `divbench board serve` in a separate process, without and then with an
+index of the scores. A headless Chromium measures how long it takes until the table of models has rows, at the first
+visit and at the next; to change a facet, rank by another metric, or show all columns; to open a system's page by
+clicking on its row; and to show another prompt on the page Explore. Times in the browser run from the visitor's action
+to the visible result. Peak memory is the server's.
 """
 
 import argparse
@@ -250,8 +250,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--submissions", type=int, default=1000)
     parser.add_argument("--prompts", type=int, default=1100)
     parser.add_argument("--metrics", type=int, default=30)
-    parser.add_argument("--times", type=int, default=5, help="how often what is quick is done")
-    parser.add_argument("--work", type=Path, help="a folder for the results; those that are there are used")
+    parser.add_argument("--times", type=int, default=5, help="Number of repetitions of quick steps.")
+    parser.add_argument("--work", type=Path, help="Folder for the results; existing ones are reused.")
     given = parser.parse_args(arguments)
     found: dict[str, Any] = {"cores": len(os.sched_getaffinity(0)), "load": os.getloadavg()[0]}
     with tempfile.TemporaryDirectory(prefix="divbench-perf-") as name:

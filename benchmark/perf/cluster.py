@@ -1,10 +1,10 @@
 """How scoring grows with actors: `python -m benchmark.perf.cluster [--sets 2000]`.
 
-First measured: one actor against two, each with one core, on the same shards, in turns in one run. A rate is of the
-shards between the first table and the last, so what starting takes is told beside it and not in it; so is what the
-process that hands out computes for a shard, its file written. Every table must be the same for both. Then computed: a
+First measured: one actor against two, each with one core, on the same shards, alternating in one run. A rate counts the
+shards between the first table and the last, so start-up is reported separately; so is the time that the dispatching
+process takes for a shard, including writing its file. Every table must be the same for both. Then computed: a
 simulation of many workers (simulation.py), event by event, from the costs of the measured shards; or, with `--assume
-SECONDS`, from shards that cost so much on average, with nothing measured.
+SECONDS`, from shards with that mean cost, without measuring anything.
 """
 
 import argparse
@@ -162,14 +162,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--profile", default="offline")
     parser.add_argument("--sets", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--workers", type=int, default=64, help="of the simulation")
-    parser.add_argument("--assume", type=float, metavar="SECONDS", help="mean cost of a shard; nothing is measured")
-    parser.add_argument("--spread", type=float, default=0.15, help="with --assume: standard deviation over mean")
-    parser.add_argument("--start", type=float, help="seconds until a worker has its models; else as measured, or 60")
-    parser.add_argument("--handing", type=float, help="seconds to hand a shard out; else as measured, or 0.02")
-    parser.add_argument("--prepare", type=float, default=3.0, help="seconds to claim, fetch and check a submission")
-    parser.add_argument("--finish", type=float, default=0.5, help="seconds to make and publish a result")
-    parser.add_argument("--markdown", action="store_true", help="the simulation as a table")
+    parser.add_argument("--workers", type=int, default=64, help="Number of simulated workers.")
+    parser.add_argument("--assume", type=float, metavar="SECONDS", help="Mean cost of a shard; nothing is measured.")
+    parser.add_argument(
+        "--spread", type=float, default=0.15, help="Standard deviation of shard costs over their mean, with --assume."
+    )
+    parser.add_argument(
+        "--start", type=float, help="Seconds until a worker has its models; default: as measured, or 60."
+    )
+    parser.add_argument("--handing", type=float, help="Seconds to dispatch a shard; default: as measured, or 0.02.")
+    parser.add_argument("--prepare", type=float, default=3.0, help="Seconds to claim, fetch and check a submission.")
+    parser.add_argument("--finish", type=float, default=0.5, help="Seconds to make and publish a result.")
+    parser.add_argument("--markdown", action="store_true", help="Table of the simulation in Markdown.")
     given = parser.parse_args(arguments)
     found = None
     if given.assume is None:

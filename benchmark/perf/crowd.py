@@ -1,9 +1,9 @@
-"""How long the board's first page takes while many call its endpoints: `python -m benchmark.perf.crowd [--calls 200]`.
+"""Load time of the board's first page while clients call its endpoints: `python -m benchmark.perf.crowd [--calls 200]`.
 
 Starts `divbench board serve` on the reference results in a process of its own, sends calls to all endpoints at once,
-each with values that it answers, and opens the first page in a headless Chromium in the same moment: how long until
-rows stand in the table of models. Also told: how long that takes with nobody else there, how the calls ended, and in
-what time the last one did.
+each with valid values, and at the same moment opens the first page in a headless Chromium, to measure how long it takes
+until the table of models has rows. It also reports the time without other clients, how the calls ended, and how long
+the last one took.
 """
 
 import argparse
@@ -95,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", type=int, default=200)
     parser.add_argument("--times", type=int, default=3)
-    parser.add_argument("--results", type=Path, help="folder of results; without it the reference results")
+    parser.add_argument("--results", type=Path, help="Folder of results; default: the reference results.")
     given = parser.parse_args(arguments)
     made: dict[str, Any] = {"cores": len(os.sched_getaffinity(0)), "load": os.getloadavg()[0]}
     with (

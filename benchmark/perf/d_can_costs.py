@@ -289,10 +289,10 @@ def measure(mirror: Path, *, released: bool, prompts: int) -> dict[str, Any]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print one JSON document, and draw the figures if asked to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mirror", type=Path, help="folder with the released files [env: DIVBENCH_MIRROR]")
-    parser.add_argument("--figures", type=Path, help="folder for d_can_last_position.png and d_can_orders.png")
-    parser.add_argument("--released", action="store_true", help="released numbers alone, without the bundled model")
-    parser.add_argument("--prompts", type=int, default=8, help="prompts whose responses are cut")
+    parser.add_argument("--mirror", type=Path, help="Folder with the released files. [env: DIVBENCH_MIRROR]")
+    parser.add_argument("--figures", type=Path, help="Folder for d_can_last_position.png and d_can_orders.png.")
+    parser.add_argument("--released", action="store_true", help="Released numbers only, without the bundled model.")
+    parser.add_argument("--prompts", type=int, default=8, help="Number of prompts with cut responses.")
     given = parser.parse_args(arguments)
     mirror = mirror_folder(given.mirror)
     if mirror is None:

@@ -1,10 +1,10 @@
 """How many pairs of responses NoveltyBench's classifier decides a second: `python -m benchmark.perf.equivalence`.
 
 A model of the shape of deberta-v3-large with random weights, by the package (each different pair once, pairs of like
-length together) and as published (one pair after the other), in turns in one process, so that what else the machine
-does strikes both. The pairs are all those of the ten responses to some of NoveltyBench's prompts, where a mirror has
-them, else made up. The values are compared before any time is printed. With `--layers` fewer, the embeddings and the
-output weigh more than they do in the whole model.
+length together) and as published (one pair after the other), alternating in one process, so that other load on the
+machine affects both. The pairs are all those of the ten responses to some of NoveltyBench's prompts, if a mirror has
+them, otherwise synthetic. The values are compared before any time is printed. With `--layers` fewer, the embeddings and
+the output weigh more than they do in the whole model.
 """
 
 import argparse
@@ -206,10 +206,10 @@ def timed(run: Callable[[Sequence[ResponsePair]], Floats], questions: Sequence[R
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print one JSON document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mirror", type=Path, help="folder with the released files [env: DIVBENCH_MIRROR]")
+    parser.add_argument("--mirror", type=Path, help="Folder with the released files. [env: DIVBENCH_MIRROR]")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--pairs", type=int, default=900, help="at most so many")
-    parser.add_argument("--layers", type=int, default=LAYERS, help="fewer for slow machines")
+    parser.add_argument("--pairs", type=int, default=900, help="Maximum number of pairs.")
+    parser.add_argument("--layers", type=int, default=LAYERS, help="Number of layers; fewer for slow machines.")
     given = parser.parse_args(arguments)
     mirror = mirror_folder(given.mirror)
     responses = made_up_responses(given.pairs // 45 + 1) if mirror is None else released_responses(mirror)

@@ -2,8 +2,8 @@
 
 One model, by the package (prompts together, then one pass over what was drawn) and as a loop over prompts, each with
 one greedy and K sampled responses and the hidden states of every step kept until its scores are made, as INSIDE's
-published pipeline does. In turns in one process, so that what else the machine does strikes both. Before any time is
-printed, the package reads the very responses of the loop: likelihoods and EigenScores must be the same.
+published pipeline does. Both alternate in one process, so that other load on the machine affects both. Before any time
+is printed, the package reads the loop's own responses: likelihoods and EigenScores must be the same.
 """
 
 import argparse
@@ -207,11 +207,11 @@ def plan_of(prompts: int, k: int, tokens: int) -> Plan:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print one JSON document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="offline", help="ORG/NAME@COMMIT, a folder, or offline")
+    parser.add_argument("--model", default="offline", help="Model: ORG/NAME@COMMIT, a folder, or offline.")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--prompts", type=int, default=64)
     parser.add_argument("--k", type=int, default=10)
-    parser.add_argument("--tokens", type=int, default=20, help="of every response")
+    parser.add_argument("--tokens", type=int, default=20, help="Number of tokens of every response.")
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args(arguments)
     lm = load_causal_lm(spec_named(given.model, device=given.device))

@@ -53,12 +53,19 @@ def table(checks: Sequence[Check]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the steps and print the table; return 1 if anything failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", help="default: the best there is")
-    parser.add_argument("--dtype", choices=sorted(BITS), help="default: float16 on cuda, else float32")
-    parser.add_argument("--shape", choices=sorted(SHAPES), help="default: qwen2.5-3b on cuda, else tiny")
-    parser.add_argument("--sets", type=int, help="default: 600 on cuda, else 8")
-    parser.add_argument("--only", action="append", choices=[step.__name__ for step in STEPS], help="may be repeated")
-    parser.add_argument("--json", action="store_true", help="one JSON document")
+    parser.add_argument("--device", help="Device; default: the best available.")
+    parser.add_argument("--dtype", choices=sorted(BITS), help="Precision; default: float16 on cuda, float32 elsewhere.")
+    parser.add_argument(
+        "--shape", choices=sorted(SHAPES), help="Model shape; default: qwen2.5-3b on cuda, tiny elsewhere."
+    )
+    parser.add_argument("--sets", type=int, help="Number of sets; default: 600 on cuda, 8 elsewhere.")
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=[step.__name__ for step in STEPS],
+        help="Step to run; may be repeated; default: all.",
+    )
+    parser.add_argument("--json", action="store_true", help="Output as one JSON document.")
     asked = parser.parse_args(arguments)
     choice = choose_device(asked.device, asked.dtype, mps=False)
     gpu = device_kind(choice.device) == "cuda"

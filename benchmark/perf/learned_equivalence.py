@@ -1,6 +1,6 @@
 """What the learned equivalence backend costs: `python -m benchmark.perf.learned_equivalence`.
 
-A submission's embeddings and ROUGE-1 classes, and its embeddings and learned classes, in turns in one process. Both
+A submission's embeddings and ROUGE-1 classes, and its embeddings and learned classes, alternating in one process. Both
 embed every response once; the learned backend also reads the prompts, and compares the tokens of each pair.
 """
 
@@ -41,10 +41,10 @@ def learned_seconds(sets: Sequence[ResponsesToGroup]) -> float:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mirror", type=Path, help="folder with the released files [env: DIVBENCH_MIRROR]")
+    parser.add_argument("--mirror", type=Path, help="Folder with the released files. [env: DIVBENCH_MIRROR]")
     parser.add_argument("--prompts", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", action="store_true", help="one JSON document")
+    parser.add_argument("--json", action="store_true", help="Output as one JSON document.")
     given = parser.parse_args(arguments)
     mirror = mirror_folder(given.mirror)
     found: Responses = made_up_responses(given.prompts) if mirror is None else released_responses(mirror)

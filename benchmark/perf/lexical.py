@@ -1,8 +1,8 @@
 """How much faster than plain Python the n-gram metrics are: `python -m benchmark.perf.lexical [--mirror DIR]`.
 
 Averaged distinct-n and n-gram cosine diversity of decTest's 2,979 sets of ten responses, by the package and by
-`plain.py`, in turns in one process, so that what else the machine does strikes both. Without a mirror the sets are made
-up, of the same shape. The values are compared before any time is printed.
+`plain.py`, alternating in one process, so that other load on the machine affects both. Without a mirror the sets are
+synthetic, of the same shape. The values are compared before any time is printed.
 """
 
 import argparse
@@ -122,9 +122,9 @@ def compare(sets: Sets, rounds: int, data: str) -> Comparison:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print one JSON document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mirror", type=Path, help="folder with the released files [env: DIVBENCH_MIRROR]")
+    parser.add_argument("--mirror", type=Path, help="Folder with the released files. [env: DIVBENCH_MIRROR]")
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--sets", type=int, default=2979, help="at most so many")
+    parser.add_argument("--sets", type=int, default=2979, help="Maximum number of sets.")
     given = parser.parse_args(arguments)
     mirror = mirror_folder(given.mirror)
     sets = (made_up_sets(given.sets) if mirror is None else dectest_sets(mirror))[: given.sets]

@@ -2,8 +2,8 @@
 
 The floating-point operations a second of a product of large float32 matrices, on one thread and on all; on a GPU in
 bfloat16; the bytes a second of a large copy in memory, read and written; and of a file that is written and synced to
-the disk, and read again after the system was asked to forget it. Each is the best of some rounds: a limit is not
-lowered by what else the machine does, as far as it leaves one round alone.
+the disk, and read again after the system was asked to drop it from its cache. Each number is the best of several
+rounds, so that other load on the machine does not lower it unless it disturbs every round.
 """
 
 import argparse
@@ -140,7 +140,7 @@ def measure(megabytes: int, rounds: int) -> Limits:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print one JSON document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--megabytes", type=int, default=512, help="of the copy and of the file")
+    parser.add_argument("--megabytes", type=int, default=512, help="Size of the copy and of the file.")
     parser.add_argument("--rounds", type=int, default=10)
     given = parser.parse_args(arguments)
     found: dict[str, Any] = asdict(measure(given.megabytes, given.rounds))

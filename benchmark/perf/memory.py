@@ -1,11 +1,11 @@
 """How much memory and time a large submission takes: `python -m benchmark.perf.memory [--prompts 1000 10000 100000]`.
 
-Writes made-up submissions of ten short responses a prompt, each response unlike all others, then validates and scores
-each in a process of its own and prints that process's peak of resident memory and its time. With several sizes it also
-prints by which power of the work the time grows, 1 where ten times the work takes ten times the time. With `--profile
-offline` embeddings are made, too; metrics of surprisals are left out, for what they cost is measured elsewhere. With
-`--stand-in` vectors are drawn from a hash of the text, as long as the model's: that tells memory and time of all
-but the model, for sizes that take the model hours.
+Writes made-up submissions of ten short responses a prompt, all of them different, then validates and scores each
+submission in a separate process and prints that process's peak of resident memory and its time. With several sizes it
+also prints the exponent by which time grows with work: 1 if ten times the work takes ten times the time. With
+`--profile offline` embeddings are made, too; metrics of surprisals are left out, since their cost is measured
+elsewhere. With `--stand-in` vectors are drawn from a hash of the text, as long as the model's. This measures memory and
+time of everything but the model, for sizes that take the model hours.
 """
 
 import argparse
@@ -211,9 +211,15 @@ def growth(responses: Sequence[int], seconds: Sequence[float]) -> GrowthFit | No
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print one JSON document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--prompts", type=int, nargs="+", default=[100_000], help=f"of {K} responses each; or several")
-    parser.add_argument("--profile", default="lexical", help="lexical, or offline for embeddings, too")
-    parser.add_argument("--stand-in", action="store_true", help="vectors drawn from a hash in place of the embedder's")
+    parser.add_argument(
+        "--prompts",
+        type=int,
+        nargs="+",
+        default=[100_000],
+        help=f"Number of prompts of {K} responses each; one or more sizes.",
+    )
+    parser.add_argument("--profile", default="lexical", help="Profile: lexical, or offline to include embeddings.")
+    parser.add_argument("--stand-in", action="store_true", help="Vectors drawn from a hash instead of the embedder's.")
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     if given.child is not None:

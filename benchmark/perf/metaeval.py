@@ -1,9 +1,10 @@
 """What meta-evaluation costs: `python -m benchmark.perf.metaeval [--mirror DIR] [--profile offline]`.
 
-First the bootstrap: Spearman, Kendall, AUC and folded OCA of conTest's or made-up scores on the same resamples, all at
-once by weights, and one resample after the other by scipy, scikit-learn and a plain loop over thresholds; in turns in
-one process, the values compared before any time is printed. Then, where there is a mirror, the nine tasks with two
-labels: the seconds of loading, scoring and evaluating with every metric of a profile, intervals included.
+First the bootstrap: Spearman, Kendall, AUC and folded OCA of conTest's or synthetic scores on the same resamples, all
+at once by weights, and one resample after the other by scipy, scikit-learn and a plain loop over thresholds;
+alternating in one process, with the values compared before any time is printed. Then, where there is a mirror, the nine
+tasks with two labels: the seconds of loading, scoring and evaluating with every metric of a profile, intervals
+included.
 """
 
 import argparse
@@ -145,10 +146,12 @@ def nine_tasks(mirror: Path, profile: str) -> NineTasks:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print one JSON document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mirror", type=Path, help="folder with the released files [env: DIVBENCH_MIRROR]")
-    parser.add_argument("--profile", default="lexical", help="of the nine tasks; metrics of surprisals are left out")
-    parser.add_argument("--rows", type=int, default=1000, help="of the bootstrap")
-    parser.add_argument("--resamples", type=int, default=100, help="of the bootstrap")
+    parser.add_argument("--mirror", type=Path, help="Folder with the released files. [env: DIVBENCH_MIRROR]")
+    parser.add_argument(
+        "--profile", default="lexical", help="Profile for the nine tasks; metrics of surprisals are left out."
+    )
+    parser.add_argument("--rows", type=int, default=1000, help="Number of rows to bootstrap.")
+    parser.add_argument("--resamples", type=int, default=100, help="Number of bootstrap resamples.")
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args(arguments)
     mirror = mirror_folder(given.mirror)

@@ -1,4 +1,4 @@
-"""How much precision balanced orders buy: `python -m benchmark.perf.order_errors --mirror DIR`.
+"""How much more precise balanced orders are: `python -m benchmark.perf.order_errors --mirror DIR`.
 
 For real response sets under a language model (the bundled one by default): the standard error of a_n and of the whole
 a_k curve, in bits/byte, from Latin squares and from leave-one-out trees, over that of 50 uniform random orders. Sets of
@@ -189,14 +189,14 @@ def _spaced(rows: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print one JSON document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mirror", type=Path, help="folder with the released files [env: DIVBENCH_MIRROR]")
-    parser.add_argument("--model", help="ORG/NAME@COMMIT or a folder; else the bundled one")
+    parser.add_argument("--mirror", type=Path, help="Folder with the released files. [env: DIVBENCH_MIRROR]")
+    parser.add_argument("--model", help="Model: ORG/NAME@COMMIT or a folder; default: the bundled model.")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--fives", type=int, default=60, help="sets of five responses")
-    parser.add_argument("--tens", type=int, default=6, help="sets of ten short responses")
-    parser.add_argument("--long", type=int, default=0, help="sets of ten long responses, which take minutes each")
-    parser.add_argument("--draws", type=int, default=24, help="of each design")
-    parser.add_argument("--random", type=int, default=500, help="random orders of a set of ten")
+    parser.add_argument("--fives", type=int, default=60, help="Number of sets of five responses.")
+    parser.add_argument("--tens", type=int, default=6, help="Number of sets of ten short responses.")
+    parser.add_argument("--long", type=int, default=0, help="Number of sets of ten long responses; each takes minutes.")
+    parser.add_argument("--draws", type=int, default=24, help="Number of draws of each design.")
+    parser.add_argument("--random", type=int, default=500, help="Number of random orders of a set of ten.")
     given = parser.parse_args(arguments)
     mirror = mirror_folder(given.mirror)
     if mirror is None:

@@ -1,7 +1,7 @@
 """Our metrics beside those of other packages: equal values, and time: `python -m benchmark.perf.peers [--sets N]`.
 
-Made-up vectors and texts, so no model is loaded on either side. Each measure runs over all sets, theirs and ours in
-turns in one process; values are compared before any time is printed. emb-diversity and vendi-score are the extra
+Vectors and texts are synthetic, so neither side loads a model. Each measure runs over all sets, theirs and ours
+alternating in one process; values are compared before any time is printed. emb-diversity and vendi-score are the extra
 `peers`; diversity 0.3.1 needs transformers below 5, so it is installed aside (`pip install --no-deps --target DIR
 diversity==0.3.1`) and found through PYTHONPATH. A package that is not installed is left out.
 """

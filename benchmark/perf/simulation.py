@@ -1,9 +1,9 @@
-"""Many workers, simulated event by event from what shards cost: nothing is scored here.
+"""Simulates many workers event by event from the cost of shards; nothing is scored.
 
 Four ways to spread submissions over workers, all as they are built: every submission by `score --cluster` on all
 workers, one after the other; each worker for itself (`worker`), a whole submission at a time; `worker --cluster`,
-which has shards of several submissions in work at once; and the same with `--elastic`, whose workers come as there is
-work for them. What a machine's faults and a network do is left out.
+which has shards of several submissions in work at once; and the same with `--elastic`, whose workers start when there
+is work for them. Host failures and network effects are left out.
 """
 
 import heapq

@@ -272,13 +272,17 @@ def _peak_memory() -> int:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print one JSON document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mirror", type=Path, help="folder with the released files [env: DIVBENCH_MIRROR]")
+    parser.add_argument("--mirror", type=Path, help="Folder with the released files. [env: DIVBENCH_MIRROR]")
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--small", type=int, default=4, help="conTest-like sets")
-    parser.add_argument("--large", type=int, default=1, help="OLMo-like sets")
-    parser.add_argument("--work", choices=sorted(RELEASED), help="released sets instead: the engine's throughput")
-    parser.add_argument("--sets", type=int, help="so many of them, taken evenly; all unless given")
-    parser.add_argument("--naive-sets", type=int, default=4, help="of them the naive way reads; 0: none")
+    parser.add_argument("--small", type=int, default=4, help="Number of conTest-like sets.")
+    parser.add_argument("--large", type=int, default=1, help="Number of OLMo-like sets.")
+    parser.add_argument(
+        "--work", choices=sorted(RELEASED), help="Released sets to measure the engine's throughput on instead."
+    )
+    parser.add_argument("--sets", type=int, help="Number of released sets, evenly spaced; default: all.")
+    parser.add_argument(
+        "--naive-sets", type=int, default=4, help="Number of released sets that the naive way reads too; 0: none."
+    )
     parser.add_argument("--shape", choices=sorted(SHAPES), default="small")
     parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], default="float32")
     parser.add_argument("--device", default="cpu")

@@ -1,4 +1,4 @@
-"""Made-up results, as many as one likes, to see what the board does with them."""
+"""Synthetic results, any number of them, to test how the board copes."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta

@@ -1,6 +1,6 @@
 """GSSBench by model and metric: how often the prompt with the larger generation space has the higher score.
 
-Pure: results and scores of prompts to accuracies, and these to rows that tables and the heat map show alike.
+Pure functions from results and scores of prompts to accuracies, and to the rows of tables and of the heat map.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,14 +37,14 @@ TABLE_2: tuple[str, ...] = (
     "e_average",
     "semantic_entropy",
 )
-# What is evaluated unless metrics are named: seconds to minutes, where internals are at hand.
+# Metrics evaluated by default: they take seconds to minutes, given internals.
 USUAL = (*TABLE_2, "semantic_entropy_discrete", "normalised_entropy_inside", "mean_token_entropy")
 MEAN, BALANCED, HALF, TIES, MISSING = "mean of splits", "length-balanced", "half", "ties", "missing"
 REFERENCES = ("random", "prompt_length", "constant", "oracle")
 _DIRECTION = {metric.id: metric.direction for metric in METRICS}
 _PLACE = {name: place for place, name in enumerate(dict.fromkeys([*USUAL, *_DIRECTION]))}
 _OF_INTERNALS = {metric.id for metric in metrics_from("internals")}
-# What the paper's tables call metrics and splits.
+# Names of metrics and splits in the paper's tables.
 _PAPER_METRICS = {
     "perplexity": "perplexity",
     "energy": "energy",
@@ -65,7 +65,7 @@ class Model:
     Attributes:
         name: Name in the manifest, with a short id where another model has the same.
         scorers: Scorers of its metrics, in the published order.
-        missing: Metrics that were asked for and have no scores.
+        missing: Requested metrics without scores, with the reasons.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Evaluated:
     """A model with its accuracies.
 
     Attributes:
-        comparisons: Differences by metric, from the one that all are compared with; empty where there is none.
+        comparisons: Differences by metric from the one to compare with; empty without such a metric.
     """
 
     model: Model
@@ -118,9 +118,9 @@ class Row:
     """A row of a table or of the heat map.
 
     Attributes:
-        cells: Strict accuracy by split, as `MEAN`, as `BALANCED` and pair-weighted; of the mean `HALF`, `TIES` and
-            `MISSING`. What is not known is not there.
-        pairs: Both of whose prompts have a score; None where not known.
+        cells: Strict accuracy by split, as `MEAN`, as `BALANCED` and pair-weighted; for the mean also `HALF`, `TIES`
+            and `MISSING`. Unknown cells are absent.
+        pairs: Number of pairs with a score of both prompts; None if unknown.
         best: Whether no row of its block has a higher mean of splits.
     """
 
@@ -132,12 +132,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Rows that stand together.
+    """A group of rows.
 
     Attributes:
         title: Name of the model (untrusted text), or of the group of rows.
-        beneath: Details, untrusted as well.
-        model: None of references and published numbers.
+        beneath: Details (untrusted text).
+        model: The model; None for references and published numbers.
     """
 
     title: str
@@ -155,8 +155,8 @@ class GssStudy:
         references: Scorers that are known beforehand, by name.
         against: The metric or reference that all are compared with, within each model.
         missing_as: Treatment of pairs with a missing score.
-        how: Intervals were made.
-        published: The paper's tables, a block a model; empty where not asked for.
+        how: Settings of the bootstrap.
+        published: The paper's tables, one block per model; empty if not requested.
     """
 
     suite: str
@@ -169,7 +169,7 @@ class GssStudy:
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """The models, then the references, then the published numbers."""
+        """Return the models, then the references, then the published numbers."""
         models = [Block(each.model.name, _about(each.model), _rows(each.evaluations), each) for each in self.models]
         known = Block("references", "scorers that are known beforehand", _rows(self.references, REFERENCES))
         return (*models, known, *self.published)
@@ -211,11 +211,11 @@ def choose(
 ) -> tuple[tuple[Scorer, ...], dict[str, Missing]]:
     """Choose the metrics of a result to evaluate, in the published order; the others are missing with their reasons.
 
-    A metric of which no prompt has a value cannot: it has no accuracy, rather than one of 0.
+    A metric without a value on any prompt is missing: its accuracy is unknown, not 0.
 
     Args:
         wanted: Metric ids; None: all metrics of the result, and those of internals.
-        folder: Folder of the submission that was scored for this; None where the result was given.
+        folder: Folder of the submission that was scored; None if a result was given instead.
     """
     there = {score.metric: score for score in result.scores}
     has_internals = not _OF_INTERNALS.isdisjoint(there)
@@ -279,7 +279,7 @@ def evaluate(
 
     Args:
         references: The scores of scorers that are known beforehand, by name.
-        how: Intervals are made.
+        how: Settings of the bootstrap.
         missing_as: Treatment of pairs with a missing score, as in `evaluate_pairs`.
         against: A metric, or a reference, to compare the others with, by the same resamples of sets, within a model.
 

@@ -1,4 +1,4 @@
-"""What is tried: which features of a set, and which model of them."""
+"""The candidates of the learned metric: features of a set, and a model to fit on them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

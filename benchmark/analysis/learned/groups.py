@@ -1,4 +1,4 @@
-"""Which contexts belong together, so that nothing that was fitted on is reported on.
+"""Groups contexts that belong together, so that no set is used both for fitting and for reporting.
 
 McDiv holds conTest's sets, McDiv_nuggets is a part of McDiv, and a few contexts differ in spacing alone or share a long
 response: such contexts are one group, in every task that holds them.

@@ -1,8 +1,8 @@
-"""How good a fitted metric is on sets that it was not fitted on, beside a reference, task by task.
+"""How good a fitted metric is on held-out sets, compared with a reference, task by task.
 
-Four ways to hold sets out, in the order of what they ask for: other contexts of the same task; other contexts, with one
-model for all tasks; other generation tasks (prompt, response, story); another dataset. What is fitted, features and
-penalty alike, is chosen by cross-validation inside what may be seen, so that the reported numbers choose nothing.
+There are four ways to hold sets out, each harder than the one before: other contexts of the same task; other contexts,
+with one model for all tasks; other generation tasks (prompt, response, story); another dataset. Features and penalty
+are chosen by cross-validation within the sets for fitting, so that the reported numbers influence no choice.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Votes as columns of numbers, which is what statistics need."""
+"""Votes as columns of numbers, the input of the statistics."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass

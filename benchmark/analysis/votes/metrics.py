@@ -1,4 +1,4 @@
-"""How well metrics agree with people, today's: the share of votes that each predicts, and the most that can be had."""
+"""How well metrics agree with people: the share of votes that each predicts, and the highest possible share."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

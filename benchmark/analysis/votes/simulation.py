@@ -1,7 +1,7 @@
-"""Voters of known strength and noise, some careless, some hostile: do the statistics recover what is true?
+"""Simulates votes on systems of known strength, some careless or hostile: do the statistics recover the truth?
 
-Careful voters differ in how sharply they judge; systems do better on some prompts than on others. So a vote is not
-drawn from the model that is fitted, and what is true is the limit of endless careful voters and prompts (`truth_of`).
+Careful voters differ in how sharply they judge, and systems do better on some prompts than on others. So votes are not
+drawn from the fitted model, and the truth is the limit of infinitely many careful voters and prompts (`truth_of`).
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the statistics of votes reach on simulated boards: recovery, coverage, resistance, votes that it takes.
+"""How the statistics of votes do on simulated boards: recovery, coverage, resistance to attacks, and votes needed.
 
 `python -m benchmark.analysis.votes.study` prints the tables of docs/votes.md.
 """

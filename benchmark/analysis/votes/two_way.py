@@ -1,9 +1,9 @@
 """Intervals for votes that share voters and share prompts: two-way clustered covariance.
 
 Votes of one voter are alike, and so are votes on one prompt. A bootstrap that draws voters and prompts together counts
-the noise of a single vote three times (Owen 2007): its intervals are far too wide. What is right in the limit is the
-covariance over voters, plus that over prompts, less that over single votes (Cameron, Gelbach & Miller 2011), each from
-sums of the votes' influences: what a bootstrap over voters alone, prompts alone and votes alone would estimate.
+the noise of a single vote three times (Owen 2007): its intervals are far too wide. The consistent estimate is the
+covariance over voters, plus that over prompts, minus that over single votes (Cameron, Gelbach & Miller 2011), each from
+sums of the votes' influences: what bootstraps over only voters, only prompts and only votes would estimate.
 """
 
 from collections.abc import Callable

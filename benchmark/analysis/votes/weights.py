@@ -1,4 +1,4 @@
-"""What each vote counts: careless voters are weighted out, hostile ones damped.
+"""Weights of votes: careless voters are weighted down, and hostile ones limited.
 
 The rule, as docs/votes.md states it:
 
