@@ -1,1 +1,1 @@
-"""A model and the prompts of a suite in; a submission of sampled responses out. Interrupted runs resume."""
+"""Samples a model on the prompts of a suite and writes the responses as a submission. Interrupted runs resume."""

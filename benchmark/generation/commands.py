@@ -43,19 +43,19 @@ def generate(
         Path | None,
         typer.Option(
             help=(
-                "File of your own prompts (or contexts) in place of a suite: .jsonl, .csv, .parquet, or .txt "
+                "File of your own prompts (or contexts) instead of a suite: .jsonl, .csv, .parquet, or .txt "
                 "with one per line."
             ),
             rich_help_panel="Prompts",
         ),
     ] = None,
     prompt_column: Annotated[
-        str, typer.Option(help="Column of --prompts with the texts.", rich_help_panel="Prompts")
+        str, typer.Option(help="Name of the text column of --prompts.", rich_help_panel="Prompts")
     ] = "prompt",
     id_column: Annotated[
         str | None,
         typer.Option(
-            help="Column of --prompts with the ids; default: prompt_id or id if present, otherwise p0001 and so on.",
+            help="Name of the id column of --prompts; default: prompt_id or id if present, otherwise p0001 and so on.",
             rich_help_panel="Prompts",
         ),
     ] = None,
@@ -92,20 +92,20 @@ def generate(
     seed: Annotated[
         int,
         typer.Option(
-            help="Random seed of the run. A response depends on it and its prompt, not on batches.",
+            help="Random seed of the run. A response depends on the seed and its prompt, not on batches.",
             rich_help_panel="Sampling",
         ),
     ] = 0,
     chat_template: ChatTemplate = True,
     template: Template = None,
     system_prompt: Annotated[
-        str | None, typer.Option(help="System prompt before every chat; default: none.", rich_help_panel="Prompts")
+        str | None, typer.Option(help="System prompt of every chat; default: none.", rich_help_panel="Prompts")
     ] = None,
     thinking: Thinking = None,
     stop: Annotated[
         list[str] | None,
         typer.Option(
-            help="Stop string, for models without an end token; \\n is a line break. May be repeated.",
+            help="Stop string, for models without an end token; \\n is a line break (repeatable).",
             rich_help_panel="Sampling",
         ),
     ] = None,
@@ -113,7 +113,7 @@ def generate(
         bool,
         typer.Option(
             "--internals",
-            help="Token likelihoods and hidden-state statistics, kept for the uncertainty metrics.",
+            help="Recording of token likelihoods and hidden-state statistics, for the uncertainty metrics.",
             rich_help_panel="Internals",
         ),
     ] = False,
@@ -137,11 +137,11 @@ def generate(
         ),
     ] = None,
     name: Annotated[
-        str | None, typer.Option(help="Name of the system; default: the model's.", rich_help_panel="Output")
+        str | None, typer.Option(help="System name; default: the model's name.", rich_help_panel="Output")
     ] = None,
     submitter: Annotated[str, typer.Option(help="Submitter's name.", rich_help_panel="Output")] = "not stated",
     notes: Annotated[
-        str | None, typer.Option(help="Submission date for the manifest; default: today.", rich_help_panel="Output")
+        str | None, typer.Option(help="Submission date in the manifest; default: today.", rich_help_panel="Output")
     ] = None,
     dtype: Annotated[
         Dtype | None,
@@ -153,7 +153,7 @@ def generate(
     device: Annotated[
         str | None,
         typer.Option(
-            help="Device of a transformers model: cuda, cuda:1 or cpu; default: the best there is, told on stderr.",
+            help="Device of a transformers model: cuda, cuda:1, cpu; default: the best available (printed to stderr).",
             rich_help_panel="Hardware",
         ),
     ] = None,
@@ -174,23 +174,23 @@ def generate(
     restart: Annotated[
         bool,
         typer.Option(
-            "--restart", help="Fresh start: discards what an interrupted run has sampled.", rich_help_panel="Output"
+            "--restart", help="Fresh start, discarding the responses of an interrupted run.", rich_help_panel="Output"
         ),
     ] = False,
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
-    r"""Sample a model for every prompt of a suite and write a submission.
+    r"""Sample responses to every prompt of a suite and write a submission.
 
-    After an interruption or a partial failure the same command continues: prompts that have all their responses are
-    never sampled again. Errors are reported by prompt, and an empty response is a response. The variable
-    DIVBENCH_API_KEY holds a server's key.
+    After an interruption or a partial failure, run the same command to resume: prompts that have all their responses
+    are not sampled again. Errors are reported per prompt; an empty response counts as a response. Set the environment
+    variable DIVBENCH_API_KEY to the server's API key.
 
-    A chat model of the Hub, on a GPU, with what the uncertainty metrics need:
+    A chat model from the Hub, on a GPU, with internals for the uncertainty metrics:
 
       divbench generate Qwen/Qwen3-0.6B@COMMIT --suite gssbench --internals --device cuda --out subs/qwen
 
-    A server, in one growing chat per prompt:
+    A server, with one growing chat per prompt:
 
       divbench generate my-model@http://localhost:8000 --suite noveltybench-curated --mode in-context --out subs/mine
 
@@ -255,11 +255,11 @@ def generate(
 
 
 def _check_output(destination: Path, *, is_sweep: bool) -> None:
-    """Before anything is loaded."""
+    """Check the destination, before anything is loaded."""
     if is_sweep and destination.suffix != ".parquet":
-        raise ConfigurationError(f"a sweep is a file, and {destination} is not named as one", "--out NAME.parquet")
+        raise ConfigurationError(f"a sweep is written to a .parquet file, not to {destination}", "--out NAME.parquet")
     if destination.exists() and (is_sweep or destination.is_file() or any(destination.iterdir())):
-        raise ConfigurationError(f"{destination} exists", "name another --out, or remove it")
+        raise ConfigurationError(f"{destination} exists", "choose another --out, or remove it")
 
 
 def _check_options(
@@ -274,24 +274,24 @@ def _check_options(
     stop: list[str] | None,
     mode: str,
 ) -> None:
-    """Refuse options that would do nothing, or do not go together."""
+    """Reject options that would have no effect, or that exclude each other."""
     from benchmark.generation.setup import is_server
     from benchmark.generation.verbalized import is_verbalized
 
     if is_server(model):
         if not chat_template or template is not None or thinking is not None or stop:
             hint = "leave out --no-chat-template, --template, --thinking and --stop"
-            raise ConfigurationError("a server is asked by chat", hint)
+            raise ConfigurationError("a server is only sampled by chat", hint)
         if internals:
             name = model.partition("@")[0]
-            hint = f"give its weights: divbench metrics internals SUBMISSION --model ORG/NAME@COMMIT ({name})"
-            raise ConfigurationError("a server's model cannot be looked into", hint)
+            hint = f"if its weights are open: divbench metrics internals SUBMISSION --model ORG/NAME@COMMIT ({name})"
+            raise ConfigurationError("a server does not give access to its model's internals", hint)
     if internals and is_verbalized(mode):
-        raise ConfigurationError(f"the mode {mode} has no tokens of single responses", "leave out --internals")
+        raise ConfigurationError(f"the mode {mode} has no tokens for single responses", "leave out --internals")
     if template is not None and chat_template:
-        raise ConfigurationError("--template is for models asked without chat template", "add --no-chat-template")
+        raise ConfigurationError("--template needs --no-chat-template", "add --no-chat-template")
     if internals and swept is not None:
-        raise ConfigurationError("a sweep is of texts", "leave out --internals")
+        raise ConfigurationError("a sweep has no internals", "leave out --internals")
     if sets is not None and swept is None:
         raise ConfigurationError("--sets needs --sweep", "use --k for the number of responses per prompt")
 
@@ -316,7 +316,7 @@ def _identity(
     sweep: str | None,
     layers: list[str | None] | None,
 ) -> dict[str, Any]:
-    """What must be the same for a run to go on."""
+    """Return the settings that must be equal for a run to resume."""
     from dataclasses import asdict
 
     return {
@@ -335,7 +335,7 @@ def _identity(
 
 
 def _sample(plan: "Plan", loaded: "Model", journal: "Journal") -> None:
-    """All items, or an error that tells what failed and how often.
+    """Return all items, or raise an error that says what failed and how often.
 
     Raises:
         InputError: Some prompts have no responses yet.
@@ -355,23 +355,23 @@ def _sample(plan: "Plan", loaded: "Model", journal: "Journal") -> None:
 
             sample_plan(plan, loaded.sampler, journal, tell)
     except SamplerFault:
-        err().print(f"{len(journal.done())} of {len(plan.sets)} prompts have their responses; they are kept")
+        err().print(f"{len(journal.done())} of {len(plan.sets)} prompts have all their responses, which are kept")
         raise
     if unparsed := journal.told(UNPARSED):
-        err().print(f"{unparsed} {UNPARSED}, which were asked for again", style="yellow")
+        err().print(f"{unparsed} {UNPARSED}; they were requested again", style="yellow")
     lacking = len(plan.sets) - len(journal.done())
     if lacking:
         reasons = list(failures(journal))
         for reason, count in reasons[:10]:
             err().print(f"{count} prompts: {reason}", style="yellow", markup=False)
         raise InputError(
-            f"{lacking} of {len(plan.sets)} prompts have no responses yet, most often: {reasons[0][0]}",
-            "the same command tries them again, and only them; what fails each time needs other options and --restart",
+            f"{lacking} of {len(plan.sets)} prompts have no responses yet; most frequent reason: {reasons[0][0]}",
+            "the same command retries only these prompts; if they keep failing, change the options and use --restart",
         )
 
 
 def _reader(plan: "Plan", sampler: "Sampler", layer: str, average: str | None) -> "InternalsReader":
-    """What reads the internals; made before the work, for layers that the model does not have."""
+    """Return the reader of internals; made before sampling, so that layers the model lacks are reported early."""
     from benchmark.generation.internals.read import InternalsReader
     from benchmark.models.hf_states import SamplingParameters
 
@@ -392,15 +392,15 @@ def _of_transformers(sampler: "Sampler") -> "HFSampler":
     from benchmark.generation.hf_sampler import HFSampler
 
     if not isinstance(sampler, HFSampler):
-        raise ConfigurationError("a server's model cannot be looked into", "leave out --internals")
+        raise ConfigurationError("a server does not give access to its model's internals", "leave out --internals")
     return sampler
 
 
 def chosen_layers(lm: Any, layer: str, average: str | None) -> Any:
-    """The layers of the options --layer and --average-layers.
+    """Return the layers chosen by --layer and --average-layers.
 
     Raises:
-        ConfigurationError: The model has no such layers, or these are no numbers.
+        ConfigurationError: The model has no such layers, or a value is not a number.
     """
     from benchmark.generation.internals.read import layers_of
 
@@ -409,6 +409,6 @@ def chosen_layers(lm: Any, layer: str, average: str | None) -> Any:
         several = None if average is None else [int(each) for each in average.split(",")]
     except ValueError as error:
         raise ConfigurationError(
-            f"no layers: {error}", "--layer middle, last or a number; --average-layers 20,21"
+            f"invalid layers: {error}", "use --layer middle, last or a number; --average-layers such as 20,21"
         ) from error
     return layers_of(lm, original, several)

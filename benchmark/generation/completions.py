@@ -1,4 +1,4 @@
-"""OpenAI's chat completions: the body of a request, and the response in the server's reply. Pure functions."""
+"""OpenAI's chat completions: makes request bodies and reads the responses from replies. Pure functions."""
 
 import re
 from dataclasses import asdict
@@ -8,18 +8,18 @@ from benchmark.generation.sampler import Failed, Outcome, Request, Sampled
 from benchmark.models.http_client import MalformedError, ServerFault, first_choice
 from submissions.checking.checks import MAX_RESPONSE_BYTES
 
-REQUIRED = {  # fields without which responses have another distribution, and the hint where a server refuses one
+REQUIRED = {  # fields that change the distribution of responses, with the hint if a server rejects one
     "temperature": "use a temperature that the server accepts, mostly 1",
     "top_p": "leave out top_p",
     "top_k": "leave out top_k",
 }
 
-_SEEDS = _MOST_TOKENS = 1 << 31  # servers accept no more
-_BROKEN_OFF = ("error", "abort")  # finish reasons of servers where the model did not end
+_SEEDS = _MOST_TOKENS = 1 << 31  # the most that servers accept
+_BROKEN_OFF = ("error", "abort")  # servers' finish reasons if the model did not end by itself
 
 
 def body_of(model: str, request: Request, without: frozenset[str]) -> dict[str, Any]:
-    """Return the body of a request to a server that does not know the fields `without`."""
+    """Return the body of a request, without the fields that the server does not know."""
     settings = request.settings
     body: dict[str, Any] = {
         "model": model,
@@ -37,7 +37,7 @@ def body_of(model: str, request: Request, without: frozenset[str]) -> dict[str, 
 
 
 def refused_fields(error: ServerFault, body: dict[str, Any]) -> frozenset[str]:
-    """Return the fields that a refusal names; no required field that it may have quoted from the prompt."""
+    """Return the optional fields that an error message names. (It may quote required ones from the prompt.)"""
     if error.status not in {400, 422} or error.too_long or error.filtered:
         return frozenset()
     named = {
@@ -48,7 +48,7 @@ def refused_fields(error: ServerFault, body: dict[str, Any]) -> frozenset[str]:
 
 
 def outcome_of(document: dict[str, Any], strip_thinking: bool) -> Outcome:
-    """Return the response in the first choice of a server's document, or why there is none.
+    """Return the response in the first choice of a server's reply, or why there is none.
 
     Raises:
         MalformedError: There is no choice, or it is malformed.
@@ -78,7 +78,7 @@ def outcome_of(document: dict[str, Any], strip_thinking: bool) -> Outcome:
 
 
 def _text(message: dict[str, Any], finish_reason: str | None) -> str | Failed:
-    """A message's content. No content is an empty response, unless a filter or a tool call explains it."""
+    """Return a message's content. Missing content is an empty response, unless a filter or tool call explains it."""
     content = message.get("content")
     if not content and finish_reason == "content_filter":
         return Failed("the server's content filter withheld the response")
@@ -90,7 +90,7 @@ def _text(message: dict[str, Any], finish_reason: str | None) -> str | Failed:
 
 
 def _after_thinking(text: str, finish_reason: str | None) -> str:
-    r"""Drop the thinking that a response begins with; nothing is left where it was truncated within.
+    r"""Drop the thinking block at the beginning of a response; a response truncated inside it becomes empty.
 
     >>> [_after_thinking(text, None) for text in ("<think>a\n</think>\n\nb", "a<think>b</think>", "<think>a")]
     ['b', 'a<think>b</think>', '<think>a']
@@ -104,7 +104,7 @@ def _after_thinking(text: str, finish_reason: str | None) -> str:
 
 
 def _usage(usage: object) -> tuple[int | None, int | None]:
-    """Number of generated tokens, and of reasoning tokens among them, where the server reports them."""
+    """Return the number of generated tokens and of reasoning tokens among them, if the server reports them."""
     if not isinstance(usage, dict):
         return None, None
     details = usage.get("completion_tokens_details")

@@ -1,4 +1,4 @@
-"""A causal language model of transformers as a sampler: `generate` in batches, with a random stream per response."""
+"""Samples a causal language model of transformers: `generate` in batches, with a random stream per response."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ NOT_FINITE = "the model's logits are not finite"
 
 @dataclass(frozen=True, slots=True)
 class StopConditions:
-    """What ends a response.
+    """The tokens and texts that end a response.
 
     Attributes:
         ids: EOS tokens of the model's configuration.
@@ -38,11 +38,11 @@ class HFSampler:
     def __init__(
         self, lm: HFCausalLM, prompting: PromptingSettings, stop: Sequence[str] = (), batch_tokens: int | None = None
     ) -> None:
-        """Make a sampler; nothing is sampled yet.
+        """Create a sampler; nothing is sampled yet.
 
         Args:
             stop: Texts that end a response, for models without an EOS token.
-            batch_tokens: Most tokens of a batch, including padding and those to come.
+            batch_tokens: Maximum number of tokens per batch, including padding and new tokens.
         """
         self.lm = lm
         self.prompting = prompting
@@ -53,10 +53,10 @@ class HFSampler:
         self._prompt_ids = lru_cache(maxsize=100_000)(lambda chat: prompt_ids(lm.tokeniser, prompting, chat))
 
     def prompt_ids(self, request: Request) -> tuple[int, ...]:
-        """Return the tokens of the prompt that the model responds to.
+        """Return the tokens of a request's prompt.
 
         Raises:
-            ConfigurationError: The model has no chat template, or one that refuses the chat.
+            ConfigurationError: The model has no chat template, or its template rejects the chat.
         """
         ids: tuple[int, ...] = self._prompt_ids(request.messages)
         return ids
@@ -71,10 +71,10 @@ class HFSampler:
             return "the prompt has no tokens"
         if context is None or length + more <= context:
             return None
-        return f"a prompt of {length} tokens and {more} new ones do not fit the model's context of {context}"
+        return f"a prompt of {length} tokens and {more} new tokens exceed the model's context of {context}"
 
     def sample(self, requests: Sequence[Request], done: Callable[[int, Outcome], None]) -> None:
-        """As `Sampler.sample`; requests of similar length share a batch."""
+        """Do as `Sampler.sample`; requests of similar length share a batch."""
         waiting = []
         for index, reason in enumerate(self.check(requests)):
             if reason is None:
@@ -82,14 +82,14 @@ class HFSampler:
             else:
                 done(index, Failed(reason))
         waiting.sort(key=lambda index: (requests[index].settings.max_tokens, len(self.prompt_ids(requests[index]))))
-        waiting.reverse()  # the longest first: what does not fit shows at once
+        waiting.reverse()  # the longest first, so that a lack of memory shows at once
         while waiting:
             batch = waiting[: self._rows(requests[waiting[0]])]
             try:
                 found = self._batch([requests[index] for index in batch])
             except OutOfMemory as error:
                 if len(batch) == 1:
-                    raise SamplerFault(str(error), "a smaller model, dtype or --max-tokens fits") from error
+                    raise SamplerFault(str(error), "choose a smaller model, dtype or --max-tokens") from error
                 self._budget //= 2
                 continue
             for index, outcome in zip(batch, found, strict=True):
@@ -110,7 +110,7 @@ class HFSampler:
         ]
 
     def _response(self, request: Request, row: list[int]) -> Sampled:
-        """Make a response of a row of sampled tokens; those after its end are padding."""
+        """Make a response from a row of sampled tokens; tokens after its end are padding."""
         ended = next((position for position, token in enumerate(row) if token in self.ends.ids), None)
         ids = row if ended is None else row[: ended + 1]
         content = len(ids) if ended is None else ended
@@ -120,7 +120,7 @@ class HFSampler:
             ids = ids[:end]
         first = self._after_thinking(self.prompt_ids(request), ids[:content])
         text = self.lm.tokeniser.decode(ids[first:content])
-        if stopped is not None:  # the token in which the stop text begins may have letters before it
+        if stopped is not None:  # the token in which the stop text begins may contain characters before it
             text = _before_stop(self.lm.tokeniser.decode(ids[first:]), self.ends.stop)
         return Sampled(
             text,
@@ -133,7 +133,7 @@ class HFSampler:
         )
 
     def _stop(self, ids: list[int]) -> tuple[int, int] | None:
-        """Number of whole tokens before the first stop text, and of tokens up to its end; None: no stop text."""
+        """Return the number of whole tokens before the first stop text, and up to its end; None: no stop text."""
         if not self.ends.stop or _stop_at(self.lm.tokeniser.decode(ids), self.ends.stop) is None:
             return None
         lengths = _growing(self.lm.tokeniser.decode, ids)
@@ -143,7 +143,7 @@ class HFSampler:
         return content, end
 
     def _after_thinking(self, prompt: Sequence[int], ids: Sequence[int]) -> int:
-        """Number of reasoning tokens: all up to the end of a thinking block at the beginning."""
+        """Return the number of reasoning tokens: those up to the end of a thinking block at the beginning."""
         text, (begin, end) = self.lm.tokeniser.decode(ids), _THINKING
         begun = self.lm.tokeniser.decode(prompt[-8:]).rstrip().endswith(begin)  # some templates begin it themselves
         if not begun and not text.lstrip().startswith(begin):
@@ -168,7 +168,7 @@ def _before_stop(text: str, stop: Sequence[str]) -> str:
 
 
 class _TokenSampler:
-    """Masks all scores of a row but that of a sampled token, so that `generate`'s greedy choice is a sample."""
+    """Masks all scores of a row except that of a sampled token, so that `generate`'s greedy choice is a sample."""
 
     def __init__(self, requests: Sequence[Request], device: Any) -> None:
         import torch

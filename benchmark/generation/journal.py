@@ -1,7 +1,7 @@
-"""What a run has sampled so far, in one SQLite file beside its output: whole prompts only, safe against a kill.
+"""Journal of a sampling run: an SQLite file beside the output that survives a kill.
 
-A prompt is in it with all its responses or not at all. An error of a prompt is kept until it has its responses. The
-file records the run it belongs to, so that a run with other settings does not resume it.
+A prompt is stored with all its responses or not at all. The error of a prompt is kept until the prompt has its
+responses. The file records the settings of its run, so that a run with other settings does not resume it.
 """
 
 import json
@@ -33,7 +33,7 @@ class PromptSamples:
 
     Attributes:
         samples: [K], the responses.
-        greedy: One more, by greedy decoding; None where none was wanted.
+        greedy: Additional response by greedy decoding; None if not requested.
     """
 
     samples: tuple[Sampled, ...]
@@ -48,7 +48,7 @@ class Journal:
         self._database = database
 
     def begin(self, plan: Mapping[str, Any]) -> None:
-        """Record which run this is, replacing an earlier one without responses.
+        """Record the settings of this run, replacing those of an earlier run without responses.
 
         Raises:
             ConfigurationError: The file has responses of another run; the message says what differs.
@@ -67,8 +67,8 @@ class Journal:
             differs = sorted(key for key in {*before, *plan} if before.get(key) != json.loads(text).get(key))
             shown = "; ".join(f"{key} {before.get(key)!r}, now {plan.get(key)!r}" for key in differs)
             raise ConfigurationError(
-                f"{self.path} has the responses of another run: {shown}",
-                "give the same options to resume it, another --out, or --restart to discard it",
+                f"{self.path} has responses of a run with other settings: {shown}",
+                "use the same options to resume that run, another --out, or --restart to discard it",
             )
 
     def _has(self, *tables: str) -> bool:
@@ -136,7 +136,7 @@ class Journal:
 
 @contextmanager
 def open_journal(path: Path, *, restart: bool = False) -> Iterator[Journal]:
-    """Open the journal at a path, creating it at its first use; a blank one is removed at the end.
+    """Open the journal at a path, creating it if needed; an empty one is removed at the end.
 
     Raises:
         ConfigurationError: Another run has it open, or it cannot be used.
@@ -146,11 +146,11 @@ def open_journal(path: Path, *, restart: bool = False) -> Iterator[Journal]:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)
     except Timeout as error:
-        raise ConfigurationError(f"another run is using {path}", "wait for it, or give another --out") from error
+        raise ConfigurationError(f"another run is using {path}", "wait for it, or choose another --out") from error
     try:
         if restart:
             remove_journal(path)
-        database = sqlite3.connect(path, timeout=60, check_same_thread=False)  # samplers call from their threads
+        database = sqlite3.connect(path, timeout=60, check_same_thread=False)  # samplers call it from their own threads
         blank = False
         try:
             for table in _TABLES:
@@ -168,13 +168,13 @@ def open_journal(path: Path, *, restart: bool = False) -> Iterator[Journal]:
         hint = "check the disk and the file's permissions, or start again with --restart"
         raise ConfigurationError(f"{path} cannot be used: {error}", hint) from error
     finally:
-        # Before the release: whoever opened the file before sees that it is gone, and takes another.
+        # Before the lock is released: a process that has opened the file then sees that it is gone, and makes another.
         path.with_name(f"{path.name}.lock").unlink(missing_ok=True)
         lock.release()
 
 
 def remove_journal(path: Path) -> None:
-    """Remove a journal whose content is written elsewhere."""
+    """Remove a journal after its content has been written to the output."""
     for ending in ("", "-journal"):
         path.with_name(path.name + ending).unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""Options of the commands that sample a model or read it afterwards."""
+"""Options of the commands that sample a model or compute its internals."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ import typer
 
 
 def with_lines(text: str | None) -> str | None:
-    r"""Text of a command line, where \n is the end of a line."""
+    r"""Return a text from the command line with \n replaced by line breaks."""
     return None if text is None else text.replace("\\n", "\n")
 
 
@@ -30,7 +30,9 @@ Template = Annotated[
 ChatTemplate = Annotated[
     bool,
     typer.Option(
-        "--chat-template/--no-chat-template", help="Chat template of the model, used or not.", rich_help_panel="Prompts"
+        "--chat-template/--no-chat-template",
+        help="Prompt formatting with the model's chat template.",
+        rich_help_panel="Prompts",
     ),
 ]
 Thinking = Annotated[
@@ -51,6 +53,6 @@ Layer = Annotated[
 AverageLayers = Annotated[
     str | None,
     typer.Option(
-        help="Layers of E_average, such as 20,21,22; default: those of INSIDE's code.", rich_help_panel="Internals"
+        help="Layers of E_average, such as 20,21,22; default: as in INSIDE's code.", rich_help_panel="Internals"
     ),
 ]

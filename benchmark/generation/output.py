@@ -1,4 +1,4 @@
-"""From a finished journal to a submission folder, which is checked before it gets its name."""
+"""Writes a finished journal as a submission folder, which is checked before it is renamed into place."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -34,7 +34,7 @@ def write_output(
     """Write the submission, its token counts, and the internals if there are any.
 
     Args:
-        reader: Reader of the internals; None: there are none.
+        reader: Reader of the internals; None: no internals are written.
 
     Raises:
         Refused: The responses do not pass the checks of a submission. The journal keeps them.

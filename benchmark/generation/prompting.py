@@ -1,7 +1,7 @@
-"""From prompts to chats and tokens: NoveltyBench's four modes (arXiv:2504.05228, section 5.3), verbalized ones.
+"""Makes chats and tokens from prompts: NoveltyBench's four modes (arXiv:2504.05228, section 5.3), and verbalized.
 
-Only the prompt and the responses so far decide the next chat, so that it can be reconstructed for any submission whose
-manifest says how it was made.
+The next chat depends only on the prompt and the responses so far, so that it can be reconstructed for any submission
+with a complete manifest.
 """
 
 from collections.abc import Sequence
@@ -26,14 +26,14 @@ _PLACE = "{prompt}"
 
 @dataclass(frozen=True, slots=True)
 class PromptingSettings:
-    """How prompts are put to a model.
+    """How prompts are presented to a model.
 
     Attributes:
         mode: *resample*: the prompt, K times. *paraphrase*: its i-th paraphrase for the i-th response. *system-prompt*:
             with a system prompt that asks for novel responses. *in-context*: one chat that grows with each response.
             *verbalized*, *verbalized-tail*: one call for all responses; see verbalized.py.
         system_prompt: System prompt of every chat; None: none, but NoveltyBench's in the mode *system-prompt*.
-        chat_template: Whether to use the model's chat template; else the model reads `template`.
+        chat_template: Whether to use the model's chat template; if not, the model reads `template`.
         template: Text with `{prompt}` in it, for models without a chat template.
         thinking: `enable_thinking` of chat templates that know it; None: the template's default.
 
@@ -51,9 +51,9 @@ class PromptingSettings:
         if not self.chat_template and self.mode not in ("resample", "paraphrase"):
             raise ConfigurationError(f"the mode {self.mode} needs a chat", "use a chat model with its chat template")
         if not self.chat_template and (self.system_prompt is not None or self.thinking is not None):
-            raise ConfigurationError("a system prompt and thinking need a chat", "put it into --template")
+            raise ConfigurationError("a system prompt and thinking need a chat", "put them into --template")
         if _PLACE not in self.template:
-            raise ConfigurationError(f"the template {self.template!r} has no place for the prompt", f"write {_PLACE}")
+            raise ConfigurationError(f"the template {self.template!r} does not contain {{prompt}}", f"write {_PLACE}")
 
     @property
     def system(self) -> str | None:
@@ -62,7 +62,7 @@ class PromptingSettings:
         return novel if self.system_prompt is None else self.system_prompt
 
     def __str__(self) -> str:
-        """As internals record it."""
+        """Return the format in words, as stored with internals."""
         if not self.chat_template:
             return f"template {self.template!r}"
         thinking = "" if self.thinking is None else f", thinking {'on' if self.thinking else 'off'}"
@@ -70,7 +70,7 @@ class PromptingSettings:
 
 
 def prompting_of(manifest: Manifest) -> PromptingSettings:
-    """Return how the prompts of a submission were put, from its manifest; defaults for what it does not state."""
+    """Return how a submission's prompts were presented, from its manifest; what it does not state has the default."""
     drawn = manifest.generation
     made = PromptingSettings(mode=drawn.mode or "resample", system_prompt=drawn.system_prompt, thinking=drawn.thinking)
     if drawn.chat_template is False:
@@ -100,10 +100,10 @@ def messages(
 
 
 def check_prompts(prompting: PromptingSettings, prompts: Sequence[Prompt], k: int) -> None:
-    """Refuse prompts that a mode cannot use.
+    """Reject prompts that a mode cannot use.
 
     Raises:
-        ConfigurationError: A prompt has fewer paraphrases than responses are wanted.
+        ConfigurationError: A prompt has fewer paraphrases than requested responses.
     """
     if prompting.mode != "paraphrase":
         return
@@ -119,7 +119,7 @@ def prompt_ids(tokeniser: HFTokeniser, prompting: PromptingSettings, chat: Seque
     """Tokenise a chat for a model of transformers.
 
     Raises:
-        ConfigurationError: The model has no chat template, or one that refuses this chat.
+        ConfigurationError: The model has no chat template, or its template rejects this chat.
     """
     if not prompting.chat_template:
         text = prompting.template.replace(_PLACE, chat[-1].content)

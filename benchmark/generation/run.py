@@ -1,7 +1,7 @@
-"""Sampling a whole plan, resumable: a prompt with all its responses goes to the journal at once.
+"""Samples a whole plan and can resume: a prompt goes to the journal once all its responses are there.
 
-If a response fails, its prompt has none: the error is kept, the run continues with the other prompts, and the next run
-tries again.
+If one response fails, none is stored for its prompt: the error is recorded, the run continues with the other prompts,
+and the next run retries.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,16 +27,16 @@ from benchmark.scoring.internals_file import record
 from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Prompt
 
-_CHUNK = 8  # times the sampler's batch: few ends of chunks, at which the sampler idles
+_CHUNK = 8  # times the sampler's batch; the sampler idles at the end of a chunk, so there should be few
 UNPARSED = "replies without a list of responses"
-_SHOWN = 5  # impossible prompts that the message names
-_READ_AT_ONCE = 64  # prompts whose internals go to the journal together
+_SHOWN = 5  # number of unusable prompts that the message names
+_READ_AT_ONCE = 64  # prompts per write of internals to the journal
 Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedSet:
-    """A response set to be sampled."""
+    """A response set to sample."""
 
     id: str
     prompt: Prompt
@@ -45,7 +45,7 @@ class PlannedSet:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that is to be sampled.
+    """All response sets to sample.
 
     Attributes:
         sets: Response sets in the order of the output.
@@ -61,14 +61,14 @@ class Plan:
 
 
 def sample_plan(plan: Plan, sampler: Sampler, journal: Journal, progress: Progress = lambda items: None) -> None:
-    """Sample every item that is not in the journal yet; each ends there with its responses or an error.
+    """Sample every item that is not in the journal yet; record its responses or its error there.
 
     Args:
         progress: Called with the number of items done, including those of earlier runs.
 
     Raises:
-        ConfigurationError: Some prompts are too long, or unusable in this mode. Nothing was sampled.
-        SamplerFault: The sampler fails as a whole. Finished items are in the journal.
+        ConfigurationError: Some prompts are too long, or unusable in this mode; nothing has been sampled.
+        SamplerFault: The sampler fails for all requests. Finished items are in the journal.
     """
     done = journal.done()
     waiting = [item for item in plan.sets if item.id not in done]
@@ -96,7 +96,7 @@ def sample_plan(plan: Plan, sampler: Sampler, journal: Journal, progress: Progre
 
 
 def request_of(plan: Plan, item: PlannedSet, place: int, before: Sequence[str] = ()) -> Request:
-    """Make the request for one response; in verbalized sampling for all of them, `place` being the attempt."""
+    """Make the request for one response; in verbalized sampling for all of them, with `place` as the attempt."""
     settings = item.settings
     if is_verbalized(plan.prompting.mode):
         settings = replace(settings, max_tokens=settings.max_tokens * plan.k)
@@ -115,7 +115,7 @@ def greedy_chat(prompting: PromptingSettings, prompt: Prompt) -> tuple[Message, 
 
 
 def _check(plan: Plan, sampler: Sampler, waiting: Sequence[PlannedSet]) -> None:
-    """Check all requests; of growing chats only the first round is known, and later rounds fail one by one."""
+    """Check all requests. For growing chats only the first round is known; later requests may fail individually."""
     places = range(plan.k) if plan.prompting.mode == "paraphrase" else range(1)
     asked = [(item, request_of(plan, item, place)) for item in waiting for place in places]
     asked += [(item, greedy_request(plan, item)) for item in waiting if plan.greedy]
@@ -185,7 +185,7 @@ def _in_one_call(
     journal: Journal,
     finish: Callable[[PlannedSet, list[Outcome]], None],
 ) -> None:
-    """Sample all responses of an item at once; a reply that is no list of them is counted and asked for again."""
+    """Sample all responses of an item in one reply; a reply without a valid list is counted and requested again."""
     found: dict[str, list[Outcome]] = {}
     for attempt in range(ATTEMPTS):
         asked = [item for item in items if item.id not in found]
@@ -255,7 +255,7 @@ def _asked(plan: Plan, sampler: HFSampler, item: PlannedSet, samples: PromptSamp
 
 
 def failures(journal: Journal) -> Iterator[tuple[str, int]]:
-    """Yield the reasons of failed items with their counts, the most frequent first."""
+    """Yield the reasons of failures with their counts, the most frequent first."""
     reasons = list(journal.errors().values())
     for reason in sorted(set(reasons), key=lambda each: (-reasons.count(each), each)):
         yield reason, reasons.count(reason)

@@ -1,4 +1,4 @@
-"""Requests to a model, their outcomes, and the protocol of samplers.
+"""Defines requests to a model, their outcomes, and the protocol that samplers implement.
 
 Implementations: hf_sampler.py (any causal or chat model of transformers) and server_sampler.py (any server that speaks
 OpenAI's chat protocol).
@@ -30,7 +30,7 @@ class SamplingSettings:
         temperature: Sampling temperature; 0 is greedy.
         top_k: Number of most probable tokens to keep; None: all.
         top_p: Nucleus threshold: of those, keep the fewest whose probabilities sum to it; 1: all.
-        max_tokens: Most tokens of a response, including EOS.
+        max_tokens: Maximum number of tokens of a response, including EOS.
     """
 
     temperature: float = 1.0
@@ -58,13 +58,13 @@ class Sampled:
     """A response.
 
     Attributes:
-        text: Decoded text without special tokens; it may be empty, which is a response, too.
-        finish_reason: *stop*: it ended by itself; *length*: it was truncated; else as the server reports, or None.
+        text: Decoded text without special tokens; an empty text is a valid response.
+        finish_reason: *stop*: it ended by itself; *length*: it was truncated; otherwise as the server reports, or None.
         tokens: Number of sampled tokens, including reasoning and EOS; None: unknown.
         reasoning_tokens: Number of tokens sampled before the response and not part of it; None: unknown.
         reasoning_ids: Those tokens; empty if unknown.
-        ids: Tokens of the response and of its end; None: unknown.
-        content: Number of `ids` that are the response; the others are its end.
+        ids: Tokens of the response and its end marker; None: unknown.
+        content: Number of `ids` that belong to the response; the others are its end marker.
         probability: Probability that the model stated in verbalized sampling; None: it stated none.
     """
 
@@ -80,7 +80,7 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Why there is no response: an error of this request alone, never an empty response."""
+    """Why a request has no response: an error of this request only, never an empty response."""
 
     reason: str
 
@@ -89,29 +89,29 @@ Outcome = Sampled | Failed
 
 
 class SamplerFault(DivBenchError):
-    """The model or server fails as a whole. What is done is kept."""
+    """The model or server fails for all requests. Finished work is kept."""
 
 
 class Sampler(Protocol):
     """Samples responses.
 
     Attributes:
-        signature: All that is known of what determines them.
-        at_once: Best number of requests for one call.
+        signature: Everything known that determines the responses.
+        at_once: Best number of requests per call.
     """
 
     signature: str
     at_once: int
 
     def check(self, requests: Sequence[Request]) -> list[str | None]:
-        """Return for each request why it is impossible (a prompt longer than the context), or None; cheap."""
+        """Return for each request why it is impossible (such as a prompt longer than the context), or None; fast."""
         ...
 
     def sample(self, requests: Sequence[Request], done: Callable[[int, Outcome], None]) -> None:
         """Sample each request; `done(index, outcome)` is called once for each, in any order, never concurrently.
 
         Raises:
-            SamplerFault: The sampler fails as a whole. Requests without a call of `done` have no outcome.
+            SamplerFault: The sampler fails for all requests. Those without a call of `done` have no outcome.
         """
         ...
 

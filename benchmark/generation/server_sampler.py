@@ -1,10 +1,11 @@
-"""Responses of a model behind any server that speaks OpenAI's chat completions.
+"""Samples a model behind any server that implements OpenAI's chat completions.
 
-Each response is a request of its own, so that one failure costs one response. A server may refuse some requests, send
-malformed replies, or break down: a failure that concerns one request fails that request, any other ends the work.
+Each response is a separate request, so that one failure costs only one response. A server may reject some requests,
+send malformed replies, or break down: if a failure concerns one request, only that request fails; otherwise sampling
+ends.
 
-A setting that is not sent is the server's choice. vLLM, for one, then takes what the model's publisher recommends: to
-sample without top_k and top_p, serve with `--generation-config vllm`.
+The server chooses the value of a setting that is not sent. vLLM, for example, then uses the values recommended by the
+model's publisher: to sample without top_k and top_p, run it with `--generation-config vllm`.
 """
 
 import queue
@@ -33,14 +34,14 @@ from benchmark.models.http_client import (
 )
 from datasets_build.errors import ConfigurationError
 
-REPLIES = 3  # malformed replies before a request is given up
-FAILED_IN_A_ROW = 3  # requests before the server is given up; those of one prompt are one if it may be the cause
+REPLIES = 3  # malformed replies after which a request fails
+FAILED_IN_A_ROW = 3  # failed requests that end sampling; those of one prompt count as one if it may be the cause
 
 _ANSWER_BYTES = 1 << 23  # reasoning may come along
-_OF_ONE_REQUEST = frozenset({400, 408, 409, 413, 422, 451})  # refusals that need not concern other requests
-_OF_ITS_PROMPT = _OF_ONE_REQUEST | {500}  # a server may fail at a text each time
+_OF_ONE_REQUEST = frozenset({400, 408, 409, 413, 422, 451})  # rejections that need not concern other requests
+_OF_ITS_PROMPT = _OF_ONE_REQUEST | {500}  # a server may fail on a text every time
 _MOMENT_SECONDS = 0.1
-_KEPT = "finished responses are kept; run the same command to resume"
+_KEPT = "finished responses are kept, and the same command resumes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,8 @@ class _Result:
 
     Attributes:
         outcome: The response, or why there is none.
-        healthy: Whether it shows that the server works; None: it shows neither.
-        model: Name that the server gives its model, if it replied.
+        healthy: Whether it shows that the server works; None: inconclusive.
+        model: Name of the model in the server's reply, if any.
         status: HTTP status of a failure, if it had one.
     """
 
@@ -65,15 +66,15 @@ _Work = Callable[[Any, Request, threading.Event], _Result]
 
 @dataclass(frozen=True, slots=True)
 class ServerSamplerSpec:
-    """Which model responds, and where; no request is sent yet.
+    """Specification of a model behind a server; no request is sent yet.
 
-    The signature has the revision that the user states: a server cannot prove which weights it has.
+    The signature contains the revision stated by the user, since a server cannot prove which weights it has.
 
     Attributes:
-        url: Address of a server that speaks OpenAI's chat completions; with or without `/v1`.
+        url: Address of a server with OpenAI's chat completions API; with or without `/v1`.
         timeout: Seconds without a sign of the server (it gives none while the model generates), and again for the rest
             of its reply after the first byte.
-        revision: Revision of the weights, as the user states it; None: not known.
+        revision: Revision of the weights as stated by the user; None: unknown.
         strip_thinking: Whether to drop a block `<think>…</think>` at the beginning of a response.
 
     Raises:
@@ -103,7 +104,7 @@ class ServerSamplerSpec:
         return f"{name},server{'' if self.strip_thinking else ',thinking-kept'}"
 
     def load(self) -> "ServerSampler":
-        """Make the sampler; no request is sent yet.
+        """Create the sampler; no request is sent yet.
 
         Raises:
             ConfigurationError: The address or the key is malformed, or the timeout is not positive.
@@ -115,8 +116,8 @@ class ServerSampler:
     """The sampler of a spec. See `Sampler`.
 
     Attributes:
-        reported: Name that the server gives its model; a reply of another model ends the work. None: none yet. To
-            resume an earlier run, set it to what the server reported then.
+        reported: Name of the model in the server's replies; a reply from another model ends sampling. None: no reply
+            yet. To resume an earlier run, set it to the name that the server reported then.
     """
 
     def __init__(self, spec: ServerSamplerSpec) -> None:
@@ -124,7 +125,7 @@ class ServerSampler:
         self.at_once = 4 * spec.concurrency
         self.reported: str | None = None
         self._spec = spec
-        self._concurrency = spec.concurrency  # lower after the server rejected requests as too many
+        self._concurrency = spec.concurrency  # lowered after the server rejected requests as too many
         self._endpoint = Endpoint(spec.url, timeout=spec.timeout, key_variable=spec.key_variable)
         self._without: frozenset[str] = frozenset()  # fields that the server does not know
         self._lock = threading.Lock()
@@ -132,18 +133,18 @@ class ServerSampler:
 
     @property
     def gave_up(self) -> frozenset[str]:
-        """Fields that the server does not accept, so that they were left out: the seed, or a top_p of 1."""
+        """Fields left out because the server does not accept them: the seed, or a top_p of 1."""
         return self._without & {"seed", "top_p"}
 
     def check(self, requests: Sequence[Request]) -> list[str | None]:
-        """As `Sampler.check`. Only the server knows how long a prompt may be, so no request is refused here."""
+        """Do as `Sampler.check`. Only the server knows how long a prompt may be, so no request is rejected here."""
         return [None] * len(requests)
 
     def sample(self, requests: Sequence[Request], done: Callable[[int, Outcome], None]) -> None:
-        """As `Sampler.sample`; `done` is called by the thread that calls this, and never after this has ended.
+        """Do as `Sampler.sample`; `done` is called on the calling thread, and never after this method has returned.
 
-        A failure for which the server may be to blame is reported once a later response, or the end of the requests,
-        shows that the server works; else its request counts as not done.
+        A failure that may be the server's fault is reported once a later response, or the end of the requests, shows
+        that the server works; otherwise its request counts as not done.
 
         Raises:
             SamplerFault: The server denies access, has no such model, refuses a setting, changed its model, or failed
@@ -176,14 +177,14 @@ class ServerSampler:
             why = result.outcome.reason if isinstance(result.outcome, Failed) else ""
             raise SamplerFault(
                 f"{self._endpoint.base} failed for several requests in a row, most recently: {why}",
-                f"check that the server runs and accepts such requests, or lower --concurrency; {_KEPT}",
+                f"check that the server is running and accepts these requests, or lower --concurrency; {_KEPT}",
             )
 
     def _check_model(self, name: str | None) -> None:
         if name is not None and self.reported not in {None, name}:
             raise SamplerFault(
                 f"{self._endpoint.base} now serves {name}, and served {self.reported} before",
-                "do not mix responses of two models: name the model by its exact version, or start again",
+                "responses of two models must not be mixed: name the exact version of the model, or start afresh",
             )
         self.reported = self.reported or name
 
@@ -202,7 +203,7 @@ class ServerSampler:
         return _Result(Failed(f"{reason}, at the last of {REPLIES} attempts"), None)
 
     def _request(self, client: Any, request: Request, halt: threading.Event) -> dict[str, Any]:
-        """Return the server's document; optional fields that it does not know are left out or renamed."""
+        """Return the server's reply; optional fields that the server does not know are left out or renamed."""
         without = self._without
         while True:
             body = body_of(self._spec.model, request, without)
@@ -227,7 +228,7 @@ class ServerSampler:
                 return document
 
     def _failure(self, error: ServerFault) -> _Result:
-        """The result of a request that was refused or failed, if that may concern the request alone."""
+        """Return the result of a rejected or failed request, if only this request may be affected."""
         if error.too_long:
             return _Result(Failed("the prompt and max_tokens together are too long for the model's context"), True)
         if error.filtered:
@@ -237,12 +238,12 @@ class ServerSampler:
         raise SamplerFault(error.message, "; ".join(filter(None, (error.hint, _KEPT)))) from error
 
     def _reason(self, error: ServerFault) -> str:
-        """The error for one response, without the server's address."""
+        """Return the error for one response, without the server's address."""
         return f"the server {error.message.removeprefix(f'{self._endpoint.base}{CHAT_PATH} ')}"
 
 
 class _Pool:
-    """Workers, and the indices of requests that none of them has taken yet."""
+    """Worker threads, and the indices of requests that none of them has taken yet."""
 
     def __init__(self, workers: int, requests: int) -> None:
         self.workers = workers  # that will take another request
@@ -251,7 +252,7 @@ class _Pool:
         self._lock = threading.Lock()
 
     def take(self) -> int | None:
-        """Give a worker the index of a request; None: there is none, and the worker ends."""
+        """Return the index of a worker's next request; None: no request is left, and the worker ends."""
         with self._lock:
             if self._waiting:
                 return self._waiting.popleft()
@@ -259,7 +260,7 @@ class _Pool:
             return None
 
     def put_back(self, index: int) -> bool:
-        """Give a worker's request to the others and retire the worker; False if there are no others."""
+        """Return a worker's request to the others and retire the worker; False if it is the only worker."""
         with self._lock:
             if self.workers < 2:
                 return False
@@ -272,9 +273,9 @@ class _Pool:
 def _as_completed(
     endpoint: Endpoint, requests: Sequence[Request], work: _Work, pool: _Pool
 ) -> Generator[tuple[int, _Result], None, None]:
-    """Yield the index and the result of `work(client, request, halt)` of each request, as they come.
+    """Yield the index and the result of `work(client, request, halt)` for each request, as they finish.
 
-    When this is closed, or `work` raises, no more requests are sent, and those under way are not waited for.
+    When the iterator is closed, or `work` raises, no more requests are sent; running ones are not waited for.
     """
     halt = threading.Event()
     results: queue.SimpleQueue[tuple[int, _Result | BaseException]] = queue.SimpleQueue()
@@ -291,7 +292,7 @@ def _as_completed(
             results.put((-1, error))  # before the errors with which the others' waits end
             halt.set()
 
-    # Daemons: a request that is under way cannot be cancelled, and must not keep an interrupted program alive.
+    # Daemons: a running request cannot be cancelled, and must not keep an interrupted program alive.
     threads = [threading.Thread(target=run, daemon=True) for _ in range(pool.workers)]
     try:
         for thread in threads:
@@ -317,6 +318,6 @@ def _close_after(threads: Sequence[threading.Thread], client: Any) -> None:
 
 
 def _report(failed: list[tuple[int, Outcome]], done: Callable[[int, Outcome], None]) -> None:
-    """Report failures, forgetting each before it is reported, so that none is reported twice."""
+    """Report failures, removing each first, so that none is reported twice."""
     while failed:
         done(*failed.pop(0))

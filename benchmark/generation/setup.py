@@ -1,4 +1,4 @@
-"""From the options of `divbench generate` to a sampler, a suite and a manifest."""
+"""Makes a sampler, a suite and a manifest from the options of `divbench generate`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from submissions.schema import Generation, Manifest, Submitter, System
 
 OFFLINE = "offline"
 _REPORTED = "what the server calls its model"
-# The settings of the suites' authors: NoveltyBench's and GSSBench's (top-k 10; the length is INSIDE's).
+# Settings of the suites' authors: NoveltyBench's and GSSBench's (top-k 10; the length is from INSIDE).
 _USUAL = {
     "gssbench": SamplingSettings(top_k=10, max_tokens=256),
     "noveltybench-curated": SamplingSettings(max_tokens=512),
@@ -38,11 +38,11 @@ _USUAL = {
 def settings_of(
     suite: str, temperature: float, top_k: int | None, top_p: float, max_tokens: int | None
 ) -> SamplingSettings:
-    """Choose the sampling settings; the defaults are those of the suite's authors.
+    """Return the sampling settings, with the defaults of the suite's authors.
 
     Args:
-        top_k: Number of tokens to keep; 0: all; None: the authors'.
-        max_tokens: Most tokens of a response; None: the authors'.
+        top_k: Number of tokens to keep; 0: all; None: the authors' setting.
+        max_tokens: Maximum number of tokens of a response; None: the authors' setting.
     """
     usual = _USUAL.get(suite, SamplingSettings())
     kept = usual.top_k if top_k is None else top_k or None
@@ -68,7 +68,7 @@ class Model:
 
 
 def spec_named(name: str, dtype: Dtype = "float32", device: str = "cpu") -> CausalLMSpec:
-    """Make the spec of a model of transformers by its name; *offline* is the bundled model.
+    """Return the spec of a transformers model by its name; *offline* is the bundled model.
 
     Raises:
         ConfigurationError: As `find_causal_lm_spec`.
@@ -79,7 +79,7 @@ def spec_named(name: str, dtype: Dtype = "float32", device: str = "cpu") -> Caus
 
 
 def is_server(name: str) -> bool:
-    """Whether a model is named as `NAME@URL`."""
+    """Return whether a model is named as `NAME@URL`."""
     return "@http://" in name or "@https://" in name
 
 
@@ -93,9 +93,9 @@ def load(
     concurrency: int,
     timeout: float,
 ) -> Model:
-    """Load a model by its name, here or behind a server; arguments as of `load_local` and `load_server`.
+    """Load a model by its name, local or behind a server; arguments as in `load_local` and `load_server`.
 
-    Device and precision that are not named are chosen, and told on stderr. Sampling needs float64, which Apple's GPUs
+    If no device or precision is given, it is chosen and printed to stderr. Sampling needs float64, which Apple's GPUs
     lack.
 
     Raises:
@@ -110,7 +110,7 @@ def load(
 def load_local(
     spec: CausalLMSpec, prompting: PromptingSettings, stop: tuple[str, ...], batch_tokens: int | None
 ) -> Model:
-    """Load a model of transformers.
+    """Load a transformers model.
 
     Raises:
         ConfigurationError: As `load_causal_lm`.
@@ -156,13 +156,13 @@ def suite_named(
 
 
 def manifest_of(model: Model, plan: Plan, suite: str, stop: tuple[str, ...], given: Mapping[str, Any]) -> Manifest:
-    """Make the manifest of a run; what only a server knows is in it once the server has responded.
+    """Make the manifest of a run; facts known only to a server are included once it has responded.
 
     Args:
         given: `name`, `submitter` and `notes`.
 
     Raises:
-        ConfigurationError: A value is impossible in a manifest: a name is too long, a text is empty.
+        ConfigurationError: A value is invalid in a manifest: a name is too long, or a text is empty.
     """
     settings, prompting = plan.sets[0].settings, plan.prompting
     try:
@@ -199,30 +199,30 @@ def manifest_of(model: Model, plan: Plan, suite: str, stop: tuple[str, ...], giv
         field = ".".join([error.title.lower(), *map(str, fault["loc"])]).removeprefix("manifest.")
         said = fault["msg"].removeprefix("Value error, ")
         raise ConfigurationError(
-            f"a manifest cannot have {field} = {str(fault['input'])[:60]!r}: {said}",
+            f"invalid value in the manifest: {field} = {str(fault['input'])[:60]!r}: {said}",
             "give another value by its option, such as --name",
         ) from error
 
 
 def expect_same_server(model: Model, journal: Journal) -> None:
-    """Expect that a server calls its model as in an earlier run."""
+    """Require that a server reports the same model name as in an earlier run."""
     if isinstance(model.sampler, ServerSampler):
         model.sampler.reported = journal.told(_REPORTED)
 
 
 def keep_server(model: Model, journal: Journal) -> None:
-    """Record in the journal what a server calls its model."""
+    """Record in the journal the model name that a server reports."""
     name = model.sampler.reported if isinstance(model.sampler, ServerSampler) else None
     if name is not None and name != journal.told(_REPORTED):
         journal.tell(_REPORTED, name)
 
 
 def _reported(model: Model) -> str | None:
-    """The model's version, where a server reports more than the requested name."""
+    """Return the model's version, if a server reports more than the requested name."""
     name = model.sampler.reported if isinstance(model.sampler, ServerSampler) else None
     return None if name == model.name else name
 
 
 def _gave_up(model: Model) -> frozenset[str]:
-    """Settings that a server does not accept, so that it chose them itself."""
+    """Return the settings that a server does not accept, so that it used its own."""
     return model.sampler.gave_up if isinstance(model.sampler, ServerSampler) else frozenset()

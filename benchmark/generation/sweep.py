@@ -1,7 +1,7 @@
-"""Decoding tests: response sets sampled at many settings of one parameter, with the setting as their label.
+"""Decoding tests: response sets sampled at many settings of one parameter and labelled with the setting.
 
-As decTest (Tevet & Berant 2021, arXiv:2004.02990, section 6.3), for any model and also for top-p and top-k, whose sets
-were never released. A metric of diversity should rise with the parameter: `divbench metrics metaeval FILE.parquet`.
+Like decTest (Tevet & Berant 2021, arXiv:2004.02990, section 6.3), for any model, and also for top-p and top-k, for
+which no sets were released. A diversity metric should rise with it: `divbench metrics metaeval FILE.parquet`.
 """
 
 import re
@@ -28,10 +28,10 @@ _MEND = "such as temperature=0.2:1.2:100, top_p=0.1:1:50 or top_k=1:64:20: name=
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Settings of one parameter, rising.
+    """Ascending settings of one parameter.
 
     Attributes:
-        values: Its settings: evenly spaced; *top_k*: whole numbers, evenly spaced on a logarithmic scale.
+        values: Evenly spaced settings; for *top_k*, whole numbers evenly spaced on a logarithmic scale.
     """
 
     parameter: Parameter
@@ -39,7 +39,7 @@ class Sweep:
 
 
 def parse_sweep(text: str) -> Sweep:
-    """Parse a sweep as it is written on the command line.
+    """Parse a sweep as written on the command line.
 
     Raises:
         ConfigurationError: It is malformed.
@@ -66,17 +66,17 @@ def parse_sweep(text: str) -> Sweep:
         if len(values) < 2:
             raise ValueError(f"it has one setting, {values[0]}")
     except ValueError as error:
-        raise ConfigurationError(f"{text!r} is no sweep: {error}", _MEND) from error
+        raise ConfigurationError(f"{text!r} is not a valid sweep: {error}", _MEND) from error
     return Sweep(parameter, tuple(values.tolist()))
 
 
 def sweep_items(
     contexts: Sequence[Prompt], sweep: Sweep, settings: SamplingSettings, sets: int, seed: int
 ) -> tuple[PlannedSet, ...]:
-    """Plan the response sets, in the order of their labels.
+    """Plan the response sets, ordered by label.
 
-    The numbers of sets per setting differ by at most one; so do those per context. Contexts are paired with settings at
-    random.
+    The numbers of sets per setting differ by at most one, and so do the numbers per context. Contexts are paired with
+    settings at random.
     """
     points = np.arange(sets) * len(sweep.values) // sets
     rounds = -(-sets // len(contexts))
@@ -100,7 +100,7 @@ def with_value(settings: SamplingSettings, parameter: Parameter, value: float) -
 def write_sweep(path: Path, plan: Plan, sweep: Sweep, journal: Journal, manifest: Manifest, model: str) -> None:
     """Write the labelled sets of a finished plan.
 
-    A set's id depends on its texts, so that sets of two sweeps are not confused.
+    The id of a set depends on its texts, so that sets of different sweeps have different ids.
 
     Args:
         plan: Plan of `sweep_items`.

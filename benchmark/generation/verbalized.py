@@ -1,7 +1,7 @@
 """Verbalized sampling (arXiv:2510.01171): the model is asked for k responses with their probabilities in one call.
 
-*verbalized* asks for responses as the model would give them, *verbalized-tail* for unlikely ones. The wording is ours,
-and asks for JSON. A reply that is no list of k responses is asked for again with another seed.
+*verbalized* asks for responses as the model would give them, *verbalized-tail* for unlikely ones. The wording is
+our own and asks for JSON. If a reply is not a list of k responses, another is requested with a new seed.
 """
 
 import json
@@ -12,17 +12,17 @@ from datasets_build.schema import Prompt
 ATTEMPTS = 4
 TAIL = 0.1  # each response of the tail variant is to have a lower probability
 _MODES = ("verbalized", "verbalized-tail")
-_LONGEST = 2**20  # letters of a reply that is parsed
+_LONGEST = 2**20  # characters of a reply that are parsed
 _NAMES = ("text", "response")
 
 
 def is_verbalized(mode: str) -> bool:
-    """Whether a mode asks for all responses in one call."""
+    """Return whether a mode asks for all responses in one call."""
     return mode in _MODES
 
 
 def instruction(prompt: Prompt, k: int, mode: str) -> str:
-    """Return the message of the user that asks for k responses to a prompt."""
+    """Return the user message that asks for k responses to a prompt."""
     which = (
         f"Choose unlikely ones: each probability is below {TAIL}."
         if mode == "verbalized-tail"
@@ -35,10 +35,10 @@ def instruction(prompt: Prompt, k: int, mode: str) -> str:
 
 
 def parse(reply: str, k: int) -> list[tuple[str, float | None]] | None:
-    """Read k responses with their probabilities from a reply; None if it is no such list.
+    """Parse k responses with their probabilities from a reply; None if it is not such a list.
 
-    Text around the list is ignored, such as a code fence; of more than k responses the first k count. A probability
-    that is no number in [0, 1] is None.
+    Text around the list, such as a code fence, is ignored; of more than k responses the first k are taken. A
+    probability that is not a number in [0, 1] becomes None.
 
     >>> parse('Sure: [{"text": "A cat.", "probability": 0.3}, {"text": "A dog.", "probability": "high"}]', 2)
     [('A cat.', 0.3), ('A dog.', None)]

@@ -1,1 +1,1 @@
-"""Responses and an open model in; sums of likelihoods and covariances of hidden states, by teacher forcing, out."""
+"""Computes sums of token likelihoods and covariances of hidden states by teacher forcing, with an open model."""

@@ -1,4 +1,4 @@
-"""`divbench metrics internals`."""
+"""The command `divbench metrics internals`."""
 
 from functools import partial
 from itertools import islice
@@ -20,7 +20,7 @@ _READ_AT_ONCE = 64
 def internals(
     folder: Annotated[Path, typer.Argument(help="Submission folder.")],
     model: Annotated[
-        str, typer.Option(help="Model that gave the responses: ORG/NAME@COMMIT on the Hub, a folder, or offline.")
+        str, typer.Option(help="Model that generated the responses: ORG/NAME@COMMIT on the Hub, a folder, or offline.")
     ],
     destination: Annotated[
         Path | None,
@@ -30,7 +30,7 @@ def internals(
     ] = None,
     greedy: Annotated[
         bool,
-        typer.Option(help="Greedy response per prompt, sampled in addition, for perplexity and energy as published."),
+        typer.Option(help="Additional greedy response per prompt, for perplexity and energy as published."),
     ] = True,
     max_tokens: Annotated[
         int | None,
@@ -40,7 +40,7 @@ def internals(
         bool | None,
         typer.Option(
             "--chat-template/--no-chat-template",
-            help="Chat template of the model, used or not; default: as the manifest says.",
+            help="Prompt formatting with the model's chat template; default: as in the manifest.",
         ),
     ] = None,
     template: Template = None,
@@ -58,19 +58,20 @@ def internals(
     ] = None,
     device: Annotated[
         str | None,
-        typer.Option(help="Device: cuda, cuda:1 or cpu; default: the best there is, told on stderr."),
+        typer.Option(help="Device: cuda, cuda:1 or cpu; default: the best available (printed to stderr)."),
     ] = None,
     restart: Annotated[
-        bool, typer.Option("--restart", help="Fresh start: discards what an interrupted run has read.")
+        bool, typer.Option("--restart", help="Fresh start, discarding the data of an interrupted run.")
     ] = False,
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
     """Compute token likelihoods and hidden-state statistics of a submission's responses, for the uncertainty metrics.
 
-    The open model that gave the responses reads each prompt with each response. Perplexity, energy, entropies,
-    EigenScores and LOOE follow from the sums and covariances that are kept. divbench generate --internals does the
-    same while sampling, on the very tokens that were sampled. After an interruption the same command continues.
+    The open model that generated the responses reads each prompt with each response. The file holds the sums and
+    covariances from which perplexity, energy, entropies, EigenScores and LOOE are computed. divbench generate
+    --internals records them during sampling, from the sampled tokens themselves. After an interruption, run the same
+    command to resume.
 
       divbench metrics internals subs/qwen --model Qwen/Qwen3-0.6B@COMMIT --device cuda
 
@@ -99,7 +100,7 @@ def internals(
     check_prompts(prompting, suite.prompts, drawn.k)
     target = destination or folder / INTERNALS_FILE
     if target.exists():
-        raise ConfigurationError(f"{target} exists", "remove it to read again, or give another --out")
+        raise ConfigurationError(f"{target} exists", "remove it to compute it again, or choose another --out")
     choice = device_named(device, dtype, mps=False)
     loaded = load_local(spec_named(model, choice.dtype, choice.device), prompting, drawn.stop, None)
     sampler: Any = loaded.sampler

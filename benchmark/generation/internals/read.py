@@ -1,4 +1,4 @@
-"""From the tokens of responses to their `Internals`, many prompts at a time."""
+"""Computes the `Internals` of responses from their tokens, many prompts at a time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from datasets_build.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """Which hidden states are read."""
+    """The layers whose hidden states are read."""
 
     blocks: int
     features: int
@@ -55,7 +55,7 @@ class TokenisedResponses:
 
     Attributes:
         responses: [K]; None for a response without tokens.
-        greedy: One more response, by greedy decoding; None where there is none.
+        greedy: Additional response by greedy decoding; None: no such response.
     """
 
     responses: tuple[TokenisedResponse | None, ...]
@@ -72,8 +72,8 @@ class InternalsReader:
     """Reads the internals of responses.
 
     Attributes:
-        cut: Sampling parameters of the tokens; None: unknown.
-        budget: Most tokens read at once; lowered where the device's memory is too small.
+        cut: Sampling parameters with which the tokens were sampled; None: unknown.
+        budget: Maximum number of tokens read at once; lowered if the device's memory is too small.
     """
 
     lm: HFCausalLM
@@ -105,7 +105,7 @@ class InternalsReader:
             start = end
 
     def _end(self, prompts: Sequence[TokenisedResponses], start: int) -> int:
-        """The end of the batch of prompts that begins at `start` and fits the budget."""
+        """Return the end of the batch of prompts that begins at `start` and fits the budget."""
         tokens = 0
         for place in range(start, len(prompts)):
             own = prompts[place].all
@@ -124,7 +124,7 @@ class InternalsReader:
             own = [(each, next(found)) if each is not None else None for each in asked.responses]
             greedy = None if asked.greedy is None else _scores(asked.greedy, next(found))
             scores = tuple(None if pair is None else _scores(*pair) for pair in own)
-            # A response without scores has no states, either.
+            # A response without scores has no states either.
             seen = [pair[1] if pair is not None and ok else None for pair, ok in zip(own, scores, strict=True)]
             states = partial(_covariances, layers, seen)
             made.append(Internals(scores, greedy, states("last"), states("mean")))

@@ -1,4 +1,4 @@
-"""The responses of a submission as tokens again, for a model that reads them afterwards."""
+"""Tokenises the responses of a submission again, for a model that reads them after sampling."""
 
 from collections.abc import Sequence
 
@@ -17,9 +17,9 @@ from submissions.schema import Row
 def as_tokens(sampler: HFSampler, prompt: Prompt, row: Row, *, stops: bool) -> tuple[TokenisedResponse | None, ...]:
     """Tokenise the responses of a row after their prompt.
 
-    The text is tokenised apart from the prompt, so its tokens may differ from those that were sampled. A response that
-    ended by itself (finish reason *stop*) is followed by the EOS token, unless stop texts were in use: then it is
-    unknown what ended it.
+    The text is tokenised separately from the prompt, so its tokens may differ from the sampled ones. A response that
+    ended by itself (finish reason *stop*) is followed by the EOS token, unless stop texts were in use, because then it
+    is unknown what ended it.
 
     Args:
         sampler: Model, with the way in which prompts were put to it.
@@ -80,7 +80,7 @@ def tokenise_rows(
 
     Args:
         sampler: Model, with the way in which prompts were put to it.
-        max_tokens: Most tokens of a greedy response; None: no greedy responses.
+        max_tokens: Maximum number of tokens of a greedy response; None: no greedy responses.
     """
     none: list[TokenisedResponse | None] = [None] * len(rows)
     greedy = none if max_tokens is None else greedy_responses(sampler, prompts, max_tokens)

@@ -174,8 +174,8 @@ def test_what_failed_is_told_with_counts_and_tried_again_alone(command: Command,
     assert ended.status == 1
     assert "3 prompts: refused demo-03" in ended.err
     error = json.loads(ended.out)["error"]
-    assert error["message"] == "3 of 24 prompts have no responses yet, most often: refused demo-03"
-    assert error["hint"].startswith("the same command tries them again, and only them; ")
+    assert error["message"] == "3 of 24 prompts have no responses yet; most frequent reason: refused demo-03"
+    assert error["hint"].startswith("the same command retries only these prompts; ")
     assert not out.exists()
     assert set(rows_in(journal_of(out), "errors")) == {"demo-03", "demo-07", "demo-11"}
 
@@ -225,7 +225,7 @@ def test_another_runs_answers_are_refused_with_what_differs_and_thrown_away_when
     command.asks(FakeSampler(faults_after=5))
     ended = command(*arguments, "--k", 3)
     assert ended.status == 2
-    assert "1 of 4 prompts have their responses; they are kept" in ended.err
+    assert "1 of 4 prompts have all their responses, which are kept" in ended.err
     assert "error: the model is gone (look for it)" in ended.err
     for options, says in (
         (("--k", 2), "k 3, now 2"),
@@ -279,9 +279,9 @@ REFUSED: list[tuple[list[object], str]] = [
     (["--suite", "demo", "--template", "Q: {prompt}"], "add --no-chat-template"),
     (["--suite", "demo", "--template", "Q:", "--no-chat-template"], "write {prompt}"),
     (["--suite", "demo", "--sets", 5], "--sets needs --sweep"),
-    (["--suite", "demo", "--sweep", "top_p=0.1:1:5"], "a sweep is a file"),
-    (["--suite", "demo", "--sweep", "top_p=5"], "is no sweep"),
-    (["--suite", "demo", "--name", " x"], "cannot have name = ' x': must not be blank, or begin"),
+    (["--suite", "demo", "--sweep", "top_p=0.1:1:5"], "a sweep is written to a .parquet file"),
+    (["--suite", "demo", "--sweep", "top_p=5"], "is not a valid sweep"),
+    (["--suite", "demo", "--name", " x"], "name = ' x': must not be blank, or begin"),
     (["--suite", "demo", "--submitter", ""], "submitter.name = '': must not be blank"),
     (["--suite", "demo", "--system-prompt", ""], "generation.system_prompt = ''"),
     (["--suite", "demo", "--stop", ""], "generation.stop.0 = ''"),
@@ -308,8 +308,8 @@ def test_wrong_options_are_told_before_anything_is_sampled(
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--no-chat-template"], "a server is asked by chat"),
-        (["--stop", "x"], "a server is asked by chat"),
+        (["--no-chat-template"], "a server is only sampled by chat"),
+        (["--stop", "x"], "a server is only sampled by chat"),
         (["--internals"], "divbench metrics internals SUBMISSION --model ORG/NAME@COMMIT (wise)"),
     ],
 )

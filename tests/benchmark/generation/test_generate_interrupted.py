@@ -128,7 +128,7 @@ def test_ctrl_c_ends_sampling_at_once_and_leaves_the_journal(
     assert 2 <= len(done) < 30 * len(STARTS)
     assert not out.exists()
     ended = command(*offline(starts, out, *more, "--seed", 1))  # no word of a broken file, nor of another at work
-    assert (ended.status, "has the responses of another run: seed 0, now 1" in ended.err) == (2, True), ended.err
+    assert (ended.status, "run with other settings: seed 0, now 1" in ended.err) == (2, True), ended.err
     assert rows_in(journal_of(out)) == done
 
 

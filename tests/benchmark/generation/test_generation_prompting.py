@@ -74,7 +74,7 @@ def test_the_greedy_answer_is_to_the_prompt_itself(mode: Mode) -> None:
     [
         ({"mode": "system-prompt", "chat_template": False}, "the mode system-prompt needs a chat"),
         ({"mode": "in-context", "chat_template": False}, "the mode in-context needs a chat"),
-        ({"system_prompt": "Be brief.", "chat_template": False}, "put it into --template"),
+        ({"system_prompt": "Be brief.", "chat_template": False}, "put them into --template"),
         ({"thinking": False, "chat_template": False}, "a system prompt and thinking need a chat"),
         ({"template": "Question: ", "chat_template": False}, "write {prompt}"),
     ],

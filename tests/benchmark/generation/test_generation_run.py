@@ -263,7 +263,7 @@ def test_internals_are_kept_as_answers_are(journal_path: Path) -> None:
         journal.put_internals({"p0": {"tokens": [1, None]}})
     with open_journal(journal_path) as journal:
         assert (journal.read(), journal.internals("p0")) == ({"p0"}, {"tokens": [1, None]})
-        with pytest.raises(ConfigurationError, match="another run"):
+        with pytest.raises(ConfigurationError, match="a run with other settings"):
             journal.begin(PLAN | {"k": 4})
 
 

@@ -67,7 +67,7 @@ def starts(tmp_path: Path) -> Path:
     ],
 )
 def test_what_is_no_sweep_is_refused_with_an_example(text: str, says: str) -> None:
-    with pytest.raises(ConfigurationError, match="is no sweep") as error:
+    with pytest.raises(ConfigurationError, match="is not a valid sweep") as error:
         parse_sweep(text)
     assert says in error.value.message
     assert "temperature=0.2:1.2:100" in error.value.hint
@@ -214,7 +214,7 @@ def test_an_interrupted_sweep_goes_on_and_only_as_the_same_sweep(
     command.asks(FakeSampler(faults_after=12))
     arguments = ("generate", "offline", "--prompts", starts, "--out", out, "--k", 5)
     ended = command(*arguments, "--sweep", text)
-    assert (ended.status, "2 of 6 prompts have their responses; they are kept" in ended.err) == (2, True), ended.err
+    assert (ended.status, "2 of 6 prompts have all their responses" in ended.err) == (2, True), ended.err
     assert set(rows_in(tmp_path / ".t.parquet.partial.sqlite")) == {"set-00000", "set-00001"}
     for other, says in (
         (("--sweep", "temperature=0.2:1.3:6"), "sweep 'temperature=0.2:1.2:6, 6 sets', now 'temperature=0.2:1.3:6"),
