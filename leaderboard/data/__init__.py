@@ -1,1 +1,1 @@
-"""Result folders and stores in; boards (tables of comparable numbers) and their per-prompt scores out."""
+"""Reads result folders and stores into boards (tables of comparable numbers) and their per-prompt scores."""

@@ -1,6 +1,6 @@
-"""Which pair of response sets a visitor of the arena is shown: a known answer now and then, else one that teaches most.
+"""Chooses the pair of response sets that the arena shows a visitor: an informative pair, or sometimes a check.
 
-Pure: what is drawn depends on the arguments alone. Visitors cannot choose: a pair stays until it is answered.
+Pure functions: the draw depends only on the arguments. Visitors cannot choose a pair; each stays until it is answered.
 """
 
 import math
@@ -17,17 +17,17 @@ from submissions.gaming.attacks import AttackedSet, shuffled_words
 from submissions.judgements.votes import CHECKS, Answer, Check, Question, Vote
 
 SHOWN = 5  # responses of a set
-CHECK_SHARE = 0.1  # of pairs
-REPEAT_SHARE = 0.15  # of pairs: those that others have judged, for the ceiling
-MOST_REPEATS = 5  # visitors for one pair
-FEWEST_DIFFERENT = 3  # different texts of a set from which a check with a known answer is made
-FEWEST_WORDS = 4  # words of each response that is shuffled, on average
-MOST_LETTERS = 40_000  # characters of a set
-_EVEN = 0.1  # weight of a prompt on which all metrics agree, beside 1 where they are split evenly
+CHECK_SHARE = 0.1  # share of pairs that are checks with a known answer
+REPEAT_SHARE = 0.15  # share of pairs that other visitors have judged, which the agreement ceiling needs
+MOST_REPEATS = 5  # maximum number of visitors who judge a repeated pair
+FEWEST_DIFFERENT = 3  # minimum number of different texts in a set that a check is made from
+FEWEST_WORDS = 4  # minimum mean number of words in the responses of a check with shuffled words
+MOST_LETTERS = 40_000  # maximum number of characters in a set
+_EVEN = 0.1  # weight of a prompt on which all metrics agree; the weight is 1 where they are evenly split
 _TRIES = 50
 
 Texts = Callable[[int, str], Sequence[str] | None]
-"""The responses of a system (by its place) to a prompt; None if there are none."""
+"""Function from a system's index and a prompt id to the responses; None if the system has none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +38,7 @@ class Contest:
         names: [systems], names of the systems.
         results: [systems], ids of their results.
         prompts: [prompts], ids of the prompts.
-        scores: [metrics, prompts, systems], greater for more diverse; NaN if missing.
+        scores: [metrics, prompts, systems], higher is more diverse; NaN if missing.
     """
 
     suite: str
@@ -68,8 +68,8 @@ class Pair:
 
     Attributes:
         check: As in `Vote`.
-        altered: Side that was repeated or shuffled; else empty.
-        expected: Answer that passes the check, by question; without those that have no known answer.
+        altered: Side with the repeated or shuffled responses; empty if there is none.
+        expected: Answer that passes the check, for each question that has a known answer.
     """
 
     prompt_id: str
@@ -88,17 +88,18 @@ def choose_pair(
     texts: Texts,
     rng: random.Random,
 ) -> Pair | None:
-    """Choose what to show a visitor.
+    """Choose the pair to show a visitor.
 
-    One pair in ten is a check. Of the others some repeat a pair that others have judged; the rest are drawn with
-    weights: systems of few votes, systems of like strength, prompts on which metrics disagree, pairs not seen before.
+    One pair in ten is a check. Some of the others repeat a pair that other visitors have judged. The rest are drawn at
+    random; systems with few votes, systems of similar strength, prompts on which metrics disagree and pairs that are
+    new to the visitor are more likely.
 
     Args:
         votes: All votes so far, of any suite.
-        strengths: Strengths in log-odds by system; 0 for one that is missing.
+        strengths: Strengths in log-odds by system; a system without one counts as 0.
 
     Returns:
-        The pair; None if there are not two systems with responses to a prompt.
+        The pair; None if no prompt has responses from two systems.
     """
     if len(set(contest.names)) < 2 or not contest.prompts:
         return None
@@ -116,15 +117,15 @@ def choose_pair(
 
 
 def shown_set(contest: Contest, system: int, prompt_id: str, texts: Texts) -> ShownSet | None:
-    """Choose five responses of a set and their order: the same for all visitors, so that their votes can be compared.
+    """Choose five responses of a set and their order, the same for all visitors, so that their votes are comparable.
 
     Returns:
-        The side; None if the set has fewer responses, or is longer than a page can show whole.
+        The side; None if the set has fewer responses or is too long for a page.
     """
     found = texts(system, prompt_id)
     if found is None or len(found) < SHOWN:
         return None
-    chance = random.Random(f"{contest.results[system]}/{prompt_id}")  # noqa: S311 - the same for all
+    chance = random.Random(f"{contest.results[system]}/{prompt_id}")  # noqa: S311 - the same for all visitors
     positions = tuple(chance.sample(range(len(found)), SHOWN))
     chosen = tuple(found[position] for position in positions)
     return None if sum(map(len, chosen)) > MOST_LETTERS else ShownSet(system, positions, chosen)
@@ -134,7 +135,7 @@ _Key = tuple[int, int, str]
 
 
 def _counts(contest: Contest, votes: Iterable[Vote], voter: str) -> tuple[Counter[_Key], set[_Key]]:
-    """How many visitors have judged each pair of systems (the lower place first) and prompt; and which this one has."""
+    """The number of judgements of each (system, system, prompt), lower index first, and the ones that `voter` made."""
     place = {result: system for system, result in enumerate(contest.results)}
     known = set(contest.prompts)
     counted: Counter[_Key] = Counter()
@@ -170,10 +171,10 @@ def _drawn(
 def _systems(
     contest: Contest, counted: Counter[_Key], strengths: Mapping[str, float], rng: random.Random
 ) -> tuple[int, int]:
-    """Draw two systems, the lower place first; those of one name never meet.
+    """Draw two systems with different names, the lower index first.
 
-    The weight is what one more vote tells, the variance p (1 − p) of its outcome, over the root of the votes that each
-    of the two has had.
+    The weight of a pair is the information in one more vote, which is the variance p (1 − p) of its outcome, divided by
+    the square root of one plus the votes of each system.
     """
     votes = [0] * len(contest.names)
     for (one, other, _), count in counted.items():
@@ -191,7 +192,7 @@ def _systems(
 
 
 def _prompt_weights(contest: Contest, one: int, other: int) -> Floats:
-    """[prompts], how much metrics disagree on which of two systems is more diverse: from `_EVEN` (all agree) to 1."""
+    """Weights [prompts] by how much metrics disagree on the more diverse of two systems, from `_EVEN` (agree) to 1."""
     gaps = np.sign(contest.scores[:, :, one] - contest.scores[:, :, other])
     there = np.isfinite(gaps)
     count = there.sum(axis=0)
@@ -200,7 +201,7 @@ def _prompt_weights(contest: Contest, one: int, other: int) -> Floats:
 
 
 def _check(contest: Contest, texts: Texts, rng: random.Random) -> Pair | None:
-    """Make a pair with a known answer: a set against one of its responses repeated, its words shuffled, or itself."""
+    """Make a pair with a known answer: a set beside one response of it repeated, its words shuffled, or itself."""
     kind = rng.choice(CHECKS)
     for _ in range(_TRIES):
         prompt, system = rng.choice(contest.prompts), rng.randrange(len(contest.names))
@@ -220,14 +221,14 @@ def _check(contest: Contest, texts: Texts, rng: random.Random) -> Pair | None:
         bad = _repeated(given, rng) if kind == "repeated" else replace(given, texts=words)
         left, right = (bad, given) if altered == "left" else (given, bad)
         good: Literal["left", "right"] = "right" if altered == "left" else "left"
-        # Shuffled words may well seem different, and a repeated response may well be the one that is wanted.
+        # Each kind asks only one question: shuffled words may look diverse, and a repeated response may be preferred.
         question: Question = "more_different" if kind == "repeated" else "preferred"
         return Pair(prompt, left, right, kind, altered, ((question, good),))
     return None
 
 
 def shuffled_texts(result_id: str, prompt_id: str, texts: tuple[str, ...]) -> tuple[str, ...]:
-    """The words of each response of a check in random order: the same each time, so that records need not hold them."""
+    """Shuffle the words of a check's responses, the same way each time, so that votes need not store the texts."""
     return shuffled_words(AttackedSet("", texts, ()), random.Random(f"shuffled/{result_id}/{prompt_id}"))  # noqa: S311
 
 

@@ -1,4 +1,4 @@
-"""The response sets that the arena can show: results that carry their texts, one contest per suite."""
+"""Finds the response sets that the arena can show: results that include texts, as one contest per suite."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,7 +17,7 @@ from leaderboard.data.scores import prompt_row
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arena:
-    """One suite's contest and where its texts are.
+    """A suite's contest and the source of its texts.
 
     Attributes:
         entries: [systems], the entries in the order of the contest.
@@ -28,17 +28,17 @@ class Arena:
     entries: tuple[Entry, ...]
 
     def texts(self, system: int, prompt_id: str) -> Sequence[str] | None:
-        """The responses of a system to a prompt; None if there are none, or they are gone."""
+        """The responses of a system to a prompt; None if there are none or their file is gone."""
         return responses_of(self.entries[system], prompt_id)[1]
 
     def prompt(self, prompt_id: str) -> str:
-        """The text of a prompt; empty if it is not at hand."""
+        """The text of a prompt; empty if no result has it."""
         texts = (responses_of(entry, prompt_id)[0] for entry in self.entries)
         return next((text for text in texts if text), "")
 
 
 def responses_of(entry: Entry, prompt_id: str) -> tuple[str | None, list[str] | None]:
-    """The prompt and the responses of a result's row, each None if it is gone or not text."""
+    """The prompt and the responses in a result's row; each is None if it is missing or not text."""
     try:
         row = prompt_row(entry, prompt_id)
     except InputError:
@@ -51,9 +51,9 @@ def responses_of(entry: Entry, prompt_id: str) -> tuple[str | None, list[str] | 
 
 
 def arenas(live: LiveResults) -> tuple[Arena, ...]:
-    """The arenas of a snapshot: for each suite, the board with the most systems whose results carry texts.
+    """The arenas of a snapshot: for each suite, the board with the most systems that have texts.
 
-    Known-bad baselines are left out: what they are for, the checks do. Reference results carry no texts.
+    Known-bad baselines are left out, because the checks serve their purpose; reference results have no texts.
     """
     best: dict[str, tuple[Board, list[int]]] = {}
     for board in live.snapshot().boards:
@@ -63,7 +63,7 @@ def arenas(live: LiveResults) -> tuple[Arena, ...]:
             best[board.suite] = board, usable
     made = []
     for board, usable in best.values():
-        with suppress(InputError):  # its files are gone: other pages say so
+        with suppress(InputError):  # its files are gone, which other pages report
             made.append(_arena(live, board, usable))
     return tuple(made)
 

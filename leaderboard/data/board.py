@@ -1,7 +1,7 @@
-"""Results to boards: tables of comparable numbers for the application, the exports and the terminal.
+"""Groups results into boards: tables of comparable numbers for the application, the exports and the terminal.
 
-A board holds the results with the same suite, revision, number of responses and profile. A column holds the numbers
-with one signature.
+A board contains the results with the same suite, revision, number of responses and profile. A column contains the
+numbers with the same signature.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,15 +18,9 @@ from benchmark.metrics import METRICS
 from benchmark.scoring.result_files import RESULT_FILE
 from benchmark.scoring.result_schema import Aggregate, Result, Signature
 
-RANKED_BY = (
-    "valid_distinct_k",
-    "distinct_k",
-    "distinct_k_reported",
-    "embedding_diversity",
-)  # sorts and ranks: the first that is there
-
-
-REFERENCE_TYPES = ("human", "baseline")  # system types that calibrate a board and are not ranked
+# A board is sorted and ranked by the first of these that it has.
+RANKED_BY = ("valid_distinct_k", "distinct_k", "distinct_k_reported", "embedding_diversity")
+REFERENCE_TYPES = ("human", "baseline")  # types of systems that calibrate a board and are not ranked
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +30,8 @@ class Column:
     Attributes:
         label: Id of the metric, with what distinguishes its signature if the board has the metric twice.
         direction: +1 if higher is more diverse, −1 if lower is, 0 if neither.
-        known: Whether this package has the metric in that version. If not, title and unit are unknown, and if it has
-            another version, the label names this one.
+        known: Whether this package has that version of the metric. If not, title and unit are unknown; if the package
+            has another version, the label names the column's version.
     """
 
     label: str
@@ -52,7 +46,7 @@ class Column:
     known: bool = True
 
     def as_json(self) -> dict[str, Any]:
-        """The column as a JSON object, its signature in one line."""
+        """The column as a JSON object, with its signature on one line."""
         return {each.name: getattr(self, each.name) for each in fields(self)} | {"signature": str(self.signature)}
 
 
@@ -61,9 +55,9 @@ class Entry:
     """The row of one submission.
 
     Attributes:
-        cells: Aggregates by signature; a missing signature was not computed for this submission.
-        origin: Remark on where the result comes from; empty for the results of the source.
-        older: Ids of other results of the submission under the board's terms, which the board does not show.
+        cells: Aggregates by signature, only those that were computed for the submission.
+        origin: Note on the result's origin; empty for results of the board's own source.
+        older: Ids of the submission's older results under the same conditions, which the board does not show.
     """
 
     folder: Path
@@ -79,7 +73,7 @@ class Board:
 
     Attributes:
         columns: Columns in the order of `METRICS`.
-        entries: Entries, the best first by `ranking_column`, those without a value there last.
+        entries: Entries, best first by `ranking_column`; entries without a value come last.
     """
 
     suite: str
@@ -96,7 +90,7 @@ class Board:
 
     @property
     def terms(self) -> str:
-        """What distinguishes it from other boards of its suite."""
+        """The conditions that distinguish it from other boards of the suite."""
         return f"k = {self.k}, {self.profile}, revision {self.revision[:6]}"
 
     @property
@@ -106,7 +100,7 @@ class Board:
 
     @cached_property
     def means(self) -> dict[Signature, tuple[float | None, int]]:
-        """Mean of the systems' means and the number of systems, by the column's signature; cached for Explore."""
+        """Mean of the systems' means and the number of systems, by column signature; cached for the page Explore."""
         found: dict[Signature, tuple[float | None, int]] = {}
         for column in self.columns:
             cells = [entry.cells.get(column.signature) for entry in self.entries]
@@ -115,17 +109,17 @@ class Board:
         return found
 
     def column(self, label: str | None) -> Column | None:
-        """The column of a label; None if there is none."""
+        """The column with a label; None if there is none."""
         return next((column for column in self.columns if column.label == label), None)
 
 
 def make_boards(
     results: Sequence[tuple[Path, Result]], origins: Mapping[Path, str] = MappingProxyType({})
 ) -> list[Board]:
-    """The boards of some results, the largest first, then by name; one row a submission.
+    """Group results into boards with one row per submission, the largest board first, then by name.
 
     Args:
-        origins: Remarks on where results come from, by folder.
+        origins: Notes on the origin of results, by folder.
     """
     groups: dict[tuple[str, str, int, str], dict[str, list[tuple[Path, Result]]]] = {}
     for folder, result in results:
@@ -136,10 +130,10 @@ def make_boards(
 
 
 def _entry(results: Sequence[tuple[Path, Result]], origins: Mapping[Path, str]) -> Entry:
-    """The row of a submission: the newest of its results. A submission that was scored twice has one rank.
+    """The row of a submission: the newest of its results, so that a submission scored twice has one rank.
 
-    Results carry no time. So the newest is of the newest package, then the one with the most values (a submission may
-    have been scored partly, then wholly), then the one that was written last.
+    Results have no timestamp. The newest is therefore the one from the newest version of the package; among these, the
+    one with the most values (a submission may be scored in part first), then the one whose file was written last.
     """
 
     def age(found: tuple[Path, Result]) -> tuple[Version, int, float, str]:
@@ -154,7 +148,7 @@ def _entry(results: Sequence[tuple[Path, Result]], origins: Mapping[Path, str]) 
 
 
 def _version(text: str) -> Version:
-    """A version for comparison; what is none is older than all."""
+    """The version, for comparison; an invalid one counts as the oldest."""
     try:
         return Version(text)
     except InvalidVersion:
@@ -174,9 +168,7 @@ def _ranking(columns: Sequence[Column]) -> Column | None:
 def _board(key: tuple[str, str, int, str], entries: Sequence[Entry]) -> Board:
     columns = _columns(entries)
     ranks = _ranking(columns)
-    better = (
-        1 if ranks is None or not ranks.direction else ranks.direction
-    )  # higher for metrics without direction, as in ranks
+    better = (ranks.direction if ranks else 0) or 1  # without a direction, higher is better, as in ranks
 
     def order(entry: Entry) -> tuple[float, str, str]:
         cell = None if ranks is None else entry.cells.get(ranks.signature)
@@ -187,7 +179,7 @@ def _board(key: tuple[str, str, int, str], entries: Sequence[Entry]) -> Board:
 
 
 def _columns(entries: Sequence[Entry]) -> tuple[Column, ...]:
-    """The columns with any value in the order of `METRICS`; unknown versions follow the known, unknown metrics last."""
+    """The columns with any value in the order of `METRICS`; unknown versions and then unknown metrics follow."""
     cells = {signature: cell for entry in entries for signature, cell in entry.cells.items()}
     with_value = {s for entry in entries for s, cell in entry.cells.items() if cell.value is not None}
     places = {metric.id: place for place, metric in enumerate(METRICS)}
@@ -225,16 +217,16 @@ def _columns(entries: Sequence[Entry]) -> tuple[Column, ...]:
 
 
 def _label(signature: Signature, alike: Sequence[Signature], version: str | None) -> str:
-    """The metric's id, and in brackets the parts of the signature that the others of that metric have not.
+    """The metric's id, with the parts of its signature that not all columns of the metric share, in brackets.
 
     Args:
         alike: Signatures of all columns of the metric.
-        version: Version to name in any case; None: none.
+        version: Version to name in any case, or None.
     """
     shared = set.intersection(*(set(other.parts) for other in alike)) if len(alike) > 1 else set(signature.parts)
-    told = [part for part in signature.parts if part not in shared and part != version]
-    told = [version, *told] if version else told
-    return f"{signature.metric} [{', '.join(told)}]" if told else signature.metric
+    named = [part for part in signature.parts if part not in shared and part != version]
+    named = [version, *named] if version else named
+    return f"{signature.metric} [{', '.join(named)}]" if named else signature.metric
 
 
 def facts(entry: Entry) -> dict[str, Any]:
@@ -263,7 +255,7 @@ def facts(entry: Entry) -> dict[str, Any]:
 
 
 def frame(board: Board) -> pd.DataFrame:
-    """The whole board, one row per submission: facts, and for each column its value, `_low`, `_high` and `_n`."""
+    """The whole board, one row per submission: its facts, and the value, `_low`, `_high` and `_n` of each column."""
     rows = []
     for entry in board.entries:
         row = facts(entry)

@@ -14,19 +14,19 @@ from leaderboard.data.sources import Snapshot, Source
 from submissions.judgements.vote_store import VoteSpool
 
 REFRESH_SECONDS = 60.0
-_KEPT = 12  # boards whose per-prompt scores stay open
+_KEPT = 12  # maximum number of boards with per-prompt scores in memory
 
 
 class LiveResults:
     """The latest snapshot of a source, reread in the background.
 
-    When the source cannot be reread, the last snapshot stays and carries the fault.
+    If the source cannot be reread, the last snapshot is kept, with the fault.
 
     Args:
-        study: Folder of a metric study; default: the study that ships with the package.
+        study: Folder of a metric study; default: the study that comes with the package.
         refresh: Age in seconds at which a request for the snapshot starts a reread; None: never.
         clock: Monotonic clock in seconds.
-        votes: Spool that takes visitors' votes; None: nobody can vote.
+        votes: Spool for visitors' votes; None: voting is off.
 
     Raises:
         DivBenchError: The source cannot be read the first time.
@@ -51,7 +51,7 @@ class LiveResults:
         self._read_at = clock()
 
     def snapshot(self) -> Snapshot:
-        """The latest snapshot; never waits for the source."""
+        """The latest snapshot; does not wait for the source."""
         due = self._refresh is not None and self._clock() - self._read_at >= self._refresh
         if due and self._lock.acquire(blocking=False):
             self._read_at = self._clock()
@@ -59,7 +59,7 @@ class LiveResults:
         return self._snapshot
 
     def reload(self) -> Snapshot:
-        """Reread the source now, as after a submission; a fault is kept in the snapshot, not raised."""
+        """Reread the source now, for example after a submission; a fault is stored in the snapshot, not raised."""
         with self._lock:
             self._take()
         return self._snapshot
@@ -73,7 +73,7 @@ class LiveResults:
         key = (board.name, *(entry.result.per_prompt_sha256 for entry in board.entries))
         with self._opening:
             found = self._scores.pop(key, None) or BoardScores(board, self.source.cache)
-            self._scores[key] = found  # last used, last evicted
+            self._scores[key] = found  # moved to the end: the least recently used is evicted first
             while len(self._scores) > _KEPT:
                 del self._scores[next(iter(self._scores))]
         return found
@@ -92,7 +92,7 @@ class LiveResults:
         self._read_at = self._clock()
 
     def _prepare(self, board: Board) -> None:
-        """Build the score index and the default ranks before the board is shown: with many results that is slow."""
+        """Compute the score index and the default ranks before the board is shown, since many results are slow."""
         scores, column = self.scores(board), ranking_column(board)
         if column is not None:
             scores.standings(column)
@@ -101,6 +101,6 @@ class LiveResults:
     def _read(self) -> Snapshot:
         snapshot = self.source.read()
         for board in snapshot.boards[:_KEPT]:
-            with suppress(InputError):  # the page that shows the board says so
+            with suppress(InputError):  # the page that shows the board reports it
                 self._prepare(board)
         return snapshot

@@ -1,4 +1,4 @@
-"""Checks an untrusted result before it is shown, and fetches it if it is in a store."""
+"""Checks untrusted results before they are shown, and fetches results from a store."""
 
 import json
 from contextlib import suppress
@@ -21,23 +21,23 @@ from submissions.untrusted.limits import MAX_FILE_BYTES
 from submissions.untrusted.parquet_files import read_parquet
 
 SCHEMA_VERSION = Result.model_fields["schema_version"].default
-_ALWAYS = {"prompt_id", "category", "answers", "missing"}  # columns
+_ALWAYS = {"prompt_id", "category", "answers", "missing"}  # columns of every result
 _TEXTS = {"prompt", "responses"}
 _AGAIN = "score the submission again"
 
 
 class _NotWhole(Exception):
-    """The fetched files are not a valid result; the message is the reason."""
+    """Raised if the fetched files are not a valid result; the message is the reason."""
 
 
 def checked_result(
     folder: Path, submissions: frozenset[str] | None = None, *, inside: bool = False
 ) -> Result | Missing:
-    """The result in a folder, if its files are whole, fit together and have the columns that a board reads.
+    """Read the result in a folder if its files are complete, consistent and have the columns that a board reads.
 
     Args:
         submissions: Ids of the submissions that it may belong to; None: any.
-        inside: Decode the table in a process of its own before it is decoded here; needed once for an untrusted file.
+        inside: Decode the table in a separate process first, which is needed once for an untrusted file.
     """
     found = read_result(folder)
     if isinstance(found, Missing):
@@ -50,7 +50,7 @@ def checked_result(
 
 
 def _other_layout(folder: Path) -> str | None:
-    """The reason and hint for a result of another schema version; None if something else is wrong."""
+    """The reason, with a hint, for a result with another schema version; None if the version is not the problem."""
     with suppress(OSError, ValueError, RecursionError):
         path = folder / RESULT_FILE
         known = json.loads(path.read_bytes()) if path.stat().st_size <= MAX_RESULT_BYTES else None
@@ -62,29 +62,29 @@ def _other_layout(folder: Path) -> str | None:
                 if newer
                 else "score the submission again: divbench submissions rescore, or score"
             )
-            return f"{RESULT_FILE} has layout {version}, and this version reads layout {SCHEMA_VERSION}: {hint}"
+            return f"{RESULT_FILE} has layout {version}, but this divbench reads layout {SCHEMA_VERSION}: {hint}"
     return None
 
 
 def _table_fault(path: Path, result: Result) -> str | None:
-    """The fault that a table's footer shows; None if there is none."""
+    """The fault that a table's footer reveals; None if there is none."""
     try:
         with pq.ParquetFile(path) as file:
             rows, schema = file.metadata.num_rows, file.schema_arrow
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         return f"{PER_PROMPT_FILE}: {' '.join(str(error).split())[:200]}"
     if rows != result.prompts:
-        return f"{PER_PROMPT_FILE} has {rows:,} rows, and {RESULT_FILE} counts {result.prompts:,} prompts"
+        return f"{PER_PROMPT_FILE} has {rows:,} rows, but {RESULT_FILE} counts {result.prompts:,} prompts"
     reason = _columns_fault(schema, {score.metric for score in result.scores})
     return f"{PER_PROMPT_FILE}: the column {reason}: {_AGAIN}" if reason else None
 
 
 def _columns_fault(schema: pa.Schema, metrics: set[str]) -> str | None:
-    """The first column that is missing, double, or of another type than `per_prompt_schema` has."""
+    """The first column that is missing, is repeated, or has another type than in `per_prompt_schema`."""
     text_free = FACTS.name in schema.names and not any(name in schema.names for name in _TEXTS)
     needed = _ALWAYS | ({FACTS.name} if text_free else _TEXTS) | metrics
     known = {field.name: field for field in (*per_prompt_schema(METRICS), FACTS)}
-    known |= {name: pa.field(name, pa.float64()) for name in sorted(metrics - {*known})}  # of other versions
+    known |= {name: pa.field(name, pa.float64()) for name in sorted(metrics - {*known})}  # metrics of other versions
     for name, wanted in known.items():
         if name not in needed and name not in schema.names:
             continue
@@ -93,20 +93,20 @@ def _columns_fault(schema: pa.Schema, metrics: set[str]) -> str | None:
             return f"{name} does not occur exactly once"
         found = schema.field(at)
         if not found.type.equals(wanted.type):
-            return f"{name} has the type {found.type}, wanted {wanted.type}"
+            return f"{name} has the type {found.type}, expected {wanted.type}"
         if found.nullable and not wanted.nullable:
-            return f"{name} may have no nulls"
+            return f"{name} must not have nulls"
     return None
 
 
 def fetch_result(
     store: FileStore, commit: str, result_id: str, text: bytes, folder: Path, submissions: frozenset[str]
 ) -> Result | Missing:
-    """Fetch a result into a folder of its own, whole and checked, or not at all.
+    """Fetch a result into a folder if it is complete and passes the checks; else write nothing.
 
     Args:
         text: Content of its `result.json`.
-        folder: Folder to make or replace.
+        folder: Folder to create or replace.
         submissions: Ids of the submissions that it may belong to.
 
     Raises:
@@ -128,7 +128,7 @@ def fetch_result(
 
 
 def _decoding_fault(path: Path) -> str | None:
-    """The reason why a fetched table must not be decoded here, as it could not be in a process of its own; or None."""
+    """The reason why a fetched table could not be decoded in a separate process; None if it could."""
     findings = Findings()
     table = read_parquet(path, findings)
     for _ in () if table is None else table.batches(findings):

@@ -1,6 +1,6 @@
-"""An index of the per-prompt scores of a board: one memory-mapped array in place of a file per result.
+"""Indexes the per-prompt scores of a board: one memory-mapped array instead of one file per result.
 
-It is built once for a set of results; when results come or go, the former index is reused for the others.
+An index is built once per set of results; when results are added or removed, the old index is reused for the others.
 
     index/<id of the board>/<id of its results>/index.json, scores.npy
 """
@@ -28,8 +28,8 @@ from datasets_build.errors import InputError
 from datasets_build.files import atomic_folder, canonical_json, content_id
 from leaderboard.data.board import Board, Entry
 
-LAYOUT = 1  # version of the index; others are rebuilt
-AT_ONCE = 32  # results in memory while it is built
+LAYOUT = 1  # version of the index format; indexes with another one are rebuilt
+AT_ONCE = 32  # results in memory while an index is built
 THREADS = 4
 ABOUT_FILE, SCORES_FILE = "index.json", "scores.npy"
 
@@ -43,10 +43,10 @@ class ScoreIndex:
 
     Attributes:
         results: Keys of the results in the board's order.
-        metrics: Ids of the metrics, sorted.
-        ids: Prompt ids of each result in the suite's order.
-        mean_bytes: Mean length of the responses in bytes of UTF-8, [results]; NaN if there are none.
-        prompts: All prompt ids in the suite's order.
+        metrics: Sorted ids of the metrics.
+        ids: Prompt ids of each result, in the suite's order.
+        mean_bytes: Mean length of the responses [results] in bytes of UTF-8; NaN if there are none.
+        prompts: All prompt ids, in the suite's order.
         scores: Scores [metrics, prompts, results], NaN if missing; read-only, memory-mapped if there is a cache.
     """
 
@@ -59,10 +59,10 @@ class ScoreIndex:
 
 
 def open_index(board: Board, cache: Path | None) -> ScoreIndex:
-    """The index of a board, built if there is none.
+    """Open the index of a board, or build it.
 
     Args:
-        cache: Folder for indexes; None, or a folder that cannot be written, keeps the index in memory.
+        cache: Folder for indexes; the index is kept in memory if this is None or cannot be written.
 
     Raises:
         InputError: A result's files are gone or damaged.
@@ -95,7 +95,7 @@ def _folders(place: Path) -> list[Path]:
 
 
 def _about(index: ScoreIndex) -> bytes:
-    """Everything but the scores as JSON; prompt lists that several results share are stored once."""
+    """The index as JSON, without the scores; prompt lists that several results share are stored once."""
     orders = {ids: place for place, ids in enumerate(dict.fromkeys(index.ids))}
     known = {
         "layout": LAYOUT,
@@ -129,7 +129,7 @@ def _opened(path: Path) -> ScoreIndex | None:
 
 
 def _merged(ids: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """All prompts in the suite's order, which every result follows; results with the most prompts determine it."""
+    """All prompts in the suite's order, which every result keeps; results with more prompts come first."""
     longest = sorted(set(ids), key=lambda order: (-len(order), order))
     return tuple(dict.fromkeys(name for order in longest for name in order))
 
@@ -137,7 +137,7 @@ def _merged(ids: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 def _made(
     board: Board, results: tuple[Key, ...], metrics: tuple[str, ...], former: ScoreIndex | None, file: Path | None
 ) -> ScoreIndex:
-    """Build the index with its scores in a file or in memory."""
+    """Build the index, with its scores in a file or in memory."""
     ids = _ids(board, results, former)
     prompts = _merged(ids)
     shape = (len(metrics), len(prompts), len(results))
@@ -157,7 +157,7 @@ def _made(
 
 
 def _mapped(file: Path, shape: tuple[int, ...]) -> Floats:
-    """A memory-mapped array in a new file with reserved space: writing to a map on a full disk kills the process."""
+    """A memory-mapped array in a new file with reserved space, as writing to a map on a full disk kills the process."""
     made = np.lib.format.open_memmap(file, mode="w+", dtype=np.float64, shape=shape)
     if hasattr(os, "posix_fallocate"):
         with file.open("r+b") as handle:
@@ -166,7 +166,7 @@ def _mapped(file: Path, shape: tuple[int, ...]) -> Floats:
 
 
 def _ids(board: Board, results: tuple[Key, ...], former: ScoreIndex | None) -> tuple[tuple[str, ...], ...]:
-    """The prompt ids of each result; equal lists are one object."""
+    """The prompt ids of each result; equal lists share one object."""
     known = {} if former is None else dict(zip(former.results, former.ids, strict=True))
     new = [entry for entry, key in zip(board.entries, results, strict=True) if key not in known]
     once = {ids: ids for ids in known.values()}
@@ -175,7 +175,7 @@ def _ids(board: Board, results: tuple[Key, ...], former: ScoreIndex | None) -> t
 
 
 def _block(made: ScoreIndex, entries: Sequence[Entry], start: int, former: ScoreIndex | None) -> Floats:
-    """The scores [metrics, prompts, results] of a block of results; also fills in their mean lengths."""
+    """Compute the scores [metrics, prompts, results] of a block of results, and fill in their mean lengths."""
     rows = {name: row for row, name in enumerate(made.prompts)}
     keys = made.results[start : start + AT_ONCE]
     block = np.full((len(made.metrics), len(made.prompts), len(keys)), np.nan)
@@ -186,7 +186,7 @@ def _block(made: ScoreIndex, entries: Sequence[Entry], start: int, former: Score
         made.mean_bytes[[start + at for at in kept]] = former.mean_bytes[there]
         known = [place for place, name in enumerate(former.prompts) if name in rows]
         to = np.ix_([rows[former.prompts[place]] for place in known], kept)
-        for metric in set(made.metrics) & set(former.metrics):  # a metric missing there has no value for these results
+        for metric in set(made.metrics) & set(former.metrics):  # others have no value for these results
             of = former.scores[former.metrics.index(metric)]
             block[made.metrics.index(metric)][to] = of[np.ix_(known, there)]
     new = [at for at, key in enumerate(keys) if key not in before]
@@ -198,14 +198,14 @@ def _block(made: ScoreIndex, entries: Sequence[Entry], start: int, former: Score
 
 
 def _each(read: Callable[[Entry], T], entries: Sequence[Entry]) -> Iterator[T]:
-    """Read entries in parallel and in order, with few waiting at a time."""
+    """Read entries in parallel, in order, with few in memory at a time."""
     with ThreadPoolExecutor(THREADS) as pool:
         for start in range(0, len(entries), AT_ONCE):
             yield from pool.map(read, entries[start : start + AT_ONCE])
 
 
 def read_columns(entry: Entry, *columns: str) -> pa.Table:
-    """Columns of a result's per-prompt table; those that it does not have are left out.
+    """Read columns of a result's per-prompt table; columns that it does not have are left out.
 
     Raises:
         InputError: The result's file is gone or damaged.
@@ -216,7 +216,7 @@ def read_columns(entry: Entry, *columns: str) -> pa.Table:
 
 
 def plausible(values: Floats) -> Floats:
-    """The numbers of a file, which may be untrusted; NaN where no metric gives such a one: means would overflow."""
+    """Replace numbers of an untrusted file that no metric can give by NaN, since their means would overflow."""
     return np.where(np.abs(values) < MOST, values, np.nan)
 
 
@@ -246,7 +246,7 @@ def _scores_of(entry: Entry, metrics: Sequence[str]) -> tuple[Floats, float]:
 
 @contextmanager
 def table_faults(entry: Entry) -> Iterator[None]:
-    """Turn errors in reading a result's table into an InputError that names the result."""
+    """Turn errors while reading a result's table into an InputError that names the result."""
     try:
         yield
     except (OSError, pa.ArrowException, LookupError, UnicodeDecodeError) as error:

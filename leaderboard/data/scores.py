@@ -1,4 +1,4 @@
-"""The per-prompt scores behind a board, for ranks, comparisons and the page Explore."""
+"""Per-prompt scores of a board, for ranks, comparisons and the page Explore."""
 
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
@@ -19,22 +19,22 @@ from leaderboard.data.reference.across import homogeneity_of
 from leaderboard.data.reference.texts import NOT_INCLUDED, released_rows, suite_prompts
 from leaderboard.data.score_index import open_index, table_faults
 
-_SYSTEMS = 64  # results whose prompt ids are cached
-_MATRICES = 4  # cached matrices; a column whose metric has several signatures needs a copy
+_SYSTEMS = 64  # results with cached prompt ids
+_MATRICES = 4  # cached matrices; the columns of a metric with several signatures need copies
 
 
 class BoardScores:
-    """Scores by prompt of all systems of a board.
+    """Per-prompt scores of all systems of a board.
 
     Attributes:
-        prompts: Prompt ids in the suite's order, the rows of all matrices.
+        prompts: Prompt ids in the suite's order; the rows of all matrices.
     """
 
     def __init__(self, board: Board, cache: Path | None = None) -> None:
-        """Open the scores from the cache, or read them from all results.
+        """Open the scores in the cache, or read them from the results.
 
         Args:
-            cache: Folder for indexes, see score_index.py; None keeps everything in memory.
+            cache: Folder for indexes (score_index.py); None: everything is kept in memory.
 
         Raises:
             InputError: A result's files are gone or damaged.
@@ -47,7 +47,7 @@ class BoardScores:
         self.standings = lru_cache(None)(self._standings)
 
     def _matrix(self, column: Column) -> Floats:
-        """The values of a column, [prompts, systems] in the order of the board's entries; NaN if missing; read-only."""
+        """The values [prompts, systems] of a column, in the order of the board's entries; NaN if missing; read-only."""
         of_metric: Floats = np.asarray(self._index.scores[self._index.metrics.index(column.metric)])
         has = np.array([column.signature in entry.cells for entry in self.board.entries])
         if has.all():
@@ -60,9 +60,9 @@ class BoardScores:
         return prompt_ranks(self.matrix(column))
 
     def _standings(self, column: Column) -> list[Standing]:
-        """Ranks with intervals and tie groups; for metrics without direction, the highest is first.
+        """Ranks with intervals and tie groups; for metrics without direction, the highest value is first.
 
-        People and known-bad baselines calibrate a board: they have a mean, but no rank, unless they are all it has.
+        People and known-bad baselines calibrate a board: they have a mean but no rank, unless it has no other systems.
         """
         values = self.matrix(column)
         types = [entry.result.manifest.system.type for entry in self.board.entries]
@@ -72,7 +72,7 @@ class BoardScores:
 
     @cached_property
     def homogeneity(self) -> Homogeneity | None:
-        """How alike the systems are; None if their responses were not grouped together.
+        """Similarity of the systems; None if their responses were not grouped together.
 
         Raises:
             InputError: A result's files are gone.
@@ -80,15 +80,15 @@ class BoardScores:
         return homogeneity_of(self.board)
 
     def bytes_a_response(self) -> tuple[float, ...]:
-        """The mean length of each system's responses in bytes of UTF-8."""
+        """Mean length of each system's responses, in bytes of UTF-8."""
         return tuple(self._index.mean_bytes.tolist())
 
 
 def prompt_ranks(values: Floats) -> Floats:
-    """The rank of each prompt among those of a system, ties averaged; missing values last, so that they shift no other.
+    """The rank of each prompt among a system's prompts; ties are averaged, and missing values rank last.
 
     Args:
-        values: [prompts, systems], NaN where missing.
+        values: [prompts, systems]; NaN if missing.
     """
     from scipy.stats import rankdata
 
@@ -96,7 +96,7 @@ def prompt_ranks(values: Floats) -> Floats:
 
 
 def prompt_row(entry: Entry, prompt_id: str) -> dict[str, Any] | None:
-    """All that a result says about one prompt: texts, scores, partition, surprisals; None if it has no such prompt.
+    """Read a result's row of a prompt: texts, scores, partition, surprisals; None if it does not have the prompt.
 
     Raises:
         InputError: The result's file is gone or was replaced.
@@ -117,10 +117,10 @@ def prompt_row(entry: Entry, prompt_id: str) -> dict[str, Any] | None:
 
 
 def released_texts(entry: Entry, row: Mapping[str, Any]) -> dict[str, Any]:
-    """The prompt and responses of a row without texts from released files; as `no_texts` if those are not at hand.
+    """Find the prompt and responses of a row without texts in released files; as `no_texts` if there are no such files.
 
     Args:
-        row: Row of its per-prompt table.
+        row: Row of the result's per-prompt table.
     """
     result, absent = entry.result, no_texts(entry, row)
     found = released_rows(result.manifest.name, result.submission_id).get(row["prompt_id"])
@@ -131,7 +131,7 @@ def released_texts(entry: Entry, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def no_texts(entry: Entry, row: Mapping[str, Any]) -> dict[str, Any]:
-    """The prompt, if it is at hand, and a remark in place of each response."""
+    """The prompt, if it is available, and a placeholder for each response."""
     facts = row.get(FACTS)
     lengths = facts.get("bytes") if isinstance(facts, dict) else None
     prompt = suite_prompts(entry.result.suite).get(row["prompt_id"], "")
@@ -140,7 +140,7 @@ def no_texts(entry: Entry, row: Mapping[str, Any]) -> dict[str, Any]:
 
 @lru_cache(_SYSTEMS)
 def _rows(path: Path, sha256: str) -> dict[str, int]:
-    """The row of each prompt; `sha256` keeps a replaced file from being served from the cache."""
+    """The row number of each prompt; `sha256` invalidates the cache if the file is replaced."""
     with pq.ParquetFile(path) as file:
         ids = file.read(["prompt_id"], use_threads=False)["prompt_id"].to_pylist()
     return {str(name): row for row, name in enumerate(ids)}

@@ -1,4 +1,4 @@
-"""Where the board's results come from: a folder of results, or the store of the submission service."""
+"""Reads the board's results from a folder of results, or from the store of the submission service."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ from submissions.untrusted.plain_text import one_line
 from submissions.work_queue.queue_files import read_listing, result_paths
 from submissions.work_queue.schema import MAX_STATE_BYTES, Damaged, Listing, State
 
-THREADS = 8  # a Hub replies slowly, but to many requests at once
+THREADS = 8  # the Hub is slow per request but serves many in parallel
 STATE_FILE = "state.json"
 
 Found = dict[str, Result | Missing]  # results by id
@@ -33,13 +33,13 @@ Found = dict[str, Result | Missing]  # results by id
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a source held when it was last read whole.
+    """The content of a source when it was last read completely.
 
     Attributes:
-        boards: Tables of comparable results, the one with the most systems first.
+        boards: Boards, the one with the most systems first.
         unreadable: Folders of damaged results, each with the reason.
         queue: Submissions and their states; None if the source has no queue.
-        fault: Reason why the source could not be read since; None if it could.
+        fault: Reason why the source could not be read since then; None if it could.
     """
 
     boards: tuple[Board, ...]
@@ -50,27 +50,27 @@ class Snapshot:
 
     @property
     def warnings(self) -> list[str]:
-        """What readers must know about the state of the data; untrusted names occur in it."""
+        """Warnings about the state of the data; they contain untrusted names."""
         left_out = [(folder.name, missing.reason) for folder, missing in self.unreadable.items()]
         left_out += [(item.path, item.reason) for item in (self.queue.damaged if self.queue else ())]
         lines = [one_line(f"{name}: not shown, {reason}") for name, reason in left_out]
         if self.fault is not None:
             since = self.as_of.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
             fault = one_line(self.fault)
-            lines.insert(0, f"The store cannot be read right now; this page shows its state of {since}. {fault}")
+            lines.insert(0, f"The store cannot be read at the moment; this page shows its state at {since}. {fault}")
         return lines
 
     def board(self, name: str | None) -> Board | None:
-        """The board of a name; else the first; None if there are no boards."""
+        """The board with a name; default: the first; None if there are no boards."""
         return next((board for board in self.boards if board.name == name), self.boards[0] if self.boards else None)
 
 
 class Source(Protocol):
-    """Results, and perhaps a queue of submissions.
+    """A source of results, perhaps with a queue of submissions.
 
     Attributes:
-        store: Store that takes submissions; None if there is none.
-        cache: Folder of this source for data that can be rebuilt.
+        store: Store for new submissions; None if there is none.
+        cache: Folder for data of this source that can be rebuilt.
     """
 
     address: str
@@ -78,7 +78,7 @@ class Source(Protocol):
     cache: Path
 
     def read(self) -> Snapshot:
-        """Read everything there is now.
+        """Read the current results and queue.
 
         Raises:
             DivBenchError: The source cannot be read.
@@ -92,7 +92,7 @@ def cache_of(address: str) -> Path:
 
 
 class FolderSource:
-    """The folder that `divbench score --out` writes; a result that has not changed is not read again.
+    """The folder that `divbench score --out` writes; results that have not changed are not read again.
 
     Args:
         cache: Folder for score indexes; default: one in the package's home.
@@ -108,14 +108,14 @@ class FolderSource:
         self._last: tuple[dict[Path, Result | Missing], Snapshot] | None = None
 
     def read(self) -> Snapshot:
-        """Read the results as boards."""
+        """Read the results into boards."""
         if not self._folder.is_dir():
             raise ConfigurationError(
-                f"there is no folder {self._folder}", "name the one that divbench score --out wrote"
+                f"there is no folder {self._folder}", "name the output folder of divbench score --out"
             )
         known: dict[Path, tuple[object, Result | Missing]] = {}
         for path in sorted(self._folder.iterdir()):
-            if not path.is_dir() or path.name.startswith("."):  # hidden: a run that has not finished
+            if not path.is_dir() or path.name.startswith("."):  # hidden: an unfinished run
                 continue
             files = [(file.name, file.stat()) for file in sorted(path.iterdir()) if file.is_file()]
             stamp = [(name, stat.st_mtime_ns, stat.st_size) for name, stat in files]
@@ -131,13 +131,13 @@ class FolderSource:
 class StoreSource:
     """The results that a submission service has published, and its queue.
 
-    A result is shown if a submission names it and was not withdrawn. Results are kept in the cache, so the board still
-    starts when the store is out of reach. A damaged result is retried at the store's next commit; one that could not be
-    fetched, at each reading.
+    A result is shown if a submission that was not withdrawn names it. Results are cached, so that the board can start
+    while the store is unreachable. A damaged result is retried after the store's next commit; a result that could not
+    be fetched is retried at every read.
 
     Args:
         cache: Folder for results and score indexes; default: one in the package's home.
-        results: Store of results, if it is another one.
+        results: Store of the results, if they are in another store.
     """
 
     store: FileStore | None
@@ -147,13 +147,13 @@ class StoreSource:
         self.store = store
         self.cache = cache or cache_of(store.address)
         self._queue, self._results = store, results or store
-        self._known: dict[str, tuple[bytes, Result]] = {}  # by id, with the text that it was read from
-        self._commits = ("", "")  # of the queue and of the results, at the last reading
-        self._last: Snapshot | None = None  # at those commits; None if something must be retried
-        self._former: Snapshot | None = None  # of an earlier process
+        self._known: dict[str, tuple[bytes, Result]] = {}  # results by id, with the bytes they were parsed from
+        self._commits = ("", "")  # of the queue and of the results, at the last read
+        self._last: Snapshot | None = None  # snapshot at those commits; None if something must be retried
+        self._former: Snapshot | None = None  # cached by an earlier process
 
     def read(self) -> Snapshot:
-        """Read the queue and its results; if the store is out of reach at the start, what is cached of them."""
+        """Read the queue and its results; if the store is unreachable at the first read, use the cached state."""
         if self._last is None and self._former is None and not self._known:
             self._former = self._kept()
         try:
@@ -183,11 +183,11 @@ class StoreSource:
         return self.cache / "results" / result_id
 
     def _fetch_states(self, commit: str) -> None:
-        """Fetch the states in parallel: the listing, which asks one by one, then finds them in the store's cache."""
+        """Fetch the states in parallel into the store's cache, because the listing reads them one by one."""
         paths = self._queue.paths(commit, "states")
 
         def fetch(path: str) -> None:
-            with suppress(InputError):  # the listing says so
+            with suppress(InputError):  # the listing reports it
                 self._queue.read(commit, path, MAX_STATE_BYTES)
 
         with ThreadPoolExecutor(THREADS) as pool:
@@ -196,51 +196,51 @@ class StoreSource:
     def _synchronise(
         self, commit: str, wanted: Mapping[str, frozenset[str]]
     ) -> tuple[dict[str, Result | Missing], bool]:
-        """Bring the cache to a commit.
+        """Update the cache to a commit.
 
         Returns:
-            Each result, and whether all of them are settled until the next commit.
+            The results, and whether none of them needs a retry before the next commit.
         """
         there = set(self._results.paths(commit, "results"))
         settled = True
 
-        def bring(item: tuple[str, frozenset[str]]) -> tuple[str, Result | Missing]:
+        def load(item: tuple[str, frozenset[str]]) -> tuple[str, Result | Missing]:
             nonlocal settled
             try:
-                return item[0], self._bring(commit, *item, there)
+                return item[0], self._load(commit, *item, there)
             except LocalDiskFault:
                 raise
             except StoreFault as fault:
-                self._results.head()  # raises if the whole store cannot be read, not just this result
+                self._results.head()  # raises if the store as a whole is unreachable, not only this result
                 settled = False
                 return item[0], Missing(" ".join(str(fault).split()))
 
         (self.cache / "results").mkdir(parents=True, exist_ok=True)
         with progress() as bar, ThreadPoolExecutor(THREADS) as pool:
-            found = dict(bar.track(pool.map(bring, wanted.items()), len(wanted), description="results"))
+            found = dict(bar.track(pool.map(load, wanted.items()), len(wanted), description="results"))
         self._forget(wanted)
         return found, settled
 
-    def _bring(self, commit: str, result_id: str, of: frozenset[str], there: set[str]) -> Result | Missing:
-        """A result from memory, from the cache or from the store."""
+    def _load(self, commit: str, result_id: str, submissions: frozenset[str], there: set[str]) -> Result | Missing:
+        """Load a result from memory, from the cache or from the store."""
         folder = self._folder(result_id)
         for file in (RESULT_FILE, PER_PROMPT_FILE):
             if f"results/{result_id}/{file}" not in there:
-                return Missing(f"the store lacks its {file}: tell the operator of the service")
+                return Missing(f"its {file} is missing in the store: tell the operator of the service")
         try:
             text = self._results.read(commit, f"results/{result_id}/{RESULT_FILE}", MAX_RESULT_BYTES)
         except InputError as error:
             return Missing(str(error))
         known = self._known.get(result_id)
-        if known is not None and known[0] == text and known[1].submission_id in of and folder.is_dir():
+        if known is not None and known[0] == text and known[1].submission_id in submissions and folder.is_dir():
             return known[1]
         found: Result | Missing = Missing("")
         with suppress(OSError):
             if (folder / RESULT_FILE).read_bytes() == text:
-                found = checked_result(folder, of)
+                found = checked_result(folder, submissions)
         if isinstance(found, Missing):
             try:
-                found = fetch_result(self._results, commit, result_id, text, folder, of)
+                found = fetch_result(self._results, commit, result_id, text, folder, submissions)
             except InputError as error:
                 return Missing(str(error))
         if isinstance(found, Result):
@@ -248,7 +248,7 @@ class StoreSource:
         return found
 
     def _forget(self, wanted: Iterable[str]) -> None:
-        """Drop what is no longer wanted: the texts of withdrawn submissions must not stay."""
+        """Delete results that are no longer wanted: the texts of withdrawn submissions must not be kept."""
         keep = set(wanted)
         self._known = {name: known for name, known in self._known.items() if name in keep}
         for folder in (self.cache / "results").iterdir():
@@ -256,7 +256,7 @@ class StoreSource:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _keep(self, listing: Listing, unreadable: Mapping[Path, Missing]) -> None:
-        """Write down the queue and the damaged results, for a start without the store."""
+        """Save the queue and the damaged results, so that the board can start without the store."""
         known = {
             "as_of": datetime.now(UTC).isoformat(),
             "commits": self._commits,
@@ -264,11 +264,11 @@ class StoreSource:
             "damaged": [[each.path, each.reason] for each in listing.damaged],
             "unreadable": {folder.name: missing.reason for folder, missing in unreadable.items()},
         }
-        with suppress(OSError), atomic_file(self.cache / STATE_FILE) as path:  # serving matters more than caching
+        with suppress(OSError), atomic_file(self.cache / STATE_FILE) as path:  # a full disk must not stop the board
             path.write_bytes(canonical_json(known))
 
     def _kept(self) -> Snapshot | None:
-        """The cached snapshot of an earlier process; None if there is none."""
+        """The snapshot that an earlier process cached; None if there is none."""
         try:
             known = json.loads((self.cache / STATE_FILE).read_bytes())
             states = tuple(State.model_validate_json(json.dumps(state)) for state in known["states"])
@@ -280,22 +280,22 @@ class StoreSource:
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return None
         found: dict[Path, Result | Missing] = {}
-        for name, of in _wanted(listing).items():
+        for name, submissions in _wanted(listing).items():
             folder = self._folder(name)
-            found[folder] = Missing(reasons[name]) if name in reasons else checked_result(folder, of)
+            found[folder] = Missing(reasons[name]) if name in reasons else checked_result(folder, submissions)
         return replace(_snapshot(found, listing), as_of=as_of)
 
 
 def _head(store: FileStore, before: str) -> str:
-    """The head of a store. A store that had a commit cannot become empty: then its folder or disk is gone."""
+    """The head of a store. If a store that had a commit is empty, its folder or disk is gone."""
     commit = store.head()
     if before and not commit:
-        raise StoreFault(f"{store.address} is gone, or empty", "look at the folder and its disk")
+        raise StoreFault(f"{store.address} is gone or empty", "check the folder and its disk")
     return commit
 
 
 def _wanted(listing: Listing) -> dict[str, frozenset[str]]:
-    """The results to show, each with the submissions that name it; it belongs to only one of them."""
+    """The ids of the results to show, each with the submissions that name it; a result belongs to only one of them."""
     found: dict[str, set[str]] = {}
     for state in listing.states:
         for path in result_paths(state):

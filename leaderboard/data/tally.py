@@ -16,10 +16,10 @@ _LOG = logging.getLogger("divbench.votes")
 
 
 class Tally:
-    """All votes, and what those in the store say.
+    """All votes, and the results of those in the store.
 
     Args:
-        live: Results whose systems are judged.
+        live: Results of the systems that are judged.
     """
 
     def __init__(self, live: LiveResults, spool: VoteSpool) -> None:
@@ -32,12 +32,12 @@ class Tally:
         self.refresh()
 
     def votes(self) -> list[Vote]:
-        """All votes: those of the store when it was last read, and those accepted since."""
+        """All votes: those in the store when it was last read, and those accepted since then."""
         with self._lock:
             return [*self._stored, *self._fresh]
 
     def add(self, votes: tuple[Vote, ...]) -> None:
-        """Remember votes that were accepted, until the store has them."""
+        """Remember accepted votes until the store contains them."""
         with self._lock:
             self._fresh.extend(votes)
 
@@ -46,7 +46,7 @@ class Tally:
         return next((found.log_odds() for found in self.results if found.suite == suite), {})
 
     def refresh(self) -> None:
-        """Read the store, and count if it has new votes or the board new results. What fails is logged, not raised."""
+        """Read the store; recount if it has new votes or the board has new results. Errors are logged, not raised."""
         try:
             found = self._reader.read()
             with self._lock:
@@ -58,9 +58,9 @@ class Tally:
             if self._counted != state:
                 opened = {}
                 for board in boards if found.votes else ():
-                    with suppress(InputError):  # its files are gone: other pages say so
+                    with suppress(InputError):  # its files are gone, which other pages report
                         opened[board.name] = board, self._live.scores(board)
                 self.results = tuple(vote_results(found.votes, opened))
                 self._counted = state
-        except Exception as error:  # a table that cannot be made must not keep others from voting
+        except Exception as error:  # visitors can vote even if their votes cannot be counted
             _LOG.warning("votes cannot be counted: %s", one_line(str(error)))

@@ -1,4 +1,4 @@
-"""What votes say of the systems of a suite, and how well each metric of a board agrees with them."""
+"""Analyses votes: the strengths of a suite's systems, and how well each metric of a board agrees with voters."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ class VoteResults:
     """Results of the votes on one suite.
 
     Attributes:
-        board: Board that has the most of the systems; None if none has any.
-        pairs: Number of pairs that were judged, checks among them.
+        board: Board with the most of the judged results; None if no board has any.
+        pairs: Number of judged pairs, including checks.
         voters: Number of visitors who judged them.
     """
 
@@ -41,7 +41,7 @@ class VoteResults:
     ceiling: Mapping[Question, Ceiling]
 
     def log_odds(self) -> dict[str, float]:
-        """Strengths by system, the mean of both questions."""
+        """Strength of each system, averaged over both questions."""
         found: dict[str, list[float]] = {}
         for each in self.strengths.values():
             for system in each.systems:
@@ -50,7 +50,7 @@ class VoteResults:
 
 
 def vote_results(votes: Sequence[Vote], boards: Mapping[str, tuple[Board, BoardScores]]) -> list[VoteResults]:
-    """Count votes, suite by suite, the one with the most votes first."""
+    """Analyse votes by suite, the suite with the most votes first."""
     suites: dict[str, list[Vote]] = {}
     for vote in votes:
         suites.setdefault(vote.suite, []).append(vote)
@@ -85,7 +85,7 @@ Scores = dict[str, dict[tuple[str, str, str], float]]
 
 
 def _scores(votes: Sequence[Vote], board: Board, scores: BoardScores) -> tuple[Board, Scores]:
-    """The board, and the scores of the response sets that were judged, by column: greater for more diverse."""
+    """The board, and by column the scores of the judged response sets; higher is more diverse."""
     systems = {entry.result.manifest.name: place for place, entry in reversed(list(enumerate(board.entries)))}
     prompts = {prompt: place for place, prompt in enumerate(scores.prompts)}
     judged = sorted(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmark.metrics import METRICS, Metric
 from datasets_build.sources import DATASETS
-from leaderboard.tables.table_view import TableView, number_text, plain_table
+from leaderboard.tables.table_view import Cell, TableView, number_text, plain_table, table_of
 from submissions.demo.build import DERIVED
 from submissions.gaming.derive import find_attack
 
@@ -136,8 +136,9 @@ def published() -> TableView:
     rows = []
     for path in sorted(PUBLISHED.glob("*.csv")):
         with path.open(encoding="utf-8", newline="") as file:
-            rows += list(csv.DictReader(file))
-    values = tuple(tuple(float(row[name]) if name in _NUMBERS else row[name] for name in _COLUMNS) for row in rows)
-    shown = tuple(tuple(value if isinstance(value, str) else number_text(value, 2) for value in row) for row in values)
-    kinds = tuple("number" if name in _NUMBERS else "str" for name in _COLUMNS)
-    return TableView(_COLUMNS, values, shown, kinds)
+            rows += [[_cell(name, row[name]) for name in _COLUMNS] for row in csv.DictReader(file)]
+    return table_of(_COLUMNS, ["number" if name in _NUMBERS else "str" for name in _COLUMNS], rows)
+
+
+def _cell(column: str, text: str) -> Cell:
+    return (float(text), number_text(float(text), 2)) if column in _NUMBERS else text

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from benchmark.analysis.across.study import Homogeneity
 from benchmark.analysis.estimate import Estimate
-from leaderboard.tables.table_view import TableView, number_text, ranged_text
+from leaderboard.tables.table_view import Cell, TableView, number_text, ranged_cell, ranged_text, table_of
 from submissions.untrusted.plain_text import shortened
 
 MEASURES: Mapping[str, str] = {
@@ -12,7 +12,6 @@ MEASURES: Mapping[str, str] = {
     "same_class": "probability that two valid responses are equivalent",
 }
 _NAME = 40  # characters of an untrusted name
-_PLACES = {"similarity": 2, "same_class": 2, "distinct": 1}
 
 
 def about_alike(found: Homogeneity) -> str:
@@ -40,22 +39,20 @@ def _said(estimate: Estimate) -> str:
 
 def pairs_table(found: Homogeneity) -> TableView:
     """All pairs of systems, one per row, the one that covers most first."""
-    kinds = {
-        "first": "str",
-        "second": "str",
-        "together": "number",
-        "more than the better alone": "number",
-        "similarity": "number",
-        "equivalent": "number",
-        "classes in common": "number",
-    }
-    values, shown = [], []
-    for pair in sorted(found.pairs, key=lambda pair: -(pair.together.value or 0.0)):
-        names = found.systems[pair.first], found.systems[pair.second]
-        numbers = (pair.together, pair.gain, pair.similarity, pair.same_class, pair.in_common)
-        values.append((*names, *(each.value for each in numbers)))
-        shown.append((*names, *(ranged_text(each.value, each.low, each.high, 2) for each in numbers)))
-    return TableView(tuple(kinds), tuple(values), tuple(shown), tuple(kinds.values()))
+    numbers = ("together", "more than the better alone", "similarity", "equivalent", "classes in common")
+    rows = [
+        (
+            found.systems[pair.first],
+            found.systems[pair.second],
+            *map(_cell, (pair.together, pair.gain, pair.similarity, pair.same_class, pair.in_common)),
+        )
+        for pair in sorted(found.pairs, key=lambda pair: -(pair.together.value or 0.0))
+    ]
+    return table_of(("first", "second", *numbers), ("str", "str", *["number"] * len(numbers)), rows)
+
+
+def _cell(estimate: Estimate) -> Cell:
+    return ranged_cell(estimate.value, estimate.low, estimate.high, 2)
 
 
 def alone_table(found: Homogeneity) -> TableView:
@@ -68,7 +65,7 @@ def alone_table(found: Homogeneity) -> TableView:
         "most alike": "str",
         "similarity to those": "number",
     }
-    values, shown = [], []
+    rows = []
     for place in found.order:
         own, name = found.alone[place], found.systems[place]
         near = max(
@@ -76,8 +73,6 @@ def alone_table(found: Homogeneity) -> TableView:
             key=lambda pair: pair.similarity.value or 0.0,
         )
         other = found.systems[near.second if near.first == place else near.first]
-        numbers = (own.distinct, own.similarity, own.same_class)
-        values.append((name, *(each.value for each in numbers), other, near.similarity.value))
-        texts = [ranged_text(each.value, each.low, each.high, 2) for each in (*numbers, near.similarity)]
-        shown.append((name, *texts[:3], other, texts[3]))
-    return TableView(tuple(kinds), tuple(values), tuple(shown), tuple(kinds.values()))
+        numbers = map(_cell, (own.distinct, own.similarity, own.same_class))
+        rows.append((name, *numbers, other, _cell(near.similarity)))
+    return table_of(tuple(kinds), tuple(kinds.values()), rows)

@@ -11,10 +11,10 @@ from benchmark.analysis.ranking import prompt_wins
 from benchmark.scoring.resampling import bootstrap_means, cohens_dz, holm, wilcoxon
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.data.scores import BoardScores
-from leaderboard.tables.models import QUALITY, cell_texts
+from leaderboard.tables.models import QUALITY, score_cells
 from leaderboard.tables.prompts import prompts_of
 from leaderboard.tables.systems import system_ids, system_labels
-from leaderboard.tables.table_view import TableView, number_text, p_text, places_for_all, ranged_text
+from leaderboard.tables.table_view import Cell, TableView, number_text, p_text, places_for_all, ranged_cell, table_of
 from leaderboard.tables.tradeoff import end_of
 
 FEWEST, MOST = 2, 4
@@ -182,30 +182,26 @@ def compare_table(board: Board, places: Sequence[int], gaps: Sequence[Gap]) -> T
         "p",
         "prompts",
     )
-    texts = {gap.column.signature: cell_texts(board, gap.column) for gap in gaps}
-    values, shown = [], []
+    means = {gap.column.signature: score_cells(board, gap.column) for gap in gaps}
+    rows: list[tuple[Cell, ...]] = []
     for gap in gaps:
-        counts = (gap.wins, gap.ties, gap.losses)
-        cells = [board.entries[place].cells.get(gap.column.signature) for place in places]
-        means = [None if cell is None else cell.value for cell in cells]
-        said = (gap.column.label, gap.finding, gap.pair)
-        values.append((*said, *means, gap.difference, gap.d_z, *counts, gap.p_holm, gap.p, gap.n))
         low, high = gap.interval or (None, None)
-        small, great = gap.d_z_interval or (None, None)
-        shown.append(
+        d_z_low, d_z_high = gap.d_z_interval or (None, None)
+        rows.append(
             (
-                *said,
-                *(texts[gap.column.signature][place] for place in places),
-                ranged_text(gap.difference, low, high),
-                ranged_text(gap.d_z, small, great, 2),
-                *map(str, counts),
-                p_text(gap.p_holm),
-                p_text(gap.p) or gap.untested or "",
-                str(gap.n),
+                gap.column.label,
+                gap.finding,
+                gap.pair,
+                *(means[gap.column.signature][place] for place in places),
+                ranged_cell(gap.difference, low, high),
+                ranged_cell(gap.d_z, d_z_low, d_z_high, 2),
+                *((count, str(count)) for count in (gap.wins, gap.ties, gap.losses)),
+                (gap.p_holm, p_text(gap.p_holm)),
+                (gap.p, p_text(gap.p) or gap.untested or ""),
+                (gap.n, str(gap.n)),
             )
         )
-    kinds = ("str", "str", "str", *["number"] * (len(headers) - 3))
-    return TableView(headers, tuple(values), tuple(shown), kinds)
+    return table_of(headers, ("str", "str", "str", *["number"] * (len(headers) - 3)), rows)
 
 
 def headline(gaps: Sequence[Gap], labels: Sequence[str]) -> str:
@@ -303,18 +299,16 @@ def differing_table(rows: Sequence[Differing], labels: Sequence[str]) -> TableVi
     """The prompts as a table, one row each."""
     headers = ("prompt", "difference", *labels, "text", "category")
     places = places_for_all(row.spread / 10 for row in rows)
-    values = [(row.prompt_id, row.spread, *row.values, _excerpt(row.prompt), row.category) for row in rows]
-    shown = [
+    cells: list[tuple[Cell, ...]] = [
         (
             row.prompt_id,
-            number_text(row.spread, places),
-            *(number_text(value, places) for value in row.values),
+            *((value, number_text(value, places)) for value in (row.spread, *row.values)),
             _excerpt(row.prompt),
             row.category,
         )
         for row in rows
     ]
-    return TableView(headers, tuple(values), tuple(shown), ("str", *["number"] * (len(labels) + 1), "str", "str"))
+    return table_of(headers, ("str", *["number"] * (len(labels) + 1), "str", "str"), cells)
 
 
 def _excerpt(text: str) -> str:

@@ -16,7 +16,7 @@ from benchmark.scoring.shards import INVALID
 from leaderboard.data.board import Board, Entry
 from leaderboard.data.score_index import plausible, read_columns
 from leaderboard.tables.systems import system_labels
-from leaderboard.tables.table_view import TableView, ranged_text
+from leaderboard.tables.table_view import Cell, TableView, ranged_cell, table_of
 
 PATIENCES = tuple(place / 10 for place in range(11))
 _RESAMPLES = 1000
@@ -76,7 +76,7 @@ def distinct_curves(board: Board, places: Iterable[int]) -> tuple[Curve, ...]:
     Raises:
         InputError: A result's files are gone.
     """
-    return _curves(board, places, _distinct, lambda width: tuple(float(m) for m in range(1, width + 1)))
+    return _curves(board, places, lambda entry: (_expected_classes(entry), False), range(1, board.k + 1))
 
 
 def patience_curves(board: Board, places: Iterable[int]) -> tuple[Curve, ...]:
@@ -89,7 +89,7 @@ def patience_curves(board: Board, places: Iterable[int]) -> tuple[Curve, ...]:
     Raises:
         InputError: A result's files are gone.
     """
-    return _curves(board, places, _utilities, lambda _: PATIENCES)
+    return _curves(board, places, _utilities, PATIENCES)
 
 
 def curves_table(curves: Sequence[Curve], of: str) -> TableView:
@@ -101,14 +101,12 @@ def curves_table(curves: Sequence[Curve], of: str) -> TableView:
     longest = max((curve.at for curve in curves), key=len, default=())
     kept = range(0, len(longest), 1 if len(longest) <= COLUMNS else 2)
     headers = ("system", *(f"{of} = {longest[i]:g}" for i in kept), "prompts")
-    values, shown = [], []
+    rows: list[tuple[Cell, ...]] = []
     for curve in curves:
-        there = [i for i in kept if i < len(curve.at)]
-        empty = len(kept) - len(there)
-        texts = [ranged_text(curve.mean[i], curve.low[i], curve.high[i], places=2) for i in there]
-        values.append((curve.name, *(curve.mean[i] for i in there), *[None] * empty, max(curve.prompts)))
-        shown.append((curve.name, *texts, *[""] * empty, _counts(curve.prompts)))
-    return TableView(headers, tuple(values), tuple(shown), ("str", *["number"] * (len(kept) + 1)))
+        there = [ranged_cell(curve.mean[i], curve.low[i], curve.high[i], 2) for i in kept if i < len(curve.at)]
+        empty = [(None, "")] * (len(kept) - len(there))
+        rows.append((curve.name, *there, *empty, (max(curve.prompts), _counts(curve.prompts))))
+    return table_of(headers, ("str", *["number"] * (len(kept) + 1)), rows)
 
 
 def _counts(prompts: Sequence[int]) -> str:
@@ -120,9 +118,9 @@ def _curves(
     board: Board,
     places: Iterable[int],
     values_of: Callable[[Entry], tuple[Floats, bool]],
-    at: Callable[[int], tuple[float, ...]],
+    at: Iterable[float],
 ) -> tuple[Curve, ...]:
-    labels = system_labels(board)
+    labels, positions = system_labels(board), tuple(map(float, at))
     made = []
     for place in places:
         values, reported = values_of(board.entries[place])
@@ -132,7 +130,7 @@ def _curves(
         made.append(
             Curve(
                 labels[place],
-                at(values.shape[1]),
+                positions,
                 tuple(np.nanmean(values, axis=0).tolist()),
                 tuple(None if each is None else each.low for each in intervals),
                 tuple(None if each is None else each.high for each in intervals),
@@ -141,10 +139,6 @@ def _curves(
             )
         )
     return tuple(made)
-
-
-def _distinct(entry: Entry) -> tuple[Floats, bool]:
-    return _expected_classes(entry), False
 
 
 def _expected_classes(entry: Entry) -> Floats:

@@ -10,8 +10,9 @@ from math import ceil, floor, log10
 from benchmark.analysis.ranking import Standing
 from leaderboard.data.board import REFERENCE_TYPES, Board, Column, Entry
 from leaderboard.data.reference.systems import SHOWN_ATTACKS
+from leaderboard.tables.models import DIRECTIONS
 from leaderboard.tables.systems import system_ids, system_labels
-from leaderboard.tables.table_view import number_text, places_for_all
+from leaderboard.tables.table_view import listed, number_text, places_for_all
 
 _MARGIN = 0.04  # of the scale on both sides, so that no whisker ends at the edge
 _NAMED = 3  # systems named as tied with the first
@@ -168,11 +169,10 @@ def forest(board: Board, column: Column, standing: Sequence[Standing], places: S
     ]
     references.sort(key=lambda each: (REFERENCE_TYPES.index(each.type), -each.mark.at * (column.direction or 1)))
     lacking = tuple(labels[place] for place in shown if place not in there)
-    arrow = {1: "higher is more diverse", -1: "lower is more diverse", 0: "no direction"}[column.direction]
     return Forest(
         _sentence(board, column, rows, references, partly=bool(lacking)),
         column.label,
-        f"{column.title}; {arrow}",
+        f"{column.title}; {DIRECTIONS[column.direction]}",
         _quality_title(quality),
         tuple(rows),
         tuple(references),
@@ -258,7 +258,5 @@ def _sentence(
     line = f"{start}the most diverse {of}, {best.system}{mode}, {verb} {best.mark.text}{tail}"
     tied = [row.system for row in rows[1:] if row.group == best.group]
     if tied:
-        more = len(tied) - _NAMED
-        names = ", ".join(tied[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-        line += f", statistically tied with {names}"
+        line += f", statistically tied with {listed(tied, _NAMED)}"
     return line + "."

@@ -11,7 +11,7 @@ from leaderboard.data.metric_study.files import SetTexts
 from leaderboard.data.metric_study.pair_accuracies import COLUMNS, PairStudy
 from leaderboard.data.metric_study.record import MEASURES, Agreement, Measure, MetricStudy, Number
 from leaderboard.tables.models import DIRECTIONS
-from leaderboard.tables.table_view import TableView, number_text, plain_table, ranged_text
+from leaderboard.tables.table_view import Cell, TableView, number_text, plain_table, ranged_cell, table_of
 
 _KNOWN = {metric.id: metric for metric in METRICS}
 NOTHING = Number(None, None, None)
@@ -38,19 +38,15 @@ def correlations(study: MetricStudy, measure: Measure) -> TableView:
     values_of = {each.name: overall.get(each.name, NOTHING).value for each in shown}
     shown.sort(key=lambda each: -(_LEAST if (value := values_of[each.name]) is None else value))
     headers = ("metric", "family", "mean of tasks", *(task.name for task in tasks))
-    values, texts = [], []
-    for each in shown:
-        family = _family(each.name) or each.origin
-        numbers = [overall.get(each.name, NOTHING), *(found.get(each.name, NOTHING) for found in cells.values())]
-        values.append((each.name, family, *(number.value for number in numbers)))
-        texts.append((each.name, family, *(ranged_text(*number) for number in numbers)))
-    kinds = ("str", "str", *("number" for _ in headers[2:]))
-    return TableView(headers, tuple(values), tuple(texts), kinds)
-
-
-def _family(name: str) -> str | None:
-    metric = _KNOWN.get(name)
-    return metric.family if metric else None
+    rows = [
+        (
+            each.name,
+            _KNOWN[each.name].family if each.name in _KNOWN else each.origin,
+            *(ranged_cell(*found.get(each.name, NOTHING)) for found in (overall, *cells.values())),
+        )
+        for each in shown
+    ]
+    return table_of(headers, ("str", "str", *["number"] * (1 + len(tasks))), rows)
 
 
 def about_study(study: MetricStudy, measure: Measure) -> str:
@@ -73,15 +69,17 @@ def about_study(study: MetricStudy, measure: Measure) -> str:
 
 def pair_accuracies(study: PairStudy) -> TableView:
     """One row per model and metric: the share of prompt pairs ordered correctly, by split and on average."""
-    headers = ("model", "metric", *COLUMNS, "pairs")
-    values, texts = [], []
-    for block in study.blocks:
-        for row in block.rows:
-            numbers = [row.cells.get(name, NOTHING) for name in COLUMNS]
-            values.append((block.title, row.metric, *(number.value for number in numbers), row.pairs))
-            said = "" if row.pairs is None else f"{row.pairs:,}"
-            texts.append((block.title, row.metric, *(ranged_text(*number) for number in numbers), said))
-    return TableView(headers, tuple(values), tuple(texts), ("str", "str", *("number" for _ in headers[2:])))
+    rows = [
+        (
+            block.title,
+            row.metric,
+            *(ranged_cell(*row.cells.get(name, NOTHING)) for name in COLUMNS),
+            (row.pairs, "" if row.pairs is None else f"{row.pairs:,}"),
+        )
+        for block in study.blocks
+        for row in block.rows
+    ]
+    return table_of(("model", "metric", *COLUMNS, "pairs"), ("str", "str", *["number"] * (len(COLUMNS) + 1)), rows)
 
 
 def axioms_table(study: AxiomStudy) -> TableView:
@@ -103,11 +101,11 @@ def about_axioms(study: AxiomStudy) -> str:
 
 def agreement_table(agreement: Agreement) -> TableView:
     """The rank correlation between every two metrics."""
-    matrix = agreement.matrix()
-    rows = list(zip(agreement.metrics, matrix, strict=True))
-    values = tuple((name, *row) for name, row in rows)
-    shown = tuple((name, *(number_text(each, 2) for each in row)) for name, row in rows)
-    return TableView(("metric", *agreement.metrics), values, shown, ("str", *("number" for _ in agreement.metrics)))
+    rows: list[tuple[Cell, ...]] = [
+        (name, *((rho, number_text(rho, 2)) for rho in row))
+        for name, row in zip(agreement.metrics, agreement.matrix(), strict=True)
+    ]
+    return table_of(("metric", *agreement.metrics), ("str", *["number"] * len(rows)), rows)
 
 
 def described(name: str, study: MetricStudy | None) -> tuple[tuple[str, str], ...]:
@@ -142,13 +140,12 @@ def described(name: str, study: MetricStudy | None) -> tuple[tuple[str, str], ..
 def disagreements(study: MetricStudy, metric: str) -> TableView:
     """The response sets on which a metric's rank differs most from people's, task by task."""
     headers = ("task", "response set", "human score", "human rank", "metric value", "metric rank", "sets")
-    values, texts = [], []
+    rows: list[tuple[Cell, ...]] = []
     for task in study.tasks:
         for each in task.disagreements.get(metric, []):
-            row = (task.name, each.set_id, each.human, each.human_rank, each.value, each.metric_rank, task.evaluated)
-            values.append(row)
-            texts.append((task.name, each.set_id, *(f"{number:,.4g}" for number in row[2:])))
-    return TableView(headers, tuple(values), tuple(texts), ("str", "str", *("number" for _ in headers[2:])))
+            numbers = (each.human, each.human_rank, each.value, each.metric_rank, task.evaluated)
+            rows.append((task.name, each.set_id, *((number, f"{number:,.4g}") for number in numbers)))
+    return table_of(headers, ("str", "str", *["number"] * 5), rows)
 
 
 def disagreement_text(

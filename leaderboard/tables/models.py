@@ -8,7 +8,7 @@ from typing import Any
 from benchmark.analysis.ranking import Standing
 from leaderboard.data.board import Board, Column, Entry, facts, ranking_column
 from leaderboard.tables.systems import system_labels
-from leaderboard.tables.table_view import TableView, plain_table, ranged_texts
+from leaderboard.tables.table_view import Cell, TableView, listed, plain_table, ranged_texts, table_of
 
 ANY = "any"
 QUALITY = ("utility_k", "utility_k_reported", "mean_head_quality", "valid_share", "first_quality", "coherence")
@@ -125,26 +125,23 @@ def models_table(
     main = ranking_column(board)
     known = [_known(entry, length, main) for entry, length in zip(board.entries, lengths, strict=True)]
     beside = [name for name in beside if any(each[name] is not None for each in known)]  # no empty columns
-    texts = {column.signature: cell_texts(board, column) for column in columns}
+    scores = [score_cells(board, column) for column in columns]
     places = [place for place, entry in enumerate(board.entries) if keep.takes(entry)]
     places.sort(key=lambda place: (standing[place].rank is None, standing[place].rank or 0, labels[place]))
     headers = ("system", f"rank by {ranked_by.label}", *(heading(c) for c in columns), *beside)
-    values, shown = [], []
-    for place in places:
-        entry, facts_here = board.entries[place], [known[place][name] for name in beside]
-        cells = [entry.cells.get(column.signature) for column in columns]
-        values.append((labels[place], standing[place].rank, *(c.value if c else None for c in cells), *facts_here))
-        shown.append(
-            (
-                labels[place],
-                rank_text(standing[place]),
-                *(texts[column.signature][place] for column in columns),
-                *(fact_text(name, fact) for name, fact in zip(beside, facts_here, strict=True)),
-            )
+    rows = [
+        (
+            labels[place],
+            (standing[place].rank, rank_text(standing[place])),
+            *(cells[place] for cells in scores),
+            *((known[place][name], fact_text(name, known[place][name])) for name in beside),
         )
+        for place in places
+    ]
     kinds = ("str", "number", *("number" for _ in columns), *("number" if n in _COUNTED else "str" for n in beside))
+    made = table_of(headers, kinds, rows)
     entries = tuple(board.entries[place] for place in places)
-    return ModelsTable(headers, tuple(values), tuple(shown), kinds, entries, tuple(beside))
+    return ModelsTable(made.headers, made.values, made.shown, made.kinds, entries, tuple(beside))
 
 
 def _known(entry: Entry, length: float, main: Column | None) -> dict[str, Any]:
@@ -172,6 +169,13 @@ def cell_texts(board: Board, column: Column) -> list[str]:
     return ranged_texts([(None, None, None) if cell is None else (cell.value, cell.low, cell.high) for cell in cells])
 
 
+def score_cells(board: Board, column: Column) -> list[Cell]:
+    """The value of each entry in a column, with its display text."""
+    cells = [entry.cells.get(column.signature) for entry in board.entries]
+    values = [None if cell is None else cell.value for cell in cells]
+    return list(zip(values, cell_texts(board, column), strict=True))
+
+
 def about_models(board: Board, made: ModelsTable, most: int | None = None) -> str:
     """The caption of the table; it contains untrusted names.
 
@@ -190,12 +194,8 @@ def about_models(board: Board, made: ModelsTable, most: int | None = None) -> st
     for kind, said in (("baseline", "Known-bad baselines, for calibration"), ("human", "Written by people")):
         names = [entry.result.manifest.name for entry in entries if entry.result.manifest.system.type == kind]
         if names:
-            lines.append(f"{said}: {', '.join(names[:_NAMED])}{_more(len(names) - _NAMED)}.")
+            lines.append(f"{said}: {listed(names, _NAMED)}.")
     return " ".join(lines)
-
-
-def _more(count: int) -> str:
-    return f" and {count} more" if count > 0 else ""
 
 
 def columns_table(board: Board) -> TableView:

@@ -76,12 +76,8 @@ def matching(prompts: Sequence[ListedPrompt], category: str = ANY, words: str = 
         each
         for each in prompts
         if category in (ANY, each.category)
-        and (not wanted or _holds(f"{each.prompt_id} {each.category} {each.text}".casefold(), wanted))
+        and all(word in f"{each.prompt_id} {each.category} {each.text}".casefold() for word in wanted)
     ]
-
-
-def _holds(text: str, words: Sequence[str]) -> bool:
-    return all(word in text for word in words)
 
 
 def block_of(

@@ -161,8 +161,9 @@ def _part(row: Mapping[str, Any], column: str, field: str) -> list[Any] | None:
 
 
 def _number(value: object) -> float | None:
-    there = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if there and isinstance(value, (int, float)) else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
 
 
 def _numbers(values: list[Any] | None, length: int) -> list[float | None]:

@@ -9,22 +9,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.analysis.contrast.choices import Expected, Pairing
 from benchmark.analysis.contrast.paired import Contrast, paired_contrast, pairs_of
 from benchmark.analysis.reproduce.cells import read_published
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.compute import Value
+from benchmark.scoring.resampling import Floats
 from benchmark.scoring.result_schema import MOST
 from benchmark.scoring.surprisal_columns import COLUMN as SURPRISALS
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.data.score_index import read_columns
 from leaderboard.tables.compare import finding, significant
-from leaderboard.tables.table_view import TableView, number_text, p_text, ranged_text
+from leaderboard.tables.table_view import Cell, TableView, number_text, p_text, ranged_cell, table_of
 from submissions.untrusted.plain_text import shortened
 
-Floats = NDArray[np.float64]
 # Words in a name that indicate the stage, in training order; many RLVR models are called instruct.
 STAGES: Mapping[str, tuple[str, ...]] = {
     "base": ("base", "pretrained", "pt"),
@@ -160,8 +159,7 @@ def stage_curves(series: Series, k: int) -> StageCurves | Missing:
         InputError: A result's files are gone.
     """
     curves = [_curves_of(entry, k) for entry in series.entries]
-    everyone = set().union(*curves)
-    shared = sorted(set(everyone).intersection(*curves))
+    shared = sorted(set.intersection(*map(set, curves)))
     if not shared:
         return Missing(
             "no prompt has a complete curve in every stage; the profile's language model must score all positions"
@@ -261,34 +259,26 @@ def contrasts_table(found: Sequence[Contrast], column: Column) -> TableView:
         "p (Holm)": "number",
         "untested because": "str",
     }
-    values, shown = [], []
+    rows: list[tuple[Cell, ...]] = []
     for c in found:
-        test = {"two-sided": "two-sided", "greater": "first > second", "less": "first < second"}[c.alternative]
-        pair, why = f"{c.a} − {c.b}", c.untested or ""
-        said = finding(significant(c.p_holm, c.difference, (c.a, c.b), column), column, tested=c.p_holm is not None)
-        values.append((pair, said, c.n, c.mean_a, c.mean_b, c.difference, c.d_z, test, c.p, c.p_holm, why))
-        shown.append(
+        ahead = significant(c.p_holm, c.difference, (c.a, c.b), column)
+        rows.append(
             (
-                pair,
-                said,
-                str(c.n),
-                number_text(c.mean_a, 3),
-                number_text(c.mean_b, 3),
-                ranged_text(c.difference, c.low, c.high, 3),
-                number_text(c.d_z, 2),
-                test,
-                p_text(c.p),
-                p_text(c.p_holm),
-                why,
+                f"{c.a} − {c.b}",
+                finding(ahead, column, tested=c.p_holm is not None),
+                (c.n, str(c.n)),
+                (c.mean_a, number_text(c.mean_a, 3)),
+                (c.mean_b, number_text(c.mean_b, 3)),
+                ranged_cell(c.difference, c.low, c.high, 3),
+                (c.d_z, number_text(c.d_z, 2)),
+                {"two-sided": "two-sided", "greater": "first > second", "less": "first < second"}[c.alternative],
+                (c.p, p_text(c.p)),
+                (c.p_holm, p_text(c.p_holm)),
+                c.untested or "",
             )
         )
     kept = len(kinds) if any(c.untested for c in found) else len(kinds) - 1
-    return TableView(
-        tuple(kinds)[:kept],
-        tuple(row[:kept] for row in values),
-        tuple(row[:kept] for row in shown),
-        tuple(kinds.values())[:kept],
-    )
+    return table_of(tuple(kinds)[:kept], tuple(kinds.values())[:kept], [row[:kept] for row in rows])
 
 
 def quantiles_table(series: Series, values: Floats) -> TableView:
@@ -298,25 +288,27 @@ def quantiles_table(series: Series, values: Floats) -> TableView:
         values: Values [prompts, stages]; NaN if missing.
     """
     headers = ("stage", "prompts", "mean", "sd", *(f"{q:.0%}" for q in QUANTILES), "system")
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for stage, entry, column in zip(series.stages, series.entries, values.T, strict=True):
         there = column[np.isfinite(column)]
         mean, *quantiles = [float(x) for x in (there.mean(), *np.quantile(there, QUANTILES))] if len(there) else _NONE
         spread = float(there.std(ddof=1)) if len(there) > 1 else None
-        rows.append((stage, len(there), mean, spread, *quantiles, entry.result.manifest.name))
-    shown = tuple((row[0], str(row[1]), *(number_text(x, 3) for x in row[2:-1]), row[-1]) for row in rows)
-    return TableView(headers, tuple(rows), shown, ("str", *["number"] * (len(headers) - 2), "str"))
+        numbers = ((x, number_text(x, 3)) for x in (mean, spread, *quantiles))
+        rows.append((stage, (len(there), str(len(there))), *numbers, entry.result.manifest.name))
+    return table_of(headers, ("str", *["number"] * (len(headers) - 2), "str"), rows)
 
 
 def curves_table(found: StageCurves) -> TableView:
     """The mean curves, one row per position: for each stage the mean and its standard error over prompts."""
     headers = ("position k", *found.stages)
-    values, shown = [], []
-    for place, (mean, error) in enumerate(zip(found.means.T.tolist(), found.errors.T.tolist(), strict=True), 1):
-        values.append((place, *mean))
-        errors = ("" if math.isnan(e) else f" ± {e:.3f}" for e in error)
-        shown.append((str(place), *(f"{m:.3f}{e}" for m, e in zip(mean, errors, strict=True))))
-    return TableView(headers, tuple(values), tuple(shown), ("number",) * len(headers))
+    rows = []
+    for place, (means, errors) in enumerate(zip(found.means.T.tolist(), found.errors.T.tolist(), strict=True), 1):
+        texts = (
+            f"{mean:.3f}" if math.isnan(error) else f"{mean:.3f} ± {error:.3f}"
+            for mean, error in zip(means, errors, strict=True)
+        )
+        rows.append(((place, str(place)), *zip(means, texts, strict=True)))
+    return table_of(headers, ["number"] * len(headers), rows)
 
 
 def published_table() -> TableView:
@@ -325,5 +317,5 @@ def published_table() -> TableView:
     rows: dict[str, dict[str, str]] = {}
     for one in read_published()["decan-4"]:
         rows.setdefault(one.row, {})[one.column] = one.printed
-    shown = tuple((row, *(cells.get(column, "") for column in columns)) for row, cells in rows.items())
-    return TableView(("D_Ca_n", *columns), shown, shown, ("str",) * (len(columns) + 1))
+    texts = [(row, *(cells.get(column, "") for column in columns)) for row, cells in rows.items()]
+    return table_of(("D_Ca_n", *columns), ["str"] * (len(columns) + 1), texts)

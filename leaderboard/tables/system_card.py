@@ -10,9 +10,9 @@ from benchmark.scoring.resampling import Floats
 from leaderboard.data.board import Board, Column, Entry, facts
 from leaderboard.data.scores import prompt_row
 from leaderboard.tables.models import direction_text, fact_text, group_name, rank_text
-from leaderboard.tables.responses import make_view
+from leaderboard.tables.responses import by_class, make_view
 from leaderboard.tables.systems import system_labels
-from leaderboard.tables.table_view import TableView, number_table, plain_table, ranged_text
+from leaderboard.tables.table_view import Cell, TableView, number_table, plain_table, ranged_cell, table_of
 
 _FACTS = {
     "type": "system type",
@@ -52,18 +52,19 @@ def system_scores(board: Board, place: int, standing: Sequence[tuple[Column, Sta
         standing: Each column with the system's rank in it; None for columns that are not ranked.
     """
     entry = board.entries[place]
-    values, shown = [], []
+    rows: list[tuple[Cell, ...]] = []
     for column, stands in standing:
         cell = entry.cells.get(column.signature)
         if cell is None:
             continue
-        mean = ranged_text(cell.value, cell.low, cell.high)
+        mean = ranged_cell(cell.value, cell.low, cell.high)
         rank = "" if stands is None else rank_text(stands)
         lacking = sum(cell.missing.values())
-        values.append((column.label, cell.value, rank, direction_text(column), lacking, str(column.signature)))
-        shown.append((column.label, mean, rank, direction_text(column), str(lacking or ""), str(column.signature)))
+        rows.append(
+            (column.label, mean, rank, direction_text(column), (lacking, str(lacking or "")), str(column.signature))
+        )
     headers = ("metric", "mean [95% interval]", "rank", "direction", "prompts without a value", "signature")
-    return TableView(headers, tuple(values), tuple(shown), ("str", "number", "str", "str", "number", "str"))
+    return table_of(headers, ("str", "number", "str", "str", "number", "str"), rows)
 
 
 def extreme_prompts(values: Floats, direction: int, count: int = 3) -> tuple[list[int], list[int]]:
@@ -157,7 +158,7 @@ def _read(
         if row is None:
             continue
         view = make_view(board, entry, row)
-        ordered = sorted(view.responses, key=lambda each: (each.group is None, each.group or 0, each.number))
+        ordered = by_class(view)
         texts = tuple(each.text[:_LETTERS] for each in ordered)
         made.append(Extreme(view.prompt.text, float(values[place]), texts, tuple(each.group for each in ordered)))
     return tuple(made)

@@ -63,6 +63,17 @@ def plain_table(headers: Sequence[str], rows: Sequence[Sequence[str | int | None
     return TableView(tuple(headers), values, shown, kinds)
 
 
+Cell = str | tuple[Any, str]
+
+
+def table_of(headers: Sequence[str], kinds: Sequence[str], rows: Iterable[Sequence[Cell]]) -> TableView:
+    """A table of cells: each is a text, or a value to sort by with its display text."""
+    pairs = [[(cell, cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    values = tuple(tuple(value for value, _ in row) for row in pairs)
+    shown = tuple(tuple(text for _, text in row) for row in pairs)
+    return TableView(tuple(headers), values, shown, tuple(kinds))
+
+
 def number_table(kinds: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> TableView:
     """A table of texts and numbers; floats are shown with three decimals, with one from 100 on.
 
@@ -117,10 +128,25 @@ def ranged_text(value: float | None, low: float | None, high: float | None, plac
     return f"{number_text(value, digits)} [{number_text(low, digits)}, {number_text(high, digits)}]"
 
 
+def ranged_cell(value: float | None, low: float | None, high: float | None, places: int | None = None) -> Cell:
+    """A number as a cell that shows its interval; arguments as in `ranged_text`."""
+    return value, ranged_text(value, low, high, places)
+
+
 def ranged_texts(numbers: Sequence[tuple[float | None, float | None, float | None]]) -> list[str]:
     """The display texts of a column of numbers (value, low, high), with as many decimals as its intervals justify."""
     places = places_for_all(high - low for _, low, high in numbers if low is not None and high is not None)
     return [ranged_text(*number, places) for number in numbers]
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Names separated by commas, cut to a maximum number.
+
+    >>> listed(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def p_text(p: float | None) -> str:

@@ -12,7 +12,7 @@ from leaderboard.data.board import Board, Column
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.models import QUALITY, cell_texts, heading
 from leaderboard.tables.systems import system_labels
-from leaderboard.tables.table_view import TableView
+from leaderboard.tables.table_view import TableView, listed, table_of
 
 # The first that a board has is the default axis. utility_k has diversity in it, and coherence is of the language model
 # that reads: neither is a default.
@@ -250,13 +250,18 @@ def tradeoff_table(board: Board, made: Tradeoff) -> TableView:
     heads = tuple(heading(column) for column in (made.x, made.y))
     headers = ("system", "type", *heads, "on front", "share of resamples")
     words = {True: "yes", False: "no", None: "not eligible"}
-    values, shown = [], []
-    for point in made.ordered():
-        said = words[point.on_front]
-        values.append((point.label, point.type, point.x, point.y, said, point.share))
-        cells = (texts[made.x.signature][point.place], texts[made.y.signature][point.place])
-        shown.append((point.label, point.type, *cells, said, "" if point.share is None else f"{point.share:.1%}"))
-    return TableView(headers, tuple(values), tuple(shown), ("str", "str", "number", "number", "str", "number"))
+    rows = [
+        (
+            point.label,
+            point.type,
+            (point.x, texts[made.x.signature][point.place]),
+            (point.y, texts[made.y.signature][point.place]),
+            words[point.on_front],
+            (point.share, "" if point.share is None else f"{point.share:.1%}"),
+        )
+        for point in made.ordered()
+    ]
+    return table_of(headers, ("str", "str", "number", "number", "str", "number"), rows)
 
 
 def about_tradeoff(board: Board, made: Tradeoff) -> str:
@@ -272,8 +277,7 @@ def about_tradeoff(board: Board, made: Tradeoff) -> str:
         lines.append(f"There is no front, since no direction is defined for {' and '.join(dict.fromkeys(unclear))}.")
     elif made.front:
         on = [point.label for point in made.points if point.on_front]
-        more = f" and {len(on) - _MOST_NAMED:,} more" if len(on) > _MOST_NAMED else ""
-        named = ", ".join(on[:_MOST_NAMED]) + more
+        named = listed(on, _MOST_NAMED)
         lines.append(
             f"On the Pareto front, where no other system is as good on both axes and better on one: {named}."
             if on

@@ -6,7 +6,7 @@ from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.votes import Strength
 from leaderboard.data.board import Board, Column, ranking_column
 from leaderboard.data.vote_results import VoteResults
-from leaderboard.tables.table_view import TableView, number_table, number_text, ranged_text
+from leaderboard.tables.table_view import Cell, TableView, number_table, number_text, ranged_text, table_of
 from submissions.judgements.votes import Answer, Question
 from submissions.untrusted.plain_text import shortened
 
@@ -86,19 +86,18 @@ def best_metric(found: VoteResults, question: Question) -> tuple[str, Estimate] 
 def strengths_table(found: VoteResults) -> TableView:
     """Systems by their votes, the most different first: both questions apart, the board's headline beside them."""
     column = None if found.board is None else ranking_column(found.board)
-    values, shown = [], []
+    rows: list[tuple[Cell, ...]] = []
     other = {each.system: each for each in found.strengths["preferred"].systems}
     for own in found.strengths["more_different"].systems:
         second, headline = other.get(own.system), _headline(found.board, column, own.system)
-        values.append((own.rank, own.system, own.points, second and second.points, own.votes, headline))
-        shown.append(
+        rows.append(
             (
-                str(own.rank) if own.ranks is None else f"{own.rank} ({own.ranks[0]}–{own.ranks[1]})",
+                (own.rank, str(own.rank) if own.ranks is None else f"{own.rank} ({own.ranks[0]}–{own.ranks[1]})"),
                 own.system,
-                _points(own),
-                "" if second is None else _points(second),
-                f"{own.votes:.0f}",
-                number_text(headline, 3),
+                (own.points, _points(own)),
+                (None, "") if second is None else (second.points, _points(second)),
+                (own.votes, f"{own.votes:.0f}"),
+                (headline, number_text(headline, 3)),
             )
         )
     kinds = {
@@ -110,12 +109,7 @@ def strengths_table(found: VoteResults) -> TableView:
         "metric" if column is None else column.label: "number",
     }
     last = len(kinds) - (column is None)
-    return TableView(
-        tuple(kinds)[:last],
-        tuple(row[:last] for row in values),
-        tuple(row[:last] for row in shown),
-        tuple(kinds.values())[:last],
-    )
+    return table_of(tuple(kinds)[:last], tuple(kinds.values())[:last], [row[:last] for row in rows])
 
 
 def agreement_table(found: VoteResults) -> TableView:
@@ -125,13 +119,13 @@ def agreement_table(found: VoteResults) -> TableView:
         (each for each in found.agreement["more_different"] if each.share.value is not None),
         key=lambda each: -(each.share.value or 0.0),
     )
-    values, shown = [], []
+    rows: list[tuple[Cell, ...]] = []
     for each in ordered:
         other = second[each.metric].share
-        values.append((each.metric, each.share.value, other.value, each.votes))
-        shown.append((each.metric, _share(each.share), _share(other), f"{each.votes:,}"))
-    kinds = {"metric": "str", SHORT["more_different"]: "number", SHORT["preferred"]: "number", "votes": "number"}
-    return TableView(tuple(kinds), tuple(values), tuple(shown), tuple(kinds.values()))
+        shares = (each.share.value, _share(each.share)), (other.value, _share(other))
+        rows.append((each.metric, *shares, (each.votes, f"{each.votes:,}")))
+    headers = ("metric", SHORT["more_different"], SHORT["preferred"], "votes")
+    return table_of(headers, ("str", "number", "number", "number"), rows)
 
 
 def _headline(board: Board | None, column: Column | None, system: str) -> float | None:

@@ -1,1 +1,1 @@
-"""Labelled sets and metric scores in; a record of how far metrics agree with people, labels and each other out."""
+"""Studies how well metrics agree with people, labels and each other, and records the results."""

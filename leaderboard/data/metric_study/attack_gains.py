@@ -1,4 +1,4 @@
-"""What attacks gain under each metric: the part of `divbench metrics gaming --out gaming.json` that the board shows."""
+"""The gains of attacks by metric: the part of `gaming.json` (`divbench metrics gaming`) that the board shows."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from leaderboard.data.metric_study.record import Line, MetricName, Number
 
-PAID = 0.15  # of the distance between the least and most diverse real systems: a larger gain is a reward
+PAID = 0.15  # a metric rewards an attack that gains more than this share of the range of the real systems
 _MOST = 200
 
 
@@ -25,7 +25,7 @@ class _Scores(_Part):
 
 
 class GamingRecord(_Part):
-    """`gaming.json`; what the board does not show is ignored."""
+    """The content of `gaming.json`; fields that the board does not show are ignored."""
 
     source: Line
     suite: Line
@@ -35,7 +35,7 @@ class GamingRecord(_Part):
     attacks: dict[MetricName, dict[MetricName, _Scores]] = Field(min_length=1, max_length=_MOST)
 
     def gains(self, metric: str) -> dict[str, Number]:
-        """The gain of each attack under a metric, in units of the distance between real systems; empty if unknown."""
+        """The gain of each attack under a metric, as a share of the range of the real systems; empty if unknown."""
         found = {attack: scores[metric].gain for attack, scores in self.attacks.items() if metric in scores}
         return {
             attack: Number(gain.value, gain.low, gain.high)

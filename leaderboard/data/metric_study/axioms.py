@@ -1,4 +1,4 @@
-"""The record of the axioms that metrics obey, as `divbench metrics axioms --out FILE.json` writes it."""
+"""The record of the axioms that metrics satisfy, written by `divbench metrics axioms --out FILE.json`."""
 
 from typing import Annotated, Self
 
@@ -11,10 +11,10 @@ AxiomName = Annotated[str, StringConstraints(min_length=1, max_length=40, patter
 
 
 class AxiomStudy(BaseModel):
-    """`axioms.json`; untrusted, so closed and bounded.
+    """The content of `axioms.json`; untrusted, so unknown fields are errors and sizes are limited.
 
     Attributes:
-        metrics: By metric and axiom, whether all of its cases hold; null where the metric has no value.
+        metrics: Whether a metric satisfies all cases of an axiom, by metric and axiom; null if it has no value.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

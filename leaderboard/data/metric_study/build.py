@@ -1,11 +1,10 @@
-"""Builds the record of a study from labelled response sets and scores, with the measures of `metrics metaeval`."""
+"""Builds the record of a metric study from labelled response sets and scores, as in `divbench metrics metaeval`."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.analysis.estimate import Estimate, Resampling
 from benchmark.analysis.metaeval.evaluate import TaskReport, evaluate_task
@@ -15,6 +14,7 @@ from benchmark.analysis.metaeval.scores import Scores
 from benchmark.metrics import METRICS, Metric
 from benchmark.scoring.inputs import input_of
 from benchmark.scoring.profiles import Profile
+from benchmark.scoring.resampling import Floats
 from benchmark.scoring.result_schema import package_version, signature_parts
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import content_id
@@ -36,18 +36,17 @@ from leaderboard.data.metric_study.record import (
 )
 from submissions.untrusted.plain_text import shortened
 
-Floats = NDArray[np.float64]
 WORST = 5  # disagreements per metric and task
 OVERALL = "overall"
 _FEWEST = 3  # items for a rank correlation: with two it is always 1 or -1
-_LETTERS = 300
-_PLACES = 3  # decimals; intervals are at least ten times as wide
-_PART = "_with_hds"  # suffix of the splits with human scores, which larger splits contain
+_LETTERS = 300  # maximum number of characters of a line
+_PLACES = 3  # decimals; intervals are at least ten times as wide as the last one
+_PART = "_with_hds"  # suffix of splits with human scores, which are parts of larger splits
 _MEASURES: tuple[Measure, ...] = get_args(Measure)
 
 
 def study_tasks(named: Sequence[str] = ()) -> list[str]:
-    """The tasks of some names, as `divbench metrics metaeval` takes them, and their splits with human scores.
+    """The tasks with these names, as in `divbench metrics metaeval`, and their splits with human scores.
 
     Raises:
         ConfigurationError: There is no such task.
@@ -70,16 +69,16 @@ def make_study(
     worst: int = WORST,
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> MetricStudy:
-    """The record of some metrics on some tasks.
+    """Evaluate metrics on tasks.
 
-    A metric without any score on a task has no result there, and the task's other metrics keep all their sets.
+    A metric that scores no set of a task has no result there, and does not affect the task's other metrics.
 
     Args:
-        tasks: Tasks with different names, each `config/split`.
+        tasks: Tasks with different names (`config/split`).
         worst: Number of disagreements to record per metric and task with human scores.
 
     Raises:
-        ConfigurationError: Two metrics have the same name, or there is no metric.
+        ConfigurationError: Two metrics have the same name, or there are no metrics.
     """
     how = resampling or Resampling()
     names = [each.name for each in columns]
@@ -110,7 +109,7 @@ def make_study(
 
 
 def entry_of(scores: Scores, profile: Profile) -> MetricEntry:
-    """The record's entry of a metric, with the part of its signature that does not depend on the sets."""
+    """The entry of a metric, with the part of its signature that does not depend on the response sets."""
     origin, _, _ = scores.origin.partition(" ")
     metric = next((each for each in METRICS if each.id == scores.name), None)
     if metric is not None and origin == "metric":
@@ -127,7 +126,7 @@ def entry_of(scores: Scores, profile: Profile) -> MetricEntry:
 
 
 def signature_of(metric: Metric, profile: Profile) -> str:
-    """Return a metric's signature without data and k."""
+    """The signature of a metric without the data and k."""
     models, parameters = input_of(metric).signed(profile, None, None)
     return "|".join(
         (
@@ -166,7 +165,7 @@ def _task(task: Labelled, columns: Sequence[Scores], report: TaskReport, worst: 
 
 
 def _reasons(missing: dict[str, int]) -> dict[str, int]:
-    """The most frequent reasons; an external function can give a different reason for every set."""
+    """The most frequent reasons, since an external function may give a different reason for every set."""
     made: Counter[str] = Counter()
     for reason, count in missing.items():
         made[_line(reason)] += count
@@ -178,27 +177,24 @@ def _line(text: str) -> str:
 
 
 def scored_on(task: Labelled, columns: Sequence[Scores]) -> list[Scores]:
-    """The metrics with any score on the task's sets; all if none has."""
+    """The metrics that score any set of the task; all metrics if none does."""
     return [each for each in columns if np.isfinite(each.column(task.set_ids)).any()] or list(columns)
 
 
 def evaluated_sets(task: Labelled, columns: Sequence[Scores]) -> tuple[Labelled, Floats]:
-    """The sets that every metric scored, and the scores [metrics, sets]."""
+    """The sets that all metrics score, and the scores [metrics, sets]."""
     values = np.array([each.column(task.set_ids) for each in columns])
     there = np.isfinite(values).all(axis=0)
     return task.rows(there), values[:, there]
 
 
 def worst_disagreements(set_ids: Sequence[str], human: Floats, scores: Floats, count: int) -> list[Disagreement]:
-    """The sets with the largest difference between a metric's rank and people's, largest first.
+    """The sets with the largest differences between a metric's rank and people's rank, largest first.
 
     Args:
-        human: Human scores [sets], higher for more diverse.
-        scores: Scores of the metric [sets], likewise.
-        count: Maximum number; ties are broken by id.
-
-    Returns:
-        At most `count` disagreements; none if all ranks agree.
+        human: Human scores [sets]; higher is more diverse.
+        scores: Scores of the metric [sets]; higher is more diverse.
+        count: Maximum number of sets; ties are broken by id.
     """
     from scipy.stats import rankdata
 
@@ -222,10 +218,10 @@ def rank_agreement(values: Floats) -> Floats:
     """Spearman's rho between every two metrics, [metrics, metrics].
 
     Args:
-        values: Values [metrics, items]; an item with NaN is left out of that metric's pairs.
+        values: Values [metrics, items]; items with NaN for one of two metrics are left out of their correlation.
 
     Returns:
-        The matrix, with NaN if fewer than three items have both values or one of the metrics is constant.
+        The matrix; NaN if fewer than three items have both values or one of the metrics is constant.
     """
     from scipy.stats import rankdata
 
@@ -251,10 +247,10 @@ def _pearson(a: Floats, b: Floats) -> float:
 
 
 def agreements(tasks: Sequence[Labelled], columns: Sequence[Scores]) -> list[Agreement]:
-    """Rank agreement of metrics over response sets: for each dataset, and over all tasks with binary labels.
+    """Rank agreement of metrics over response sets: within each dataset, and over all tasks with binary labels.
 
-    A group's value is the mean of the rank correlations within its tasks: differences between tasks come from the
-    prompts and are no agreement between metrics.
+    The value of a group is the mean of the rank correlations within its tasks, because differences between tasks are
+    due to their prompts and not to agreement between metrics.
     """
     found = {}
     for task in tasks:
@@ -274,10 +270,10 @@ def agreements(tasks: Sequence[Labelled], columns: Sequence[Scores]) -> list[Agr
 
 
 def systems_agreement(board: Board) -> Agreement | None:
-    """Rank agreement of a board's metrics over its systems, by their means; only metrics with a direction.
+    """Rank agreement of a board's metrics over the means of its systems; only metrics with a direction.
 
     Returns:
-        The agreement; None with fewer than three systems or two such metrics.
+        The agreement; None if there are fewer than three systems or fewer than two such metrics.
     """
     columns = [column for column in board.columns if column.direction]
     if len(board.entries) < _FEWEST or len(columns) < 2:
@@ -298,7 +294,7 @@ def systems_agreement(board: Board) -> Agreement | None:
 
 
 def _triangle(matrices: Sequence[Floats]) -> list[list[float | None]]:
-    """The mean of the defined values of the matrices, above the diagonal."""
+    """The part above the diagonal of the mean of the matrices; NaN values are left out of the mean."""
     stacked = np.array(matrices)
     there = np.isfinite(stacked).sum(axis=0)
     mean = np.nansum(stacked, axis=0) / np.maximum(there, 1)

@@ -1,7 +1,7 @@
-"""The files of a metric study: its numbers, the texts of its largest disagreements, GSSBench's accuracies, axioms.
+"""Reads and writes the files of a metric study: numbers, texts of disagreements, GSSBench accuracies, axioms.
 
-They are untrusted: their size is checked before parsing, JSON must be unambiguous, and the record is closed. Errors
-name the file and field. The texts are untrusted, too, and must be shown as plain text.
+The files are untrusted: their size is checked before parsing, repeated JSON keys and unknown fields are errors, and
+error messages name the file and field. The texts must be shown as plain text.
 """
 
 import json
@@ -42,12 +42,12 @@ TEXTS = pa.schema(
         pa.field("responses", pa.list_(pa.string()), nullable=False),
     ]
 )
-SetTexts = tuple[str, tuple[str, ...]]  # the context, and the responses to it
+SetTexts = tuple[str, tuple[str, ...]]  # context and responses
 _Record = TypeVar("_Record", bound=BaseModel)
 _Found = TypeVar("_Found")
-_LETTERS = 300  # characters of an error message, which may quote untrusted text
-_FLAT = 400  # characters of a value that is written on one line
-_AGAIN = "build it again: divbench metrics study"
+_LETTERS = 300  # maximum number of characters of an error message, which may quote untrusted text
+_FLAT = 400  # maximum number of characters of a JSON value on one line
+_AGAIN = "rebuild it: divbench metrics study"
 
 
 def read_study(path: Path) -> MetricStudy:
@@ -61,17 +61,17 @@ def read_study(path: Path) -> MetricStudy:
 
 def read_pairs(path: Path) -> PairStudy:
     """Read GSSBench's accuracies; errors as in `read_study`."""
-    return _read(path, PairStudy, "build it again: divbench metrics study --gss")
+    return _read(path, PairStudy, "rebuild it: divbench metrics study --gss")
 
 
 def read_gaming(path: Path) -> GamingRecord:
-    """Read what attacks gain; errors as in `read_study`."""
-    return _read(path, GamingRecord, "build it again: divbench metrics gaming --out gaming.json")
+    """Read the gains of attacks; errors as in `read_study`."""
+    return _read(path, GamingRecord, "rebuild it: divbench metrics gaming --out gaming.json")
 
 
 def read_axioms(path: Path) -> AxiomStudy:
-    """Read which axioms metrics obey; errors as in `read_study`."""
-    return _read(path, AxiomStudy, "build it again: divbench metrics axioms")
+    """Read the axioms that metrics satisfy; errors as in `read_study`."""
+    return _read(path, AxiomStudy, "rebuild it: divbench metrics axioms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +79,12 @@ class Studies:
     """The studies that the page Metrics shows.
 
     Attributes:
-        study: Agreement of metrics with people, labels and each other; None if there is none.
+        study: Agreement of metrics with people, labels and each other; None if there is no study.
         pairs: GSSBench's accuracies; None if there are none.
-        gaming: What attacks gain under each metric; None if it was not studied.
-        axioms: Axioms that metrics obey; None if there are none.
+        gaming: Gains of attacks under each metric; None if they were not studied.
+        axioms: Axioms that metrics satisfy; None if they were not studied.
         texts: Context and responses of disagreements, by task and set.
-        faults: Files that could not be read and why, without local paths.
+        faults: Files that could not be read, with the reasons; without local paths.
     """
 
     study: MetricStudy | None
@@ -96,7 +96,7 @@ class Studies:
 
 
 def load_studies(folder: Path | None) -> Studies:
-    """Load a study's files, the package's if the folder has none; a damaged file is a fault, not an error."""
+    """Load each file of a study from the folder or else from the package; a damaged file is recorded as a fault."""
     faults: list[str] = []
     study = _found(folder, STUDY_FILE, read_study, faults)
     pairs = _found(folder, PAIRS_FILE, read_pairs, faults)
@@ -117,13 +117,13 @@ def _found(folder: Path | None, name: str, read: Callable[[Path], _Found], fault
 
 
 def write_record(path: Path, record: MetricStudy | PairStudy) -> None:
-    """Write a record atomically, one row of numbers per line for readable diffs."""
+    """Write a record atomically, with one row of numbers per line, so that diffs are readable."""
     document = {"schema_version": record.schema_version, **record.model_dump(mode="json", exclude_defaults=True)}
     write_text(path, _lines(document) + "\n")
 
 
 def disagreement_texts(study: MetricStudy, tasks: Sequence[Labelled]) -> list[dict[str, object]]:
-    """The rows of `TEXTS`: the sets of the study's disagreements, once per task, sorted by id."""
+    """The rows of `TEXTS`: each set with a disagreement once per task, sorted by id."""
     rows: list[dict[str, object]] = []
     for task in tasks:
         found = study.task(task.name)
@@ -146,11 +146,11 @@ def write_texts(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
 
 
 def read_texts(path: Path) -> dict[tuple[str, str], SetTexts]:
-    """Read context and responses by task and set id.
+    """Read the context and responses of each set, by task and set id.
 
     Raises:
         InputError: There is no such file.
-        Refused: The file is invalid; every problem is named with its row and field.
+        Refused: The file is invalid; each problem names its row and field.
     """
     if not path.is_file():
         raise InputError(f"there is no file {path}", _AGAIN)
@@ -191,7 +191,7 @@ def _read(path: Path, record: type[_Record], hint: str) -> _Record:
 
 
 def _lines(value: object, depth: int = 0) -> str:
-    """JSON with one line for each short object or list."""
+    """Format JSON with each short object or list on one line."""
     flat = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     if not isinstance(value, dict | list) or not value or len(flat) <= _FLAT:
         return flat

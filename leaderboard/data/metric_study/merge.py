@@ -1,4 +1,4 @@
-"""Two studies to one: the metrics of a new study, and of an earlier one those that the new one lacks."""
+"""Merges a new study with an earlier one: the new study's metrics, and the earlier study's other metrics."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
@@ -12,21 +12,21 @@ _PLACES = {metric.id: place for place, metric in enumerate(METRICS)}
 
 
 def merged(new: MetricStudy, earlier: MetricStudy) -> MetricStudy:
-    """The new study with the earlier one's results of other metrics, each under the signature that it has.
+    """Add the earlier study's results for other metrics, with their signatures, to the new study.
 
-    Two metrics' rank agreement needs their values of each set: it is the new study's or, if both have the same
-    signatures there, the earlier one's, else missing.
+    The rank agreement of two metrics comes from the new study; if it is not there and both signatures are unchanged, it
+    comes from the earlier study; otherwise it is missing.
 
     Args:
-        earlier: A study of the same tasks, with the same bootstrap.
+        earlier: Study of the same tasks with the same bootstrap.
 
     Raises:
-        ConfigurationError: Its tasks, their sets or its bootstrap are others.
+        ConfigurationError: The tasks, their sets or the bootstrap differ.
     """
     if _fixed(new) != _fixed(earlier):
         raise ConfigurationError(
-            "the earlier study is of other tasks or sets, or of another bootstrap",
-            "make the study anew, of all metrics",
+            "the earlier study has other tasks, other sets or another bootstrap",
+            "run the study again with all metrics",
         )
     names = {each.name for each in new.metrics}
     kept = {each.name for each in earlier.metrics} - names
@@ -54,20 +54,20 @@ def merged(new: MetricStudy, earlier: MetricStudy) -> MetricStudy:
 
 
 def _fixed(study: MetricStudy) -> tuple[object, ...]:
-    """What two studies must share."""
+    """The properties that two studies must share to be merged."""
     tasks = [(task.name, task.revision) for task in study.tasks]
     return study.profile, study.level, study.resamples, study.seed, tasks
 
 
 def _ordered(new: Sequence[T], earlier: Sequence[T], kept: set[str], order: Mapping[str, int]) -> list[T]:
-    """Results of both, in the order of the metrics."""
+    """The results of both studies, in the order of the metrics."""
     found = list(new)
     found += [each for each in earlier if each.metric in kept]
     return sorted(found, key=lambda each: order[each.metric])
 
 
 def _task(new: Task, earlier: Task, kept: set[str], order: Mapping[str, int]) -> Task:
-    """A task's results; disagreements with a rank beyond the sets that the new study evaluated are left out."""
+    """Merge a task's results; disagreements with ranks beyond the new study's number of sets are left out."""
     worst = {
         name: [each for each in found if max(each.human_rank, each.metric_rank) <= new.evaluated]
         for name, found in earlier.disagreements.items()
@@ -85,14 +85,10 @@ def _task(new: Task, earlier: Task, kept: set[str], order: Mapping[str, int]) ->
 def _agreement(new: Agreement, earlier: Agreement, order: Sequence[str], same: set[str]) -> Agreement:
     known = {
         (one, other): value
-        for one, row in zip(earlier.metrics, earlier.matrix(), strict=True)
-        for other, value in zip(earlier.metrics, row, strict=True)
-        if {one, other} <= same
-    }
-    known |= {
-        (one, other): value
-        for one, row in zip(new.metrics, new.matrix(), strict=True)
-        for other, value in zip(new.metrics, row, strict=True)
+        for study, usable in ((earlier, same), (new, set(new.metrics)))  # the new one's values win
+        for one, row in zip(study.metrics, study.matrix(), strict=True)
+        for other, value in zip(study.metrics, row, strict=True)
+        if {one, other} <= usable
     }
     there = {*new.metrics, *(set(earlier.metrics) & same)}
     metrics = [name for name in order if name in there]

@@ -1,7 +1,7 @@
-"""The record of GSSBench's accuracies by model, metric and split, as `divbench metrics gss` computes them.
+"""The record of GSSBench's accuracies by model, metric and split, as computed by `divbench metrics gss`.
 
-The cells are those of its heat map: strict accuracy by split with its means; for the mean of splits also the accuracy
-with ties at one half, and the shares of ties and of missing scores.
+It has the cells of the heat map: strict accuracy on each split and its means; for the mean of splits also the accuracy
+with ties counted as one half, and the shares of ties and of missing scores.
 """
 
 from typing import Annotated, Literal, Self
@@ -14,22 +14,22 @@ from benchmark.analysis.metaeval.prompt_pairs import SPLITS
 from benchmark.scoring.internals_file import Part
 from leaderboard.data.metric_study.record import Line, MetricName, Number, rounded
 
-BUNDLED = "divbench/"  # begins the id of the bundled model
+BUNDLED = "divbench/"  # prefix of the bundled model's id
 WEIGHTED = "pair-weighted"
 COLUMNS: tuple[str, ...] = (*SPLITS, MEAN, WEIGHTED, BALANCED, HALF, TIES, MISSING)
 _MAX_BLOCKS, _MAX_ROWS = 100, 200
 _PLACES = 4
 
-# Names of models and their descriptions are untrusted.
+# The names and descriptions of models are untrusted.
 Title = Annotated[str, StringConstraints(max_length=400, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Kind = Literal["model", "references", "published"]
 
 
 class PairRow(Part):
-    """A metric of a model, or a reference scorer.
+    """The accuracies of a model's metric or of a reference scorer.
 
     Attributes:
-        cells: Known numbers by the names in `COLUMNS`.
+        cells: Known numbers, by their names in `COLUMNS`.
         pairs: Number of pairs with both scores; None if unknown.
     """
 
@@ -43,7 +43,7 @@ class PairRow(Part):
             if name not in COLUMNS:
                 raise ValueError(f"{self.metric}: there is no column {name[:40]!r}")
             if any(each is not None and not (-0.1 <= each <= 1.1) for each in number):
-                raise ValueError(f"{self.metric}: {name} is no share of pairs")
+                raise ValueError(f"{self.metric}: {name} is not a share of pairs")
         return self
 
 
@@ -65,16 +65,16 @@ class PairBlock(Part):
     def _once(self) -> Self:
         names = [row.metric for row in self.rows]
         if len(set(names)) < len(names):
-            raise ValueError(f"{self.title[:40]}: a metric stands twice")
+            raise ValueError(f"{self.title[:40]}: a metric is repeated")
         return self
 
 
 class PairStudy(Part):
-    """`gssbench.json`.
+    """The content of `gssbench.json`.
 
     Attributes:
         missing_as: Treatment of a pair with a missing score.
-        blocks: Blocks: models, then references, then published numbers.
+        blocks: Models, then references, then published numbers.
     """
 
     schema_version: Literal[1] = 1
@@ -87,7 +87,7 @@ class PairStudy(Part):
 
 
 def pair_study(report: GssStudy) -> PairStudy:
-    """The record of a report of `divbench metrics gss`, rounded to four decimals."""
+    """Record a report of `divbench metrics gss`, rounded to four decimals."""
     published = {id(block) for block in report.published}
     made = []
     for block in report.blocks:
@@ -122,7 +122,7 @@ def pair_study(report: GssStudy) -> PairStudy:
 
 
 def blocks_of(study: PairStudy) -> tuple[Block, ...]:
-    """The blocks for the tables and the heat map, with the best mean of each marked."""
+    """The blocks for the tables and the heat map, with the best mean in each marked."""
     made = []
     for block in study.blocks:
         means = [row.cells[MEAN].value for row in block.rows if MEAN in row.cells]
@@ -137,10 +137,10 @@ def blocks_of(study: PairStudy) -> tuple[Block, ...]:
 
 
 def drawn_blocks(study: PairStudy) -> tuple[Block, ...]:
-    """The blocks of the heat map: all but published ones, which only the table shows."""
+    """The blocks of the heat map: all except published ones, which only the table shows."""
     return tuple(made for made, block in zip(blocks_of(study), study.blocks, strict=True) if block.kind != "published")
 
 
 def has_real_model(study: PairStudy | None) -> bool:
-    """Whether a model other than the one that ships here was scored on the pairs."""
+    """Whether the study includes a model other than the bundled one."""
     return study is not None and any(b.kind == "model" and not b.beneath.startswith(BUNDLED) for b in study.blocks)

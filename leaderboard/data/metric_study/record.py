@@ -1,8 +1,8 @@
-"""The record of a metric study: metrics on labelled response sets, without texts.
+"""The record of a metric study: results of metrics on labelled response sets, without texts.
 
-A record is untrusted input, so every field is known, bounded and finite, and fields are checked against each other.
-Scores are oriented so that higher is more diverse. Texts of sets whose licence is unknown are in a separate file, see
-files.py.
+A record is untrusted input: unknown fields are errors, numbers are bounded and finite, and fields must be consistent
+with each other. Scores are oriented so that higher is more diverse. Texts are in a separate file (files.py), since the
+licence of some response sets is unknown.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ _BELOW_ZERO = ("spearman", "partial_spearman", "human_spearman")
 
 
 class Number(NamedTuple):
-    """A number with its bootstrap interval; null if undefined or without interval. A list in JSON."""
+    """A number with its bootstrap interval; null if undefined or without an interval. A list in JSON."""
 
     value: Finite | None
     low: Finite | None
@@ -47,7 +47,7 @@ class Number(NamedTuple):
 
 
 def rounded(found: Estimate, places: int = 3) -> Number:
-    """An estimate rounded; intervals are at least ten times as wide as the last place."""
+    """Round an estimate; intervals are at least ten times as wide as the last decimal."""
     return Number(*(None if each is None else round(each, places) for each in (found.value, found.low, found.high)))
 
 
@@ -56,9 +56,9 @@ class Disagreement(NamedTuple):
 
     Attributes:
         human: Mean human score, higher for more diverse.
-        value: The metric's value, oriented likewise.
-        human_rank: Rank by people among the task's evaluated sets, 1 for the least diverse, ties at their mean.
-        metric_rank: Rank by the metric, likewise.
+        value: The metric's value, higher for more diverse.
+        human_rank: Rank by human score among the task's evaluated sets: 1 is the least diverse, ties are averaged.
+        metric_rank: Rank by the metric, in the same order.
     """
 
     set_id: SetName
@@ -72,7 +72,7 @@ class MetricEntry(Part):
     """A metric that was studied.
 
     Attributes:
-        origin: *metric*: of this package; *released*: published with the sets; *external*, *file*: the user's own.
+        origin: *metric*: a metric of this package; *released*: published with the sets; *external*, *file*: the user's.
         negated: Whether scores were negated because lower is more diverse.
         signature: Signature without data and k, for metrics of this package; else the source of the scores.
     """
@@ -84,7 +84,7 @@ class MetricEntry(Part):
 
 
 class Measured(Part):
-    """A metric on a task: its measures, and the number of sets without score by reason."""
+    """The results of a metric on a task: its measures, and the number of sets without a score by reason."""
 
     metric: MetricName
     measures: dict[Measure, Number]
@@ -103,10 +103,10 @@ class Task(Part):
         config: Name of the dataset's config, such as `mcdiv`.
         split: Name of the split, such as `story_gen`.
         revision: Fingerprint of the ids and labels of its sets, in order.
-        label: *binary*: made to be more or less diverse; *graded*: with many values, such as a temperature.
+        label: *binary*: sets made to be more or less diverse; *graded*: many values, such as temperatures.
         label_name: Meaning of the label.
         k: Responses per set; 0 if it varies.
-        evaluated: Number of sets that every metric with a result scored; all measures are over these.
+        evaluated: Number of sets that all metrics with a result score; all measures are over these.
         noise_ceiling: Maximum correlation with people that disagreement between raters allows.
         disagreements: Sets with the largest rank differences from people, largest first, by metric; only if `human`.
     """
@@ -170,10 +170,10 @@ class Agreement(Part):
     Attributes:
         over: *sets*: over response sets, averaged over a group's tasks; *systems*: over a board's systems by their
             means.
-        group: Ranked group: a dataset, `overall`, or a board.
-        members: Tasks whose matrices were averaged, or systems.
+        group: A dataset, `overall`, or a board.
+        members: Tasks over which the correlations are averaged, or systems.
         metrics: Names of the metrics, or labels of a board's columns, in the order of the rows.
-        rho: The triangle above the diagonal: row i holds the values of metric i with metrics i + 1, i + 2, …; null if a
+        rho: The triangle above the diagonal: row i has the values of metric i with metrics i + 1, i + 2, …; null if a
             metric is constant.
     """
 
@@ -202,11 +202,11 @@ class Agreement(Part):
 
 
 class MetricStudy(Part):
-    """`metric_study.json`.
+    """The content of `metric_study.json`.
 
     Attributes:
         metrics: Metrics in display order.
-        overall: Means over tasks, one per metric; empty with fewer than two tasks with binary labels.
+        overall: Means over tasks, one per metric; empty if fewer than two tasks have binary labels.
     """
 
     schema_version: Literal[1] = 1
@@ -235,11 +235,11 @@ class MetricStudy(Part):
         return self
 
     def task(self, name: str) -> Task | None:
-        """The task of a name, such as `mcdiv/story_gen`."""
+        """The task with a name, such as `mcdiv/story_gen`; None if there is none."""
         return next((task for task in self.tasks if task.name == name), None)
 
     def entry(self, metric: str) -> MetricEntry | None:
-        """The metric of a name."""
+        """The metric with a name; None if there is none."""
         return next((each for each in self.metrics if each.name == metric), None)
 
 
@@ -249,12 +249,12 @@ def _check_measures(metric: str, measures: dict[Measure, Number]) -> None:
         if any(each is not None and not lowest <= each <= 1 for each in number):
             raise ValueError(f"{metric}: {name} outside {lowest:g} … 1")
         if number.low is not None and number.high is not None and number.low > number.high:
-            raise ValueError(f"{metric}: the interval of {name} is turned round")
+            raise ValueError(f"{metric}: the interval of {name} is reversed")
 
 
 def _once(where: str, names: Sequence[str]) -> None:
     if len(set(names)) < len(names):
-        raise ValueError(f"{where}: {next(name for name in names if names.count(name) > 1)} stands twice")
+        raise ValueError(f"{where}: {next(name for name in names if names.count(name) > 1)} is repeated")
 
 
 def _known(where: str, names: Sequence[str], known: Sequence[str]) -> None:

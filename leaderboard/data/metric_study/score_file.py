@@ -1,8 +1,8 @@
-"""The file of scores beside a study: each metric's value of each set, so that a new metric is computed alone.
+"""The file of scores next to a study: the values of all metrics, so that only new metrics must be computed.
 
-One row per set and one column of numbers per metric, without texts; a column's metadata have its signature and the
-reasons of its missing values. A column is used again only under the same signature and for the same sets, whose ids are
-made from their content.
+It has one row per response set and one column per metric, and no texts. The metadata of a column contain its signature
+and the reasons for missing values. A column is reused only with the same signature and for the same sets; the id of a
+set is a hash of its content.
 """
 
 import json
@@ -25,11 +25,11 @@ from datasets_build.errors import InputError
 from datasets_build.files import atomic_file
 from leaderboard.data.metric_study.build import signature_of
 
-_ID, _HINT = "set_id", "delete the file: all metrics are then computed again"
+_ID, _HINT = "set_id", "delete the file to compute all metrics again"
 
 
 def as_stored(scores: Scores) -> Scores:
-    """Round values to float32, as the file has them, so that a study is the same with and without it."""
+    """Round values to float32, as in the file, so that the study does not depend on whether the file exists."""
     values: dict[str, Value] = {
         name: value if isinstance(value, Missing) else float(np.float32(value)) for name, value in scores.values.items()
     }
@@ -37,7 +37,7 @@ def as_stored(scores: Scores) -> Scores:
 
 
 def write_scores(path: Path, columns: Mapping[str, Scores]) -> None:
-    """Write columns by signature, atomically."""
+    """Write columns, given by signature, atomically."""
     ids = sorted({name for scores in columns.values() for name in scores.values})
     fields: list[Any] = [pa.field(_ID, pa.string())]
     arrays: list[Any] = [pa.array(ids, pa.string())]
@@ -52,10 +52,10 @@ def write_scores(path: Path, columns: Mapping[str, Scores]) -> None:
 
 
 def read_scores(path: Path) -> dict[str, Scores]:
-    """Read columns by signature; none if there is no such file.
+    """Read columns by signature; empty if there is no such file.
 
     Raises:
-        InputError: It is no file of scores.
+        InputError: The file is not a file of scores.
     """
     if not path.exists():
         return {}
@@ -71,7 +71,7 @@ def read_scores(path: Path) -> dict[str, Scores]:
                 values: dict[str, Value] = {name: value for name, value in numbers if value is not None} | missing
                 found[about["signature"]] = Scores(field.name, about["origin"], values)
     except (pa.ArrowException, OSError, KeyError, AttributeError, ValueError) as error:
-        raise InputError(f"{path} is no file of scores: {str(error).splitlines()[0][:200]}", _HINT) from error
+        raise InputError(f"{path} is not a file of scores: {str(error).splitlines()[0][:200]}", _HINT) from error
     return found
 
 
@@ -83,12 +83,12 @@ def study_scores(
     path: Path,
     progress: Progress = lambda what, done, total: None,
 ) -> list[Scores]:
-    """The scores of metrics, in their order. What the file has is used; what is computed is added to it.
+    """Score metrics, in their order: scores in the file are reused, and new ones are added to it.
 
     Args:
-        metrics: Metrics that the backends' profile can compute.
-        most_read: Largest number of responses for the language model; its metrics have no scores on tasks of larger
-            sets.
+        metrics: Metrics that the profile can compute.
+        most_read: Maximum number of responses per set for the language model; its metrics have no scores on tasks with
+            larger sets.
         path: The file of scores; it need not exist.
 
     Raises:
@@ -109,5 +109,5 @@ def study_scores(
 
 
 def _covers(scores: Scores | None, ids: Iterable[str]) -> bool:
-    """Whether there is a value, or a reason for its absence, for every set."""
+    """Whether every set has a value or a reason for its absence."""
     return scores is not None and all(name in scores.values for name in ids)

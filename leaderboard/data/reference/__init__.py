@@ -1,1 +1,1 @@
-"""Reference results: known systems scored here from their released responses. Numbers only; their texts do not ship."""
+"""Reference results: known systems scored here from their released responses. Only the numbers ship, not the texts."""

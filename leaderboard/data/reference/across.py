@@ -1,6 +1,7 @@
-"""Classes that the reference systems share, as a file: written once from texts, read for the page Alike or different?
+"""The file of equivalence classes across the reference systems, for the page Alike or different?
 
-A line is a prompt. Labels and similarities alone: whether a response is valid stands in the results.
+It is written once from the texts, with one line per prompt: the class labels and the similarities. Whether a response
+is valid is in the results.
 """
 
 import json
@@ -21,17 +22,14 @@ from leaderboard.data.reference.results import FOLDER
 from leaderboard.data.score_index import read_columns
 
 ACROSS_FILE = "across.jsonl"
-_DECIMALS = 4  # of similarities
+_DECIMALS = 4  # decimals of the similarities
 
 
 class AcrossWriter:
-    """Writes the file prompt by prompt; what is there of the same submissions and models stays.
-
-    Attributes:
-        done: Ids of the prompts that the file has.
+    """Writes the file prompt by prompt; prompts that are there already are kept if submissions and models are the same.
 
     Args:
-        path: The file.
+        path: Path of the file.
         submissions: Ids of the systems' submissions.
         profile: Profile whose embedder and equivalence backend are used.
     """
@@ -46,11 +44,11 @@ class AcrossWriter:
 
     @property
     def done(self) -> frozenset[str]:
-        """Ids of the prompts that the file has."""
+        """Ids of the prompts in the file."""
         return frozenset(self._lines)
 
     def add(self, prompt_id: str, grouped: GroupedPrompt) -> None:
-        """Add a prompt and write the file, sorted by prompt."""
+        """Add a prompt and rewrite the file, sorted by prompt."""
         similarity = {
             str(k): [[None if np.isnan(x) else round(x, _DECIMALS) for x in row] for row in values.tolist()]
             for k, values in grouped.similarity.items()
@@ -77,10 +75,10 @@ def _grouped(line: dict[str, Any]) -> GroupedPrompt:
 
 
 def board_across(board: Board, folder: Path = FOLDER) -> tuple[AcrossSystems, tuple[Entry, ...]] | None:
-    """The reference systems of a board with their responses in shared classes; None if it has fewer than two.
+    """The reference systems of a board, with their responses grouped together; None if it has fewer than two.
 
     Args:
-        board: A board; valid are the responses that its results count as valid.
+        board: Board; its results determine which responses are valid.
         folder: Folder of the reference results.
 
     Raises:
@@ -107,9 +105,9 @@ def board_across(board: Board, folder: Path = FOLDER) -> tuple[AcrossSystems, tu
 
 
 def homogeneity_of(board: Board, folder: Path = FOLDER) -> Homogeneity | None:
-    """How alike the reference systems of a board are; None if it has fewer than two.
+    """Similarity of the reference systems of a board; None if it has fewer than two.
 
-    One system is compared with several of those that are ranked.
+    The comparison of one system with several includes only ranked systems.
 
     Raises:
         InputError: As in `board_across`.
@@ -123,7 +121,7 @@ def homogeneity_of(board: Board, folder: Path = FOLDER) -> Homogeneity | None:
 
 
 def _valid(entry: Entry) -> dict[str, list[bool]]:
-    """Which responses of a result are valid, by prompt; all where validity was not judged."""
+    """Whether each response is valid, by prompt; all are if validity was not judged."""
     table = read_columns(entry, "prompt_id", INVALID)
     rows: Any = table.to_pylist()
     return {

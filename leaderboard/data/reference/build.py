@@ -1,4 +1,4 @@
-"""Rebuilds the reference results from released files; what is there already is not scored again."""
+"""Rebuilds the reference results from released files; existing results are reused."""
 
 import json
 import shutil
@@ -25,17 +25,13 @@ from leaderboard.data.reference.systems import REAL, SUITE, SYSTEMS, find_system
 from submissions.schema import Row
 
 PROFILE = "offline"
-RESPONSES = (10, 8)  # numbers of responses per prompt, the largest first: its readings serve the other; people gave 8
+# Numbers of responses per prompt. The largest is first, because its cached surprisals serve the other; people gave 8.
+RESPONSES = (10, 8)
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A reference result to make.
-
-    Attributes:
-        system: Key of the system.
-        k: Number of responses per prompt.
-    """
+    """A reference result to make: the key of the system, and the number of responses per prompt."""
 
     system: str
     k: int
@@ -43,12 +39,11 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A reference result.
+    """A finished reference result.
 
     Attributes:
-        job: What it is.
-        result_id: Its id, the name of its folder.
-        recognised: Whether it was there before.
+        result_id: Its id, which is the name of its folder.
+        recognised: Whether it existed before.
     """
 
     job: Job
@@ -57,10 +52,7 @@ class Done:
 
 
 def jobs(names: Sequence[str] = ()) -> list[Job]:
-    """The results of some systems, or of all.
-
-    Args:
-        names: Keys of systems.
+    """List the results of the systems with these keys; default: of all systems.
 
     Raises:
         ConfigurationError: There is no such system.
@@ -77,16 +69,14 @@ def jobs(names: Sequence[str] = ()) -> list[Job]:
 def make_reference(wanted: Sequence[Job], out: Path, mirror: Path | None = None, processes: int = 1) -> Iterator[Done]:
     """Score systems and write their results without texts, in the order of the jobs.
 
-    An interrupted run continues: finished results are recognised, and the language model's readings are cached.
+    An interrupted run can be continued: finished results are reused, and surprisals are cached.
 
     Args:
-        wanted: Results to make.
         out: Folder of the reference results.
-        mirror: Folder with released files; default: the one that DIVBENCH_MIRROR names, or earlier downloads.
-        processes: Number of processes.
+        mirror: Folder with released files; default: the folder that DIVBENCH_MIRROR names, or earlier downloads.
 
     Raises:
-        ConfigurationError: Released files are not there.
+        ConfigurationError: Released files are missing.
     """
     out.mkdir(parents=True, exist_ok=True)
     run = partial(_score, out=out, mirror=mirror)
@@ -98,7 +88,7 @@ def make_reference(wanted: Sequence[Job], out: Path, mirror: Path | None = None,
 
 
 def group_reference(out: Path, mirror: Path | None = None) -> Iterator[str]:
-    """Group the responses of all systems but attacks to each prompt, and write `ACROSS_FILE`; yield the prompts done.
+    """Group each prompt's responses from all systems except attacks, write `ACROSS_FILE`, and yield finished prompts.
 
     An interrupted run continues with the next prompt.
 
@@ -107,7 +97,7 @@ def group_reference(out: Path, mirror: Path | None = None) -> Iterator[str]:
         mirror: As in `make_reference`.
 
     Raises:
-        ConfigurationError: Released files are not there.
+        ConfigurationError: Released files are missing.
     """
     rows: list[dict[str, Row]] = []
     ids = []
@@ -118,7 +108,7 @@ def group_reference(out: Path, mirror: Path | None = None) -> Iterator[str]:
             ids.append(submission.id)
     backends = _backends()
     writer = AcrossWriter(out / ACROSS_FILE, ids, backends.profile)
-    for prompt in (*suite.prompts[::2], *suite.prompts[1::2]):  # an interrupted run has seen prompts of all kinds
+    for prompt in (*suite.prompts[::2], *suite.prompts[1::2]):  # so that an interrupted run covers all kinds of prompts
         if prompt.prompt_id not in writer.done:
             own = [each[prompt.prompt_id] for each in rows]
             texts, ended = [row.responses for row in own], [row.finish_reasons for row in own]
@@ -127,12 +117,12 @@ def group_reference(out: Path, mirror: Path | None = None) -> Iterator[str]:
 
 
 def finish(done: Sequence[Done], out: Path, scored_on: str) -> None:
-    """State when the results were scored, and remove those of other jobs.
+    """Write the date of scoring, and delete results that are not in `done`.
 
     Args:
-        done: All results that the folder should have.
+        done: All results that the folder should contain.
         out: Folder of the reference results.
-        scored_on: Day as YYYY-MM-DD; kept as it was if no result is new.
+        scored_on: Date as YYYY-MM-DD; the earlier one is kept if no result is new.
     """
     path = out / ABOUT_FILE
     if path.is_file() and all(each.recognised for each in done):

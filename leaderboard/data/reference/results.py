@@ -1,4 +1,4 @@
-"""The reference results that ship with the package, alone or among the results of another source."""
+"""The reference results that ship with the package, on their own or together with another source's results."""
 
 import json
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class ReferenceResults:
     """The results in a folder of reference results.
 
     Attributes:
-        scored_on: Day when they were scored, as YYYY-MM-DD.
+        scored_on: Date of scoring, as YYYY-MM-DD.
         results: Results by folder.
         unreadable: Folders of damaged results, each with the reason.
     """
@@ -34,13 +34,13 @@ class ReferenceResults:
 
     @property
     def origin(self) -> str:
-        """What stands with every one of their rows."""
+        """The note on the origin of these results, shown with each of their rows."""
         return f"scored by DivBench on {self.scored_on} from released responses"
 
 
 @lru_cache(maxsize=2)
 def reference_results(folder: Path = FOLDER) -> ReferenceResults:
-    """Read reference results as any others; nothing where the folder has none."""
+    """Read and check the reference results in a folder; it may have none."""
     if not (folder / ABOUT_FILE).is_file():
         return ReferenceResults("", {}, {})
     scored_on = str(json.loads((folder / ABOUT_FILE).read_bytes())["scored_on"])
@@ -53,10 +53,10 @@ def reference_results(folder: Path = FOLDER) -> ReferenceResults:
 
 
 class WithReference:
-    """The results of a source with the reference results among them; one that the source has, too, is shown once.
+    """A source with the reference results added; a result that is in both is shown once.
 
     Args:
-        source: Source of results; None: the reference results alone.
+        source: Source of results; None: only the reference results.
         folder: Folder of the reference results.
     """
 
@@ -67,10 +67,10 @@ class WithReference:
         self.store = None if source is None else source.store
         self.cache = cache_of(f"reference/{folder}") if source is None else source.cache
         self._source, self._folder = source, folder
-        self._last: tuple[tuple[Board, ...], tuple[Board, ...]] | None = None  # of the source, and with the reference
+        self._last: tuple[tuple[Board, ...], tuple[Board, ...]] | None = None  # the source's boards, and merged
 
     def read(self) -> Snapshot:
-        """Read the source, and put the reference results among its boards."""
+        """Read the source, and merge the reference results into its boards."""
         own = Snapshot((), {}, None, datetime.now(UTC)) if self._source is None else self._source.read()
         reference = reference_results(self._folder)
         if self._last is None or self._last[0] is not own.boards:

@@ -1,7 +1,7 @@
-"""OLMo-2-7B's four post-training stages as submissions: on two suites, as sampled and length-matched.
+"""Makes submissions of OLMo-2-7B's four post-training stages on two suites, as sampled and length-matched.
 
-Length-matched as in the D_Can study: all 40 responses to a prompt are cut to the length of the shortest, and a prompt
-whose shortest response has under 50 bytes is left out. So a length-matched variant has a suite of its own, the rest.
+Responses are length-matched as in the D_Can study: all 40 responses to a prompt are cut to the length of the shortest,
+and prompts with a shortest response of under 50 bytes are left out. The remaining prompts form a separate suite.
 """
 
 from collections.abc import Mapping
@@ -33,21 +33,21 @@ _CUT_ALIKE = (
 
 
 def is_matched(suite: str) -> bool:
-    """Whether a suite is of length-matched responses."""
+    """Whether a suite is for length-matched responses."""
     return suite.endswith(MATCHED)
 
 
 def stage_suite(name: str, mirror: Path | None = None) -> Suite:
-    """The prompts of a suite that the stages responded to.
+    """Load a suite that the stages responded to.
 
     Args:
         name: One of `STAGE_SUITES`.
-        mirror: Folder with released files; default: the one that DIVBENCH_MIRROR names, or earlier downloads.
+        mirror: Folder with released files; default: the folder that DIVBENCH_MIRROR names, or earlier downloads.
 
     Raises:
-        UnknownSuite: It is none of them.
-        ConfigurationError: The released files are not there.
-        InputError: They are not the pinned ones.
+        UnknownSuite: The name is not one of these.
+        ConfigurationError: The released files are missing.
+        InputError: The released files differ from the pinned ones.
     """
     if name == CURATED:
         return load_suite(name, mirror)
@@ -69,14 +69,14 @@ def write_stage(name: str, stage: str, system: System, suite: Suite, folder: Pat
     Args:
         name: Name of the system.
         stage: One of `olmo.STAGES`.
-        system: What is known of the system.
-        suite: From `stage_suite`.
-        folder: Folder to make.
+        system: Known facts about the system.
+        suite: Suite from `stage_suite`.
+        folder: Folder to create.
         mirror: As in `stage_suite`.
 
     Raises:
-        ConfigurationError: The released files are not there.
-        InputError: They are not the pinned ones.
+        ConfigurationError: The released files are missing.
+        InputError: The released files differ from the pinned ones.
     """
     found = {row["prompt_id"]: row for row in _rows(suite.name, mirror) if row["stage"] == stage}
     first: Mapping[str, Any] = next(iter(found.values()))
@@ -107,7 +107,7 @@ def write_stage(name: str, stage: str, system: System, suite: Suite, folder: Pat
 
 
 def _rows(suite: str, mirror: Path | None) -> list[dict[str, Any]]:
-    """The released responses to the prompts of a suite, a row per stage and prompt."""
+    """The released responses to the prompts of a suite, one row per stage and prompt."""
     fetch = Fetcher(olmo.SOURCE, mirror, network=False)
     read = olmo.matched_rows if is_matched(suite) else olmo.raw_rows
     return list(read(_PROMPT_SETS[suite.removesuffix(MATCHED)], fetch))

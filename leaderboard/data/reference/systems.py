@@ -1,8 +1,8 @@
-"""The systems of the reference results, and how their submissions are made from a folder of released files.
+"""Lists the systems of the reference results, and makes their submissions from released files.
 
-Three kinds: NoveltyBench's released submissions; the stages of OLMo-2-7B on the same prompts and on AlpacaEval's, as
-sampled and length-matched; and attacks made from gpt-4o's responses, which look diverse without being so. To add a
-system, add it to `SYSTEMS` and rebuild.
+There are three kinds: NoveltyBench's released submissions; the stages of OLMo-2-7B on the same prompts and on
+AlpacaEval's, as sampled and length-matched; and attacks made from gpt-4o's responses, which look diverse but are not.
+To add a system, add it to `SYSTEMS` and rebuild.
 """
 
 from collections.abc import Mapping
@@ -23,8 +23,8 @@ from submissions.schema import Submitter, System
 from submissions.storage.submission_folders import Submission
 
 SUITE = CURATED
-ATTACKED = "gpt-4o"  # the system from whose responses the attacks are made
-# When the responses were generated is not stated.
+ATTACKED = "gpt-4o"  # the attacks are made from this system's responses
+# NoveltyBench does not say when the responses were generated.
 RELEASED = Submitter(
     name="DivBench (released by NoveltyBench)", links=("https://github.com/novelty-bench/novelty-bench",)
 )
@@ -36,11 +36,11 @@ class ReferenceSystem:
 
     Attributes:
         name: Name on the board.
-        kind: Where its responses come from.
+        kind: Origin of the responses.
         of: Name of the released file, of the training stage, or of the attack.
         k: Number of released responses per prompt.
-        system: What is known of the system; None: an attack.
-        sampling: What is known of its sampling.
+        system: Known facts about the system; None for an attack.
+        sampling: Known facts about its sampling.
         suite: Suite of the prompts.
     """
 
@@ -54,7 +54,7 @@ class ReferenceSystem:
 
     @property
     def key(self) -> str:
-        """What no other reference system is called: its name, and its suite if that is another than `SUITE`."""
+        """Unique name: the system's name, with the suite if it is not `SUITE`."""
         return self.name if self.suite == SUITE else f"{self.name} on {self.suite}"
 
 
@@ -94,8 +94,8 @@ REAL: tuple[ReferenceSystem, ...] = (
 ATTACKS: tuple[ReferenceSystem, ...] = tuple(
     ReferenceSystem(each.name, "attack", each.name) for each in attacks.ATTACKS
 )
-# Of each kind those that gain most under common metrics, and those that gain most under the headline (docs/gaming.md);
-# the first page shows the others on demand.
+# The attacks of each kind that gain most under common metrics, and those that gain most under the headline
+# (docs/gaming.md). The first page shows the others on demand.
 SHOWN_ATTACKS = frozenset(
     (
         "repeated",
@@ -115,10 +115,10 @@ SYSTEMS: tuple[ReferenceSystem, ...] = (*REAL, *ATTACKS, *STAGES)
 
 
 def find_system(key: str) -> ReferenceSystem:
-    """The reference system of a key.
+    """The reference system with a key.
 
     Raises:
-        ConfigurationError: There is none.
+        ConfigurationError: There is no such system.
     """
     for system in SYSTEMS:
         if system.key == key:
@@ -127,16 +127,16 @@ def find_system(key: str) -> ReferenceSystem:
 
 
 def make_submission(system: ReferenceSystem, folder: Path, mirror: Path | None = None) -> tuple[Submission, Suite]:
-    """Make the submission of a system from released files, checked; the same files give the same submission.
+    """Make and check the submission of a system from released files; the same files give the same submission.
 
     Args:
         system: One of `SYSTEMS`.
-        folder: Folder to make it in; it must not exist.
-        mirror: Folder with released files; default: the one that DIVBENCH_MIRROR names, or earlier downloads.
+        folder: Folder to create.
+        mirror: Folder with released files; default: the folder that DIVBENCH_MIRROR names, or earlier downloads.
 
     Raises:
-        ConfigurationError: The released files are not there.
-        InputError: They are not the pinned ones.
+        ConfigurationError: The released files are missing.
+        InputError: The released files differ from the pinned ones.
     """
     suite = stage_suite(system.suite, mirror)
     if system.kind == "noveltybench":

@@ -1,4 +1,4 @@
-"""Texts of reference results, from released files where those are at hand: the package carries none."""
+"""Finds the texts of reference results in released files, if they are available; the package has none."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -16,17 +16,17 @@ NOT_INCLUDED = "(the text is not included)"
 
 
 def released_rows(name: str, submission_id: str) -> Mapping[str, Row]:
-    """The rows of a reference submission by prompt id; empty if its released files are not at hand.
+    """The rows of a reference submission by prompt id; empty if its released files are not available.
 
     Args:
         name: Name of the system.
-        submission_id: Id of the submission; rows of another are never returned.
+        submission_id: Id of the submission; rows of other submissions are not returned.
     """
     return _rows(name, submission_id, mirror_folder())
 
 
 def suite_prompts(suite: str) -> Mapping[str, str]:
-    """The texts of a suite's prompts by id; empty if they are not at hand."""
+    """The texts of a suite's prompts by id; empty if they are not available."""
     return _prompts(suite, mirror_folder())
 
 

@@ -69,31 +69,25 @@ def classes(
     """
     from benchmark.analysis.equivalence_study import choose as choose_backend
     from benchmark.analysis.equivalence_study import utility_curves
+    from benchmark.analysis.estimate import Resampling
     from leaderboard.figures.plots import curves_figure
     from leaderboard.reports.equivalence.report import report_of
     from leaderboard.reports.figure_page import check_figure_path, write_figures
 
     check_report_path(destination, endings=(".md", ".json"))
     check_figure_path(figure)
+    how = Resampling(resamples=resamples, seed=seed)
     systems = _systems(submissions, k, mirror)
     specs = _specs(equivalence or ["rouge-1", "embedding"], algorithm or ["greedy"], short_answers)
     with progress() as bar:
-        task = bar.add_task("parting", total=len(specs))
-        parted, found, sensitivities = _study(systems, specs, orders, resamples, seed, lambda: bar.advance(task))
-    choices: list[Choice] = []
-    if choose:
-        choices = choose_backend(parted, systems, seed=seed, resampling=_resampling(resamples, seed))
-    utilities = utility_curves(systems, _resampling(resamples, seed))
+        task = bar.add_task("grouping", total=len(specs))
+        parts, found, sensitivities = _study(systems, specs, orders, how, lambda: bar.advance(task))
+    choices: list[Choice] = choose_backend(parts, systems, seed=seed, resampling=how) if choose else []
+    utilities = utility_curves(systems, how)
     deliver(report_of(systems, found, sensitivities, choices, utilities), destination, as_json=json)
     if figure is not None:
         curves = [(each.backend, {own.system: own.curve for own in each.systems}) for each in found]
         write_figures([curves_figure(*each) for each in curves], "Curves of distinct responses", figure)
-
-
-def _resampling(resamples: int, seed: int) -> "Resampling":
-    from benchmark.analysis.estimate import Resampling
-
-    return Resampling(resamples=resamples, seed=seed)
 
 
 def _systems(folders: list[Path], k: int | None, mirror: Path | None) -> "list[System]":
@@ -163,8 +157,7 @@ def _study(
     systems: "list[System]",
     specs: "dict[str, PartitionSpec]",
     orders: int,
-    resamples: int,
-    seed: int,
+    how: "Resampling",
     advance: Callable[[], None],
 ) -> "tuple[dict[str, tuple[str, dict[str, Parts]]], list[BackendClasses], dict[str, dict[str, Sensitivity]]]":
     from benchmark.analysis.equivalence_study import measure
@@ -173,7 +166,7 @@ def _study(
     from benchmark.metrics.metric import Missing
     from benchmark.models.device_options import device_named
 
-    parted: dict[str, tuple[str, dict[str, Parts]]] = {}
+    by_backend: dict[str, tuple[str, dict[str, Parts]]] = {}
     found, sensitivities = [], {}
     device = device_named().one
     for name, spec in specs.items():
@@ -182,13 +175,13 @@ def _study(
         for system in systems:
             labels = partition_sets(system.responses, backend, spec)
             parts[system.name] = [each.reason if isinstance(each, Missing) else each for each in labels]
-        parted[name] = (spec.signature, parts)
-        found.append(measure(name, spec.signature, systems, parts, _resampling(resamples, seed)))
+        by_backend[name] = (spec.signature, parts)
+        found.append(measure(name, spec.signature, systems, parts, how))
         if orders > 1 and spec.algorithm == "greedy":
             decides: Any = backend
             sensitivities[name] = {
-                system.name: order_sensitivity(system.responses, decides, orders=orders, seed=seed)
+                system.name: order_sensitivity(system.responses, decides, orders=orders, seed=how.seed)
                 for system in systems
             }
         advance()
-    return parted, found, sensitivities
+    return by_backend, found, sensitivities

@@ -9,7 +9,7 @@ import typer
 from benchmark.models.choices import Boundaries, Dtype, Format, OrderKind
 from benchmark.models.device_options import DeviceOption, DtypeOption, device_named
 from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
-from datasets_build.errors import ConfigurationError, InputError, need
+from datasets_build.errors import ConfigurationError, InputError
 
 if TYPE_CHECKING:
     from benchmark.analysis.explain import Explanation
@@ -102,8 +102,9 @@ def explain(
     from benchmark.surprisal.engine import OrderPlan
     from benchmark.surprisal.prompt_layout import Layout
     from leaderboard.reports.explain.printing import print_explanation
+    from leaderboard.reports.figure_page import check_figure_path
 
-    _check_destination(destination)
+    check_figure_path(destination)
     found = _find(source, dataset, split, set_id, prompt, mirror)
     layout = Layout(
         found.format if format is None else format,
@@ -143,15 +144,6 @@ def load_model(name: str | None, device: str | None = None, dtype: "Dtype | None
     choice = device_named(device, dtype)
     spec = OFFLINE_LM if name is None else find_causal_lm_spec(name)
     return load_causal_lm(replace(spec, device=choice.device, dtype=choice.dtype))
-
-
-def _check_destination(destination: Path | None) -> None:
-    """Before the model works, not after."""
-    if destination is None:
-        return
-    need("plotly", "board")
-    if destination.is_dir() or not destination.parent.is_dir():
-        raise ConfigurationError(f"{destination} cannot be written", "name a file in a folder that is there")
 
 
 def _find(

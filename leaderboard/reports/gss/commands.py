@@ -15,7 +15,7 @@ from datasets_build.tables import check_report_path
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from benchmark.analysis.gss.accuracy import GssStudy, Model
+    from benchmark.analysis.gss.accuracy import Model
     from benchmark.analysis.metaeval.pair_reports import Scorer
     from benchmark.metrics import Metric
     from benchmark.scoring.backends import ScoringBackends
@@ -124,6 +124,11 @@ def gss(
 
       divbench metrics gss results/0123456789abcdef --against eigenscore_output
     """
+    from benchmark.analysis.estimate import Resampling
+    from benchmark.analysis.gss.accuracy import evaluate, published_blocks
+    from benchmark.analysis.metaeval.prompt_pairs import load_pairs
+    from benchmark.analysis.metaeval.prompt_scores import sanity_scores
+    from benchmark.analysis.reproduce.cells import read_published
     from benchmark.models.device_options import device_named
     from benchmark.scoring.backends import ScoringBackends
     from benchmark.scoring.profile_overrides import on_device, with_overrides
@@ -147,7 +152,20 @@ def gss(
             work.metrics(each)  # what cannot be had is told before the work, not after
     with progress() as bar:
         models = _models(given, work, bar)
-        study = _evaluate(models, suite, against, missing, (resamples, seed), published, bar)
+        pairs = load_pairs()
+        references = sanity_scores(pairs, seed)
+        task = bar.add_task("evaluating", total=sum(len(each.scorers) for each in models) + len(references))
+        study = evaluate(
+            pairs,
+            f"{suite.name}@{suite.revision}",
+            models,
+            references,
+            Resampling(resamples=resamples, seed=seed),
+            missing_as="wrong" if missing == "wrong" else "left out",
+            against=against,
+            published=published_blocks(read_published()["gssbench-a10"]) if published else (),
+            progress=lambda: bar.advance(task),
+        )
     deliver(report_of(study, out()), destination, as_json=json)
     if figure is not None:
         write_figures([heat_map(study)], "GSSBench: pair accuracy", figure)
@@ -301,35 +319,3 @@ def _score(given: _Submitted, work: _Work, bar: "Progress") -> _Scored:
     )
     bar.update(task, completed=given.submission.prompts)
     return _scored(scored.folder, work.suite, given.folder)
-
-
-def _evaluate(
-    models: "list[Model]",
-    suite: "Suite",
-    against: str | None,
-    missing: MissingPairs,
-    drawn: tuple[int, int],
-    published: bool,
-    bar: "Progress",
-) -> "GssStudy":
-    from benchmark.analysis.estimate import Resampling
-    from benchmark.analysis.gss.accuracy import evaluate, published_blocks
-    from benchmark.analysis.metaeval.prompt_pairs import load_pairs
-    from benchmark.analysis.metaeval.prompt_scores import sanity_scores
-    from benchmark.analysis.reproduce.cells import read_published
-
-    resamples, seed = drawn
-    pairs = load_pairs()
-    references = sanity_scores(pairs, seed)
-    task = bar.add_task("evaluating", total=sum(len(each.scorers) for each in models) + len(references))
-    return evaluate(
-        pairs,
-        f"{suite.name}@{suite.revision}",
-        models,
-        references,
-        Resampling(resamples=resamples, seed=seed),
-        missing_as="wrong" if missing == "wrong" else "left out",
-        against=against,
-        published=published_blocks(read_published()["gssbench-a10"]) if published else (),
-        progress=lambda: bar.advance(task),
-    )

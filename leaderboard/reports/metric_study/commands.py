@@ -1,7 +1,7 @@
 """`divbench metrics study`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,7 @@ from datasets_build.tables import Table, to_terminal, with_interval
 from leaderboard.reports.metaeval.commands import Lm, Metrics, Resamples, Seed
 
 if TYPE_CHECKING:
+    from benchmark.analysis.estimate import Resampling
     from benchmark.metrics import Metric
     from benchmark.scoring.profiles import Profile
     from leaderboard.data.metric_study.pair_accuracies import PairStudy
@@ -98,26 +99,41 @@ def metrics_study(
 
       divbench metrics study --profile lexical --task contest --out study
     """
+    from benchmark.analysis.estimate import Resampling
+    from benchmark.analysis.metaeval.labelled import load_labelled
+    from benchmark.analysis.metaeval.scores import released_scores
+    from benchmark.scoring.backends import ScoringBackends
+    from benchmark.surprisal.cache import default_cache_path
+    from leaderboard.data.metric_study.build import make_study, study_tasks
     from leaderboard.data.metric_study.files import (
         PAIRS_FILE,
         SCORES_FILE,
         STUDY_FILE,
         TEXTS_FILE,
+        disagreement_texts,
         read_study,
         write_record,
         write_texts,
     )
     from leaderboard.data.metric_study.merge import merged
+    from leaderboard.data.metric_study.score_file import study_scores
     from leaderboard.reports.metaeval.inputs import profile_of
 
     chosen = profile_of(profile, metric, lm=lm, dtype=dtype, device=device)
     wanted = _metrics(chosen, metric)
-    pairs = _pairs(gss or [], resamples, seed)
+    how = Resampling(resamples=resamples, seed=seed)
+    pairs = _pairs(gss or [], how)
     if destination.exists() and not destination.is_dir():
         raise ConfigurationError(f"{destination} is no folder", "name one to write to")
-    numbers, known = (resamples, seed, worst, most_read), destination / SCORES_FILE
     earlier = read_study(destination / STUDY_FILE) if merge else None
-    study, texts = _study(task or [], wanted, released, chosen, numbers, (cache, mirror), known)
+    tasks = [load_labelled(name, mirror=mirror) for name in study_tasks(task or [])]
+    destination.mkdir(parents=True, exist_ok=True)  # only now, after everything that can be wrong with the call
+    with steps() as tell:
+        backends = ScoringBackends(chosen, cache or default_cache_path())
+        columns = study_scores(tasks, wanted, backends, most_read, destination / SCORES_FILE, tell)
+        columns += released_scores(tasks) if released else []
+        study = make_study(tasks, columns, chosen, resampling=how, worst=worst, progress=tell)
+    texts = disagreement_texts(study, tasks)
     if earlier is not None:
         study = merged(study, earlier)
     written = [destination / TEXTS_FILE, destination / STUDY_FILE]
@@ -146,45 +162,10 @@ def _metrics(profile: "Profile", wanted: list[str] | None) -> "list[Metric]":
     return [each for name, each in there.items() if not wanted or name in wanted]
 
 
-def _study(
-    named: list[str],
-    metrics: "list[Metric]",
-    released: bool,
-    profile: "Profile",
-    numbers: tuple[int, int, int, int],
-    paths: tuple[Path | None, Path | None],
-    known: Path,
-) -> "tuple[MetricStudy, list[dict[str, Any]]]":
-    """The study, and the rows of texts, with the file of scores `known`.
-
-    Numbers: resamples, seed, worst, most read; paths: cache, mirror.
-    """
-    from benchmark.analysis.estimate import Resampling
-    from benchmark.analysis.metaeval.labelled import load_labelled
-    from benchmark.analysis.metaeval.scores import released_scores
-    from benchmark.scoring.backends import ScoringBackends
-    from benchmark.surprisal.cache import default_cache_path
-    from leaderboard.data.metric_study.build import make_study, study_tasks
-    from leaderboard.data.metric_study.files import disagreement_texts
-    from leaderboard.data.metric_study.score_file import study_scores
-
-    (resamples, seed, worst, most_read), (cache, mirror) = numbers, paths
-    tasks = [load_labelled(name, mirror=mirror) for name in study_tasks(named)]
-    known.parent.mkdir(parents=True, exist_ok=True)  # behind all that can be wrong with the call
-    with steps() as tell:
-        backends = ScoringBackends(profile, cache or default_cache_path())
-        columns = study_scores(tasks, metrics, backends, most_read, known, tell)
-        columns += released_scores(tasks) if released else []
-        how = Resampling(resamples=resamples, seed=seed)
-        study = make_study(tasks, columns, profile, resampling=how, worst=worst, progress=tell)
-    return study, disagreement_texts(study, tasks)
-
-
-def _pairs(folders: list[Path], resamples: int, seed: int) -> "PairStudy | None":
+def _pairs(folders: list[Path], how: "Resampling") -> "PairStudy | None":
     """GSSBench's accuracies of results, beside those that the paper printed; before the long work, for it may fail."""
     if not folders:
         return None
-    from benchmark.analysis.estimate import Resampling
     from benchmark.analysis.gss.accuracy import Model, choose, evaluate, names_of, published_blocks
     from benchmark.analysis.metaeval.pair_reports import scorers_of_result
     from benchmark.analysis.metaeval.prompt_pairs import load_pairs
@@ -215,8 +196,8 @@ def _pairs(folders: list[Path], resamples: int, seed: int) -> "PairStudy | None"
             pairs,
             suites[0],
             models,
-            sanity_scores(pairs, seed),
-            Resampling(resamples=resamples, seed=seed),
+            sanity_scores(pairs, how.seed),
+            how,
             published=published_blocks(read_published()["gssbench-a10"]),
         )
     )

@@ -128,7 +128,7 @@ def test_warnings_says_what_is_not_shown_and_how_old_the_rest_is(
     assert all(": not shown, " in line for line in lines)
     store.folder.rename(tmp_path / "elsewhere")
     first, *others = live.reload().warnings
-    assert first.startswith("The store cannot be read right now; this page shows its state of ")
+    assert first.startswith("The store cannot be read at the moment; this page shows its state at ")
     assert others == lines
 
 

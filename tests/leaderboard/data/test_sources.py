@@ -232,7 +232,7 @@ def test_a_result_whose_files_lack_says_so(folder_store: FolderStore, some: list
     folder_store.commit(folder_store.head(), {}, [path], "by hand")
     snapshot = StoreSource(folder_store, tmp_path / "cache").read()
     assert reasons(snapshot) == {
-        some[0].folder.name: f"the store lacks its {PER_PROMPT_FILE}: tell the operator of the service"
+        some[0].folder.name: f"its {PER_PROMPT_FILE} is missing in the store: tell the operator of the service"
     }
 
 

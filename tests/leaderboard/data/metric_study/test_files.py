@@ -71,14 +71,14 @@ DAMAGE: dict[str, tuple[Change, str]] = {
     "unknown field": (lambda d: d.update(colour="red"), "colour: unknown field"),
     "unknown version": (lambda d: d.update(schema_version=2), "schema_version"),
     "no metrics": (lambda d: d.update(metrics=[]), "metrics: List should have at least 1 item"),
-    "a metric twice": (lambda d: d["metrics"].append(d["metrics"][0]), "metrics: distinct_n stands twice"),
+    "a metric twice": (lambda d: d["metrics"].append(d["metrics"][0]), "metrics: distinct_n is repeated"),
     "a metric of no name": (lambda d: d["metrics"][0].update(name="<b>bold</b>"), "metrics.0.name"),
     "a strange metric": (
         lambda d: d["tasks"][0]["results"][0].update(metric="other"),
         "contest/story_gen: disagreements of distinct_n, which has no result",
     ),
     "a correlation of 2": (lambda d: _first(d).update(spearman=[2, 1, 3]), "distinct_n: spearman outside -1 … 1"),
-    "an interval turned round": (lambda d: _first(d).update(spearman=[0.1, 0.5, 0.1]), "is turned round"),
+    "a reversed interval": (lambda d: _first(d).update(spearman=[0.1, 0.5, 0.1]), "is reversed"),
     "an unknown measure": (lambda d: _first(d).update(beauty=[0.1, 0.0, 0.2]), "tasks.0.results.0.measures.beauty"),
     "half an interval": (lambda d: _first(d).update(spearman=[0.1, 0.0]), "tasks.0.results.0.measures.spearman"),
     "more evaluated than there are": (lambda d: d["tasks"][0].update(evaluated=25), "25 sets evaluated of 24"),
@@ -239,9 +239,9 @@ def test_damaged_accuracies_are_refused(result: Any, tmp_path: Path) -> None:
     write_record(path, pair_study(_report(result)))
     changes: tuple[tuple[Change, str], ...] = (
         (lambda d: d["blocks"][0]["rows"][0]["cells"].update(sixth=[0, 0, 0]), "there is no column 'sixth'"),
-        (lambda d: d["blocks"][0]["rows"][0]["cells"].update(subset=[7, 0, 0]), "subset is no share of pairs"),
+        (lambda d: d["blocks"][0]["rows"][0]["cells"].update(subset=[7, 0, 0]), "subset is not a share of pairs"),
         (lambda d: d["blocks"][0].update(kind="winner"), "blocks.0.kind"),
-        (lambda d: d["blocks"][0]["rows"].append(d["blocks"][0]["rows"][0]), "a metric stands twice"),
+        (lambda d: d["blocks"][0]["rows"].append(d["blocks"][0]["rows"][0]), "a metric is repeated"),
         (lambda d: d.pop("suite"), "suite: Field required"),
     )
     for change, message in changes:

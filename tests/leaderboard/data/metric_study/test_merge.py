@@ -38,7 +38,7 @@ def test_a_metric_that_is_in_both_is_the_new_one() -> None:
 def test_studies_of_other_sets_or_another_bootstrap_are_refused() -> None:
     new = make_study(TASKS, [B], LEXICAL, resampling=HOW)
     for tasks, how in ((TASKS[:1], HOW), ([task("contest/story_gen", seed=3, sets=20), TASKS[1]], HOW)):
-        with pytest.raises(ConfigurationError, match="of other tasks or sets"):
+        with pytest.raises(ConfigurationError, match="has other tasks, other sets"):
             merged(new, make_study(tasks, [A], LEXICAL, resampling=how))
     with pytest.raises(ConfigurationError, match="another bootstrap"):
         merged(new, make_study(TASKS, [A], LEXICAL, resampling=Resampling(resamples=70)))

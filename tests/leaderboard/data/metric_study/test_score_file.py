@@ -70,5 +70,5 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "scores.parquet"
     assert read_scores(path) == {}
     path.write_bytes(b"PAR1 not so")
-    with pytest.raises(InputError, match="is no file of scores"):
+    with pytest.raises(InputError, match="is not a file of scores"):
         read_scores(path)
