@@ -1,6 +1,6 @@
-"""Make the data: the first folder of the flow.
+"""Build the datasets: the first stage of the data flow.
 
-In: other projects' released files (pinned, checked by SHA-256) and word banks of our own. Out: datasets as Parquet
-files with a manifest (`build.py`), read by `load.py`; suites of prompts for submissions. Errors, atomic files, tables
-and the console, which every folder uses, are here because this folder imports no other.
+Input: files released by other projects (pinned, checked by SHA-256) and our own word banks. Output: datasets as
+Parquet files with a manifest (`build.py`), loaded by `load.py`, and suites of prompts for submissions. This package
+imports none of the others, so it also holds what all of them use: errors, atomic files, tables and the console.
 """

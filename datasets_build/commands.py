@@ -28,7 +28,7 @@ Token = Annotated[
 
 @app.command("list")
 def list_datasets(destination: Out = None, json: JsonOption = False) -> None:
-    """List the datasets (splits, rows, licence, source, built or not) and the suites of prompts among them.
+    """List the datasets (splits, rows, licence, source, whether built) and the suites that they contain.
 
     Example: divbench data list
     """
@@ -87,10 +87,10 @@ def build(
     destination: Out = None,
     json: JsonOption = False,
 ) -> None:
-    """Build datasets: checked sources to Parquet with a manifest. The same sources give the same bytes.
+    """Build datasets from checked sources as Parquet files with a manifest. The same sources give the same bytes.
 
-    Without a mirror, released files are downloaded from pinned addresses, with retries, and kept. Every file is checked
-    by its SHA-256. Generated datasets need neither.
+    Without a mirror, released files are downloaded from pinned URLs and kept. Every file is checked by its SHA-256.
+    Generated datasets need no released files.
 
     Example: divbench data build mcdiv gssbench
     """
@@ -185,9 +185,9 @@ def prompts(
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Write the prompts of a suite, to sample responses to: one row {"prompt_id", "prompt"} per prompt.
+    """Write the prompts of a suite as JSON Lines, one {"prompt_id", "prompt"} per line, for you to sample responses.
 
-    Keep the ids with the responses, or the texts as they are: divbench import and divbench quick know both.
+    Keep each response's prompt id, or the unchanged text of its prompt: divbench import and divbench quick accept both.
 
     Example: divbench data prompts noveltybench-curated --out prompts.jsonl
     """
@@ -266,13 +266,13 @@ def publish(
     names: Names = None,
     tag: Annotated[str, typer.Option(help="Version tag; never moved.")] = "v1.0.0",
     private: Annotated[
-        bool, typer.Option("--private", help="Private visibility of a repository that is created.")
+        bool, typer.Option("--private", help="Private visibility, if the repository is created.")
     ] = False,
     destination: Out = None,
     token: Token = None,
     json: JsonOption = False,
 ) -> None:
-    """Publish the built datasets in one commit and a tag. Publishing the same again changes nothing.
+    """Publish the built datasets as one tagged commit. Publishing the same datasets again changes nothing.
 
     Example: divbench data publish ORG/divbench --tag v1.0.0
     """
@@ -297,7 +297,7 @@ def pull(
     token: Token = None,
     json: JsonOption = False,
 ) -> None:
-    """Download published datasets, check them, and keep them beside built ones.
+    """Download published datasets, check them, and store them with the built ones.
 
     Example: divbench data pull ORG/divbench@v1.0.0
     """
@@ -320,7 +320,7 @@ def solution_pairs(
     destination: Annotated[Path, typer.Option("--out", help="Output file: .parquet.")],
     json: JsonOption = False,
 ) -> None:
-    """Generate prompt pairs from your questions: solved by one given method, or by any of several.
+    """Generate prompt pairs from your questions: solve by one given method, or by any of several methods.
 
     The rows have the fields of the dataset gssbench.
 

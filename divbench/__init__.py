@@ -5,8 +5,8 @@
 >>> scores.to_pandas()["distinct_n"].round(2).tolist()
 [0.3, 0.6]
 
-A facade over four packages that stand beside it: `datasets_build`, `submissions`, `benchmark` and `leaderboard`.
-Heavy libraries are imported when a function first needs them.
+This package is a facade over four others: `datasets_build`, `submissions`, `benchmark` and `leaderboard`. Heavy
+libraries are imported only when a function first needs them.
 """
 
 from importlib.util import find_spec

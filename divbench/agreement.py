@@ -1,4 +1,4 @@
-"""A metric of one's own in, its agreement with people out, beside the best known."""
+"""Measure how well your own metric agrees with human labels, compared with known metrics."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What readers should know of each metric: definition, direction, source, agreement with people, known failures."""
+"""Describe each metric: definition, direction, source, agreement with people, known failures."""
 
 from dataclasses import dataclass
 from functools import cache

@@ -1,4 +1,4 @@
-"""Two scored systems in, paired tests out."""
+"""Compare two scored systems with paired tests."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING

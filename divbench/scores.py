@@ -1,4 +1,4 @@
-"""Response sets in, scores out: a value per set and metric, and means with bootstrap intervals over sets."""
+"""Score response sets: a value per set and metric, and means with bootstrap intervals over sets."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,5 @@
-"""Take outputs in: what a submission is, reading it safely, checking it, importing it from other formats.
+"""Submissions: define what a submission is, read it safely, check it, and import it from other formats.
 
-In: untrusted files and a `Suite`. Out: a folder `manifest.json + generations.parquet (+ reported.parquet)`, checked.
+Input: untrusted files and a `Suite`. Output: a checked folder with `manifest.json`, `generations.parquet` and
+optionally `reported.parquet`.
 """

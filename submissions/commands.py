@@ -20,7 +20,7 @@ def import_(
     submitter: Annotated[str | None, typer.Option(help="Submitter's name (required).")] = None,
     from_: Annotated[
         Format | None,
-        typer.Option("--from", help="Format of the file; default: found out.", rich_help_panel="File"),
+        typer.Option("--from", help="Format of the file; default: detected.", rich_help_panel="File"),
     ] = None,
     field: Annotated[
         str | None,
@@ -33,7 +33,7 @@ def import_(
     suite: Annotated[
         str,
         typer.Option(
-            help="Suite of the prompts; own: prompts of your own, whose texts stand in the file.",
+            help="Suite of the prompts; own: your own prompts, with their texts in the file.",
             rich_help_panel="File",
         ),
     ] = "noveltybench-curated",
@@ -62,7 +62,7 @@ def import_(
     top_k: Annotated[
         int | None,
         typer.Option(
-            help="Number of most probable tokens sampled from (top-k); default: as in the file.",
+            help="Number of most probable tokens to sample from (top-k); default: as in the file.",
             rich_help_panel="Sampling",
         ),
     ] = None,
@@ -94,14 +94,14 @@ def import_(
     reported_by: Annotated[
         str | None,
         typer.Option(
-            help="Origin of the partition and scores in the file, such as 'deberta-1.0, 2025-03-27'.",
+            help="Source of the partition and scores in the file, such as 'deberta-1.0, 2025-03-27'.",
             rich_help_panel="File",
         ),
     ] = None,
     id_field: Annotated[
         str | None,
         typer.Option(
-            help="Field of doc with the prompt's id in an lm-eval file, or doc_id: the position in the suite.",
+            help="Field of doc with the prompt id in an lm-eval file; doc_id: position in the suite, from 0.",
             rich_help_panel="File",
         ),
     ] = None,
@@ -110,33 +110,33 @@ def import_(
     ] = "resps",
     filter_: Annotated[
         str | None,
-        typer.Option("--filter", help="Filter whose rows are read from an lm-eval file.", rich_help_panel="File"),
+        typer.Option("--filter", help="Name of the filter to read from an lm-eval file.", rich_help_panel="File"),
     ] = None,
     requests: Annotated[
         Path | None,
-        typer.Option(
-            help="File of a batch's requests, which has the prompts of an openai-batch file.", rich_help_panel="File"
-        ),
+        typer.Option(help="Input file of the OpenAI batch, which contains the prompts.", rich_help_panel="File"),
     ] = None,
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Convert a file of responses to a submission folder, and check it. Nothing is written unless it passes.
+    """Convert a file of responses to a submission folder, and check it. Nothing is written if a check fails.
 
     noveltybench: generations.jsonl, partitions.jsonl or scores.jsonl of NoveltyBench. Partitions and scores are kept as
     *reported* values; its 0-based `distinct` becomes the number of classes.
 
     jsonl, csv, parquet: one row per prompt with a list {"prompt_id", "responses": [...]}, or one row per response
-    {"prompt_id", "response"}. Other names, such as "outputs" or "completion", are found; --field names any. Without
-    ids, prompts are known by their texts ("prompt"). Optional: "sample_idx", "finish_reason(s)", and, the same in all
-    rows, "model", "temperature", "top_k", "top_p", "max_tokens" (or "max_new_tokens"), "seed".
+    {"prompt_id", "response"}. Other common names, such as "outputs" or "completion", are detected; use --field for
+    any other. Without ids, prompts are identified by their texts ("prompt"). Optional fields are "sample_idx" and
+    "finish_reason(s)", and, with one value for the whole file, "model", "temperature", "top_k", "top_p", "max_tokens"
+    (or "max_new_tokens") and "seed".
 
-    lm-eval: samples_*.jsonl of lm-evaluation-harness (--log_samples, a generate_until task with repeats: k). A doc's
-    prompt is found by the "prompt_id" of its doc or by its text; --id-field names another field. The responses are
-    "resps", one per repeat, before any filter.
+    lm-eval: samples_*.jsonl of lm-evaluation-harness (--log_samples, a generate_until task with repeats: k). Prompts
+    are identified by the field "prompt_id" of "doc" (or the field given with --id-field), or by their texts. The
+    responses are read from "resps": one per repeat, before any filter.
 
-    openai-batch: output file of OpenAI's Batch API. The "custom_id" of a request is the prompt's id, or the id and the
-    sample's number ("curated-7-3"); else --requests names the file of requests, and prompts are known by their texts.
+    openai-batch: output file of OpenAI's Batch API. The "custom_id" of a request should be the prompt id, or the id
+    and a sample number ("curated-7-3"). Otherwise give the batch's input file with --requests: prompts are then
+    identified by their texts.
 
     inspect: .eval log of Inspect, one response per epoch (pip install 'divbench[inspect]').
 
@@ -155,7 +155,8 @@ def import_(
 
     needed = {"--out": destination, "--name": name, "--submitter": submitter}
     if destination is None or lacking(needed):
-        raise ConfigurationError(f"missing: {', '.join(lacking(needed))}", "give each; divbench import --help")
+        message = f"missing options: {', '.join(lacking(needed))}"
+        raise ConfigurationError(message, "give all of them; see divbench import --help")
     known: dict[str, Any] = {
         "name": name,
         "suite": suite,
@@ -205,7 +206,7 @@ def import_(
 
 
 def lacking(given: Mapping[str, object]) -> list[str]:
-    """Names of the options that are needed and were not given."""
+    """Names of the required options that were not given."""
     return [name for name, value in given.items() if value is None]
 
 
@@ -215,7 +216,7 @@ def validate(
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Check a submission folder: every problem, with its row, field and suggested fix. Exit 1 if it is rejected.
+    """Check a submission folder and list every problem with its row, field and suggested fix. Exit 1 if rejected.
 
     Example: divbench validate subs/my-model
     """
@@ -239,21 +240,21 @@ def validate(
 
 def baseline(
     given: Annotated[Path, typer.Argument(help="Submission folder whose texts are used.")],
-    kind: Annotated[str, typer.Option(help="Attack on the texts, such as repeated, shuffled-words or other-prompts.")],
+    kind: Annotated[str, typer.Option(help="Attack to apply, such as repeated, shuffled-words or other-prompts.")],
     destination: Annotated[Path, typer.Option("--out", help="Submission folder to create.")],
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Make a known-bad system that looks diverse from a submission's texts; a good metric does not reward it.
+    """Make a known-bad baseline from a submission: it looks diverse, but a good metric does not reward it.
 
-    Junk ignores prompts: random-characters, random-words, shuffled-words, other-prompts (responses to other prompts),
-    book-sentences, echoes (of the prompt), refusals.
+    Junk ignores the prompts: random-characters, random-words, shuffled-words, other-prompts (responses to other
+    prompts), book-sentences, echoes (of the prompt), refusals.
 
     Disguises change how each response looks: numbered, random-suffixes, random-prefixes, homoglyphs,
     case-and-punctuation, synonyms, reordered-sentences, translated-openings, truncated, padded.
 
-    Copies are the first response alone: repeated, or reworded by rules.
+    Copies use only the first response: repeated, or reworded by rules.
 
     Example: divbench metrics baseline subs/my-model --kind repeated --out subs/repeated
     """

@@ -1,1 +1,1 @@
-"""Hooks into other libraries; each module imports its library."""
+"""Integrations with other libraries; each module imports the library that it integrates with."""

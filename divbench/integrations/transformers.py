@@ -1,4 +1,4 @@
-"""Watches the diversity of a model's responses while transformers' Trainer, or one of TRL's, trains it.
+"""Monitor the diversity of a model's responses while it is trained by transformers' Trainer or one of TRL's trainers.
 
 >>> from divbench.integrations.transformers import DiversityCallback  # doctest: +SKIP
 >>> trainer.add_callback(DiversityCallback(trainer, ["Name a pet.", "Tell me a joke."]))  # doctest: +SKIP

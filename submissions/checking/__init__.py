@@ -1,1 +1,1 @@
-"""A submission folder in; an opened submission, or all of its problems, out."""
+"""Check a submission folder: return the opened submission, or list all of its problems."""

@@ -32,7 +32,7 @@ def print_findings(findings: Findings, console: Console) -> None:
         columns = ("check", "", "file", "row", "field", "what is wrong", "hint")
         console.print(to_terminal(Table("Problems", columns, rows, numbers=("row",))))
         if len(alike) > SHOWN or errors + warnings > len(findings.problems):
-            console.print(f"The first {SHOWN} kinds are shown; --json lists up to 200 problems of each check.")
+            console.print(f"Only the first {SHOWN} kinds are shown; --json lists up to 200 problems per check.")
     console.print(f"{errors} errors, {warnings} warnings")
 
 

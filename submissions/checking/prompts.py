@@ -1,7 +1,7 @@
-"""Prompts that no suite of ours has: those of a submission's own rows, and those in a file of one's own.
+"""Read a user's own prompts: those in a submission's rows, or in a separate file.
 
-A manifest whose `suite` is *own* is of such prompts. Its suite is made of its rows, and the suite's revision is the
-hash of these prompts: numbers over different prompts never share a column.
+A submission with its own prompts has the `suite` *own* in its manifest. The suite is made from the submission's rows,
+and its revision is a hash of the prompts, so that scores on different prompts never share a column.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,9 +1,9 @@
-"""Check an untrusted folder in a child process: whatever it contains, the caller goes on.
+"""Check an untrusted folder in a child process, so that nothing in it can crash the caller.
 
-The limits of the untrusted room keep memory and time small; the child is the second line of defence. It limits its own
-memory, time and written bytes before it reads anything; a library that ends its process ends only the child; and its
-reply is JSON, never an object. It gets no variable that is named like a secret. It is not a full sandbox: it runs as
-the same user, with the same files and network.
+The limits in `submissions.untrusted` keep memory and time small; the child process is the second line of defence. It
+limits its own memory, time and written bytes before it reads anything. If a library crashes, only the child ends. Its
+reply is JSON, never a pickled object. It does not inherit environment variables that are named like secrets. It is
+not a full sandbox: it runs as the same user, with the same files and network.
 """
 
 import json

@@ -1,8 +1,8 @@
-"""Is a folder an acceptable submission? All that is wrong with it, at once, each with its row, field and suggested fix.
+"""Validate a submission folder: find all problems at once, each with its row, field and suggested fix.
 
-The untrusted room first finds what is not a valid file of the right schema. Then each check of `CHECKS` looks at one
-row, or, after all rows, at what was seen of them. Reported values, where there are any, are compared with the rows
-last. To add a check: a function in `checks.py` and a line in `CHECKS`.
+First, `submissions.untrusted` checks that the files are valid and have the right schema. Then each check of `CHECKS`
+runs on every row, or once after the last row. Finally, reported values, if any, are compared with the rows. To add a
+check, write a function in `checks.py` and add a line to `CHECKS`.
 """
 
 import os
@@ -83,7 +83,7 @@ def validate(
         ConfigurationError: The folder is not there, or the suite's file is not at hand.
     """
     if not os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir raises where a parent folder cannot be read
-        raise ConfigurationError(f"there is no folder {folder}", "give the folder of a submission")
+        raise ConfigurationError(f"there is no folder {folder}", "give a submission folder")
     report = Report(Findings())
     report.manifest = read_manifest(folder / MANIFEST_FILE, report.findings)
     if report.manifest is not None:

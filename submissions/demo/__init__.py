@@ -1,1 +1,1 @@
-"""Our own responses in; the demo submissions, known-bad baselines among them, out."""
+"""Make the demonstration submissions, including known-bad baselines, from our own responses."""

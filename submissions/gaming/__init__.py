@@ -1,1 +1,1 @@
-"""A submission's texts in; systems that look diverse without being so out, and how they are written."""
+"""Attack metrics: from a submission's texts, make systems that only look diverse."""

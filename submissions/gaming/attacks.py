@@ -1,7 +1,7 @@
-"""Ways to look diverse without being so, made from any submission's texts; a metric that rewards one measures it, too.
+"""Attacks: make responses that look diverse without being diverse. A good metric rewards none of them.
 
-*junk* ignores the prompt, so that none of it is a response to it. *disguise* changes how each response looks and
-not what it says, so that no equivalence class is won. *copies* are one response, repeated or reworded: one class.
+*junk* ignores the prompt, so none of its texts is a valid response. *disguise* changes how each response looks but not
+what it means, so it adds no equivalence class. *copies* repeat or reword one response, so they form a single class.
 """
 
 import random

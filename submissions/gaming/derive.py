@@ -1,4 +1,4 @@
-"""From a submission and an attack to a submission of its own: a known-bad baseline."""
+"""Apply an attack to a submission, and write the result as a new submission: a known-bad baseline."""
 
 import random
 from collections.abc import Mapping

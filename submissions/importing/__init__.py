@@ -1,1 +1,1 @@
-"""Files of other projects in; checked submission folders out."""
+"""Convert the files of other projects to checked submission folders."""

@@ -1,4 +1,4 @@
-"""What a reader takes from another project's file: rows, reported values, and what it says of the system."""
+"""Hold the content of an imported file: rows, reported values, and what the file states about the system."""
 
 import re
 from collections.abc import Mapping, Sequence

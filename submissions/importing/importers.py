@@ -1,9 +1,9 @@
-"""Other projects' files as submissions. Nothing is written unless the result passes every check.
+"""Import files of other projects as submissions. Nothing is written unless the result passes every check.
 
-`FORMATS` names the readers: *noveltybench* (its generations.jsonl, partitions.jsonl and scores.jsonl), *jsonl*, *csv*
-and *parquet* (rows of responses under the names that people use; see response_rows.py), *lm-eval* (samples of
+`FORMATS` lists the readers: *noveltybench* (its generations.jsonl, partitions.jsonl and scores.jsonl), *jsonl*, *csv*
+and *parquet* (rows of responses under common field names; see response_rows.py), *lm-eval* (samples of
 lm-evaluation-harness; see lm_eval.py), *openai-batch* (output files of the Batch API; see openai_batch.py) and
-*inspect* (logs of Inspect; see inspect_logs.py). Own prompts (the suite *own*) stand in the file with their texts.
+*inspect* (logs of Inspect; see inspect_logs.py). With the suite *own*, the file must contain the texts of the prompts.
 """
 
 from collections import Counter

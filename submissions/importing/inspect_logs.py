@@ -1,9 +1,9 @@
-"""Logs of Inspect (UK AI Security Institute) as rows of responses: `.eval` files, read by its own library.
+"""Import logs of Inspect (UK AI Security Institute): `.eval` files, read by Inspect's own library.
 
-That happens in a process of its own: see inspect_reader.py. What it writes is read here as any file of others'.
-A task asks each sample's `input` in every epoch; the epochs of a sample, or the choices of one answer, are the
-responses to its prompt. A sample is known by its `id` where that is a prompt's id, else by what the user said last.
-`pip install 'divbench[inspect]'` brings the library.
+The library runs in a separate process (see inspect_reader.py), whose output is read here as an untrusted file. A task
+asks each sample's `input` once per epoch; the epochs of a sample, or several choices in one epoch, are the responses
+to a prompt. The prompt is identified by the sample's `id` if that is a prompt id, otherwise by the last user message.
+Install the library with `pip install 'divbench[inspect]'`.
 """
 
 import tempfile

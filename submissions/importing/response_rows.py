@@ -1,7 +1,7 @@
-"""Reads rows of responses under the field names that people use: JSON Lines, CSV or Parquet.
+"""Read rows of responses under common field names: JSON Lines, CSV or Parquet.
 
-A row is a prompt with a list of responses, or one response. The field that holds them is found by its name where that
-is clear, and asked for where it is not. Prompts are known by their ids, else by their texts.
+A row holds a prompt with a list of responses, or a single response. The field of the responses is detected by its
+name; if several fields qualify, the user must name one. Prompts are identified by their ids, otherwise by their texts.
 """
 
 from collections import Counter

@@ -1,1 +1,1 @@
-"""What people say of response sets: votes on pairs, each exactly once in a store; rating forms out, ratings back in."""
+"""Human judgements of response sets: store each vote on a pair exactly once, make rating forms and read ratings."""

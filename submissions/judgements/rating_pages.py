@@ -1,7 +1,7 @@
-"""What raters get: a page of one file for each, and a table for crowd platforms. Texts are inert in both.
+"""Write the forms for raters: one self-contained HTML page per rater, and a table for crowd platforms.
 
-A page needs no network and no server. Its texts are JSON in an element that the browser does not run, and become text
-nodes; its policy lets nothing run but the page's own script, known by its hash.
+Untrusted texts are inert in both. A page needs neither a network nor a server. Its texts are embedded as JSON, which
+the browser does not execute, and are shown as text nodes. Its content security policy allows only its own script.
 """
 
 import base64

@@ -1,7 +1,7 @@
-"""Ratings that come back: files of forms and of crowd platforms in; ratings of those raters who count, out.
+"""Read the ratings in returned forms and crowd-platform files, and exclude unreliable raters.
 
-Everything in the files is untrusted. Texts and sets come from the study's own file; of what came back only item, rater,
-question, answer and time are read.
+The files are untrusted: only item, rater, question, answer and time are read from them. Texts and response sets come
+from the study's own file.
 """
 
 from collections import defaultdict
@@ -88,9 +88,8 @@ def read_ratings(study: Study, paths: Sequence[Path]) -> Ratings:
     """
     files = list(_files(paths))
     if not files:
-        raise ConfigurationError(
-            "there are no ratings yet", "send the pages in forms/ to raters, and put what they send back into a folder"
-        )
+        hint = "send the pages in forms/ to raters, and put the files that they return into a folder"
+        raise ConfigurationError("there are no ratings yet", hint)
     findings = Findings()
     found: dict[tuple[str, str, str], Rating] = {}
     repeated = blank = 0

@@ -1,4 +1,4 @@
-"""Who votes: a salted hash in place of a login or a token, and how often one may."""
+"""Identify voters by a salted hash of their login or token, and limit how often they vote."""
 
 import hashlib
 import hmac

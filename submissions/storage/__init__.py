@@ -1,1 +1,1 @@
-"""Files in; submission folders, and whole commits of a store (a folder or a Hub repository), out."""
+"""Write submission folders, and make atomic commits to a store (a folder or a Hub repository)."""

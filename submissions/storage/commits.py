@@ -1,4 +1,4 @@
-"""What a commit of a store may hold, and what is raised where it cannot be made or read."""
+"""Check what a commit may contain, and define the errors of making and reading commits."""
 
 import errno
 import re

@@ -1,8 +1,8 @@
-"""Where the files of the submission service lie: a tree of files that changes by whole commits only.
+"""Store the files of the submission service: a tree of files that only changes by atomic commits.
 
-A commit names its parent; where another commit came first it is refused as a whole. So a reader of one commit sees all
-of it or nothing, and of two writers who want the same thing one gets it. Two implementations: `FolderStore` in a folder
-and `HubStore` in a Hub dataset repository.
+A commit names its parent, and is rejected as a whole if another commit came first. A reader therefore sees all of a
+commit or none of it, and only one of two competing writers succeeds. There are two implementations: `FolderStore` (a
+folder) and `HubStore` (a Hub dataset repository).
 """
 
 import re

@@ -1,1 +1,1 @@
-"""Files from outside in; plain values within limits, and problems named by row and field, out."""
+"""Read untrusted files within limits: return plain values, and list problems by row and field."""

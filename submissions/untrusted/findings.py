@@ -1,4 +1,4 @@
-"""A collection of problems that stays small however bad the input is."""
+"""Collect problems, in bounded memory however bad the input is."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -55,7 +55,7 @@ def _short(text: str) -> str:
 
 
 class Refused(InputError):
-    """A file or folder is no acceptable submission; `findings` says all that is wrong with it."""
+    """A file or folder is rejected; `findings` lists everything that is wrong with it."""
 
     def __init__(self, what: str, findings: Findings) -> None:
         number = findings.count("error")

@@ -1,4 +1,4 @@
-"""Reading the fields of one JSON object: each value of the wrong type is a problem with its row and field."""
+"""Read the fields of a JSON object; each value of a wrong type is reported as a problem with its row and field."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -122,5 +122,5 @@ class Fields:
 
     def _wrong(self, field: str, value: Any, wanted: str) -> None:
         found = "null" if value is None else _NAMES.get(type(value), type(value).__name__)
-        hint = 'an empty response is the empty string ""' if value is None else "see the format in README"
+        hint = 'an empty response is the empty string ""' if value is None else "see divbench import --help for formats"
         self.problem(field, f"{found}, expected {wanted}", hint)

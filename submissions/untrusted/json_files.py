@@ -1,6 +1,6 @@
-"""JSON from outside: one strict parser for JSON Lines files and manifests.
+"""Parse untrusted JSON strictly: JSON Lines files and manifests.
 
-Nothing raises for what a file contains: problems are added to `Findings`.
+File content never raises an exception: problems are added to `Findings`.
 """
 
 import json

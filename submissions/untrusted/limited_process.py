@@ -1,6 +1,6 @@
-"""What a process that reads untrusted bytes is given and denied, and how its end is told.
+"""Restrict a child process that reads untrusted bytes, and explain why it ended.
 
-Such a process imports this at its start, and so nothing that takes long.
+The child imports this module when it starts, so the module imports nothing slow.
 """
 
 import os

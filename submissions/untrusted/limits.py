@@ -1,4 +1,4 @@
-"""Limits on files from outside, kept before anything is parsed; what exceeds one is a problem among the findings."""
+"""Limit the size of untrusted files before they are parsed; a file over a limit is reported as a problem."""
 
 from collections.abc import Iterator
 from pathlib import Path

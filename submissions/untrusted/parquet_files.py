@@ -1,7 +1,7 @@
-"""Parquet files from outside, read in a process of their own, and a named problem for each way in which one can be bad.
+"""Read untrusted Parquet files in a separate process, and report each kind of damage as a problem.
 
-`parquet_reader` reads the file and writes it again as plain Arrow: here the schema and the sizes of that are checked,
-and nothing else is read. Nothing raises for what a file contains: problems are added to `Findings`.
+The process (`parquet_reader`) converts the file to plain Arrow. This module reads only that, after checking its schema
+and size. File content never raises an exception: problems are added to `Findings`.
 """
 
 import atexit

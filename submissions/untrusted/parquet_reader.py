@@ -1,8 +1,8 @@
-"""Reads a Parquet file in a process of its own, and writes what it holds again as plain Arrow.
+"""Convert a Parquet file to plain Arrow, in a separate process.
 
-`python -m submissions.untrusted.parquet_reader` imports what it needs and waits. For each file it forks: the fork gets
-the file open, takes its limits, can open nothing else (no file, no socket), and writes record batches of plain types,
-uncompressed, so that whoever reads them needs no more memory than they are long.
+`python -m submissions.untrusted.parquet_reader` imports its libraries and waits. It forks for each file. The fork
+receives the opened file, limits its own resources, and can open no other file or socket. It writes uncompressed record
+batches of plain types, so that reading them needs no more memory than their size.
 """
 
 import errno

@@ -1,7 +1,7 @@
-"""A table of somebody's own, with columns of any names: CSV, JSON Lines or Parquet, as rows of those asked for.
+"""Read chosen columns of an untrusted table (CSV, JSON Lines or Parquet) whose columns may have any names.
 
-In: a path and names of columns. Out: plain values, and problems added to `Findings`; as in py, limits
-come before parsing, and nothing raises for what a file contains. Rows are kept in memory, so the limits are lower here.
+Sizes are limited before anything is parsed. File content never raises an exception: problems are added to `Findings`.
+Rows are kept in memory, so the limits are lower than for submissions.
 """
 
 import csv

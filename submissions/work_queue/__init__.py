@@ -1,1 +1,1 @@
-"""Submissions in; claims for workers, and states with their histories, out."""
+"""Queue submissions, let workers claim and score them, and keep the state and history of each."""

@@ -22,14 +22,15 @@ def submit(
     submitter: Annotated[str | None, typer.Option(help="Submitter's name; default: the one in the manifest.")] = None,
     as_pull_request: Annotated[
         bool,
-        typer.Option("--as-pull-request", help="Pull request in place of a direct commit (no write access needed)."),
+        typer.Option("--as-pull-request", help="Pull request instead of a direct commit (no write access needed)."),
     ] = False,
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Check a submission and submit it for scoring. Nothing is sent unless it passes the service's checks.
+    """Check a submission and submit it for scoring. Nothing is sent if a check fails.
 
-    Its id comes from its content: submitting the same again changes nothing. Its texts become as public as the store.
+    The id is derived from the content, so submitting the same folder again changes nothing. Anyone who can read the
+    store can read the submission's texts.
 
     Example: divbench submit subs/my-model --to hf://datasets/ORG/submissions
     """
@@ -61,7 +62,7 @@ def submit(
         raise NoWriteAccess(error.message, "propose it with --as-pull-request, or log in: hf auth login") from error
     place = None
     if receipt.address is None:
-        with suppress(StoreFault):  # it is handed in, whether or not its place can be seen now
+        with suppress(StoreFault):  # it is already submitted, even if its position cannot be read now
             place = listing(store).queue_position(receipt.state.submission_id, now)
     if json:
         print_json(receipt_json(receipt, place))
@@ -95,7 +96,7 @@ def list_(
 
 
 def status(submission_id: Id, store: Store, json: JsonOption = False) -> None:
-    """Show a submission's status and history: its place in the queue, its files, where its results are.
+    """Show a submission's status, history, position in the queue, files and results.
 
     Example: divbench submissions status 0123456789abcdef --store hf://datasets/ORG/submissions
     """
@@ -132,7 +133,7 @@ def retry(
     reason: Reason = None,
     json: JsonOption = False,
 ) -> None:
-    """Requeue a failed or rejected submission, with all its attempts; for operators.
+    """Requeue a failed or rejected submission with its full number of attempts (for operators).
 
     Example: divbench submissions retry 0123456789abcdef --store hf://datasets/ORG/submissions --by ann
     """
@@ -154,12 +155,12 @@ def withdraw(
     submitter: Annotated[str, typer.Option(help="Submitter's name, or the operator's.")],
     operator: Annotated[bool, typer.Option("--operator", help="Operator mode: withdraws any submission.")] = False,
     reason: Reason = None,
-    results_store: Annotated[str | None, typer.Option(help="Store of the published results, if not the same.")] = None,
+    results_store: Annotated[str | None, typer.Option(help="Store of the results; default: --store.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Withdraw a submission: the record stays; its texts and results leave the store.
+    """Withdraw a submission: remove its texts and results from the store; its history stays.
 
-    Earlier commits still have them: to remove those as well, the owner of a Hub repository squashes its history.
+    Earlier commits still contain them. To remove these as well, the owner of a Hub repository can squash its history.
 
     Example: divbench submissions withdraw 0123456789abcdef --store hf://datasets/ORG/submissions --submitter me
     """

@@ -1,4 +1,4 @@
-"""The queue's files in a store: their paths, reading them as untrusted input, changing them by one commit.
+"""Read the queue's files from a store as untrusted input, and change them in one commit. Their paths:
 
 submissions/<id>/   manifest.json, generations.parquet, and reported.parquet where values came with the texts
 states/<id>.json    its state and history; see schema.py

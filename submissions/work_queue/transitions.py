@@ -1,4 +1,4 @@
-"""What an operation of the queue appends to a submission's history, and whether it may: pure, on states alone."""
+"""Compute the records that queue operations append to a submission's history; pure functions of states."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

@@ -102,7 +102,7 @@ def test_a_refused_folder_exits_1(tmp_path: Path, demo_file: Path) -> None:
 def test_options_that_are_missing_are_named_together(demo_file: Path) -> None:
     ended = divbench("import", demo_file)
     assert ended.returncode == 2
-    assert "missing: --out, --name, --submitter" in ended.stderr
+    assert "missing options: --out, --name, --submitter" in ended.stderr
 
 
 def test_a_mistake_in_every_row_is_told_on_one_line(demo_file: Path) -> None:

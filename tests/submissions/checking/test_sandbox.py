@@ -58,7 +58,7 @@ def test_a_bomb_is_refused_there_too(good: Path) -> None:
 def test_a_folder_that_is_not_there_is_the_callers_mistake(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="there is no folder") as caught:
         validate_in_child(tmp_path / "none")
-    assert caught.value.hint == "give the folder of a submission"
+    assert caught.value.hint == "give a submission folder"
 
 
 def test_a_mirror_that_is_not_there_is_the_callers_mistake(good: Path, tmp_path: Path) -> None:

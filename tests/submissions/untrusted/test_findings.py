@@ -118,7 +118,7 @@ def test_errors_are_printed_before_warnings_and_not_all_of_them() -> None:
     assert text.index("the one error") < text.index("blanks")
     assert text.count("blanks") == 49
     assert "1 errors, 100 warnings" in text
-    assert "The first 50 kinds are shown" in text
+    assert "Only the first 50 kinds are shown" in text
 
 
 def test_what_is_wrong_in_every_row_is_one_line() -> None:
