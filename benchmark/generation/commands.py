@@ -140,9 +140,7 @@ def generate(
         str | None, typer.Option(help="System name; default: the model's name.", rich_help_panel="Output")
     ] = None,
     submitter: Annotated[str, typer.Option(help="Submitter's name.", rich_help_panel="Output")] = "not stated",
-    notes: Annotated[
-        str | None, typer.Option(help="Submission date in the manifest; default: today.", rich_help_panel="Output")
-    ] = None,
+    notes: Annotated[str | None, typer.Option(help="Notes in the manifest.", rich_help_panel="Output")] = None,
     dtype: Annotated[
         Dtype | None,
         typer.Option(

@@ -101,7 +101,9 @@ def read_manifest(path: Path, findings: Findings) -> Manifest | None:
             field = ".".join(str(part) for part in item["loc"])
             unknown = item["type"] == "extra_forbidden"
             hint = (
-                "remove it: a manifest has only the known fields" if unknown else "see the manifest's fields in README"
+                "remove it: a manifest has only the known fields"
+                if unknown
+                else "docs/submissions.md lists the fields of a manifest"
             )
             message = "unknown field" if unknown else item["msg"]
             findings.add(Problem("manifest", "error", path.name, None, field, message, hint))

@@ -65,7 +65,9 @@ def read_set_file(path: Path) -> Labelled:
     seen: set[str] = set()
     for number, row in rows:
         for field, message in _faults(row, seen):
-            findings.add(Problem("sets", "error", path.name, number, field, message, "see the columns in README"))
+            findings.add(
+                Problem("sets", "error", path.name, number, field, message, "docs/sampling.md lists the columns")
+            )
     found = [row for _, row in rows]
     if not findings.refused():
         for field, message, hint in _faults_of_all(found):
