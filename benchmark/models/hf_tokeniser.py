@@ -1,4 +1,4 @@
-"""A tokeniser of transformers for pieces of texts: nothing added, and no text read as a special token."""
+"""A tokeniser of transformers for pieces of text, which adds nothing and reads no text as a special token."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,18 +8,18 @@ import numpy as np
 from benchmark.models.causal_lm import Encoding
 from datasets_build.errors import ConfigurationError
 
-_GUARDS = ("\n", "|", "0", "x")  # candidates for a character that the tokeniser does not merge with the next
+_GUARDS = ("\n", "|", "0", "x")  # characters to try, as the tokeniser must not merge the guard with what follows
 
 
 class HFTokeniser:
     """Encodes texts.
 
-    Some tokenisers (such as Llama 2's) add a space before every text. A piece from the middle of a text has none, so it
-    is encoded after a guard character that is then cut off.
+    Some tokenisers (such as Llama 2's) add a space before every text. A piece from the middle of a text must not get
+    one, so it is encoded after a guard character, which is then cut off.
 
     Attributes:
         bos: BOS token that the tokeniser adds to every text, or None.
-        size: Highest id plus one.
+        size: Highest token id plus one.
         eos: EOS token, or None.
     """
 
@@ -36,33 +36,33 @@ class HFTokeniser:
 
     @property
     def backend(self) -> Any:
-        """The `tokenizers.Tokenizer` of a fast one."""
+        """The underlying `tokenizers.Tokenizer`; only fast tokenisers have one."""
         return self.own.backend_tokenizer
 
     def encode(self, texts: Sequence[str], *, begin: bool = False) -> list[Encoding]:
         """Implement `CausalLM.encode`.
 
         Raises:
-            ConfigurationError: The tokeniser adds a space before every text, and no guard character prevents it.
+            ConfigurationError: The tokeniser adds a space before every text, and no guard character works.
         """
         if begin or not self._adds_space:
             return self._plain(texts)
         return [self._guarded(text) for text in texts]
 
     def chat_ids(self, chat: Sequence[Mapping[str, str]], options: Mapping[str, Any]) -> tuple[int, ...]:
-        """Tokenise a chat by the model's chat template, up to where its response begins.
+        """Tokenise a chat with the model's chat template, up to where the model's response begins.
 
         Args:
             chat: Messages with `role` and `content`.
-            options: Further arguments of the template.
+            options: Additional arguments of the template.
 
         Raises:
-            ConfigurationError: There is no template, or it refuses this chat.
+            ConfigurationError: There is no template, or it rejects this chat.
         """
         if getattr(self.own, "chat_template", None) is None:
             raise ConfigurationError(
                 "this model's tokeniser has no chat template",
-                "use a chat model, or --no-chat-template with a --template",
+                "choose a chat model, or give --no-chat-template and a --template",
             )
         try:
             text = self.own.apply_chat_template(
@@ -71,12 +71,12 @@ class HFTokeniser:
         except Exception as error:  # a template is a program that may raise anything
             raise ConfigurationError(
                 f"the model's chat template refuses this chat: {str(error).splitlines()[0][:200]}",
-                "some models accept no system prompt",
+                "some models do not accept a system prompt",
             ) from error
         return tuple(self.own(text, add_special_tokens=False).input_ids)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of tokens without special ones, white space unchanged."""
+        """Return the text of tokens without special tokens, keeping white space as it is."""
         text: str = self.own.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text
 
@@ -84,7 +84,7 @@ class HFTokeniser:
         if not texts:
             return []
         options = {"add_special_tokens": False, "return_attention_mask": False, "verbose": False}
-        options["split_special_tokens"] = True  # "</s>" in an untrusted text is four characters, no EOS
+        options["split_special_tokens"] = True  # "</s>" in an untrusted text is four characters, not EOS
         if not self._fast:
             found = self.own(list(texts), **options)
             return [Encoding(np.array(ids, np.int64), None) for ids in found.input_ids]
@@ -102,10 +102,10 @@ class HFTokeniser:
             if found.offsets is None:
                 break
             after = int(np.searchsorted(found.offsets[:, 0], 1))
-            # Several tokens of one character have the same offset: the cut must be where the guard ends.
+            # The tokens of one character all have its offset, so check that the cut is where the guard ends.
             if after < len(found.ids) and found.offsets[:after, 1].max(initial=0) <= 1 and found.offsets[after, 0] == 1:
                 return Encoding(found.ids[after:], found.offsets[after:] - 1)
         raise ConfigurationError(
-            "this tokeniser adds a space before every text, and pieces cannot be encoded without it",
+            "this tokeniser adds a space before every text, so it cannot encode pieces from the middle of one",
             'use boundaries="paper", or a model with another tokeniser',
         )

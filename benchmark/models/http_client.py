@@ -1,8 +1,8 @@
-"""A client of servers that answer in JSON, and what clients of OpenAI's protocol share.
+"""A client for JSON servers, and helpers shared by clients of OpenAI's API.
 
-A server may be busy, failing, gone, or not what it should be. Transient failures are retried after growing waits; all
-others are errors at once. While a server asks for a pause, no thread sends a request. Answers have a limit in size and
-time. Redirects are not followed, and the API key is sent to the server alone.
+Transient failures are retried with growing waits; other failures raise an error at once. While a server asks for a
+pause, no thread sends a request. The size and duration of answers are limited. Redirects are not followed, so that the
+API key is sent only to the given server.
 """
 
 import json
@@ -34,9 +34,9 @@ from datasets_build.errors import ConfigurationError, DivBenchError
 KEY_VARIABLE = "DIVBENCH_API_KEY"
 CHAT_PATH = "/v1/chat/completions"
 ATTEMPTS = 6
-FIRST_WAIT_SECONDS = 0.5  # before the second attempt; doubled before each after it
-LONGEST_WAIT_SECONDS = 60.0  # whatever the server asks for
-_QUOTED = 200  # characters of a server's message
+FIRST_WAIT_SECONDS = 0.5  # before the second attempt; doubled before each later one
+LONGEST_WAIT_SECONDS = 60.0  # even if the server asks for more
+_QUOTED = 200  # characters quoted from a server's message
 _QUOTED_BYTES = 1 << 16
 _TOO_LONG = ("context length", "context window", "model length", "max_model_len", "too long", "too many tokens")
 _FILTERED = ("content_filter", "content management policy", "responsibleaipolicy")
@@ -47,11 +47,11 @@ Result = TypeVar("Result")
 
 
 class ServerFault(DivBenchError):
-    """A server that does not answer, refuses, or sends a malformed answer.
+    """Raised if a server does not answer, refuses a request, or sends a malformed answer.
 
     Attributes:
         status: The HTTP status, if there was one.
-        said: The beginning of the server's message, in plain text.
+        said: The beginning of the server's message, as plain text.
         kind: *transient* (still unreachable, busy or failing at the last attempt), *malformed*, or *refused*.
     """
 
@@ -65,21 +65,21 @@ class ServerFault(DivBenchError):
 
     @property
     def too_long(self) -> bool:
-        """Whether the server refused because the text does not fit the model's context."""
+        """Whether the server refused because the text is longer than the model's context."""
         return self.status in {400, 413, 422} and any(words in self.said.lower() for words in _TOO_LONG)
 
     @property
     def filtered(self) -> bool:
-        """Whether a content filter of the server refused the request."""
+        """Whether the server's content filter refused the request."""
         return self.status in {400, 403, 422} and any(words in self.said.lower() for words in _FILTERED)
 
 
 class MalformedError(Exception):
-    """What is wrong with an answer."""
+    """Raised for a malformed answer; the message says what is wrong with it."""
 
 
 class _TransientError(Exception):
-    """A failure that may not happen again."""
+    """A failure that a retry may cure."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
@@ -87,9 +87,9 @@ class _TransientError(Exception):
 
 
 class _Pause:
-    """Until when a server asks not to be called: it tells one thread and means all.
+    """The pause that a server has asked for, which applies to all threads.
 
-    A copy in another process, which may have another clock, starts without a pause.
+    A copy in another process starts without a pause, because that process may have another clock.
     """
 
     def __init__(self) -> None:
@@ -105,11 +105,11 @@ class _Pause:
 
     def wait(self, halt: threading.Event) -> None:
         while (left := self._resume_at - time.monotonic()) > 0 and not halt.wait(left):
-            pass  # it may have grown meanwhile
+            pass  # another thread may have extended it meanwhile
 
 
 class Endpoint:
-    """A server's address and how to call it. It holds no connection, so other processes can have a copy.
+    """A server's address and how to call it. It holds no connection, so it can be copied to other processes.
 
     Attributes:
         base: The address, without `/v1`.
@@ -122,14 +122,14 @@ class Endpoint:
 
         Args:
             url: Address such as `http://localhost:8000`, with or without `/v1`.
-            key: API key; None: from the environment variable.
-            timeout: Seconds without a sign of the server, and again for the rest of its answer after the first byte.
+            key: API key; None: from the environment variable `key_variable`.
+            timeout: Maximum wait in seconds for the first byte of an answer, and again for the rest of it.
 
         Raises:
             ConfigurationError: The address or the key is malformed, or the timeout is not positive.
         """
         if not timeout > 0:
-            raise ConfigurationError(f"a timeout of {timeout} seconds", "give a time above 0")
+            raise ConfigurationError(f"a timeout of {timeout} seconds", "give a number above 0")
         self.base = _base_of(url)
         self._key = _checked_key(os.environ.get(key_variable, "") if key is None else key)
         self._key_variable = key_variable
@@ -137,13 +137,13 @@ class Endpoint:
         self._pause = _Pause()
 
     def client(self, connections: int = 1) -> Any:
-        """Return the connections as a context manager; several threads may share them."""
+        """Return a connection pool as a context manager; several threads may share it."""
         http = _http()
         return http.Client(
             headers={"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {self._key}"} if self._key else {}),
             timeout=self._timeout,
             limits=http.Limits(max_connections=connections),
-            follow_redirects=False,  # the key and the texts are for this server alone
+            follow_redirects=False,  # the key and the texts must go only to this server
         )
 
     def request(
@@ -155,19 +155,19 @@ class Endpoint:
         halt: threading.Event | None = None,
         retry_incomplete: bool = True,
     ) -> Any:
-        """Return the JSON document that the server answers with.
+        """Send a request and return the JSON document of the answer.
 
         Args:
-            client: Connections, from `client`.
+            client: Connection pool, from `client`.
             path: Path such as `/v1/models`.
-            body: Document to POST; None: GET.
-            limit: Most bytes of an answer.
-            halt: Event that ends waits; once it is set, no request is sent.
-            retry_incomplete: Whether to retry an answer that breaks off; else it is malformed.
+            body: JSON document to POST; None: GET.
+            limit: Maximum number of bytes of the answer.
+            halt: Event that ends all waits; once it is set, no request is sent.
+            retry_incomplete: Whether to retry if an answer breaks off; otherwise it counts as malformed.
 
         Raises:
-            ServerFault: The server is unreachable, still busy or failing after all attempts, refused, or its answer is
-                too large or no JSON; or `halt` is set.
+            ServerFault: The server is unreachable, is still busy or failing after all attempts, or refused; the answer
+                is too large or is not JSON; or `halt` is set.
         """
         halt = halt or threading.Event()
         retrying = Retrying(
@@ -181,7 +181,7 @@ class Endpoint:
             answer = retrying(self._request_once, client, path, body, limit, halt, retry_incomplete)
         except _TransientError as error:
             raise ServerFault(
-                f"{self.base}{path} failed {ATTEMPTS} times, at last with {error}",
+                f"{self.base}{path} failed {ATTEMPTS} times, the last time with {error}",
                 "check that the server runs and is not overloaded, or lower --concurrency",
                 error.status,
                 kind="transient",
@@ -194,7 +194,7 @@ class Endpoint:
     def map(
         self, items: Sequence[Item], work: Callable[[Any, Item, threading.Event], Result], concurrency: int
     ) -> list[Result]:
-        """Return `work(client, item, halt)` for each item, `concurrency` at once; the first failure ends the rest."""
+        """Return `work(client, item, halt)` per item, `concurrency` at a time; the first failure stops the rest."""
         if not items:
             return []
         halt = threading.Event()
@@ -214,7 +214,7 @@ class Endpoint:
         """Return the error for a malformed answer."""
         return ServerFault(
             f"{self.base}{path} sent a malformed answer: {what}",
-            "is this the address of the right server?",
+            "check that this is the address of the right server",
             kind="malformed",
         )
 
@@ -229,7 +229,7 @@ class Endpoint:
     ) -> bytes:
         self._pause.wait(halt)
         if halt.is_set():
-            raise ServerFault(f"{self.base}{path} was not called: the work was ended")
+            raise ServerFault(f"{self.base}{path} was not called, because the work was stopped")
         begun = False
         try:
             with client.stream("GET" if body is None else "POST", self.base + path, json=body) as answer:
@@ -246,22 +246,22 @@ class Endpoint:
         return received
 
     def _receive(self, answer: Any, limit: int) -> bytes:
-        """Return the body; of one beyond the limit, more than the limit but not all."""
+        """Return the body, or if it is over the limit, its beginning, which is also over the limit."""
         ends = time.monotonic() + self._timeout
         received = bytearray()
         for chunk in answer.iter_bytes():
             received += chunk
             if len(received) > limit:
                 break
-            if time.monotonic() > ends:  # a server that sends a byte now and then never times out by itself
+            if time.monotonic() > ends:  # a server that keeps sending single bytes would never time out
                 raise _TransientError(f"an answer that was not complete after {self._timeout:g} seconds")
         return bytes(received)
 
     def _refusal(self, answer: Any, path: str) -> ServerFault | _TransientError:
         status: int = answer.status_code
         if 300 <= status < 400:
-            place = answer.headers.get("Location", "").partition("//")[2]  # an address there may have a password or key
-            host = re.split(r"[/?#]", place)[0].rpartition("@")[2][:_QUOTED]
+            target = answer.headers.get("Location", "").partition("//")[2]  # may contain a password or key
+            host = re.split(r"[/?#]", target)[0].rpartition("@")[2][:_QUOTED]
             return ServerFault(
                 f"{self.base}{path} redirects (HTTP {status}{f', to {host}' if host else ''})",
                 "redirects are not followed: give the final address",
@@ -272,7 +272,7 @@ class Endpoint:
         if status == 429 or status >= 500:
             self._pause.extend(retry_after_seconds(answer.headers.get("Retry-After", "")))
             return _TransientError(what, status)
-        key_hint = f"set a key that the server accepts in {self._key_variable}"
+        key_hint = f"put a key that the server accepts into {self._key_variable}"
         hints = {401: key_hint, 403: key_hint, 404: "check the address and the model's name"}
         return ServerFault(f"{self.base}{path} refused: {what}", hints.get(status, ""), status, said)
 
@@ -284,10 +284,10 @@ class Endpoint:
 
 
 def check_key_variable(name: str) -> None:
-    """Refuse what is not the name of an environment variable.
+    """Check that a text is the name of an environment variable.
 
     Raises:
-        ConfigurationError: It is not. What was given may be the key itself, so the message does not show it.
+        ConfigurationError: It is not. The message does not show the text, because it may be the key itself.
     """
     if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", name):
         raise ConfigurationError(
@@ -297,7 +297,7 @@ def check_key_variable(name: str) -> None:
 
 
 def first_choice(document: object) -> dict[str, Any]:
-    """Return the first choice of an answer in OpenAI's protocol.
+    """Return the first choice of an answer of OpenAI's API.
 
     Raises:
         MalformedError: There is none.
@@ -310,7 +310,7 @@ def first_choice(document: object) -> dict[str, Any]:
 
 
 def reported_model(document: Mapping[str, Any]) -> str | None:
-    """Return what the server calls its model, if that is a name; of a path on its machine, the last part."""
+    """Return the server's name for its model, if it gives a valid one; for a path on its machine, the last part."""
     name = document.get("model")
     if not isinstance(name, str) or not re.fullmatch(r"[\w./:@+-]{1,200}", name):
         return None
@@ -318,7 +318,7 @@ def reported_model(document: Mapping[str, Any]) -> str | None:
 
 
 def _http() -> Any:
-    """The client library that huggingface_hub brings along, httpx or its successor, so that no other is needed."""
+    """Return the HTTP library that huggingface_hub depends on (httpx or its successor), so that none is added."""
     from huggingface_hub.utils import httpx
 
     return httpx
@@ -333,26 +333,26 @@ def _base_of(url: str) -> str:
     except (ValueError, http.InvalidURL):
         fits = False
     if not fits or any(letter.isspace() or letter in "@?#" for letter in url):
-        shown = "the given text" if "@" in url else repr(url)  # there may be a password in it
+        shown = "the given text" if "@" in url else repr(url)  # it may contain a password
         raise ConfigurationError(f"{shown} is not a server's address", "give one such as http://localhost:8000")
     return url.rstrip("/").removesuffix("/v1").rstrip("/")
 
 
 def _checked_key(key: str) -> str:
     key = key.strip()
-    if not all("!" <= letter <= "~" for letter in key):  # no header can hold it, and errors about that would show it
+    if not all("!" <= letter <= "~" for letter in key):  # no header can hold it, and httpx's error would show it
         raise ConfigurationError("the server's key has characters that no key has", "copy it again")
     return key
 
 
 def _backoff(state: RetryCallState) -> float:
-    """Seconds to wait: longer each time, with jitter."""
+    """Return the seconds to wait before the next attempt: longer each time, with jitter."""
     backoff = wait_exponential(FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS) + wait_random(0, FIRST_WAIT_SECONDS)
     return backoff(state)
 
 
 def retry_after_seconds(header: str) -> float:
-    """Read a Retry-After header, a number of seconds or a date; 0 where it is neither, or past.
+    """Read a Retry-After header, a number of seconds or a date; 0 if it is neither, or in the past.
 
     >>> [retry_after_seconds(header) for header in ("7", "soon", "Wed, 21 Oct 2015 07:28:00 GMT")]
     [7.0, 0.0, 0.0]

@@ -1,4 +1,4 @@
-"""Hidden states to the bits of given tokens, without a [rows × vocabulary] tensor beyond a fixed size."""
+"""Hidden states to the bits of given tokens, in tiles, so that no [rows × vocabulary] tensor is large."""
 
 import math
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Any
 
 _TILE_ROWS = 512
-_TILE_TOKENS = 8192  # a tile of float32 logits has 16 MiB: it stays in a processor's cache
+_TILE_TOKENS = 8192  # a tile of float32 logits takes 16 MiB and stays in a processor's cache
 _CUDA_TILE_ROWS, _CUDA_TILE_TOKENS = 4096, 16_384  # 256 MiB
 
 
@@ -31,7 +31,7 @@ class Head:
 def head_of(model: Any) -> Head:
     """Return the head of a causal model of transformers, with the operations on logits that its configuration names.
 
-    The caller checks against the model's own logits whether these are all.
+    The caller must compare with the model's own logits, because the model may do more.
     """
     layer = model.get_output_embeddings()
     config = model.config.get_text_config()
@@ -44,8 +44,8 @@ def head_of(model: Any) -> Head:
 def token_bits(head: Head, hidden: Any, targets: Any) -> Any:
     """Compute −log2 p of each target after its hidden state: float64 [rows].
 
-    Products and sums are float32 at least, whatever the model's dtype: half-precision logits alone cost 0.04 bits
-    (float16) to 0.29 bits (bfloat16) a response of 670. The log-sum-exp runs over tiles of rows and of the vocabulary.
+    Products and sums are at least float32, whatever the model's dtype: half-precision logits alone would cost 0.04 bits
+    (float16) to 0.29 bits (bfloat16) per response of 670 bits. The log-sum-exp runs over tiles of rows and vocabulary.
 
     Args:
         head: The last layer.
@@ -54,7 +54,8 @@ def token_bits(head: Head, hidden: Any, targets: Any) -> Any:
     """
     import torch
 
-    hidden, targets = hidden.to(head.weight.device), targets.to(head.weight.device)  # of a model on several devices
+    # A model may be spread over several devices.
+    hidden, targets = hidden.to(head.weight.device), targets.to(head.weight.device)
     on_gpu = hidden.device.type == "cuda"
     rows, tokens = (_CUDA_TILE_ROWS, _CUDA_TILE_TOKENS) if on_gpu else (_TILE_ROWS, _TILE_TOKENS)
     made = []
@@ -69,12 +70,12 @@ def token_bits(head: Head, hidden: Any, targets: Any) -> Any:
 
 
 def logits_of(head: Head, states: Any, tokens: slice = slice(None)) -> Any:
-    """Compute the logits of a slice of the vocabulary after each hidden state: float32 [rows, tokens of the slice]."""
+    """Compute the logits for a slice of the vocabulary after each hidden state: float32 [rows, tokens of the slice]."""
     import torch
 
     weight = head.weight[tokens]
     if states.is_cuda and weight.dtype != torch.float32:
-        # Products of half-precision numbers are exact in float32, in which they are summed.
+        # Products of half-precision numbers are exact in float32, and the sums are float32 as well.
         made = torch.mm(states.to(weight.dtype), weight.T, out_dtype=torch.float32)
     elif states.dtype == weight.dtype == torch.bfloat16 and not states.is_cuda:
         with _bfloat16_factors():
@@ -87,22 +88,22 @@ def logits_of(head: Head, states: Any, tokens: slice = slice(None)) -> Any:
 
 
 def _log_sum_exp(logits: Any) -> Any:
-    """[rows]. One pass over the logits, where torch.logsumexp takes four."""
+    """Compute the log-sum-exp [rows] in one pass over the logits; torch.logsumexp takes four."""
     import torch
 
     return logits[:, 0] - torch.log_softmax(logits, dim=-1)[:, 0]
 
 
 _lock = Lock()
-_settings: list[str] = []  # of the process before each use that is not over
+_settings: list[str] = []  # the process's setting before each use that has not ended
 
 
 @contextmanager
 def _bfloat16_factors() -> Iterator[None]:
-    """Inside, products of float32 matrices on a CPU round their factors to bfloat16; their sums are float32.
+    """Let products of float32 matrices on a CPU round their factors to bfloat16, with sums in float32.
 
-    Nothing is lost where the factors are bfloat16 numbers, and processors with instructions for them are faster. The
-    setting is the process's: no other thread may multiply other float32 matrices meanwhile.
+    Nothing is lost if the factors are bfloat16 numbers, and processors with bfloat16 instructions are faster. The
+    setting applies to the whole process, so no other thread may multiply other float32 matrices meanwhile.
     """
     import torch
 
@@ -117,12 +118,11 @@ def _bfloat16_factors() -> Iterator[None]:
         yield
     finally:
         with _lock:
-            before = _settings.pop()  # "bf16" where another thread still needs it
-            products.fp32_precision = before
+            products.fp32_precision = _settings.pop()  # "bf16" if another thread still needs it
 
 
 def _chosen_logits(head: Head, states: Any, targets: Any) -> Any:
-    """[rows], float64: the logits of the targets alone."""
+    """Compute only the targets' logits: float64 [rows]."""
     made = (_double(states) * _double(head.weight[targets])).sum(-1)
     if head.bias is not None:
         made = made + _double(head.bias[targets])
@@ -130,7 +130,7 @@ def _chosen_logits(head: Head, states: Any, targets: Any) -> Any:
 
 
 def _double(numbers: Any) -> Any:
-    """The numbers in float64; on the CPU, where the device has none (Apple's GPUs)."""
+    """Convert to float64, on the CPU if the device does not support it (Apple's GPUs)."""
     return numbers.cpu().double() if numbers.device.type == "mps" else numbers.double()
 
 

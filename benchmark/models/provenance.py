@@ -1,4 +1,4 @@
-"""How a model ran: what may change a number's last digits and is in no signature."""
+"""How a model ran: settings that may change the last digits of a number and are not part of any signature."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,14 +12,14 @@ class ModelRun:
 
     Attributes:
         device: Device, with the name of a GPU.
-        dtype: Precision of its body; None: that of its signature.
+        dtype: Precision of its body; None: as in its signature.
         torch: Version of torch with its build, such as `2.13.0+cu130`.
-        attention: *packed*: without padding; *grouped*: paths of similar length together; *alone*: every sequence by
-            transformers' own attention. None: the model has no choice.
-        shares_prefixes: Whether prefixes that sequences share were read once; None likewise.
-        batch_tokens: Most tokens that were read at once, in the end; None likewise.
-        fallbacks: Slower ways that were taken, each with its reason.
-        prompts: Number of prompts that it read like that.
+        attention: *packed*: without padding; *grouped*: paths of similar length together; *alone*: each sequence
+            separately, by transformers' own attention. None: not applicable to this kind of model.
+        shares_prefixes: Whether prefixes shared by several sequences were read once; None: not applicable.
+        batch_tokens: Batch budget in tokens at the end of the run; None: not applicable.
+        fallbacks: Slower methods that were used, each with its reason.
+        prompts: Number of prompts read this way.
     """
 
     model: str
@@ -33,13 +33,13 @@ class ModelRun:
     prompts: int = 0
 
     def __str__(self) -> str:
-        """A line for people."""
-        said = [f"{self.model.partition('@')[0]} on {self.device}"]
-        said += [self.dtype] if self.dtype else []
-        said += [f"attention {self.attention}"] if self.attention else []
-        said += [] if self.shares_prefixes is None else [f"prefixes {'' if self.shares_prefixes else 'not '}shared"]
-        said += [f"{self.batch_tokens:,} tokens at once"] if self.batch_tokens else []
-        return ", ".join(said) + "".join(f"; {each}" for each in self.fallbacks)
+        """Describe the run in one line."""
+        parts = [f"{self.model.partition('@')[0]} on {self.device}"]
+        parts += [self.dtype] if self.dtype else []
+        parts += [f"attention {self.attention}"] if self.attention else []
+        parts += [] if self.shares_prefixes is None else [f"prefixes {'' if self.shares_prefixes else 'not '}shared"]
+        parts += [f"{self.batch_tokens:,} tokens at once"] if self.batch_tokens else []
+        return ", ".join(parts) + "".join(f"; {each}" for each in self.fallbacks)
 
 
 def device_name(model: Any) -> str:

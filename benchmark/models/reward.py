@@ -1,6 +1,7 @@
-"""Reward models: a prompt and a response to a reward, and a reward to NoveltyBench's quality of 1 to 10.
+"""Reward models: a reward for a prompt and a response, and NoveltyBench's quality of 1 to 10 for a reward.
 
-Any causal model of transformers with one output. Weights are safetensors of a pinned revision, without remote code.
+Any causal model of transformers with one output is supported. Weights are safetensors of a pinned revision, without
+remote code.
 """
 
 import hashlib
@@ -23,20 +24,20 @@ from datasets_build.errors import ConfigurationError, need
 Pair = tuple[str, str]
 Floats = NDArray[np.float64]
 
-_PROMPT, _ANSWER = "\ue000", "\ue001"  # for private use: no template has them
-_AGREEMENT = {
-    "float32": 1e-3,
-    "float16": 1e-2,
-    "bfloat16": 5e-2,
-}  # with the model's own output, relative to 1 + its size
+_PROMPT, _ANSWER = "\ue000", "\ue001"  # private-use characters, which no template contains
+# Tolerated difference from the model's own output, relative to 1 + its absolute value.
+_TOLERANCE = {"float32": 1e-3, "float16": 1e-2, "bfloat16": 5e-2}
+_HINT = "give a reward model: a causal chat model with one output"
 
 
 def quality(reward: float, thresholds: Sequence[float]) -> int:
-    """NoveltyBench's quality of a response (arXiv:2504.05228, section 3.2): 1 plus the thresholds below the reward.
+    """Compute NoveltyBench's quality of a response: 1 plus the number of thresholds below its reward.
+
+    See arXiv:2504.05228, section 3.2. A reward equal to a threshold does not exceed it.
 
     Args:
-        reward: Output of the reward model; on a threshold, it is not above it.
-        thresholds: Rising thresholds of that model; with nine, qualities are 1 to 10.
+        reward: Output of the reward model.
+        thresholds: Increasing thresholds of that model; nine give qualities from 1 to 10.
 
     Raises:
         ValueError: The reward is NaN.
@@ -53,7 +54,8 @@ class RewardModel(Protocol):
     """Rates responses.
 
     Attributes:
-        signature: All that determines rewards and qualities, such as `name@revision,float32,cpu,8192-tokens,q-1a2b3c`.
+        signature: Everything that determines rewards and qualities, such as
+            `name@revision,float32,cpu,8192-tokens,q-1a2b3c`.
         thresholds: Thresholds of `quality`; None: none are published for this model.
     """
 
@@ -61,16 +63,16 @@ class RewardModel(Protocol):
     thresholds: tuple[float, ...] | None
 
     def rewards(self, pairs: Sequence[Pair]) -> Floats:
-        """Return the reward of each prompt and response, float64 [pairs]; higher is better."""
+        """Return the reward of each pair of a prompt and a response, float64 [pairs]; higher is better."""
         ...
 
 
 class RewardModelSpec(Protocol):
-    """Which reward model a profile uses; loading it is another step."""
+    """Names the reward model of a profile without loading it."""
 
     @property
     def signature(self) -> str:
-        """`RewardModel.signature`, known without loading.
+        """`RewardModel.signature`, known before loading.
 
         Raises:
             ConfigurationError: The model is not pinned.
@@ -81,7 +83,7 @@ class RewardModelSpec(Protocol):
         """Load the model.
 
         Raises:
-            ConfigurationError: The model is not pinned, is not available, or is of another kind.
+            ConfigurationError: The model is not pinned, is not available, or is of the wrong kind.
             MissingExtra: torch or transformers is not installed.
         """
         ...
@@ -92,13 +94,14 @@ class HFRewardSpec:
     """A reward model of transformers.
 
     Attributes:
-        files: Files of a model with one output whose tokeniser has a chat template.
+        files: Files of a model with one output and a chat template.
         thresholds: `RewardModel.thresholds`.
-        max_tokens: Most tokens of a conversation, or the model's context if that is less; longer ones are truncated.
+        max_tokens: Maximum number of tokens per conversation, or the model's context if that is smaller; longer
+            conversations are truncated.
         dtype: Precision of the body; the output is float32.
 
     Raises:
-        ConfigurationError: The thresholds do not rise.
+        ConfigurationError: The thresholds do not increase.
     """
 
     files: ModelFiles
@@ -109,40 +112,36 @@ class HFRewardSpec:
 
     def __post_init__(self) -> None:
         if not all(low < high for low, high in pairwise(self.thresholds or ())):
-            raise ConfigurationError(f"the thresholds {self.thresholds} do not rise", "give them in order, each once")
+            raise ConfigurationError(f"the thresholds {self.thresholds} do not rise", "give distinct ones in order")
 
     @property
     def signature(self) -> str:
         """Implement `RewardModelSpec.signature`."""
         chosen = f"{self.dtype},{self.device.split(':')[0]},{self.max_tokens}-tokens"
-        return f"{self.files.signature},{chosen}{_of_thresholds(self.thresholds)}"
+        if self.thresholds is not None:
+            chosen += f",q-{hashlib.sha256(repr(tuple(map(float, self.thresholds))).encode()).hexdigest()[:6]}"
+        return f"{self.files.signature},{chosen}"
 
     def load(self, batch_tokens: int | None = None) -> "HFRewardModel":
-        """Implement `RewardModelSpec.load`; `batch_tokens`: most tokens read at once, including padding."""
+        """Implement `RewardModelSpec.load`; `batch_tokens` limits the tokens read at once, including padding."""
         return HFRewardModel(self, batch_tokens)
-
-
-def _of_thresholds(thresholds: Sequence[float] | None) -> str:
-    if thresholds is None:
-        return ""
-    return f",q-{hashlib.sha256(repr(tuple(map(float, thresholds))).encode()).hexdigest()[:6]}"
 
 
 class HFRewardModel:
     """A loaded reward model. See `RewardModel`.
 
     It reads the chat template with the prompt as the user's message and the response as the assistant's. Special tokens
-    in either are plain text, so no response can add a message. As in transformers, the reward is the output at the last
-    token that is not the padding token. Padding follows a text, where it changes no reward.
+    in either are treated as plain text, so no response can add a message. As in transformers, the reward is the output
+    at the last token that is not padding. Padding comes after a text, where it changes no reward.
 
-    Published qualities come from outputs in bfloat16, and the thresholds are such values: a reward slightly above one
-    (up to 1/64 between -8 and -4) was rounded to it, and had one quality less.
+    Published qualities come from bfloat16 outputs, and the thresholds are bfloat16 values. A reward slightly above a
+    threshold (by up to 1/64 between -8 and -4) was rounded to it there, and its quality was one lower.
     """
 
     def __init__(self, spec: HFRewardSpec, batch_tokens: int | None = None) -> None:
         torch = need("torch", "score")
         transformers = need("transformers", "score")
-        transformers.utils.logging.disable_progress_bar()  # of loading
+        transformers.utils.logging.disable_progress_bar()  # while loading
         self.signature = spec.signature
         self.thresholds = spec.thresholds
         where, options = spec.files.locate()
@@ -150,35 +149,36 @@ class HFRewardModel:
             config = transformers.AutoConfig.from_pretrained(where, **options)
             self._tokeniser: Any = transformers.AutoTokenizer.from_pretrained(where, **options)
         self._frame = self._find_frame(where)
-        self._marks = [token.content for token in self._tokeniser.added_tokens_decoder.values() if token.special]
+        self._special = [token.content for token in self._tokeniser.added_tokens_decoder.values() if token.special]
         if config.num_labels != 1:
-            raise ConfigurationError(f"{where} has {config.num_labels} outputs, and a reward is one", _WANTED)
+            raise ConfigurationError(f"{where} has {config.num_labels} outputs, and a reward is one", _HINT)
         text_config = config.get_text_config()
         if getattr(text_config, "attn_logit_softcapping", None) is not None:
-            options["attn_implementation"] = "eager"  # the faster ones leave the cap out, some silently
+            options["attn_implementation"] = "eager"  # faster implementations omit the soft cap, some silently
         with loading(where):
             model, found = transformers.AutoModelForSequenceClassification.from_pretrained(
                 where, use_safetensors=True, dtype=getattr(torch, spec.dtype), output_loading_info=True, **options
             )
-        if found["missing_keys"]:  # the library would use random ones
-            raise ConfigurationError(f"{where} lacks weights, such as {min(found['missing_keys'])}", _WANTED)
+        if found["missing_keys"]:  # the library would initialise them at random
+            raise ConfigurationError(f"{where} lacks weights, such as {min(found['missing_keys'])}", _HINT)
         with loading_on(spec.device, spec.dtype, spec.files.name):
             self._model = model.to(spec.device).eval()
         self._pad: int | None = text_config.pad_token_id
         self._longest = min(spec.max_tokens, getattr(text_config, "max_position_embeddings", None) or spec.max_tokens)
         self._batch_tokens = batch_tokens or (32_768 if self._model.device.type == "cuda" else 4096)
-        self._check_reading(where, _AGREEMENT[spec.dtype])
+        self._check_reading(where, _TOLERANCE[spec.dtype])
 
     def rewards(self, pairs: Sequence[Pair]) -> Floats:
         """Implement `RewardModel.rewards`; each distinct pair is read once.
 
         Raises:
-            OutOfMemory: One conversation alone does not fit the device.
+            OutOfMemory: A single conversation does not fit into the device's memory.
             ConfigurationError: A reward is not finite.
         """
         different = sorted(set(pairs))  # sorted, so that batches do not depend on the order of the pairs
         ids = [self._ids(prompt, answer) for prompt, answer in different]
-        order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))  # little padding, and what does not fit comes first
+        # Sorted by length to reduce padding, the longest first so that a lack of memory shows at once.
+        order = sorted(range(len(ids)), key=lambda i: -len(ids[i]))
         found = np.empty(len(ids))
         while order:
             longest = len(ids[order[0]])
@@ -202,19 +202,19 @@ class HFRewardModel:
         return text
 
     def _find_frame(self, where: str) -> tuple[str, str, str]:
-        """The template's text before the prompt, between prompt and response, and after the response."""
+        """Return the chat template's text before the prompt, between prompt and response, and after the response."""
         if not self._tokeniser.chat_template:
-            raise ConfigurationError(f"the tokeniser of {where} has no chat template", _WANTED)
+            raise ConfigurationError(f"the tokeniser of {where} has no chat template", _HINT)
         from jinja2 import TemplateError
 
         try:
             text = self._render(_PROMPT, _ANSWER)
         except TemplateError as error:
-            raise ConfigurationError(f"the chat template of {where} fails: {error}", _WANTED) from error
+            raise ConfigurationError(f"the chat template of {where} fails: {error}", _HINT) from error
         before, _, rest = text.partition(_PROMPT)
         between, found, after = rest.partition(_ANSWER)
         if not found:
-            raise ConfigurationError(f"the chat template of {where} leaves out the prompt or the response", _WANTED)
+            raise ConfigurationError(f"the chat template of {where} omits the prompt or the response", _HINT)
         return before, between, after
 
     def _ids(self, prompt: str, answer: str) -> list[int]:
@@ -222,17 +222,17 @@ class HFRewardModel:
             ids: list[int] = self._tokeniser(text, add_special_tokens=False, split_special_tokens=plain).input_ids
             return ids
 
-        if not any(mark in prompt or mark in answer for mark in self._marks):
+        if not any(token in prompt or token in answer for token in self._special):
             return encode(self._render(prompt, answer))[: self._longest]
         before, between, after = map(encode, self._frame)
         texts = [encode(text.strip(), plain=True) for text in (prompt, answer)]
         return [*before, *texts[0], *between, *texts[1], *after][: self._longest]
 
     def _read(self, ids: Sequence[list[int]]) -> Floats:
-        """Compute the rewards of token ids in one batch: float64 [texts].
+        """Compute the rewards of one batch of texts, given as token ids: float64 [texts].
 
         Raises:
-            OutOfMemory: They do not fit together.
+            OutOfMemory: They do not fit into memory together.
         """
         what = f"{self.signature}, {len(ids)} texts of up to {max(map(len, ids))} tokens"
         return within_memory(lambda: self._computed(ids), what, self._model.device)
@@ -266,32 +266,29 @@ class HFRewardModel:
                 own = float(self._model(input_ids=torch.tensor([ids], device=self._model.device)).logits[0, 0])
             agrees = abs(self._read([ids])[0] - own) <= tolerance * (1 + abs(own)) or not math.isfinite(own)
         if not agrees:
-            raise ConfigurationError(f"{where} computes its output in an unknown way", _WANTED)
-
-
-_WANTED = "give a reward model: a causal model of conversations with one output"
+            raise ConfigurationError(f"{where} computes its output in an unknown way", _HINT)
 
 
 def _last(ids: Sequence[int], pad: int | None) -> int:
-    """The position of the last token that is no padding token, as in transformers."""
+    """Return the position of the last token that is not padding, as transformers does."""
     return max((position for position, token in enumerate(ids) if token != pad), default=0)
 
 
-# From novelty-bench/novelty-bench, src/score.py. They give 2,400 responses to MT-Bench the distribution of qualities
-# that GPT-4 gave them (paper, section 3.2).
+# From novelty-bench/novelty-bench, src/score.py. With these thresholds, 2,400 responses to MT-Bench have the same
+# distribution of qualities as GPT-4's ratings (paper, section 3.2).
 SKYWORK_GEMMA_THRESHOLDS = (-7.71875, -6.28125, -6.0, -5.71875, -5.5, -5.0, -4.375, -3.4375, -2.046875)
 
-# NoveltyBench's own; 54 GB in bfloat16. The commit is `main` on the model's page, with safetensors; inspect_evals
-# 0.26.0 (UKGovernmentBEIS, novelty_bench/score.py) pins the same.
+# NoveltyBench's reward model; 54 GB in bfloat16. The commit is `main` on the model's page, with safetensors;
+# inspect_evals 0.26.0 (UKGovernmentBEIS, novelty_bench/score.py) pins the same one.
 SKYWORK_REWARD_GEMMA_27B = HFRewardSpec(
     ModelFiles("Skywork/Skywork-Reward-Gemma-2-27B-v0.2", "a92f2ec997c806de469ff287ef3b71982e886fc2"),
     SKYWORK_GEMMA_THRESHOLDS,
     dtype="bfloat16",
 )
 
-# The small stand-in of inspect_evals (UKGovernmentBEIS, MIT), with its commit and thresholds: release 0.26.0,
-# novelty_bench/score.py. They are said to come from 96 answers, matched with gemini-1.5-pro's published qualities:
-# qualities of this model are not those of the other.
+# The small replacement used by inspect_evals (UKGovernmentBEIS, MIT), with its commit and thresholds: release 0.26.0,
+# novelty_bench/score.py. The thresholds reportedly come from 96 responses, matched with gemini-1.5-pro's published
+# qualities. Qualities from this model and from NoveltyBench's are not comparable.
 SKYWORK_REWARD_QWEN3_1_7B = HFRewardSpec(
     ModelFiles("Skywork/Skywork-Reward-V2-Qwen3-1.7B", "e51ea3e08fb81326c3b812a7ff0cb9cee83e59cc"),
     (

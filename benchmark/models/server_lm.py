@@ -1,8 +1,8 @@
-"""A causal language model behind a server that speaks OpenAI's completions and tells what a prompt's tokens cost.
+"""A causal language model behind a server with OpenAI's completions API that returns the log-probabilities of prompts.
 
-The request asks for `prompt_logprobs`, an extension of vLLM that identifies each token by its id. A server that does
-not know it is asked in OpenAI's older way, `echo` with `logprobs`. Texts are tokenised here and the server gets ids, so
-that it adds nothing; the number of its log-probabilities, and in the first way their ids, are checked.
+Requests ask for `prompt_logprobs`, a vLLM extension that identifies each token by its id. If a server does not support
+it, they fall back to OpenAI's older `echo` with `logprobs`. Texts are tokenised here and sent as ids, so that the
+server adds nothing. The number of log-probabilities is checked, and with `prompt_logprobs` also their ids.
 """
 
 import math
@@ -20,11 +20,11 @@ from benchmark.models.model_files import find_model_files, loading
 from datasets_build.errors import ConfigurationError, need
 
 _PATH = "/v1/completions"
-_BATCH_TOKENS = 16_384  # for each connection: so many requests that few connections idle at the end of a batch
+_BATCH_TOKENS = 16_384  # per connection: enough requests that few connections idle at the end of a batch
 _ANSWER_BYTES, _TOKEN_BYTES, _MOST_BYTES = 1 << 20, 4096, 1 << 28
-_NO_PROBABILITY = -9999.0  # servers write it for −∞, which JSON cannot hold
-_ROUNDING = 1e-6  # by which a log-probability of nearly 0 may be above it
-_NEEDS = "use a server with `prompt_logprobs`, such as vLLM, or with `echo`, `logprobs` and `max_tokens` 0"
+_NO_PROBABILITY = -9999.0  # what servers write instead of −∞, which JSON cannot represent
+_ROUNDING = 1e-6  # tolerance for log-probabilities above 0
+_NEEDS = "use a server that supports `prompt_logprobs`, such as vLLM, or `echo` with `logprobs` and `max_tokens` 0"
 
 
 def load_tokeniser(name: str) -> HFTokeniser:
@@ -34,11 +34,11 @@ def load_tokeniser(name: str) -> HFTokeniser:
         name: Folder, or `ORG/NAME@COMMIT` on the Hub.
 
     Raises:
-        ConfigurationError: There is none, it is not pinned, or it needs remote code.
+        ConfigurationError: It does not exist, is not pinned, or needs remote code.
         MissingExtra: transformers is not installed.
     """
     transformers = need("transformers", "score")
-    if Path(name).is_dir():  # it needs no weights
+    if Path(name).is_dir():  # `find_model_files` would require weights
         where, options = name, {"trust_remote_code": False, "local_files_only": True}
     else:
         where, options = find_model_files(name).locate()
@@ -57,11 +57,11 @@ def connect(
     timeout: float = 120.0,
     context: int | None = None,
 ) -> "ServerLM":
-    """Make a `ServerLM` and check that the server has the model; `context` becomes the server's if that is smaller.
+    """Make a `ServerLM` and check that the server has the model; its context is limited to the server's.
 
     Raises:
-        ConfigurationError: The server does not serve the model; or as `ServerLM`.
-        ServerFault: The server is unreachable, refuses, or is of another kind.
+        ConfigurationError: The server does not serve the model; or as for `ServerLM`.
+        ServerFault: The server is unreachable, refuses the request, or is of the wrong kind.
     """
     settings: dict[str, Any] = {"key": key, "concurrency": concurrency, "timeout": timeout, "context": context}
     lm = ServerLM(url, model, tokeniser, revision=revision, **settings)
@@ -76,8 +76,8 @@ def connect(
 class ServerLM:
     """A language model behind a server. See `CausalLM`.
 
-    The signature has the revision that the user states: a server cannot prove which weights it has, in what precision,
-    nor that it will have the same ones tomorrow. For numbers to be published, serve the model yourself.
+    The signature contains the revision that the user states, because a server cannot prove which weights it has, in
+    which precision, or that it will still have them tomorrow. To publish numbers, serve the model yourself.
     """
 
     def __init__(
@@ -97,19 +97,19 @@ class ServerLM:
         Args:
             url: Server's address, such as `http://localhost:8000`; with or without `/v1`.
             tokeniser: The model's own tokeniser; see `load_tokeniser`.
-            revision: Revision of the weights, as the user states it.
+            revision: Revision of the weights, as stated by the user.
             key: API key; None: from DIVBENCH_API_KEY.
-            timeout: Seconds without a sign of the server, and again for the rest of its answer after the first byte.
-            context: Most tokens of a sequence; None: unknown.
+            timeout: Maximum wait in seconds for the first byte of an answer, and again for the rest of it.
+            context: Maximum number of tokens per sequence; None: unknown.
 
         Raises:
-            ConfigurationError: The address or the key is malformed, the revision is empty, or a number too small.
+            ConfigurationError: The address or the key is malformed, the revision is empty, or a number is too small.
         """
         if concurrency < 1:
             raise ConfigurationError(f"{concurrency} requests at once", "give at least 1")
         revision = revision.strip()
         if not revision:
-            raise ConfigurationError(f"no revision of {model}", "state the commit of the server's weights")
+            raise ConfigurationError(f"no revision of {model}", "give the commit of the server's weights")
         self.signature = f"{model}@{revision[:12]},server"
         self.context = context
         self.batch_tokens = _BATCH_TOKENS * concurrency
@@ -118,7 +118,7 @@ class ServerLM:
         self._tokeniser = tokeniser
         self._endpoint = Endpoint(url, key, timeout)
         self._concurrency = concurrency
-        self._echo = False  # whether to use the older way
+        self._echo = False  # whether to use the older API
 
     def encode(self, texts: Sequence[str], *, begin: bool = False) -> list[Encoding]:
         """Implement `CausalLM.encode`."""
@@ -136,10 +136,10 @@ class ServerLM:
         return [bits[each.ids.tobytes()][each.scored] if len(each.scored) else np.empty(0) for each in sequences]
 
     def served(self) -> dict[str, int | None]:
-        """List the server's models, each with the most tokens of a sequence, or None where the server does not say.
+        """Return the server's models with the maximum number of tokens per sequence, or None if the server gives none.
 
         Raises:
-            ServerFault: As `surprisals`.
+            ServerFault: As for `surprisals`.
         """
         with self._endpoint.client() as client:
             document = self._endpoint.request(client, "/v1/models")
@@ -150,8 +150,8 @@ class ServerLM:
         return {name: _context_of(each.get("max_model_len")) for name, each in named.items()}
 
     def _all_bits(self, client: Any, ids: Integers, halt: threading.Event) -> Floats:
-        """The bits of each token [tokens]; the first one's are NaN."""
-        # A temperature of 0 also turns off what a server's own settings would cut from the distribution.
+        """Return the bits of each token [tokens]; NaN for the first one."""
+        # A temperature of 0 also disables any truncation of the distribution in the server's own settings.
         body = {"model": self._model, "prompt": ids.tolist(), "temperature": 0}
         try:
             if not self._echo:
@@ -162,13 +162,13 @@ class ServerLM:
             choice = self._choice(client, body | {"max_tokens": 0, "echo": True, "logprobs": 1}, halt)
             values = choice.get("logprobs")
             if not isinstance(values, dict) or values.get("token_logprobs") is None:
-                raise ServerFault(f"{self._endpoint.base}{_PATH} gives no log-probabilities of prompts", _NEEDS)
+                raise ServerFault(f"{self._endpoint.base}{_PATH} returns no log-probabilities of prompts", _NEEDS)
             return _bits(values["token_logprobs"], len(ids))
         except MalformedError as error:
             raise self._endpoint.malformed(_PATH, str(error)) from error
 
     def _choice(self, client: Any, body: Mapping[str, Any], halt: threading.Event) -> dict[str, Any]:
-        """Return the first choice of the answer; an empty one where the server does not know `prompt_logprobs`."""
+        """Return the first choice of the answer; an empty one if the server does not support `prompt_logprobs`."""
         size = len(body["prompt"])
         limit = min(_MOST_BYTES, _ANSWER_BYTES + _TOKEN_BYTES * size)
         try:
@@ -189,29 +189,29 @@ class ServerLM:
 
 
 def _context_of(most: object) -> int | None:
-    """One less than the server's limit, as it insists on adding a token of its own."""
+    """Return the server's limit minus one, because servers insist on generating at least one token."""
     return most - 1 if isinstance(most, int) and most > 1 else None
 
 
 def _by_id(entries: object, ids: Integers) -> list[object]:
-    """The log-probability of each token from vLLM's list, which has null or tokens by id at each position."""
+    """Return each token's log-probability from vLLM's list, which has null or a map by token id for each position."""
     if not isinstance(entries, list) or len(entries) != len(ids):
         raise MalformedError(f"{_count(entries)} entries of prompt_logprobs for {len(ids)} tokens")
     found: list[object] = []
     for entry, token in zip(entries, ids.tolist(), strict=True):
         known = entry.get(str(token)) if isinstance(entry, dict) else None
         if entry is not None and not isinstance(known, dict):
-            raise MalformedError(f"no log-probability of token {token}, which was sent; is its tokeniser another?")
+            raise MalformedError(f"no log-probability of token {token}, which was sent; is it another tokeniser?")
         found.append(known.get("logprob") if isinstance(known, dict) else None)
     return found
 
 
 def _bits(values: object, tokens: int) -> Floats:
-    """Bits from log-probabilities, which are null where there is none."""
+    """Convert log-probabilities, null where there is none, to bits."""
     if not isinstance(values, list) or len(values) != tokens:
         raise MalformedError(f"{_count(values)} log-probabilities for {tokens} tokens")
     if values[0] is not None:
-        raise MalformedError("a log-probability of the first token, so something before it was not sent")
+        raise MalformedError("a log-probability of the first token, so the server added something before it")
     return np.array([_bits_of(value) for value in values], np.float64)
 
 
@@ -219,7 +219,7 @@ def _bits_of(value: object) -> float:
     if value is None:
         return math.nan
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise MalformedError(f"a {type(value).__name__} for a log-probability")
+        raise MalformedError(f"a {type(value).__name__} instead of a log-probability")
     if value > _ROUNDING:
         raise MalformedError("a log-probability above 0")
     return math.nan if value <= _NO_PROBABILITY or math.isnan(value) else max(0.0, -value / math.log(2))

@@ -1,4 +1,4 @@
-"""Part-of-speech tags of English texts, by textblob's tagger: its wheel has the lexicon and the rules of spelling."""
+"""Part-of-speech tags of English texts from textblob's tagger, which includes its lexicon and spelling rules."""
 
 import re
 import warnings
@@ -9,11 +9,11 @@ from typing import Protocol
 
 from datasets_build.errors import ConfigurationError, need
 
-Tags = tuple[tuple[str, ...], ...]  # those of each sentence of a text
+Tags = tuple[tuple[str, ...], ...]  # of one text, sentence by sentence
 
 
 class Tagger(Protocol):
-    """Something that tags texts."""
+    """Tags texts."""
 
     def tag(self, texts: Sequence[str]) -> list[Tags]:
         """Return the tags of each text, sentence by sentence."""
@@ -22,10 +22,10 @@ class Tagger(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TaggerSpec:
-    """Which tagger a profile uses; loading it is another step.
+    """Names the tagger of a profile without loading it.
 
     Attributes:
-        version: Version of the library: another one may have another lexicon.
+        version: Version of the library; other versions may have another lexicon.
     """
 
     library: str
@@ -33,7 +33,7 @@ class TaggerSpec:
 
     @property
     def signature(self) -> str:
-        """The library with its version, and the tags that it gives."""
+        """The library with its version, and the tag set."""
         return f"{self.library}@{self.version},penn-tags"
 
     def load(self) -> "PatternTagger":
@@ -41,41 +41,41 @@ class TaggerSpec:
 
         Raises:
             MissingExtra: The library is not installed.
-            ConfigurationError: Another version of it is installed.
+            ConfigurationError: Another version of the library is installed.
         """
         return PatternTagger(self)
 
 
 PATTERN_TAGGER = TaggerSpec("textblob", "0.20.0")
 
-# An apostrophe that textblob does not split off, so that "isn't" becomes "is n't", as in the Penn Treebank.
+# textblob does not split at this apostrophe, so "isn't" can become "is n't", as in the Penn Treebank.
 _APOSTROPHE = "\u02bc"
 _CONTRACTION = re.compile(r"(?<=\w)(n't|'(?:s|m|d|re|ve|ll))(?!\w)", re.IGNORECASE)
-_LONG = re.compile(r"\S{100}")  # textblob's time grows with the square of a run of punctuation
-_LATIN_ENDS = "\u024f"  # of Latin Extended-B
-_LATIN_ADDITIONAL = ("\u1e00", "\u1eff")
+_LONG = re.compile(r"\S{100}")  # textblob's time grows with the square of the length of a run of punctuation
+_LATIN_ENDS = "\u024f"  # last character of Latin Extended-B
+_LATIN_ADDITIONAL = ("\u1e00", "\u1eff")  # first and last character of Latin Extended Additional
 
 
 class PatternTagger:
-    """Tagger of the Pattern library in textblob: tags of the Penn Treebank, each word by itself.
+    """The Pattern library's tagger as included in textblob: Penn Treebank tags, for each word independently.
 
-    A word has its commonest tag in the lexicon (Brill 1992), whatever stands around it; a word that is not there gets
-    one by its capital, digits or ending. So the same text always has the same tags, and no model is read.
+    A word gets its most common tag in the lexicon (Brill 1992) regardless of context; an unknown word gets a tag from
+    its capitalisation, digits or ending. The same text always gets the same tags, and no model is needed.
     """
 
     def __init__(self, spec: TaggerSpec = PATTERN_TAGGER) -> None:
         self._parser = need(f"{spec.library}.en", "syntax").parser
         if (found := version(spec.library)) != spec.version:
             raise ConfigurationError(
-                f"{spec.library} is {found}, and tags are those of {spec.version}",
+                f"version {found} of {spec.library} is installed, but {spec.version} is needed",
                 "install that version: pip install 'divbench[syntax]'",
             )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ResourceWarning)  # it reads its lexicon on first use, and closes no file
+            warnings.simplefilter("ignore", ResourceWarning)  # on first use it reads its lexicon without closing it
             self._parser.find_tags(["a"])
 
     def tag(self, texts: Sequence[str]) -> list[Tags]:
-        """Implement `Tagger.tag`; a text of n characters takes time in proportion to n.
+        """Implement `Tagger.tag`; the time is proportional to the length of the texts.
 
         >>> PatternTagger().tag(["It isn't late. Go home!"])
         [(('PRP', 'VBZ', 'RB', 'JJ', '.'), ('VB', 'NN', '.'))]
@@ -91,7 +91,7 @@ class PatternTagger:
 
 
 def is_in_latin_script(text: str) -> bool:
-    """Whether at least half of the letters of a text are Latin; a text without letters is in any script.
+    """Whether at least half of the letters of a text are Latin; true for a text without letters.
 
     >>> is_in_latin_script("42, Zürich!"), is_in_latin_script("Привет, Bob")
     (True, False)

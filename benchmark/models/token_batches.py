@@ -1,22 +1,22 @@
-"""Texts in batches of similar length, by tokens: what a model of texts or pairs reads at once."""
+"""Batches of texts of similar length, limited by their number of tokens."""
 
 from collections.abc import Iterator, Sequence
 
-# With 1024 tokens, the layers of a small model stay in a CPU's caches: all-MiniLM-L6-v2 reads 256-token texts twice as
-# fast as 64 at a time. A GPU needs more to be busy.
+# With 1024 tokens, the activations of a small model stay in a CPU's caches: all-MiniLM-L6-v2 then reads 256-token texts
+# twice as fast as in batches of 64. A GPU needs larger batches to be busy.
 CPU_TOKENS, GPU_TOKENS = 1024, 16_384
-_BYTES_PER_TOKEN = 4  # of English in a vocabulary of subwords
+_BYTES_PER_TOKEN = 4  # average for English in a subword vocabulary
 
 
 def token_batches(tokens: Sequence[int], device: str) -> Iterator[list[int]]:
     """Yield the indices of texts in batches, the longest first, so that a lack of memory shows at once.
 
     Args:
-        tokens: Number of tokens of each text. Texts of equal numbers stay in their order.
+        tokens: Number of tokens of each text. Texts of equal length keep their order.
         device: Type of the device, such as `cuda`.
 
     Yields:
-        Indices of at least one text, and of no more than fit the device's number of tokens, including padding.
+        Indices of at least one text, and of no more than fit into the device's token limit, including padding.
 
     >>> list(token_batches([300, 10, 500, 500], "cpu"))
     [[2, 3], [0, 1]]
@@ -31,5 +31,5 @@ def token_batches(tokens: Sequence[int], device: str) -> Iterator[list[int]]:
 
 
 def estimated_tokens(text: str, most: int) -> int:
-    """Estimate a text's number of tokens without a tokeniser, two special ones included; `most` if it is truncated."""
+    """Estimate a text's number of tokens without a tokeniser, including two special ones; at most `most`."""
     return min(most, len(text.encode()) // _BYTES_PER_TOKEN + 2)

@@ -1,7 +1,7 @@
 """Sampling tokens from logits: temperature, top-k, top-p, in that order, as in transformers.
 
-Each row has its own settings and random number. So a response does not depend on the batch it is sampled in, and a
-batch may have all points of a sweep.
+Each row has its own settings and random number, so a response does not depend on the batch that it is sampled in, and
+one batch can contain all points of a sweep.
 """
 
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TruncatedDistribution:
-    """The distributions of rows after top-k and top-p.
+    """The distribution of each row after top-k and top-p.
 
     Attributes:
-        weights: float64 [rows, kept], proportional to the probabilities; 0 for what was cut off.
-        tokens: int64 [rows, kept], ids of the tokens; None: the whole vocabulary in its order.
+        weights: float64 [rows, kept], proportional to the probabilities; 0 for truncated tokens.
+        tokens: int64 [rows, kept], token ids; None: the whole vocabulary in order.
     """
 
     weights: Any
@@ -28,7 +28,7 @@ def truncate(logits: Any, temperature: Any, top_k: Any, top_p: Any) -> Truncated
         logits: float32 [rows, vocabulary], finite or −inf.
         temperature: [rows], sampling temperature; 0 is greedy.
         top_k: int64 [rows], number of tokens to keep; the vocabulary's size for all.
-        top_p: [rows], nucleus threshold: keep the fewest tokens whose probabilities sum to it, at least one.
+        top_p: [rows], nucleus threshold: the most probable tokens that reach this total probability are kept.
     """
     import torch
 
@@ -39,21 +39,21 @@ def truncate(logits: Any, temperature: Any, top_k: Any, top_p: Any) -> Truncated
     scaled = logits / torch.where(greedy, 1.0, temperature)[:, None]
     top_k = torch.where(greedy, 1, top_k)
     most = int(top_k.max())
-    values, tokens = scaled.topk(min(most, vocabulary), dim=-1)  # sorted, the greatest first
-    places = torch.arange(values.shape[1], device=values.device)
-    values = values.masked_fill(places >= top_k[:, None], -torch.inf)
+    values, tokens = scaled.topk(min(most, vocabulary), dim=-1)  # in decreasing order
+    ranks = torch.arange(values.shape[1], device=values.device)
+    values = values.masked_fill(ranks >= top_k[:, None], -torch.inf)
     weights = torch.softmax(values.double(), dim=-1)
     before = weights.cumsum(-1) - weights
-    # Tokens after the nucleus are cut off; the first never is.
-    weights = weights.masked_fill((before >= top_p[:, None]) & (places > 0) & (top_p < 1)[:, None], 0.0)
+    # Tokens outside the nucleus are removed, but never the first one.
+    weights = weights.masked_fill((before >= top_p[:, None]) & (ranks > 0) & (top_p < 1)[:, None], 0.0)
     return TruncatedDistribution(weights, tokens)
 
 
 def sample_tokens(logits: Any, temperature: Any, top_k: Any, top_p: Any, uniform: Any) -> Any:
-    """Sample a token of each row, int64 [rows]; arguments as of `truncate` and `sample_truncated`.
+    """Sample a token for each row, int64 [rows]; the arguments are those of `truncate` and `sample_truncated`.
 
-    The same row and random number give the same token, whatever the other rows are: rows without truncation are sampled
-    in the vocabulary's order, the others in the order of their probabilities, each kind apart.
+    The same row and random number give the same token regardless of the other rows. For this, rows without truncation
+    are sampled separately, in vocabulary order; the other rows are sampled in order of probability.
     """
     import torch
 
@@ -72,7 +72,7 @@ def _uncut(vocabulary: int, temperature: Any, top_k: Any, top_p: Any) -> Any:
 
 
 def sample_truncated(kept: TruncatedDistribution, uniform: Any) -> Any:
-    """Sample a token of each row, int64 [rows]: where its random number falls in the cumulated weights.
+    """Sample a token for each row by its random number's position in the cumulative weights, int64 [rows].
 
     Args:
         kept: Distributions, from `truncate`.
@@ -82,13 +82,11 @@ def sample_truncated(kept: TruncatedDistribution, uniform: Any) -> Any:
 
     cumulated = kept.weights.cumsum(-1)
     total = cumulated[:, -1:]
-    below = torch.nextafter(total, torch.zeros_like(total))  # a product that is rounded up would be past the last token
-    places = torch.searchsorted(cumulated, torch.minimum(uniform[:, None] * total, below), right=True)
-    if kept.tokens is None:
-        return places[:, 0]
-    return kept.tokens.gather(1, places)[:, 0]
+    below = torch.nextafter(total, torch.zeros_like(total))  # a product rounded up would be past the last token
+    ranks = torch.searchsorted(cumulated, torch.minimum(uniform[:, None] * total, below), right=True)
+    return (ranks if kept.tokens is None else kept.tokens.gather(1, ranks))[:, 0]
 
 
 def log_largest_probability(kept: TruncatedDistribution) -> Any:
-    """Compute the ln of the largest probability of each row: float64 [rows]."""
+    """Compute the natural logarithm of the largest probability in each row: float64 [rows]."""
     return (kept.weights.amax(-1) / kept.weights.sum(-1)).log()

@@ -1,8 +1,8 @@
 """Token sequences as a trie, so that shared prefixes are read once.
 
-All per-token work of a transformer (embeddings, projections, MLP, head) is done once for each node; only attention sees
-the whole sequences. Measured on two cores, this form of sharing pays; one pass with a dense mask over all nodes does
-not, because its attention grows with the square of the nodes.
+A transformer's per-token work (embeddings, projections, MLP, head) is done once per node; only attention sees whole
+sequences. Measured on two cores, this saves time; one pass over all nodes with a dense mask does not, because its
+attention grows with the square of the number of nodes.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from benchmark.models.causal_lm import TokenSequence
 
 Integers = NDArray[np.int64]
-_STRETCH = 1.3  # most that a path of a group is longer than its shortest
+_STRETCH = 1.3  # maximum length of a path in a group, relative to the shortest one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,8 +22,8 @@ class Group:
     """Paths of similar length.
 
     Attributes:
-        nodes: int64 [paths, longest], the node at each position; the path's last one repeated as padding.
-        taken: int64 [taken], flat indices into `nodes` of the first occurrence of nodes.
+        nodes: int64 [paths, longest], the node at each position, padded with the path's last node.
+        taken: int64 [taken], flat indices into `nodes` of the nodes that first occur in this group.
         taken_nodes: int64 [taken], these nodes.
     """
 
@@ -39,11 +39,11 @@ class Trie:
     Attributes:
         ids: int64 [nodes], the token of each node.
         depths: int64 [nodes], its position in every sequence through it.
-        parents: int64 [nodes], the node before it, −1 for none.
+        parents: int64 [nodes], the previous node, −1 if there is none.
         paths: For each sequence its nodes, int64 [tokens].
-        leaves: Every path that is no prefix of another, in rising order of nodes. Nodes that are new in a path are at
-            its end and consecutive: from the last node of the leaf before to its own last node.
-        groups: The leaves by length.
+        leaves: All paths that are not a prefix of another path, in increasing order of nodes. The nodes that are new in
+            a path are consecutive and at its end: they follow the last node of the previous leaf.
+        groups: The leaves grouped by length.
     """
 
     ids: Integers
@@ -56,11 +56,11 @@ class Trie:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredTrie:
-    """Sequences as a trie, and its nodes that are to be scored.
+    """Sequences as a trie, and the nodes to be scored.
 
     Attributes:
         scored: For each sequence its scored nodes, int64 [scored].
-        wanted: int64 [wanted], rising, all scored nodes, each once.
+        wanted: int64 [wanted], all scored nodes without duplicates, in increasing order.
         parents: int64 [wanted], the nodes before them.
         targets: int64 [wanted], the tokens of the scored nodes.
     """
@@ -73,7 +73,7 @@ class ScoredTrie:
 
     @classmethod
     def of(cls, sequences: Sequence[TokenSequence]) -> "ScoredTrie":
-        """Build the trie of non-empty sequences, at least one."""
+        """Build the trie of one or more non-empty sequences."""
         trie = build_trie([sequence.ids for sequence in sequences])
         scored = [path[sequence.scored] for path, sequence in zip(trie.paths, sequences, strict=True)]
         is_wanted = np.zeros(len(trie.ids), bool)
@@ -83,14 +83,14 @@ class ScoredTrie:
 
 
 def prefix_sort_key(ids: Integers) -> bytes:
-    """Return a key that sorts sequences so that those with the longest shared prefixes are neighbours."""
-    return ids.astype(">i8").tobytes()  # sorts like lists of ids, and is compared much faster
+    """Return a sort key that places sequences with long shared prefixes next to each other."""
+    return ids.astype(">i8").tobytes()  # the order is that of lists of ids, but comparison is much faster
 
 
 def build_trie(sequences: Sequence[Integers]) -> Trie:
-    """Build the trie of non-empty sequences; it does not depend on their order.
+    """Build the trie of non-empty sequences; their order does not matter.
 
-    In sorted order, a prefix shared with any earlier sequence is shared with the one just before.
+    In sorted order, a prefix shared with any earlier sequence is also shared with the previous one.
 
     >>> trie = build_trie([np.array([5, 6, 7]), np.array([5, 6]), np.array([5, 8])])
     >>> trie.ids.tolist(), trie.depths.tolist(), [path.tolist() for path in trie.paths]
@@ -102,19 +102,19 @@ def build_trie(sequences: Sequence[Integers]) -> Trie:
     depths: list[Integers] = []
     parents: list[Integers] = []
     leaves: list[Integers] = []
-    before, way, count = np.empty(0, np.int64), np.empty(0, np.int64), 0
+    before, path, count = np.empty(0, np.int64), np.empty(0, np.int64), 0
     for i in sorted(range(len(sequences)), key=keys.__getitem__):
         tokens = sequences[i]
         shared = _shared(before, tokens)
         if shared < len(before):
-            leaves.append(way)
+            leaves.append(path)
         fresh = len(tokens) - shared
-        way = np.concatenate([way[:shared], np.arange(count, count + fresh)])
+        path = np.concatenate([path[:shared], np.arange(count, count + fresh)])
         ids.append(tokens[shared:])
         depths.append(np.arange(shared, len(tokens)))
-        parents.append(way[shared - 1 : -1] if shared else np.concatenate([[-1], way[:-1]]))
-        paths[i], before, count = way, tokens, count + fresh
-    leaves.append(way)
+        parents.append(path[shared - 1 : -1] if shared else np.concatenate([[-1], path[:-1]]))
+        paths[i], before, count = path, tokens, count + fresh
+    leaves.append(path)
     return Trie(
         np.concatenate(ids),
         np.concatenate(depths),
@@ -126,14 +126,14 @@ def build_trie(sequences: Sequence[Integers]) -> Trie:
 
 
 def _shared(a: Integers, b: Integers) -> int:
-    """The length of the longest shared prefix."""
+    """Return the length of the longest shared prefix."""
     length = min(len(a), len(b))
     differ = np.flatnonzero(a[:length] != b[:length])
     return int(differ[0]) if len(differ) else length
 
 
 def _groups(leaves: Sequence[Integers]) -> list[Group]:
-    """Group leaves by length, with little padding; each node is taken from the leaf that it is new in."""
+    """Group leaves by length to reduce padding; each node is taken from the leaf in which it is new."""
     ends = [int(leaf[-1]) + 1 for leaf in leaves]
     batches: list[list[int]] = []
     for i in sorted(range(len(leaves)), key=lambda i: len(leaves[i])):

@@ -1,8 +1,8 @@
 """Attention along the paths of a trie, as an attention implementation for transformers.
 
-Two ways. *Groups*: paths of similar length, padded at their ends, in torch's usual attention. *Packed*: each node's
-query once and each path's keys, one path after the other without padding, in torch's attention for sequences of varying
-length. Packed attention is for GPUs in half precision, and used only where it gives the same numbers.
+There are two methods. *Groups* reads paths of similar length, padded at their ends, with torch's usual attention.
+*Packed* concatenates all paths without padding, with one query per node, and uses torch's attention for sequences of
+varying length. Packed attention requires a GPU and half precision, and is used only if it gives the same numbers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,26 +18,27 @@ from benchmark.models.trie import Integers, Trie
 
 ATTENTION = "divbench_trie"
 _PLANS: ContextVar["_Plans | None"] = ContextVar("plans", default=None)
-_PACKED_TOLERANCE = 0.05  # of means of normal numbers in half precision; a path one node off differs by tenths
-_PROBED_WINDOW = 8  # shorter than the paths that packing is tried on
-_AMPERE = (8, 0)  # compute capability; flash attention needs it
+# For means of normal numbers in half precision; a path shifted by one node differs by tenths.
+_PACKED_TOLERANCE = 0.05
+_PROBED_WINDOW = 8  # shorter than the paths that packing is tested on
+_AMPERE = (8, 0)  # compute capability that flash attention needs
 
 
 class CannotShareError(Exception):
-    """The model's attention needs something that the trie's does not have."""
+    """The model's attention needs something that attention along a trie does not support."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Packed:
-    """The leaves of a trie, one after the other, on one device.
+    """The concatenated leaves of a trie on one device.
 
     Attributes:
-        way: int64 [tokens], the nodes of every path.
-        starts: int32 [paths + 1], where each path begins in `way`.
-        fresh: int32 [paths + 1], where the nodes begin that are new in a path.
+        nodes: int64 [tokens], the nodes of every path.
+        starts: int32 [paths + 1], offset of each path in `nodes`.
+        fresh: int32 [paths + 1], first node that is new in each path.
     """
 
-    way: Any
+    nodes: Any
     starts: Any
     fresh: Any
     longest: int
@@ -46,7 +47,7 @@ class _Packed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Plan:
-    """A trie on one device: packed, or for each group its nodes [paths, longest], `taken` and `taken_nodes`."""
+    """A trie on one device: packed, or the `nodes`, `taken` and `taken_nodes` of each group."""
 
     groups: tuple[tuple[Any, Any, Any], ...]
     packed: _Packed | None
@@ -60,8 +61,8 @@ class _Plan:
             fresh = [0, *(int(leaf[-1]) + 1 for leaf in trie.leaves)]
             offsets = (torch.tensor(each, dtype=torch.int32) for each in (np.cumsum([0, *lengths]), fresh))
             starts, first = (each.to(device) for each in offsets)
-            way = torch.from_numpy(np.concatenate(trie.leaves)).to(device)
-            return cls((), _Packed(way, starts, first, max(lengths), int(np.diff(fresh).max())))
+            nodes = torch.from_numpy(np.concatenate(trie.leaves)).to(device)
+            return cls((), _Packed(nodes, starts, first, max(lengths), int(np.diff(fresh).max())))
 
         def there(part: Integers) -> Any:
             return torch.from_numpy(part).to(device)
@@ -72,12 +73,12 @@ class _Plan:
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Which attention runs packed.
+    """Which kinds of attention run packed.
 
     Attributes:
-        causal: Whether that to the whole prefix does.
-        windows: Whether that to a window shorter than the path does.
-        reason: Why not, where a GPU in half precision could be expected to; else None.
+        causal: Whether attention to the whole prefix runs packed.
+        windows: Whether attention to a window shorter than the path runs packed.
+        reason: Why one of them does not, on a GPU in half precision; None elsewhere, or if both do.
     """
 
     causal: bool = False
@@ -85,13 +86,13 @@ class Packing:
     reason: str | None = None
 
     def allows(self, window: int | None) -> bool:
-        """Whether attention with a window (None: without) runs packed."""
+        """Whether attention with this window (None: to the whole prefix) runs packed."""
         return self.causal if window is None else self.windows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Plans:
-    """The plans of a trie by device and way, each made at its first use, and the windows that layers asked for."""
+    """The plans of a trie by device and method, each made at its first use, and the windows that layers requested."""
 
     trie: Trie
     packing: Packing
@@ -105,13 +106,13 @@ class _Plans:
         return self.made[key]
 
     def shortened(self, window: int | None) -> int | None:
-        """The window; None where no path is longer than it, so that it changes nothing."""
+        """Return the window, or None if no path is longer than it, so that it has no effect."""
         return None if window is None or window >= int(self.trie.depths.max()) + 1 else window
 
 
 @contextmanager
 def attending(model: Any, trie: Trie, packing: Packing) -> Iterator[set[int | None]]:
-    """Inside, the model's attention runs along the trie's paths; yields the windows that its layers ask for."""
+    """Let the model's attention run along the trie's paths, and yield the windows that its layers request."""
     plans = _Plans(trie, packing)
     token = _PLANS.set(plans)
     attention = model.config._attn_implementation
@@ -131,9 +132,9 @@ def register_attention() -> None:
 
 
 def packing_of(model: Any, trie: Trie) -> Packing:
-    """Find out which packed attention is available for a model, and gives the same numbers on a trie as groups.
+    """Find out which kinds of packed attention are available for a model and give the same numbers as groups.
 
-    Tried on random numbers with the model's heads, on GPUs in half precision alone.
+    The test uses random numbers with the model's heads, and runs only on GPUs in half precision.
     """
     import torch
 
@@ -167,14 +168,14 @@ def _why_not_packed(model: Any, trie: Trie, drawn: Sequence[Any], window: int | 
 def _attend(
     module: Any, query: Any, key: Any, value: Any, attention_mask: Any, scaling: float | None = None, **options: Any
 ) -> tuple[Any, None]:
-    """Causal attention along the paths of the current plan.
+    """Compute causal attention along the paths of the current plan.
 
     Args:
         query: [1, heads, nodes, size], with positions applied.
         key: [1, key heads, nodes, size].
         value: [1, key heads, nodes, size].
-        attention_mask: None, as transformers makes no mask for an attention that it does not know.
-        options: Other arguments of the layer; those that would change numbers are refused.
+        attention_mask: None, because transformers makes no mask for an attention implementation that it does not know.
+        options: Other arguments of the layer; those that would change the numbers are refused.
     """
     refused = [name for name in ("softcap", "s_aux", "position_bias") if options.get(name) is not None]
     plans = _PLANS.get()
@@ -187,20 +188,20 @@ def _attend(
 
 
 def _along_paths(plan: _Plan, query: Any, key: Any, value: Any, *, scaling: float | None, window: int | None) -> Any:
-    """[nodes, heads, size]."""
+    """Compute attention along the paths of a plan: [nodes, heads, size]."""
     import torch
 
     if plan.packed is not None:
         return _packed(plan.packed, query, key, value, scaling, window)
     made = torch.empty_like(query[0].transpose(0, 1))[..., : value.shape[-1]]
     for nodes, taken, taken_nodes in plan.groups:
-        paths, longest = nodes.shape
+        longest = nodes.shape[1]
         q, k, v = (_along(x[0], nodes) for x in (query, key, value))
         mask = None
         if window is not None and longest > window:
-            place = torch.arange(longest, device=nodes.device)
-            ago = place[:, None] - place[None, :]
-            mask = (ago >= 0) & (ago < window)
+            position = torch.arange(longest, device=nodes.device)
+            distance = position[:, None] - position[None, :]
+            mask = (distance >= 0) & (distance < window)
         shared = q.shape[1] != k.shape[1]
         if shared and not takes_shared_heads(q, masked=mask is not None):
             k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], dim=1) for x in (k, v))
@@ -208,16 +209,15 @@ def _along_paths(plan: _Plan, query: Any, key: Any, value: Any, *, scaling: floa
         found = torch.nn.functional.scaled_dot_product_attention(
             q, k, v, attn_mask=mask, is_causal=mask is None, scale=scaling, enable_gqa=shared
         )
-        flat = found.transpose(1, 2).reshape(paths * longest, *found.shape[1:2], found.shape[-1])
-        made[taken_nodes] = flat[taken]
+        made[taken_nodes] = found.transpose(1, 2).flatten(0, 1)[taken]
     return made
 
 
 def takes_shared_heads(query: Any, *, masked: bool) -> bool:
-    """Whether a fused kernel of torch's attention takes fewer heads for keys than for queries.
+    """Whether a fused kernel of torch's attention supports fewer heads for keys than for queries.
 
-    On GPUs flash attention alone does, in half precision, without a mask, from compute capability 8.0 on. Elsewhere
-    torch would take a slow kernel whose memory grows with the square of the length. On a CPU it is fused.
+    On a CPU it does. On a GPU only flash attention does, which needs half precision, no mask, and compute capability
+    8.0; otherwise torch would use a slow kernel that needs memory quadratic in the length.
     """
     import torch
 
@@ -228,15 +228,16 @@ def takes_shared_heads(query: Any, *, masked: bool) -> bool:
 
 
 def _along(x: Any, nodes: Any) -> Any:
-    """[heads, nodes, size] to [paths, heads, longest, size]."""
+    """Gather [heads, nodes, size] along paths: [paths, heads, longest, size]."""
     return x.transpose(0, 1)[nodes].transpose(1, 2)
 
 
 def _packed(plan: _Packed, query: Any, key: Any, value: Any, scaling: float | None, window: int | None) -> Any:
-    """[nodes, heads, size]. The new nodes of a path are its last, and so its queries.
+    """Compute packed attention: [nodes, heads, size].
 
-    A query sees the keys up to its own position, as the last query is aligned with the last key, with a window so many
-    of these. An older torch, whose attention has other parameters, raises TypeError.
+    A path's queries are its new nodes, which are its last ones. The last query is aligned with the last key, so each
+    query sees the keys up to its own position, or the last `window` of them. Older versions of torch, which have other
+    parameters, raise a TypeError.
     """
     from inspect import signature
 
@@ -246,7 +247,7 @@ def _packed(plan: _Packed, query: Any, key: Any, value: Any, scaling: float | No
     options = {"enable_gqa": True} if "enable_gqa" in signature(attention).parameters else {}
     return attention(
         query[0].transpose(0, 1).contiguous(),
-        *(x[0].transpose(0, 1)[plan.way] for x in (key, value)),
+        *(x[0].transpose(0, 1)[plan.nodes] for x in (key, value)),
         plan.fresh,
         plan.starts,
         plan.most_fresh,

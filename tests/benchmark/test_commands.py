@@ -62,7 +62,7 @@ def test_several_submissions_are_scored_in_one_run(submission: Path, tmp_path: P
         (["--profile", "paper"], "no commit of sentence-transformers/bert-large-nli-stsb-mean-tokens is pinned"),
         (["--embedder", "org/name"], "'org/name' is not pinned"),
         (["--bert-score", "org/name@main"], "'org/name@main' is not pinned"),
-        (["--sts", "name"], "'name' is no folder and no model"),
+        (["--sts", "name"], "'name' is neither a folder nor the name of a model"),
         (["--resamples", "3"], "'--resamples'"),
     ],
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 from datasets_build.errors import InputError
 from datasets_build.files import sha256_of
 
-HELD_OUT = 0.05  # of each book's characters, from its end
+HELD_OUT = 0.05  # share of each book's characters, at its end
 MAX_BOOK_BYTES = 64 * 1024 * 1024
 
 
@@ -26,10 +26,10 @@ class Book:
 
 
 def read_books(folder: Path) -> list[Book]:
-    """Read the books in `*.txt.gz` of a folder, by name.
+    """Read the books in a folder's `*.txt.gz` files, sorted by name.
 
     Raises:
-        InputError: There is none, or one is no UTF-8 text.
+        InputError: There is none, or one is not UTF-8 text.
     """
     books = []
     for path in sorted(folder.glob("*.txt.gz")):
@@ -42,5 +42,5 @@ def read_books(folder: Path) -> list[Book]:
         cut = text.rfind("\n\n", 0, int(len(text) * (1 - HELD_OUT)))
         books.append(Book(path.name.removesuffix(".txt.gz"), sha256_of(path), text[:cut], text[cut:].strip()))
     if not books:
-        raise InputError(f"{folder}: no *.txt.gz", "name a folder of gzipped plain-text books")
+        raise InputError(f"{folder}: no *.txt.gz", "give a folder of gzipped plain-text books")
     return books

@@ -1,7 +1,7 @@
 """Training documents that make a small model learn in context.
 
-An excerpt of a book teaches English. Lists of passages under labels teach what D_Can measures: that a passage may be
-repeated, verbatim or nearly, or in turns with others; or not at all.
+Excerpts of books teach English. Labelled lists of passages teach what D_Can measures: that a passage may be repeated,
+exactly or nearly, may alternate with others, or may not be repeated at all.
 """
 
 import random
@@ -41,21 +41,21 @@ _ALPHABETS = (
     "".join(chr(i) for letters in _OTHER_LETTERS for i in letters),
     "".join(chr(i) for signs in _OTHER_SIGNS for i in signs),
 )
-_PLAIN_SHARE = 0.45  # of documents that are an excerpt of a book
+_PLAIN_SHARE = 0.45  # share of documents that are an excerpt of a book
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a book that are neither too short nor too long, with single spaces."""
+    """Return the sentences of a book that have 15 to 320 characters, with single spaces."""
     flat = (" ".join(part.split()) for paragraph in text.split("\n\n") for part in _SENTENCE.split(paragraph))
     return [part for part in flat if 15 <= len(part) <= 320]
 
 
 def documents(books: list[str], characters: int, seed: int) -> Iterator[str]:
-    """Yield documents without end.
+    """Yield documents forever.
 
     Args:
-        books: Texts, sampled in proportion to the square root of their lengths (one diary is half of all text).
-        characters: Approximate least length of a document, which is later cut to tokens.
+        books: Texts, sampled in proportion to the square root of their lengths (one diary makes up half of the text).
+        characters: Approximate minimum length of a document, which is later cut to a number of tokens.
     """
     rng = random.Random(seed)  # noqa: S311 - not for secrets
     split = [sentences(book) for book in books]
@@ -70,7 +70,7 @@ def documents(books: list[str], characters: int, seed: int) -> Iterator[str]:
 
 
 def _listed(rng: random.Random, source: list[str], characters: int) -> str:
-    """A list of passages: repeats, near-repeats, several modes at random, or all different."""
+    """Make a list of passages: repeats, near-repeats, several modes in random order, or all different."""
     lister = rng.choice((_instruct, _instruct, _completion, _completion, _bare))
     kind = rng.choices(("same", "near", "modes", "different", "noise"), (3, 3, 3, 2, 1))[0]
     modes = 1 if kind in ("same", "near") else rng.choice((2, 2, 3, 4, 5))
@@ -87,7 +87,7 @@ def _listed(rng: random.Random, source: list[str], characters: int) -> str:
 
 
 def _passage(rng: random.Random, source: list[str]) -> str:
-    """A few sentences in a row, or a part of one."""
+    """Make a passage of one to three consecutive sentences, or the beginning of one."""
     start = rng.randrange(max(1, len(source) - 3))
     text = " ".join(source[start : start + rng.choice((1, 1, 1, 2, 3))])
     if rng.random() < 0.25:
@@ -97,13 +97,13 @@ def _passage(rng: random.Random, source: list[str]) -> str:
 
 
 def _noise(rng: random.Random) -> str:
-    """Random characters, also of scripts that the books lack, so that their bytes are learnt, too."""
+    """Make a text of random characters, including scripts that the books lack, so that their bytes are learnt, too."""
     alphabet = rng.choice(_ALPHABETS)
     return "".join(rng.choices(alphabet, k=rng.randint(10, 90))).strip() or "x"
 
 
 def _varied(rng: random.Random, text: str, share: float, source: list[str]) -> str:
-    """The passage with some of its words left out or taken from elsewhere."""
+    """Drop some of a passage's words, or replace them with words from elsewhere."""
     if not share:
         return text
     made = []

@@ -10,18 +10,17 @@ _WINDOW = 1024  # tokens
 
 
 def bits_per_byte(model: Any, tokeniser: Any, texts: list[str], windows: int | None = None) -> float:
-    """Bits over bytes of texts read in windows of 1,024 tokens, each after `<s>` alone.
+    """Compute bits per byte of texts read in separate windows of 1,024 tokens, each after `<s>`.
 
     Args:
         model: A causal language model of transformers.
         tokeniser: Its `tokenizers.Tokenizer`.
-        windows: Most windows of each text, from its beginning; None: all.
+        windows: Maximum number of windows per text, from its beginning; None: all.
     """
     bits, bytes_ = 0.0, 0
     for text in texts:
         ids = tokeniser.encode(text, add_special_tokens=False).ids
-        starts = range(0, len(ids) - _WINDOW + 1, _WINDOW)[:windows]
-        for start in starts:
+        for start in range(0, len(ids) - _WINDOW + 1, _WINDOW)[:windows]:
             window = ids[start : start + _WINDOW]
             bits += sum(_token_bits(model, [1, *window]))
             bytes_ += len(tokeniser.decode(window).encode())
@@ -29,7 +28,7 @@ def bits_per_byte(model: Any, tokeniser: Any, texts: list[str], windows: int | N
 
 
 def repeat_costs(model: Any, tokeniser: Any, texts: list[str], passages: int = 40) -> tuple[float, float]:
-    """Mean bits of passages of one to three sentences at their first and second occurrence, under two labels."""
+    """Compute the mean bits of passages at their first and second occurrence, under two labels."""
     rng = random.Random(7)  # noqa: S311 - not for secrets
     source = [sentences(text) for text in texts]
     first = second = 0.0
@@ -47,7 +46,7 @@ def repeat_costs(model: Any, tokeniser: Any, texts: list[str], passages: int = 4
 
 
 def _token_bits(model: Any, ids: list[int]) -> list[float]:
-    """The bits of each token but the first."""
+    """Return the bits of each token except the first."""
     import torch
 
     with torch.inference_mode():

@@ -1,4 +1,4 @@
-"""The spec of the bundled language model; its card tells how it was made and how good it is."""
+"""The spec of the bundled language model; its card (model/README.md) says how it was trained and how good it is."""
 
 from pathlib import Path
 

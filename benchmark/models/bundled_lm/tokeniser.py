@@ -1,18 +1,18 @@
-"""A byte-fallback BPE of our own, trained on the books."""
+"""The bundled model's tokeniser: byte-fallback BPE, trained on the books."""
 
 import json
 from collections.abc import Sequence
 from typing import Any
 
 SPECIAL = ("<unk>", "<s>", "</s>")
-# A new line stands alone, a number is read digit by digit, and a space belongs to the word after it.
+# A newline is a token of its own, numbers are split into digits, and a space belongs to the word after it.
 _PIECES = r"\n|▁?[\p{L}\p{M}]+|▁?\p{N}|▁?[^\s▁\p{L}\p{M}\p{N}]+|[^\S\n]|▁"
 
 
 def train_tokeniser(texts: Sequence[str], vocabulary: int) -> Any:
     """Train a `tokenizers.Tokenizer` with `vocabulary` tokens: three special ones, 256 bytes, characters, merges.
 
-    It is lossless: text without `▁` (which stands for the space) decodes to itself, whatever the script.
+    It is lossless: text in any script decodes to itself, except for `▁`, which represents the space.
     """
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 

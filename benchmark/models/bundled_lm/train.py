@@ -1,7 +1,8 @@
-"""Trains the language model that comes with the package: `python -m benchmark.models.bundled_lm.train CORPUS`.
+"""Trains the bundled language model: `python -m benchmark.models.bundled_lm.train CORPUS`.
 
-A Llama of 5.9 million parameters, trained on a CPU in an hour or two. The output folder gets `model.safetensors`
-(float16), the tokeniser and `training.csv`. The same seed, library versions and threads give the same model.
+The model is a Llama with 5.9 million parameters, trained on a CPU in an hour or two. The script writes
+`model.safetensors` (float16), the tokeniser and `training.csv` to the output folder. The same seed, library versions
+and number of threads give the same model.
 """
 
 import csv
@@ -27,12 +28,12 @@ VOCABULARY = 4096
 CONTEXT = 4096
 Stages = tuple[tuple[float, int, float], ...]
 _STEP_TOKENS = 4096
-# Share of the steps, tokens of a row, share of rows that repeat random tokens.
+# Share of the steps, tokens per row, share of rows that repeat random tokens.
 _STAGES: Stages = ((0.1, 128, 0.3), (0.4, 256, 0.1), (0.42, 512, 0.05), (0.08, 4096, 0.0))
-_LATE_STAGES: Stages = ((0.5, 1024, 0.05), (0.5, 4096, 0.0))  # of a run that starts from a model
+_LATE_STAGES: Stages = ((0.5, 1024, 0.05), (0.5, 4096, 0.0))  # when training continues from a model
 _MUON_LR, _ADAM_LR = 2e-3, 3e-3
 _WARM_UP = 50
-_EVERY = 100  # steps between measures
+_EVERY = 100  # steps between measurements
 
 
 def train(
@@ -40,16 +41,16 @@ def train(
     out: Annotated[Path, typer.Option(help="Output folder of the model.")] = Path(__file__).parent / "model",
     steps: Annotated[int, typer.Option(min=10, help="Number of steps of 4,096 tokens each.")] = 2000,
     stop_at: Annotated[
-        int | None, typer.Option(help="Last step. The model that ships was stopped at 1,000 of 2,000.")
+        int | None, typer.Option(help="Last step. The bundled model was stopped at step 1,000 of 2,000.")
     ] = None,
     start: Annotated[
         Path | None,
-        typer.Option(help="Model to continue from, with long rows. The model that ships got 200 such steps."),
+        typer.Option(help="Model to continue from, with long rows. The bundled model got 200 such steps."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Random seed of weights and samples.")] = 20261121,
     threads: Annotated[int, typer.Option(min=1, help="Number of threads of torch.")] = 2,
 ) -> None:
-    """Train the bundled model and write it, its tokeniser and its loss curve to OUT."""
+    """Train the bundled model, and write it to OUT with its tokeniser and loss curve."""
     import torch
     from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
@@ -96,7 +97,7 @@ def train(
 
 
 def fresh_model() -> Any:
-    """A Llama of 6 layers of width 256 with tied embeddings: random weights, but for what wiring.py sets."""
+    """Make a Llama with 6 layers of width 256 and tied embeddings; weights are random except those set by wiring.py."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -120,7 +121,7 @@ def fresh_model() -> Any:
 
 
 def _optimisers(model: Any) -> list[Any]:
-    """Muon for the matrices inside, AdamW for embeddings and norms."""
+    """Make Muon for the inner weight matrices, and AdamW for embeddings and norms."""
     from torch.optim import AdamW, Muon
 
     inside = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
@@ -132,12 +133,12 @@ def _optimisers(model: Any) -> list[Any]:
 
 
 def _rate(step: int, steps: int) -> float:
-    """The share of the full learning rate: a warm-up, then a linear decay to 2%."""
+    """Return the share of the full learning rate: a warm-up, then linear decay to 2%."""
     return min(step / _WARM_UP, 0.02 + 0.98 * (1 - step / steps))
 
 
 def _batches(texts: list[str], tokeniser: Any, steps: int, seed: int, stages: Stages) -> Iterator[Any]:
-    """Token ids [rows, length + 1] of each step: each row is `<s>` and a document, or repeats random tokens."""
+    """Yield the token ids [rows, length + 1] of each step; a row is `<s>` and a document, or repeated random tokens."""
     import torch
 
     rng = random.Random(seed)  # noqa: S311 - not for secrets
@@ -157,13 +158,13 @@ def _batches(texts: list[str], tokeniser: Any, steps: int, seed: int, stages: St
 
 
 def _repeated(rng: random.Random, length: int) -> list[int]:
-    """A few random tokens again and again."""
+    """Repeat a few random tokens."""
     once = [rng.randrange(len(SPECIAL), VOCABULARY) for _ in range(rng.randint(3, max(8, length // 4)))]
     return (once * (length // len(once) + 1))[:length]
 
 
 def _step(model: Any, ids: Any, optimisers: list[Any], rate: float) -> float:
-    """Do one step; return the loss in nats per token."""
+    """Do one training step and return the loss in nats per token."""
     import torch
 
     with torch.autocast("cpu", torch.bfloat16):

@@ -51,8 +51,8 @@ def server() -> Iterator[SamplingServer]:
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        (UNWELL, "the server failed 3 times, at last with HTTP 500: oh"),
-        (BUSY, "the server failed 3 times, at last with HTTP 429: slow down"),
+        (UNWELL, "the server failed 3 times, the last time with HTTP 500: oh"),
+        (BUSY, "the server failed 3 times, the last time with HTTP 429: slow down"),
         (Reply(400, body=b"no"), "the server refused: HTTP 400: no"),
     ],
 )
@@ -162,7 +162,7 @@ def test_a_pause_stays_in_its_process(server: SamplingServer) -> None:
     threading.Thread(target=end, daemon=True).start()
     body = {"messages": [{"content": "p0"}]}
     with asked.client() as client:
-        with pytest.raises(http_client.ServerFault, match="was not called: the work was ended"):
+        with pytest.raises(http_client.ServerFault, match="was not called, because the work was stopped"):
             asked.request(client, "/v1/x", body, halt=halt)
         with pytest.raises(http_client.ServerFault, match="was not called"):
             asked.request(client, "/v1/x", halt=halt)

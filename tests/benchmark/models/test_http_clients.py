@@ -56,7 +56,7 @@ def test_a_failure_that_lasts_is_an_error(
 ) -> None:
     server.always = Reply(status, {"Retry-After": "0"}, body)
     message, error = kind.error(kind.make(server))
-    assert re.search(rf"failed 3 times, at last with HTTP {status}{quoted}( \(check|$)", message)
+    assert re.search(rf"failed 3 times, the last time with HTTP {status}{quoted}( \(check|$)", message)
     assert len(server.seen) == 3
     if error is not None:
         assert error.exit_status == 2
@@ -69,7 +69,7 @@ def test_an_unreachable_server_is_an_error(kind: Client, server: JsonServer) -> 
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
         message, error = kind.error(kind.make(server, url=url))
-    assert "failed 3 times, at last with ConnectError" in message
+    assert "failed 3 times, the last time with ConnectError" in message
     assert error is None or error.message.startswith(f"{url}/v1/")
 
 
@@ -81,7 +81,7 @@ def test_a_server_that_hangs_or_drips_times_out(
     server.always = reply
     begun = time.monotonic()
     message, _ = kind.error(kind.make(server, timeout=0.2))
-    assert re.search(r"failed 2 times, at last with (ReadTimeout|an answer that was not complete)", message)
+    assert re.search(r"failed 2 times, the last time with (ReadTimeout|an answer that was not complete)", message)
     assert ("ReadTimeout" in message) == reply.hang
     assert time.monotonic() - begun < 10
 

@@ -127,7 +127,7 @@ def test_an_older_server_is_asked_in_vain_once(model: LlamaForCausalLM) -> None:
 def test_a_server_without_logprobs_is_named(model: LlamaForCausalLM) -> None:
     with completions_server(model, "none") as server:
         lm = remote(server)
-        with pytest.raises(ServerFault, match=r"gives no log-probabilities of prompts \(.*vLLM"):
+        with pytest.raises(ServerFault, match=r"returns no log-probabilities of prompts \(.*vLLM"):
             lm.surprisals([ONE])
 
 
@@ -167,8 +167,8 @@ def second(value: object) -> Reply:
         (second(0.001), "a log-probability above 0"),
         (second(float("inf")), "a log-probability above 0"),
         (second(10**400), "a log-probability above 0"),
-        (second("-1"), "a str for a log-probability"),
-        (second(True), "a bool for a log-probability"),
+        (second("-1"), "a str instead of a log-probability"),
+        (second(True), "a bool instead of a log-probability"),
     ],
 )
 def test_an_answer_that_cannot_be_right(server: CompletionsServer, reply: Reply, wrong: str) -> None:
@@ -248,7 +248,7 @@ def test_a_tokeniser_of_a_folder(tmp_path: Path) -> None:
 def test_a_tokeniser_must_be_there_and_pinned(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="is not pinned"):
         load_tokeniser("org/name@main")
-    with pytest.raises(ConfigurationError, match="is no folder and no model"):
+    with pytest.raises(ConfigurationError, match="is neither a folder nor the name of a model"):
         load_tokeniser("nothing")
     for name in (str(tmp_path), f"org/name@{REVISION}"):
         with pytest.raises(ConfigurationError, match="could not be loaded"):

@@ -43,7 +43,7 @@ def test_a_script_is_that_of_most_letters() -> None:
 
 
 def test_a_machine_without_it_is_told_which_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConfigurationError, match=r"textblob is 0\.20\.0, and tags are those of 0\.1\.0"):
+    with pytest.raises(ConfigurationError, match=r"version 0\.20\.0 of textblob is installed, but 0\.1\.0 is needed"):
         replace(PATTERN_TAGGER, version="0.1.0").load()
     monkeypatch.setitem(sys.modules, "textblob", None)
     monkeypatch.delitem(sys.modules, "textblob.en", raising=False)

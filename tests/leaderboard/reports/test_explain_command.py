@@ -345,7 +345,7 @@ def test_a_real_model_is_loaded_from_a_folder(write: Write, tmp_path: Path) -> N
     first = made["responses"][0]
     assert sum(token["bits"] for token in first["tokens"]) == pytest.approx(first["bits_alone"], abs=1e-3)
     ended = divbench("metrics", "explain", write(), "--model", "no-such-model")
-    assert (ended.returncode, "is no folder and no model" in ended.stderr) == (2, True)
+    assert (ended.returncode, "is neither a folder nor the name of a model" in ended.stderr) == (2, True)
 
 
 def test_without_a_name_the_model_is_that_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
