@@ -1,1 +1,1 @@
-"""Boards and studies in; tables and texts of the pages out, shared by the application and the static export."""
+"""Turns boards and studies into the tables and texts of the pages, for the application and the static export."""

@@ -60,15 +60,15 @@ HOW_IT_WORKS: tuple[Section, ...] = (
         "Values and intervals",
         """A score is the mean over the suite's prompts. The range after it is its 95% interval: the 2.5th and 97.5th
         percentile of the means over bootstrap resamples of the prompts. It says how much the score would vary with
-        other prompts of the same kind. It covers neither other responses of the same system nor other models inside
-        the metric.""",
+        other prompts of the same kind. It does not cover variation between samples of the same system or between
+        models inside the metric.""",
     ),
     Section(
         "Ranks and tie groups",
         """A rank is one more than the number of systems that score better on the metric that ranks the table. Its
         interval comes from ranking all systems again on the same resampled prompts. Systems that share a letter are
-        statistically tied: the interval of the paired difference to the best system of the group contains 0. A system
-        that does differ from it opens the next group. Filters hide systems but do not change ranks.""",
+        statistically tied: the interval of the paired difference to the best system of the group contains 0. The first
+        system that differs from it starts the next group. Filters hide systems but do not change ranks.""",
     ),
     Section(
         "Signatures",
@@ -87,7 +87,7 @@ HOW_IT_WORKS: tuple[Section, ...] = (
     ),
     Section(
         "Known-bad baselines and human responses",
-        f"""Diversity alone is easy to get. So each table includes systems that are known to be bad: {_BASELINES}. A
+        f"""Diversity alone is easy to achieve. Each table therefore includes known-bad systems: {_BASELINES}. A
         metric that ranks one of them first measures something other than useful diversity. Responses written by people
         are marked where a suite has them.
 
@@ -98,7 +98,7 @@ HOW_IT_WORKS: tuple[Section, ...] = (
 
 
 def divbench_citation() -> str:
-    """BibTeX entry of this package at its version."""
+    """BibTeX entry of this package in its current version."""
     return (
         "@software{divbench,\n"
         "  title = {DivBench: datasets, metrics and a leaderboard for the output diversity of language models},\n"
@@ -117,7 +117,7 @@ def paper_citations() -> tuple[tuple[str, str], ...]:
 
 
 def versions(metrics: Sequence[Metric] = METRICS) -> TableView:
-    """A row a metric: its version, since when, and what changed with it."""
+    """The newest version of each metric, its date and its changes, one row per metric."""
     rows = []
     for metric in metrics:
         newest = metric.history[0]
@@ -126,13 +126,13 @@ def versions(metrics: Sequence[Metric] = METRICS) -> TableView:
 
 
 VERSIONS_NOTE = "A changed definition gets a new version; numbers of different versions never share a column."
-PUBLISHED_NOTE = """Published results of others stand here, apart from our own: they were computed with other judges and
+PUBLISHED_NOTE = """Results published by others are listed separately from ours, because they come from other judges and
 samples. `distinct` is the number of classes; the paper's Table 1 prints one more. NoveltyBench 1.0 and 1.1 use
 different judges, so they are comparable neither with each other nor with the columns of our tables."""
 
 
 def published() -> TableView:
-    """Published results of others, with source and date."""
+    """Results published by others, with source and date."""
     rows = []
     for path in sorted(PUBLISHED.glob("*.csv")):
         with path.open(encoding="utf-8", newline="") as file:

@@ -1,4 +1,4 @@
-"""The page Alike or different?: how alike systems are, and what two of them cover together. Pure."""
+"""Tables of the page Alike or different?: similarity of systems, and what two of them cover together."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ _NAME = 40  # characters of an untrusted name
 
 
 def about_alike(found: Homogeneity) -> str:
-    """The answer in a few sentences; contains untrusted names."""
+    """Summarise the similarity of the systems in a few sentences, which contain untrusted names."""
     names = [shortened(name, _NAME) for name in found.systems]
     closest = max(found.pairs, key=lambda pair: pair.similarity.value or 0.0)
     widest = max(found.pairs, key=lambda pair: pair.together.value or 0.0)
@@ -23,17 +23,18 @@ def about_alike(found: Homogeneity) -> str:
     half = f"{found.k // 2}" if found.k % 2 == 0 else f"{found.k / 2:g}"
     own = [number_text(found.alone[i].similarity.value, 2) for i in (closest.first, closest.second)]
     return (
-        f"{found.size} responses of one model give {_said(found.of_one)} different valid responses; one response of "
-        f"each of {found.size} models gives {_said(found.of_several)}. The pair that covers most is "
-        f"{names[widest.first]} with {names[widest.second]}: {half} responses of each give {_said(widest.together)}, "
-        f"{found.k} of {names[best]}, the best alone, {_said(found.alone[best].distinct)}. Most alike are "
-        f"{names[closest.first]} and {names[closest.second]}: their responses have a similarity of "
-        f"{number_text(closest.similarity.value, 2)}, to those of their own system {own[0]} and {own[1]}. "
+        f"{found.size} responses from one model include {_text(found.of_one)} different valid responses; one response "
+        f"from each of {found.size} models, {_text(found.of_several)}. The pair that covers most is "
+        f"{names[widest.first]} with {names[widest.second]}: {half} responses from each include "
+        f"{_text(widest.together)}; {found.k} responses from {names[best]}, the best single system, "
+        f"{_text(found.alone[best].distinct)}. The most similar pair is {names[closest.first]} with "
+        f"{names[closest.second]}: the similarity of their responses is {number_text(closest.similarity.value, 2)} "
+        f"between the two systems, and {own[0]} and {own[1]} within each. "
         f"{found.prompts} prompts; intervals are 95%, by bootstrap over prompts."
     )
 
 
-def _said(estimate: Estimate) -> str:
+def _text(estimate: Estimate) -> str:
     return ranged_text(estimate.value, estimate.low, estimate.high, 1)
 
 
@@ -56,7 +57,7 @@ def _cell(estimate: Estimate) -> Cell:
 
 
 def alone_table(found: Homogeneity) -> TableView:
-    """Each system alone: its different responses, and how alike its responses are to each other and to others'."""
+    """Each system on its own: its number of different responses, their similarity, and the most similar system."""
     kinds = {
         "system": "str",
         "different responses": "number",

@@ -1,4 +1,4 @@
-"""Paired comparison of two to four systems of a board: differences by metric with tests, and by prompt. Pure."""
+"""Compares two to four systems of a board, paired by prompt: differences by metric with tests, and by prompt."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,16 +30,17 @@ class Gap:
     """Difference between two systems on one metric.
 
     Attributes:
-        names: Labels of the two; untrusted.
-        n: Number of prompts on which both have a value; everything below is over these.
+        names: Labels of the two systems; untrusted.
+        n: Number of prompts on which both have a value; the numbers below are over these prompts.
         difference: Mean of first − second; None if n is 0.
         interval: Its 95% percentile bootstrap interval over prompts; None if there is none.
-        d_z: Difference in standard deviations of the prompts' differences; None if they do not vary.
-        d_z_interval: Interval in the same standard deviations.
+        d_z: Difference divided by the standard deviation of the prompts' differences; None if they do not vary.
+        d_z_interval: Interval of the difference divided by the same standard deviation.
         wins: Number of prompts on which the first is better (for a metric without direction, higher).
         losses: Number of prompts on which the second is better.
         p: p-value of Wilcoxon's two-sided signed-rank test; None if untested.
-        p_holm: p-value after Holm's correction over all differences shown together.
+        p_holm: p-value after Holm's correction over all differences that are shown together.
+        untested: Reason why there is no test; None if there is one.
     """
 
     column: Column
@@ -60,17 +61,17 @@ class Gap:
 
     @property
     def pair(self) -> str:
-        """Such as `people − gpt-4o`."""
+        """The two systems, such as `people − gpt-4o`."""
         return f"{self.names[0]} − {self.names[1]}"
 
     @property
     def ahead(self) -> str | None:
-        """The system that is ahead, if the corrected test finds a significant difference; else None."""
+        """The system that is ahead if the corrected test finds a significant difference; else None."""
         return significant(self.p_holm, self.difference, self.names, self.column)
 
     @property
     def finding(self) -> str:
-        """The verdict in words."""
+        """The finding in words, such as `people more diverse`."""
         return finding(self.ahead, self.column, tested=self.p_holm is not None and self.difference is not None)
 
 
@@ -89,7 +90,7 @@ def significant(
 
 
 def finding(ahead: str | None, column: Column, *, tested: bool) -> str:
-    """The verdict of a test in words, such as `people more diverse`."""
+    """The finding of a test in words, such as `people more diverse`."""
     if not tested:
         return NOT_TESTED
     return NO_DIFFERENCE if ahead is None else f"{ahead} {_word(column)}"
@@ -112,7 +113,7 @@ def compare(
     except that Holm's correction is over everything returned here.
 
     Returns:
-        Differences by metric, then by pair; metrics that fewer than two of the systems have are left out.
+        Differences by metric, then by pair; metrics with values for fewer than two of the systems are left out.
 
     Raises:
         InputError: A result's files are gone.
@@ -166,7 +167,7 @@ def _have(scores: BoardScores, column: Column, place: int) -> bool:
 
 
 def compare_table(board: Board, places: Sequence[int], gaps: Sequence[Gap]) -> TableView:
-    """The differences as a table, one row per metric and pair; means are those of the page Models."""
+    """The differences as a table, one row per metric and pair; the means are the same as on the page Models."""
     labels = system_labels(board)
     headers = (
         "metric",
@@ -205,13 +206,13 @@ def compare_table(board: Board, places: Sequence[int], gaps: Sequence[Gap]) -> T
 
 
 def headline(gaps: Sequence[Gap], labels: Sequence[str]) -> str:
-    """The comparison in one sentence, such as `people more diverse on 4 of 5 metrics; …`; names are untrusted.
+    """Summarise the comparison in one sentence, such as `people more diverse on 4 of 5 metrics; …`.
 
-    Only metrics of diversity count: those with a direction.
+    Only diversity metrics are counted, which are the metrics with a direction. The sentence contains untrusted names.
     """
     counted = [gap for gap in gaps if gap.column.direction and gap.p_holm is not None]
     if not counted:
-        return f"{' and '.join(labels)} have no tested metric of diversity in common."
+        return f"{' and '.join(labels)} have no tested diversity metric in common."
     of = "metrics" if len(labels) == FEWEST else "tests"
     wins = [(sum(gap.ahead == label for gap in counted), label) for label in labels]
     said = [
@@ -229,17 +230,18 @@ def headline(gaps: Sequence[Gap], labels: Sequence[str]) -> str:
 def about_compare(gaps: Sequence[Gap]) -> str:
     """The caption of the comparison: how to read the numbers."""
     if not gaps:
-        return "These systems have none of the metrics shown in common."
+        return "These systems have no values for the same metric."
     tested = sum(gap.p is not None for gap in gaps)
     found = sum(gap.ahead is not None for gap in gaps)
     return (
         f"{found} of {tested} tests find a significant difference at {LEVEL:g} after Holm's correction over all "
-        f"{tested} shown. Means are those of the page Models, over all prompts of a system; differences are over the "
-        "prompts for which both have a value, with 95% percentile bootstrap intervals over prompts; p-values are "
-        "from Wilcoxon's two-sided signed-rank test. Intervals are for the mean and uncorrected, so they can disagree "
-        "with the tests. The more diverse or better system wins a prompt; without direction, the higher one. "
-        "d_z is the difference in standard deviations of the prompts' differences; in the figure, positive d_z means "
-        "that the first system is better, and open symbols mark metrics without direction."
+        f"{tested} shown. Means are the same as on the page Models, over all prompts of a system. Differences are over "
+        "the prompts for which both systems have a value, with 95% percentile bootstrap intervals over prompts. "
+        "p-values are from Wilcoxon's two-sided signed-rank test. The intervals are for the mean and uncorrected, so "
+        "they can disagree with the tests. The system that is more diverse or better on a prompt wins it; for metrics "
+        "without a direction, the system with the higher value wins. d_z is the mean difference divided by the "
+        "standard deviation of the differences. In the figure, positive d_z means that the first system is better, and "
+        "open symbols mark metrics without a direction."
     )
 
 
@@ -248,7 +250,7 @@ class Differing:
     """A prompt on which systems differ.
 
     Attributes:
-        values: Value of each system compared; None if missing.
+        values: Value of each compared system; None if missing.
         spread: Difference between the largest and the smallest value.
     """
 
@@ -287,7 +289,7 @@ def differing(
 
 
 def _texts(entries: Sequence[Entry], prompts: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Category and text of prompts by their ids."""
+    """The category and text of prompts, by prompt id."""
     found: dict[str, tuple[str, str]] = {}
     for entry in entries:
         if any(name not in found for name in prompts):

@@ -1,4 +1,4 @@
-"""Mean curves of a board's systems: different valid responses among m, and utility by the reader's patience."""
+"""Mean curves of systems: different valid responses among m, and utility by the reader's patience."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from leaderboard.tables.table_view import Cell, TableView, ranged_cell, table_of
 
 PATIENCES = tuple(place / 10 for place in range(11))
 _RESAMPLES = 1000
-COLUMNS = 10  # points of a curve that a page has room for in a table
+COLUMNS = 10  # maximum number of points of a curve in a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,11 @@ class Curve:
 
     Attributes:
         at: Positions on the x-axis: numbers of responses, or patiences.
-        mean: Mean at each position over the prompts that reach it.
-        low: Lower end of the 95% interval over prompts; None if fewer than two reach the position.
-        high: Upper end, likewise.
-        reported: Whether the values came with the submission, that is, from another judge.
+        mean: Mean at each position, over the prompts with a value there.
+        low: Lower end of the 95% interval over prompts; None if fewer than two have a value.
+        high: Upper end of the interval; None if there is none.
+        prompts: Number of prompts with a value at each position.
+        reported: Whether the values came with the submission, and hence from another judge.
     """
 
     label: str
@@ -50,7 +51,7 @@ class Curve:
 
 
 def class_curves(board: Board) -> dict[str, tuple[float, ...]]:
-    """Mean expected number of different valid responses among 1, 2, … k (rarefaction) by the system's label.
+    """Mean expected number of different valid responses among 1, 2, … k (rarefaction), by system label.
 
     Systems without a partition are left out.
 
@@ -68,10 +69,10 @@ def class_curves(board: Board) -> dict[str, tuple[float, ...]]:
 def distinct_curves(board: Board, places: Iterable[int]) -> tuple[Curve, ...]:
     """Expected number of different valid responses among 1, 2, … k (rarefaction), with intervals over prompts.
 
-    Where validity was not judged, all responses that are in a class count as valid. At k it is the headline.
+    If validity was not judged, every response that is in a class counts as valid. The value at k is the headline.
 
     Args:
-        places: Indices of the systems; those without a partition have no curve.
+        places: Indices of the systems; systems without a partition have no curve.
 
     Raises:
         InputError: A result's files are gone.
@@ -84,7 +85,7 @@ def patience_curves(board: Board, places: Iterable[int]) -> tuple[Curve, ...]:
 
     Args:
         places: Indices of the systems. If no reward model rated a system's responses here, its curve is computed from
-            the classes and qualities that came with the submission; without these it has none.
+            the classes and qualities in the submission; without these, the system has no curve.
 
     Raises:
         InputError: A result's files are gone.
@@ -93,7 +94,7 @@ def patience_curves(board: Board, places: Iterable[int]) -> tuple[Curve, ...]:
 
 
 def curves_table(curves: Sequence[Curve], of: str) -> TableView:
-    """The curves as a table, one row per system; of more than `COLUMNS` points every second.
+    """The curves as a table, one row per system; only every second point if there are more than `COLUMNS`.
 
     Args:
         of: Symbol of the x-axis, such as `m` or `p`.
@@ -142,7 +143,7 @@ def _curves(
 
 
 def _expected_classes(entry: Entry) -> Floats:
-    """[prompts, k] for the prompts with a headline; no columns if there is no partition."""
+    """Expected classes [prompts, k] for the prompts with a headline; empty if there is no partition."""
     table = read_columns(entry, COLUMN, INVALID)
     if COLUMN not in table.column_names:
         return np.empty((0, 0))
@@ -151,7 +152,7 @@ def _expected_classes(entry: Entry) -> Floats:
     made = []
     for classes, why in zip(table[COLUMN].to_pylist(), reasons, strict=True):
         if classes is None and not judged:
-            continue  # with validity, no response at all is 0
+            continue  # missing; if validity was judged, a prompt without valid responses counts as 0
         labels = () if classes is None else classes["labels"] or ()
         valid = [label for label, reason in zip(labels, why or [None] * len(labels), strict=False) if reason is None]
         sizes = Counter(label for label in valid[:k] if label is not None)
@@ -160,7 +161,7 @@ def _expected_classes(entry: Entry) -> Floats:
 
 
 def _utilities(entry: Entry) -> tuple[Floats, bool]:
-    """[prompts, patiences] for the prompts whose classes have qualities, and whether these are reported."""
+    """Utilities [prompts, patiences] for the prompts with class qualities, and whether these are reported."""
     own = _utilities_of(_classes(entry, COLUMN))
     return (own, False) if own.size else (_utilities_of(_classes(entry, REPORTED_COLUMN)), True)
 
@@ -181,7 +182,7 @@ def _utilities_of(rows: Sequence[Mapping[str, Any]]) -> Floats:
 
 
 def _classes(entry: Entry, column: str) -> list[dict[str, Any]]:
-    """The partition of each prompt that has one in a column."""
+    """The partitions in a column; prompts without one are left out."""
     table = read_columns(entry, column)
     rows = table[column].to_pylist() if column in table.column_names else []
     return [row for row in rows if row is not None]

@@ -1,4 +1,4 @@
-"""A board as files: CSV for spreadsheets, Parquet for programs, JSON with the meaning of every column."""
+"""Writes a board as CSV for spreadsheets, Parquet for programs, and JSON with the meaning of every column."""
 
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ def export(board: Board, folder: Path) -> list[Path]:
 
 
 def about_json(board: Board) -> dict[str, Any]:
-    """Suite and profile of a board, the column it is sorted by, and the meaning of every column."""
+    """The suite and profile of a board, the column that it is sorted by, and the meaning of every column."""
     ranks = ranking_column(board)
     return {
         "suite": board.suite,
@@ -45,6 +45,6 @@ def about_json(board: Board) -> dict[str, Any]:
 
 
 def as_csv(frame: pd.DataFrame) -> str:
-    """A data frame as CSV in which no text is a formula."""
+    """Format a data frame as CSV, with texts escaped that a spreadsheet would take for formulas."""
     rows = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
     return to_csv(Table("", list(frame.columns), rows))

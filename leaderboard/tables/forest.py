@@ -1,6 +1,6 @@
-"""The first page: one sentence that answers the question, and the ranked systems as a forest plot. Pure.
+"""Content of the first page: the answer in one sentence, and the ranked systems as a forest plot.
 
-People and known-bad baselines are reference lines, not ranks.
+People and known-bad baselines are not ranked; they are shown as reference lines.
 """
 
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ from leaderboard.tables.models import DIRECTIONS
 from leaderboard.tables.systems import system_ids, system_labels
 from leaderboard.tables.table_view import listed, number_text, places_for_all
 
-_MARGIN = 0.04  # of the scale on both sides, so that no whisker ends at the edge
-_NAMED = 3  # systems named as tied with the first
-# What a score of the metric is called in the sentence; the first metric of a board that is here is its headline.
+_MARGIN = 0.04  # share of the scale left free on both sides, so that no whisker ends at the edge
+_NAMED = 3  # maximum number of systems named as tied with the first
+# Descriptions of the scores of headline metrics in the sentence.
 _SAID = {
     "valid_distinct_k": "different valid responses of {k}",
     "distinct_k": "different responses of {k}",
@@ -26,13 +26,14 @@ QUALITY = ("mean_head_quality", "mean_head_quality_reported", "valid_share")
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A value with its interval, and where they lie on the scale.
+    """A value with its interval, and their positions on the scale.
 
     Attributes:
+        text: The value as text.
         interval: The interval as text, such as `4.70 – 5.52`; empty if there is none.
-        at: Position of the value in percent of the scale.
-        low: Position of the interval's lower end; None if there is none.
-        high: Position of its upper end, likewise.
+        at: Position of the value, in percent of the scale.
+        low: Position of the lower end of the interval; None if there is none.
+        high: Position of the upper end of the interval; None if there is none.
     """
 
     text: str
@@ -49,12 +50,12 @@ class ForestRow:
     Attributes:
         system: Its label; untrusted.
         mode: Sampling mode; empty if unknown; untrusted.
-        ranks: Interval of the rank, such as `3–5`; empty if it has one prompt.
-        group: Number of the tie group; systems of one group are statistically tied.
-        opens: Whether it is the first of its tie group.
-        closes: Whether it is the last.
-        quality: Its quality as text; empty where nothing judged it.
-        origin: Remark on where its result comes from; empty if there is none.
+        ranks: Interval of the rank, such as `3–5`; empty if there is none or it has only one rank.
+        group: Number of the tie group; systems in the same group are statistically tied.
+        opens: Whether the row is the first of its tie group.
+        closes: Whether the row is the last of its tie group.
+        quality: Quality as text; empty if it was not judged.
+        origin: Note on the result's origin; empty if there is none.
     """
 
     system: str
@@ -73,12 +74,12 @@ class ForestRow:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """People, or a known-bad baseline: a line across all rows.
+    """People or a known-bad baseline, drawn as a line across all rows.
 
     Attributes:
         system: Its label; untrusted.
-        origin: Remark on where its result comes from; empty if there is none.
-        folded: Whether its row shows on demand only: the package has more attacks than a reader wants at first.
+        origin: Note on the result's origin; empty if there is none.
+        folded: Whether its row is shown only on demand, as for most of the package's many attacks.
     """
 
     system: str
@@ -91,16 +92,16 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """The first page of a board.
+    """The content of a board's first page.
 
     Attributes:
         sentence: The answer; contains untrusted names.
-        title: What the column is, with its unit and direction.
-        quality: Title of the quality column; empty where no system has a quality.
+        title: Title of the column, with its direction.
+        quality: Title of the quality column; empty if the board has no quality metric.
         rows: Ranked systems, the best first.
-        references: People first, then baselines, by value.
-        ticks: Positions in percent and texts of the scale's marks.
-        zero: Position of 0, or of the end of the scale that is nearest to it.
+        references: People, then baselines, each by value.
+        ticks: Position in percent and text of each tick of the scale.
+        zero: Position of 0 in percent, or of the end of the scale that is closest to it.
         lacking: Systems without a value; untrusted.
     """
 
@@ -116,10 +117,10 @@ class Forest:
 
 
 def forest(board: Board, column: Column, standing: Sequence[Standing], places: Sequence[int] | None = None) -> Forest:
-    """The forest plot of a board by one column.
+    """The forest plot of a column of a board.
 
     Args:
-        standing: Rank of each entry, in the board's order; without rank for references.
+        standing: Standing of each entry, in the board's order; references have no rank.
         places: Indices of the entries to show; None: all.
     """
     shown = range(len(board.entries)) if places is None else places
@@ -183,7 +184,7 @@ def forest(board: Board, column: Column, standing: Sequence[Standing], places: S
 
 
 def is_folded(entry: Entry) -> bool:
-    """Whether an entry is a shipped attack that the first page shows on demand only."""
+    """Whether an entry is an attack of the package that the first page shows only on demand."""
     return bool(entry.origin) and entry.result.manifest.name not in SHOWN_ATTACKS
 
 
@@ -202,14 +203,14 @@ class _Scale:
         return round(100 * (value - self.low) / (self.high - self.low), 2)
 
     def mark(self, value: float | None, low: float | None, high: float | None, digits: int) -> Mark:
-        assert value is not None  # noqa: S101 - callers pass cells that have one
+        assert value is not None  # noqa: S101 - callers pass only cells with a value
         if low is None or high is None:
             return Mark(number_text(value, digits), "", self.at(value), None, None)
         interval = f"{number_text(low, digits)} – {number_text(high, digits)}"
         return Mark(number_text(value, digits), interval, self.at(value), self.at(low), self.at(high))
 
     def ticks(self) -> tuple[tuple[float, str], ...]:
-        """Round numbers on the scale, three to six of them, with their positions."""
+        """Three to six round numbers on the scale, with their positions."""
         rough = (self.high - self.low) / 4
         unit = 10.0 ** floor(log10(rough))
         step = unit * max(factor for factor in (1, 2, 5) if factor * unit <= rough)
@@ -239,7 +240,11 @@ def score_text(column: Column, k: int, value: float | None) -> str:
 def _sentence(
     board: Board, column: Column, rows: Sequence[ForestRow], references: Sequence[Reference], *, partly: bool
 ) -> str:
-    """Say who is most diverse, beside people where there are some; `partly` if not all systems have a value."""
+    """Say which system is most diverse, compared with people if there are any.
+
+    Args:
+        partly: Whether some systems have no value.
+    """
     if not rows:
         return "No system has a value here yet."
     prompts = board.entries[0].result.prompts

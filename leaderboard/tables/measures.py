@@ -1,4 +1,4 @@
-"""What the first page can be measured by: a few kinds of diversity, each with its agreement with people. Pure."""
+"""The kinds of diversity that the first page can show, each with its agreement with people."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from benchmark.metrics import METRICS
 from leaderboard.data.board import Board, Column, ranking_column
 from leaderboard.data.metric_study.record import MetricStudy, Number
 
-# Each kind with its metrics; the first that a board has stands for it.
+# The metrics of each kind of diversity; the first one that a board has represents the kind.
 KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("meaning", ("valid_distinct_k", "distinct_k", "embedding_diversity")),
     ("judged classes", ("distinct_k_reported",)),
@@ -16,7 +16,7 @@ KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 FITTED = frozenset({"learned_diversity"})
-"""Metrics fitted to the study's own labels: how well they agree with these says little, so they are not compared."""
+"""Metrics fitted to the study's labels. Their agreement with the same labels says little, so it is not compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Measure:
 
     Attributes:
         name: Name of the kind, such as *meaning*.
-        agreement: Mean Spearman correlation with human labels over the tasks written by people; None if not measured.
+        agreement: Mean Spearman correlation with the labels of the tasks written by people; None if not measured.
     """
 
     name: str
@@ -34,15 +34,15 @@ class Measure:
 
     @property
     def label(self) -> str:
-        """Name and agreement, such as `words (.43)`."""
+        """The name with the agreement, such as `words (.43)`."""
         return self.name if self.agreement is None else f"{self.name} ({_short(self.agreement)})"
 
 
 def measures(board: Board, study: MetricStudy | None) -> tuple[Measure, ...]:
-    """The kinds of diversity that a board can be measured by; the first is its headline.
+    """The kinds of diversity for which a board has a metric; the first is its headline.
 
     Args:
-        study: Study of metrics that says how far each agrees with people; None if there is none.
+        study: Metric study, for the agreement with people; None if there is none.
     """
     found = agreements(study)
     made = []
@@ -60,7 +60,7 @@ def measures(board: Board, study: MetricStudy | None) -> tuple[Measure, ...]:
 def agreements(study: MetricStudy | None) -> Mapping[str, Number]:
     """Each metric's agreement with people: mean Spearman correlation with the labels of the tasks written by people.
 
-    `FITTED` metrics have none: docs/held_out.md says how well they do on sets that they were not fitted on.
+    Metrics in `FITTED` are left out; docs/held_out.md has their agreement on sets that they were not fitted to.
     """
     if study is None:
         return {}
@@ -69,10 +69,10 @@ def agreements(study: MetricStudy | None) -> Mapping[str, Number]:
 
 
 def metric_sentences(study: MetricStudy | None) -> dict[str, str]:
-    """What each metric is in plain words, which end means more diverse, and how far it agrees with people, by id.
+    """Describe each metric by id: a summary in plain words, its direction, and its agreement with people.
 
     Args:
-        study: Study of metrics; None if there is none.
+        study: Metric study; None if there is none.
     """
     found, made = agreements(study), {}
     for metric in METRICS:
@@ -85,7 +85,7 @@ def metric_sentences(study: MetricStudy | None) -> dict[str, str]:
 
 
 def _short(value: float) -> str:
-    """A correlation with two digits, such as `.43`.
+    """A correlation with two decimals and without the leading zero.
 
     >>> _short(0.432), _short(-0.1)
     ('.43', '-.10')

@@ -1,4 +1,4 @@
-"""A metric study as tables: agreement with people, with prompt pairs and between metrics. Pure."""
+"""Tables of a metric study: agreement with people, with prompt pairs and between metrics."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,7 +15,7 @@ from leaderboard.tables.table_view import Cell, TableView, number_text, plain_ta
 
 _KNOWN = {metric.id: metric for metric in METRICS}
 NOTHING = Number(None, None, None)
-_LEAST = -2.0  # below any correlation: metrics without one come last
+_LEAST = -2.0  # below any correlation, so that metrics without one come last
 
 
 def measures_of(study: MetricStudy) -> tuple[Measure, ...]:
@@ -30,7 +30,7 @@ def agreements_of(study: MetricStudy | None, boards: Sequence[Board]) -> tuple[A
 
 
 def correlations(study: MetricStudy, measure: Measure) -> TableView:
-    """One row per metric: a measure overall and on each task, with intervals; the best overall first."""
+    """A measure of each metric, overall and by task, with intervals; one row per metric, the best overall first."""
     overall = {each.metric: each.measures.get(measure, NOTHING) for each in study.overall}
     tasks = [task for task in study.tasks if any(measure in each.measures for each in task.results)]
     cells = {task.name: {each.metric: each.measures.get(measure, NOTHING) for each in task.results} for task in tasks}
@@ -56,8 +56,8 @@ def about_study(study: MetricStudy, measure: Measure) -> str:
     lines = [
         f"{MEASURES[measure][0].upper()}{MEASURES[measure][1:]}, on {len(study.tasks)} tasks with {sets:,} "
         f"response sets that all metrics scored, profile {study.profile}; ranges are {study.level:.0%} intervals from "
-        f"{study.resamples:,} bootstrap resamples of contexts. Metrics that fall with diversity are negated, so higher "
-        "is better in every column."
+        f"{study.resamples:,} bootstrap resamples of contexts. Metrics that decrease with diversity are negated, so "
+        "that higher is better in every column."
     ]
     if measure == "human_spearman" and ceilings:
         said = ", ".join(
@@ -68,7 +68,7 @@ def about_study(study: MetricStudy, measure: Measure) -> str:
 
 
 def pair_accuracies(study: PairStudy) -> TableView:
-    """One row per model and metric: the share of prompt pairs ordered correctly, by split and on average."""
+    """The share of prompt pairs ordered correctly, by split and on average; one row per model and metric."""
     rows = [
         (
             block.title,
@@ -83,7 +83,7 @@ def pair_accuracies(study: PairStudy) -> TableView:
 
 
 def axioms_table(study: AxiomStudy) -> TableView:
-    """One row per metric: the axioms that it obeys, and their number; the most first."""
+    """The axioms that each metric satisfies and their number; one row per metric, the highest number first."""
     signs = {True: "yes", False: "no", None: "-"}
     obeyed = {name: sum(holds is True for holds in own.values()) for name, own in study.metrics.items()}
     rows: list[list[str | int | None]] = [
@@ -94,7 +94,7 @@ def axioms_table(study: AxiomStudy) -> TableView:
 
 
 def about_axioms(study: AxiomStudy) -> str:
-    """What the axioms of a study demand, of those that this package knows, and the profile."""
+    """The profile of a study of axioms, and what the axioms that this package knows require."""
     known = [f"{axiom.name}: {axiom.about}" for axiom in AXIOMS if axiom.name in study.axioms]
     return f"Profile {study.profile}. {'; '.join(known)}."
 
@@ -109,12 +109,11 @@ def agreement_table(agreement: Agreement) -> TableView:
 
 
 def described(name: str, study: MetricStudy | None) -> tuple[tuple[str, str], ...]:
-    """What a metric is, as headings and texts: of this package's metrics all that its card says."""
+    """Describe a metric by headings and texts: its card, or the source of its scores if it is not in this package."""
     metric = _KNOWN.get(name)
     entry = study.entry(name) if study else None
     if metric is None:
-        said = entry.signature if entry else "unknown here"
-        return (("Metric", name), ("Source of its scores", said))
+        return (("Metric", name), ("Source of its scores", entry.signature if entry else "unknown"))
     low, high = metric.bounds
     parameters = ", ".join(f"{key} = {value}" for key, value in metric.parameters.items())
     lines = [
@@ -138,7 +137,7 @@ def described(name: str, study: MetricStudy | None) -> tuple[tuple[str, str], ..
 
 
 def disagreements(study: MetricStudy, metric: str) -> TableView:
-    """The response sets on which a metric's rank differs most from people's, task by task."""
+    """The response sets for which the ranks by the metric and by people differ most, task by task."""
     headers = ("task", "response set", "human score", "human rank", "metric value", "metric rank", "sets")
     rows: list[tuple[Cell, ...]] = []
     for task in study.tasks:
@@ -151,6 +150,6 @@ def disagreements(study: MetricStudy, metric: str) -> TableView:
 def disagreement_text(
     study: MetricStudy, metric: str, place: int, texts: Mapping[tuple[str, str], SetTexts]
 ) -> tuple[str, tuple[str, ...]] | None:
-    """Context and responses of a row of `disagreements`; None if its texts are not included."""
+    """The context and responses of a row of `disagreements`; None if the study does not include its texts."""
     rows = [(task.name, each.set_id) for task in study.tasks for each in task.disagreements.get(metric, [])]
     return texts.get(rows[place]) if 0 <= place < len(rows) else None
