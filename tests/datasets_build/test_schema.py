@@ -43,10 +43,10 @@ def test_no_rows_make_an_empty_table_of_the_schema() -> None:
         pytest.param(ROW | {"more": 1}, r"row 2: missing fields \[\], unknown fields \['more'\]", id="one-more"),
         pytest.param(ROW | {"prompt": None}, "here, row 2, field prompt: null", id="null"),
         pytest.param(ROW | {"paraphrases": None}, "row 2, field paraphrases: null", id="null-list"),
-        pytest.param(ROW | {"prompt": b"bytes"}, r"row 2, field prompt: bytes \(wanted string\)", id="bytes"),
-        pytest.param(ROW | {"prompt": 5}, r"row 2, field prompt: .*'int'.*\(wanted string\)", id="number"),
+        pytest.param(ROW | {"prompt": b"bytes"}, r"row 2, field prompt: bytes \(expected string\)", id="bytes"),
+        pytest.param(ROW | {"prompt": 5}, r"row 2, field prompt: .*'int'.*\(expected string\)", id="number"),
         pytest.param(ROW | {"paraphrases": 5}, "row 2, field paraphrases: .*not a sequence", id="no-list"),
-        pytest.param(ROW | {"paraphrases": [5]}, r"row 2, field paraphrases: .*\(wanted list<", id="list-of-numbers"),
+        pytest.param(ROW | {"paraphrases": [5]}, r"row 2, field paraphrases: .*\(expected list<", id="list-of-numbers"),
         pytest.param(ROW | {"category": "\ud800"}, "row 2, field category: .*surrogates not allowed", id="surrogate"),
     ],
 )
@@ -59,7 +59,7 @@ def test_a_nonconforming_row_is_refused_by_row_and_field(row: dict[str, Any], me
 def test_other_values_are_not_converted_to_integers(value: Any) -> None:
     schema = pa.schema([pa.field("n", pa.int32())])
     assert conform([{"n": 1}, {"n": None}], schema, "here").to_pylist() == [{"n": 1}, {"n": None}]
-    with pytest.raises(InputError, match=r"here, row 1, field n: .*\(wanted int32\)"):
+    with pytest.raises(InputError, match=r"here, row 1, field n: .*\(expected int32\)"):
         conform([{"n": value}], schema, "here")
 
 
