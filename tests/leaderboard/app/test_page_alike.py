@@ -30,8 +30,8 @@ def test_reference_systems_are_compared_on_a_fresh_board(address: str, browser: 
     board = next(each for each in WithReference().read().boards if each.k == 8)
     open_page(browser, f"{address}/alike?table={board.name}")
     note = text_of(browser, "#note textarea")
-    assert "8 responses of one model give" in note  # of nine models: people are none
-    assert "one response of each of 8 models gives" in note
+    assert "8 responses from one model include" in note  # of nine models; people are not a model
+    assert "one response from each of 8 models" in note
     wanted = sorted(system.name for system in REAL)
     ticks = "return [...document.querySelectorAll('#alike-plot .ytick text')].map((each) => each.textContent).sort()"
     until(lambda: browser.execute_script(ticks) == wanted, f"the figure does not name {wanted}")

@@ -138,8 +138,8 @@ def test_a_metric_that_only_one_system_has_is_left_out(board: Board, places: tup
     some = BoardScores(replace(board, entries=tuple(bare)))
     assert compare(some, places[:2], [column]) == ()
     assert [gap.pair for gap in compare(some, places, [column], resamples=50)] == [f"varied − {HOSTILE_NAME}"]
-    assert "none of the metrics" in about_compare(())
-    assert headline((), ["x", "y"]) == "x and y have no tested metric of diversity in common."
+    assert "no values for the same metric" in about_compare(())
+    assert headline((), ["x", "y"]) == "x and y have no tested diversity metric in common."
 
 
 def test_identical_systems_are_not_told_apart(board: Board, scores: BoardScores, places: tuple[int, ...]) -> None:
