@@ -1,10 +1,10 @@
 """EigenScore of a model's hidden states, and what each response adds to it (INSIDE, arXiv:2402.03744; GSSBench).
 
-Input: `Covariances`, what is left of the hidden states of the generating model: how the responses' states at a layer
-vary together. The states themselves, thousands of numbers a response and layer, are not kept; every score here, under
-any convention and for any of the responses, follows from K × K numbers a layer. More means more diverse. Scores of
-different models, layers, conventions or numbers of responses are not comparable. The functional is `eigenscore` of
-semantic.py, which E_output applies to sentence embeddings.
+Input: `Covariances`, a summary of the generating model's hidden states: how the states of the responses vary together
+at each layer. The states themselves, thousands of numbers per response and layer, are not kept, because every score
+here follows from K × K numbers per layer, under any convention and for any subset of the responses. More means more
+diverse. Scores of different models, layers, conventions or numbers of responses are not comparable. The functional is
+`eigenscore` of embedding.py, which E_output applies to sentence embeddings.
 """
 
 import math

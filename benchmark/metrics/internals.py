@@ -1,8 +1,8 @@
 """Metrics of the internals of the generating model (GSSBench, arXiv:2510.12699).
 
-Input: `Internals` of one prompt, and for semantic entropy the classes of its responses, too. The functions are those of
-uncertainty.py and hidden_states.py; here they meet their input. E_output and lexical similarity read texts alone and
-stand with their like (`eigenscore_output`, `rouge_l_similarity`).
+Input: `Internals` of one prompt; semantic entropy also reads the equivalence classes of its responses. This module
+applies the functions of uncertainty.py and eigenscore.py to that input. E_output and lexical similarity read only
+texts, so they are with the metrics of embeddings (`eigenscore_output`) and of texts (`rouge_l_similarity`).
 """
 
 from collections.abc import Sequence

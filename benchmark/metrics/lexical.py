@@ -6,9 +6,6 @@ from functools import partial
 from benchmark.metrics.metric import Metric, Unscorable, Version
 from benchmark.metrics.ngrams import NgramStatistics
 
-_BLEU_ORDER = 4
-_WORDS_KEPT = 1 << 15  # stems; a few megabytes
-
 
 def distinct_n(ngrams: NgramStatistics) -> float:
     """Averaged distinct-n: the share of different n-grams among all of a set, averaged over n = 1 … 5.

@@ -1,9 +1,9 @@
 """Uncertainty of the generating model, as a measure of its generation space (GSSBench, arXiv:2510.12699).
 
-Input: what a language model gave the tokens of each of its responses (`ResponseScores`), or the likelihoods of
-responses in equivalence classes (`ClassedLikelihoods`). All logarithms are natural. For every function here more
-means a larger generation space. These numbers are the model's: compare them under one model, one number of responses
-and one way of sampling only. What hidden states say is in hidden_states.py.
+Input: the scores that a language model gave the tokens of each of its responses (`ResponseScores`), or the likelihoods
+of responses in equivalence classes (`ClassedLikelihoods`). All logarithms are natural. For every function here, more
+means a larger generation space. The numbers describe one model: compare them only under the same model, number of
+responses and sampling method. Metrics of hidden states are in eigenscore.py.
 
 Tokens. A response that ended by itself has its EOS among its tokens, in sums and in counts alike. (lm-polygraph sums it
 and does not count it.)

@@ -131,7 +131,7 @@ def load_model(name: str | None, device: str | None = None, dtype: "Dtype | None
 
     Args:
         name: A folder, or `ORG/NAME@COMMIT`; None: the one that comes with the package.
-        device: Device, as torch names it; None: the best there is, told on stderr.
+        device: Device, as torch names it; None: the best one, reported on stderr.
         dtype: Precision of the model; None: by the device.
 
     Raises:

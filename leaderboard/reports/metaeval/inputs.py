@@ -56,7 +56,7 @@ def profile_of(
 ) -> Profile:
     """Return a profile whose language model reads the sets as continuations, which they are.
 
-    Device and precision that are not named are chosen, and told on stderr.
+    A device or precision that is not named is chosen here and reported on stderr.
 
     Args:
         named: Ids of metrics that are asked for by name; see `with_named`.
