@@ -1,4 +1,4 @@
-"""The table of systems: filtering, ranking and choice of columns. Pure."""
+"""The table of systems: filters, ranks and choice of columns."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,9 +28,9 @@ DIVERSITY = (
 COST = ("parameters", "responses", "bytes_a_response", "not_answered", "cut_off")
 _COUNTED = (*COST, "older_results")
 FACTS = ("type", "mode", "open_weights", "licence", "date")
-# The metrics (if the board has them) and the facts that a preset shows.
+# The metrics and facts that each preset shows; metrics that the board lacks are left out.
 PRESETS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    # Without d_can and a_n: the bundled language model is not for numbers to publish.
+    # Without d_can and a_n, because results of the bundled language model should not be published.
     "overview": ((*DIVERSITY[:5], *QUALITY[:2], "valid_share"), ("type", "mode")),
     "diversity": (DIVERSITY, ("type", "mode")),
     "quality": ((*QUALITY, "distinct_k", "distinct_k_reported"), ("type", "mode")),
@@ -39,7 +39,7 @@ PRESETS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 OWN = "custom"
 DIRECTIONS: Mapping[int, str] = {1: "higher is more diverse", -1: "lower is more diverse", 0: "no direction"}
-_NAMED = 12  # systems named below the table
+_NAMED = 12  # maximum number of systems named below the table
 # Maximum number of parameters of each choice.
 SIZES: Mapping[str, int] = {"1B": 10**9, "3B": 3 * 10**9, "10B": 10**10, "40B": 4 * 10**10, "100B": 10**11}
 
@@ -49,10 +49,10 @@ class Filter:
     """A filter of systems; an empty field or `ANY` keeps all.
 
     Attributes:
-        text: Words that must all occur in the name, model id, submitter or licence; case-insensitive.
-        weights: *open*, *closed* or any.
-        size: Key of `SIZES`, the maximum number of parameters; systems of unknown size are left out.
-        since: Date as YYYY-MM-DD: responses generated on it or later.
+        text: Words that must all occur in the name, model id, submitter or licence; case is ignored.
+        weights: *open*, *closed* or `ANY`.
+        size: Maximum number of parameters, as a key of `SIZES`; it leaves out systems of unknown size.
+        since: Earliest date of generation, as YYYY-MM-DD.
     """
 
     text: str = ""
@@ -85,7 +85,8 @@ class ModelsTable(TableView):
     """A table of systems.
 
     Attributes:
-        beside: Facts that are shown, in the order of the last columns.
+        entries: The entry of each row.
+        beside: Names of the facts in the last columns, in their order.
     """
 
     entries: tuple[Entry, ...]
@@ -93,7 +94,7 @@ class ModelsTable(TableView):
 
 
 def columns_of(board: Board, preset: str, own: Sequence[str]) -> tuple[tuple[Column, ...], tuple[str, ...]]:
-    """The metric columns of a preset, or the custom ones by label, and the facts shown with them."""
+    """The metric columns and the facts of a preset; `own` has the labels of the columns of the custom preset."""
     if preset == OWN:
         labels = set(own)
         return tuple(column for column in board.columns if column.label in labels), ("type", "mode")
@@ -115,16 +116,17 @@ def models_table(
 ) -> ModelsTable:
     """The systems of a board that a filter keeps, the best first.
 
-    Ranks and tie groups are those on the whole board: a filter hides systems but does not change ranks.
+    Ranks and tie groups are those of the whole board: a filter hides systems but does not change ranks.
 
     Args:
-        bytes_a_response: Function to the mean length of each entry's responses; called only if the table shows it.
+        beside: Names of the facts to show.
+        bytes_a_response: Function that returns the mean length of each entry's responses; called only if shown.
     """
     labels = system_labels(board)
     lengths = bytes_a_response() if "bytes_a_response" in beside else [float("nan")] * len(board.entries)
     main = ranking_column(board)
     known = [_known(entry, length, main) for entry, length in zip(board.entries, lengths, strict=True)]
-    beside = [name for name in beside if any(each[name] is not None for each in known)]  # no empty columns
+    beside = [name for name in beside if any(each[name] is not None for each in known)]  # leaves out empty columns
     scores = [score_cells(board, column) for column in columns]
     places = [place for place, entry in enumerate(board.entries) if keep.takes(entry)]
     places.sort(key=lambda place: (standing[place].rank is None, standing[place].rank or 0, labels[place]))
@@ -145,26 +147,26 @@ def models_table(
 
 
 def _known(entry: Entry, length: float, main: Column | None) -> dict[str, Any]:
-    """The facts about a system; None where one is unknown.
+    """The facts about a system; None for unknown ones.
 
     Args:
         length: Mean length of its responses in bytes; NaN if unknown.
-        main: Column that the board is ranked by; a submission's newest signature in it is a fact.
+        main: Column that the board is ranked by, whose signature is one of the facts.
     """
     signature = None if main is None or main.signature not in entry.cells else str(main.signature)
     return facts(entry) | {"bytes_a_response": None if isnan(length) else length, "signature": signature}
 
 
 def heading(column: Column) -> str:
-    """The heading of a column. It has no arrow: on a heading, an arrow says how a table is sorted.
+    """The heading of a column, which says if lower is more diverse.
 
-    Where lower is more diverse, the heading says so.
+    It has no arrow, since an arrow on a heading shows how the table is sorted.
     """
     return f"{column.label} (lower = more diverse)" if column.direction < 0 else column.label
 
 
 def cell_texts(board: Board, column: Column) -> list[str]:
-    """The display texts of a column, such as `2.89 [2.50, 3.31]`, by entry."""
+    """The display text of each entry in a column, such as `2.89 [2.50, 3.31]`."""
     cells = [entry.cells.get(column.signature) for entry in board.entries]
     return ranged_texts([(None, None, None) if cell is None else (cell.value, cell.low, cell.high) for cell in cells])
 
@@ -177,7 +179,7 @@ def score_cells(board: Board, column: Column) -> list[Cell]:
 
 
 def about_models(board: Board, made: ModelsTable, most: int | None = None) -> str:
-    """The caption of the table; it contains untrusted names.
+    """The caption of the table, which contains untrusted names.
 
     Args:
         most: Number of rows shown; None: all.
@@ -190,7 +192,7 @@ def about_models(board: Board, made: ModelsTable, most: int | None = None) -> st
         "the submission; all others are computed here from the texts."
     ]
     if most is not None and len(made.entries) > most:
-        lines.append(f"Only the first {most} by rank are shown; the downloads contain all.")
+        lines.append(f"Only the first {most} systems by rank are shown; the downloads contain all of them.")
     for kind, said in (("baseline", "Known-bad baselines, for calibration"), ("human", "Written by people")):
         names = [entry.result.manifest.name for entry in entries if entry.result.manifest.system.type == kind]
         if names:
@@ -199,7 +201,7 @@ def about_models(board: Board, made: ModelsTable, most: int | None = None) -> st
 
 
 def columns_table(board: Board) -> TableView:
-    """Meaning, source and signature of each column of a board, one row per column."""
+    """The meaning, source and signature of each column of a board, one row per column."""
     headers = ("column", "description", "unit", "direction", "origin", "source", "version", "signature")
     rows = [
         (c.label, c.title, c.unit, direction_text(c), c.origin, c.paper, c.version, str(c.signature))
@@ -209,12 +211,12 @@ def columns_table(board: Board) -> TableView:
 
 
 def direction_text(column: Column) -> str:
-    """Which end of a column is better or more diverse."""
+    """The direction in which a column is better or more diverse."""
     return "higher is better" if not column.direction and column.metric in QUALITY else DIRECTIONS[column.direction]
 
 
 def rank_text(standing: Standing) -> str:
-    """A rank with its interval and tie group, such as `3 [2–5] C`; systems with the same letter are tied."""
+    """A rank with its interval and tie group, such as `3 [2–5] C`; systems sharing a letter are statistically tied."""
     if standing.rank is None or standing.group is None:
         return ""
     interval = "" if standing.low is None else f" [{standing.low}–{standing.high}]"
@@ -247,7 +249,7 @@ def fact_text(name: str, value: Any) -> str:
 
 
 def facets(board: Board) -> dict[str, list[str]]:
-    """The values of each filter that occur in the board's manifests."""
+    """The values in the board's manifests that each filter can select."""
     manifests = [entry.result.manifest for entry in board.entries]
     return {
         "types": sorted({m.system.type for m in manifests}),

@@ -1,4 +1,4 @@
-"""A board in the terminal and as JSON."""
+"""Prints a board in the terminal, and formats it as JSON."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from leaderboard.tables.systems import system_labels
 
 
 def print_board(board: Board, console: Console) -> None:
-    """Print a board with one row per metric, since metrics have longer names and outnumber systems."""
+    """Print a board with one row per metric, because metrics outnumber systems and have longer names."""
     ranks = ranking_column(board)
     best = "" if ranks is None else f"; best by {ranks.label} first"
     title = f"{board.suite}, k = {board.k}, profile {board.profile}; ↑ higher is more diverse{best}"
@@ -28,7 +28,7 @@ def print_board(board: Board, console: Console) -> None:
 
 
 def print_front(board: Board, console: Console) -> None:
-    """Print what the first page shows of a board: the answer, and the systems by rank; references are not ranked."""
+    """Print the content of a board's first page: the answer, the systems by rank, and the references."""
     column = ranking_column(board)
     if column is None:
         return
@@ -46,7 +46,7 @@ def print_front(board: Board, console: Console) -> None:
 
 
 def print_curves(board: Board, console: Console) -> None:
-    """Print each system's expected number of different valid responses among 1, 2, …; nothing without a partition."""
+    """Print each system's expected number of different valid responses among 1, 2, …, if any has a partition."""
     curves = class_curves(board)
     longest = max(map(len, curves.values()), default=0)
     if longest == 0:
@@ -60,7 +60,7 @@ def print_curves(board: Board, console: Console) -> None:
 
 
 def _two_lines(cell: str) -> tuple[str, ...]:
-    """A number, and its interval below."""
+    """Put the interval of a number on a second line."""
     return tuple(cell.replace(" [", "\n[", 1).split("\n"))
 
 

@@ -1,4 +1,4 @@
-"""The choices of the page Explore: a system's prompts by category and words, and a board's systems."""
+"""The choices on the page Explore: the prompts of a system, by category and words, and the systems of a board."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from leaderboard.tables.systems import system_ids, system_labels
 from submissions.untrusted.plain_text import shortened
 
 ANY = "any"
-LABEL = 70  # characters of a prompt in a dropdown
-BLOCK = 500  # prompts in a dropdown
-FEWEST_DIGITS = 6  # of an id in a permalink
+LABEL = 70  # maximum number of characters of a prompt in a dropdown
+BLOCK = 500  # maximum number of prompts in a dropdown
+FEWEST_DIGITS = 6  # minimum number of digits of an id in a permalink
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,9 @@ def prompts_of(entry: Entry) -> tuple[ListedPrompt, ...]:
 
 @lru_cache(maxsize=8)
 def _prompts(path: Path, sha256: str, suite: str) -> tuple[ListedPrompt, ...]:
-    """The prompts; `sha256` keeps a replaced file from being served from the cache.
+    """Read the prompts; `sha256` invalidates the cache if the file is replaced.
 
-    Where a result has no texts, those of the suite are shown if they are at hand.
+    If a result has no texts, those of the suite are used if they are available.
     """
     try:
         with pq.ParquetFile(path) as file:
@@ -65,12 +65,12 @@ def _prompts(path: Path, sha256: str, suite: str) -> tuple[ListedPrompt, ...]:
 
 
 def categories_of(prompts: Sequence[ListedPrompt]) -> list[str]:
-    """The categories in order of first appearance."""
+    """The categories, in the order of their first prompts."""
     return list(dict.fromkeys(each.category for each in prompts))
 
 
 def matching(prompts: Sequence[ListedPrompt], category: str = ANY, words: str = "") -> list[ListedPrompt]:
-    """The prompts of a category whose id, category or text contain all words; case-insensitive."""
+    """The prompts of a category with all words in their id, category or text; case is ignored."""
     wanted = words.casefold().split()
     return [
         each
@@ -83,7 +83,7 @@ def matching(prompts: Sequence[ListedPrompt], category: str = ANY, words: str = 
 def block_of(
     prompts: Sequence[ListedPrompt], prompt_id: str | None, size: int = BLOCK
 ) -> tuple[int, list[ListedPrompt]]:
-    """The block of prompts that contains a prompt: the index of its first prompt, and its prompts."""
+    """The block of prompts that contains a prompt, and the index of the block's first prompt."""
     place = place_of(prompts, prompt_id) or 0
     start = place // size * size
     return start, list(prompts[start : start + size])
@@ -95,7 +95,7 @@ def place_of(prompts: Sequence[ListedPrompt], prompt_id: str | None) -> int | No
 
 
 def stepped(prompts: Sequence[ListedPrompt], prompt_id: str | None, by: int) -> str | None:
-    """The prompt so many positions further, cyclically; the first if the prompt is not among them."""
+    """The id of the prompt `by` positions further on, cyclically; the first if the prompt is not among them."""
     place = place_of(prompts, prompt_id)
     if not prompts:
         return None
@@ -113,13 +113,13 @@ def system_choices(board: Board) -> list[tuple[str, str]]:
 
 
 def first_entry(board: Board) -> Entry:
-    """The system shown first: the best that is neither people nor a known-bad baseline."""
+    """The system to show first: the best one that is neither people nor a known-bad baseline."""
     types = [entry.result.manifest.system.type for entry in board.entries]
     return board.entries[next((i for i, kind in enumerate(types) if kind not in REFERENCE_TYPES), 0)]
 
 
 def find_entry(board: Board, start: str | None) -> Entry | None:
-    """The system whose submission or result id starts so; names are not unique, so permalinks use ids."""
+    """The system whose submission or result id begins with `start`; permalinks use ids because names are not unique."""
     if start is None or len(start) < FEWEST_DIGITS:
         return None
     for entry in board.entries:

@@ -1,7 +1,7 @@
-"""One system's responses to one prompt with all that its result says about them. Pure.
+"""A system's responses to one prompt, with the scores, classes and surprisals in its result.
 
-Texts are untrusted: they are passed on verbatim, cut to what a page can hold, and must be shown as plain text. Files
-are untrusted, too: a value of the wrong shape counts as missing.
+Texts are untrusted: they are passed on verbatim, cut to the length that a page can show, and must be shown as plain
+text. Files are untrusted, too: a value with the wrong shape counts as missing.
 """
 
 import math
@@ -20,7 +20,7 @@ from leaderboard.tables.prompts import ListedPrompt
 from leaderboard.tables.table_view import TableView, number_table
 from submissions.checking.response_kinds import is_blank, is_placeholder, is_refusal, is_scorable
 
-MOST_LETTERS = 20_000  # characters of one response on a page
+MOST_LETTERS = 20_000  # maximum number of characters of a response on a page
 RESPONSE_COLUMNS: Mapping[str, str] = {
     "class": "str",
     "response": "str",
@@ -32,11 +32,11 @@ RESPONSE_COLUMNS: Mapping[str, str] = {
     "bytes": "number",
 }
 NO_TEXTS = (
-    "Reference results have no texts: they stay with their owners. Where DIVBENCH_MIRROR names a folder with the "
-    "released files, they are shown."
+    "Reference results include no texts, which belong to their owners. The texts are shown if DIVBENCH_MIRROR names a "
+    "folder with the released files."
 )
 _ALWAYS = frozenset({"#", "response", "bytes"})
-# Invisible characters that belong to no word: they hide text or reverse its direction.
+# Invisible characters that are not part of words but can hide text or reverse its direction.
 _HIDING = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2060\u202a-\u202e\u2066-\u2069\ufeff]"
 )
@@ -44,14 +44,14 @@ _HIDING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ShownResponse:
-    """A response.
+    """A response on a page.
 
     Attributes:
-        number: Its number in sampling order, from 1.
-        notes: Remarks: blank, refused, truncated, …
+        number: Position in sampling order, from 1.
+        notes: Notes such as blank, refused or truncated.
         group: Index of its equivalence class; None if it is in none.
         quality: Quality of the first response of its class, 1 to 10; None if it was not rated.
-        reward: Raw reward of the same response; likewise.
+        reward: Raw reward of the first response of its class; None if it was not rated.
         bits: Surprisal given only the prompt, in bits; None if it was not scored.
         size: Length in bytes of UTF-8.
     """
@@ -76,7 +76,7 @@ class PositionCurve:
     """The a_k curve of one prompt.
 
     Attributes:
-        rate: a_k for k = 1 … n in bits/byte: surprisal of the response at position k, given the k − 1 before it.
+        rate: a_k for k = 1 … n in bits/byte: surprisal of the response at position k given the k − 1 before it.
         error: Standard errors due to the choice of orders; NaN if unknown.
     """
 
@@ -90,6 +90,10 @@ class Score:
 
     Attributes:
         value: Value; None if missing.
+        reason: Reason why the value is missing; empty if it is not.
+        system_mean: Mean of the system over its prompts.
+        board_mean: Mean of the systems' means.
+        systems: Number of systems in that mean.
     """
 
     column: Column
@@ -102,13 +106,14 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class PromptView:
-    """All that a result says about one prompt.
+    """The part of a result that belongs to one prompt.
 
     Attributes:
         responses: Responses in sampling order.
+        sizes: Number of responses in each equivalence class.
         curve: The a_k curve; None if it was not estimated.
         scores: Scores in the order of the board's columns.
-        text_free: Whether a remark stands in place of each response, since the result has no texts.
+        text_free: Whether the result has no texts, so that each response is a placeholder.
     """
 
     prompt: ListedPrompt
@@ -121,7 +126,7 @@ class PromptView:
 
 
 def make_view(board: Board, entry: Entry, row: Mapping[str, Any]) -> PromptView:
-    """The view of a row of a result's per-prompt table.
+    """Make the view of a row of a result's per-prompt table.
 
     Args:
         row: Row from `scores.prompt_row`.
@@ -167,7 +172,7 @@ def _number(value: object) -> float | None:
 
 
 def _numbers(values: list[Any] | None, length: int) -> list[float | None]:
-    """A list of numbers of this length; all None if the length differs."""
+    """The numbers in a list; all None if the list has another length."""
     return [None] * length if values is None or len(values) != length else [_number(value) for value in values]
 
 
@@ -188,7 +193,7 @@ def _responses(
     rewards = _numbers(_part(row, CLASSES, "rewards"), groups)
     absent = row.get("text_free") is True
     known = _part(row, FACTS, "scored") if absent else [is_scorable(text) for text in texts]
-    places = [place for place, scored in enumerate(known or ()) if scored]  # those that the language model scored
+    places = [place for place, scored in enumerate(known or ()) if scored]  # responses that the language model scored
     sizes = _numbers(_part(row, FACTS, "bytes"), len(texts))
     bits = dict(zip(places, _numbers(_part(row, SURPRISALS, "unconditional_bits"), len(places)), strict=True))
     first: dict[str, int] = {}
@@ -212,11 +217,12 @@ def _responses(
 
 
 def notes_of(text: str, reason: str | None, first: int, number: int) -> list[str]:
-    """Remarks about a response.
+    """Notes about a response.
 
     Args:
-        reason: Finish reason, if known.
+        reason: Finish reason; None if unknown.
         first: Number of the first response with the same text.
+        number: Number of this response.
     """
     found = []
     if is_blank(text):
@@ -255,7 +261,7 @@ def _scores(board: Board, entry: Entry, row: Mapping[str, Any]) -> tuple[Score, 
     made = []
     for column in board.columns:
         own = entry.cells.get(column.signature)
-        if own is None:  # another signature: the file's column of that name is another one
+        if own is None:  # the file's column of that name has another signature
             continue
         value = _number(row.get(column.metric))
         mean, systems = board.means[column.signature]
@@ -265,12 +271,12 @@ def _scores(board: Board, entry: Entry, row: Mapping[str, Any]) -> tuple[Score, 
 
 
 def shared_classes(view: PromptView) -> dict[int, int]:
-    """The classes with more than one response, numbered from 0 for their colours."""
+    """The classes with more than one response, numbered from 0 to choose their colours."""
     return {group: place for place, group in enumerate(g for g, size in enumerate(view.sizes) if size > 1)}
 
 
 def class_words(response: ShownResponse, view: PromptView) -> str:
-    """The class in words, such as `2 of 3: 4 equivalent`."""
+    """The class of a response in words, such as `2 of 3: 4 equivalent`."""
     if response.group is None:
         return "none" if view.has_classes else ""
     count = view.sizes[response.group]
@@ -278,15 +284,12 @@ def class_words(response: ShownResponse, view: PromptView) -> str:
 
 
 def by_class(view: PromptView) -> tuple[ShownResponse, ...]:
-    """The responses grouped by class, in sampling order within each; those in no class last."""
+    """The responses grouped by class, in sampling order within a class; responses without a class come last."""
     return tuple(sorted(view.responses, key=lambda r: (r.group is None, r.group or 0, r.number)))
 
 
 def responses_table(view: PromptView) -> TableView:
-    """The responses, one row each, grouped by class: class, text, number, notes, surprisal, quality, reward, size.
-
-    Columns without any value are left out.
-    """
+    """The responses as a table grouped by class, one row each; columns without any value are left out."""
     rows = [
         (
             class_words(response, view),
@@ -310,14 +313,14 @@ def responses_table(view: PromptView) -> TableView:
 
 
 def scores_table(view: PromptView) -> TableView:
-    """The scores, one row per metric: this prompt, the system's mean, the board's mean, why a value is missing."""
+    """The scores as a table with one row per metric."""
     rows = [(s.column.label, s.value, s.system_mean, s.board_mean, s.column.unit, s.reason) for s in view.scores]
     kinds = {"metric": "str", "this prompt": "number", "system mean": "number", "board mean": "number"}
     return number_table(kinds | {"unit": "str", "missing because": "str"}, rows)
 
 
 def curve_table(view: PromptView) -> TableView:
-    """The a_k curve, one row per position; no rows if there is no curve."""
+    """The a_k curve as a table with one row per position; empty if there is no curve."""
     curve = view.curve or PositionCurve((), ())
     rows = [
         (place, rate, None if math.isnan(error) else error)
@@ -327,14 +330,14 @@ def curve_table(view: PromptView) -> TableView:
 
 
 def remarks(view: PromptView, profile: str) -> list[str]:
-    """What is missing and why."""
+    """Sentences about what is missing, with the reasons."""
     said = [NO_TEXTS] if view.text_free else []
     if not view.has_classes:
-        said.append("No classes: this profile has no equivalence backend, or no response is valid.")
+        said.append("No classes: the profile has no equivalence backend, or no response is valid.")
     elif all(response.quality is None for response in view.responses):
         said.append(f"No quality: the profile {profile} has no reward model.")
     if view.curve is None:
         why = {score.reason for score in view.scores if score.column.metric in {"a_n", "d_can"} and score.reason}
-        unread = f"the profile {profile} has no language model that reads the whole curve"
+        unread = f"the profile {profile} has no language model that scores the whole curve"
         said.append(f"No curve: {', '.join(sorted(why)) or unread}.")
     return said

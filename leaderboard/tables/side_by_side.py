@@ -1,4 +1,4 @@
-"""The responses of several systems to one prompt, side by side. Pure."""
+"""The responses of several systems to one prompt, side by side."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from leaderboard.tables.systems import system_labels
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """Responses of several systems to one prompt.
+    """Responses of several systems to one prompt, as a table.
 
     Attributes:
         prompt: Text of the prompt; empty if no system has it.
-        headers: Column headers: the response's number, then for each system its response and, if there is a partition,
-            the response's class.
-        rows: One row per number, all text; systems with fewer responses have empty cells.
+        headers: The number of the response, then for each system its response and, if it has a partition, the class.
+        rows: One row per number, as texts; systems with fewer responses have empty cells.
+        texts: Whether each column has responses.
     """
 
     prompt: str

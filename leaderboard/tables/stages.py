@@ -1,6 +1,7 @@
-"""Series of training stages of one model on a board, and how the stages differ. Pure.
+"""Finds the training stages of a model among the systems of a board, and compares them.
 
-As in the study of OLMo's stages (arXiv:2606.01811, section 4.3): mean a_k curves, values by prompt, paired contrasts.
+The comparison has the same parts as the study of OLMo's stages (arXiv:2606.01811, section 4.3): mean a_k curves, values
+by prompt, and paired contrasts.
 """
 
 import math
@@ -24,7 +25,7 @@ from leaderboard.tables.compare import finding, significant
 from leaderboard.tables.table_view import Cell, TableView, number_text, p_text, ranged_cell, table_of
 from submissions.untrusted.plain_text import shortened
 
-# Words in a name that indicate the stage, in training order; many RLVR models are called instruct.
+# Words in a name that indicate each stage, in training order; many RLVR models are called instruct.
 STAGES: Mapping[str, tuple[str, ...]] = {
     "base": ("base", "pretrained", "pt"),
     "SFT": ("sft",),
@@ -33,12 +34,13 @@ STAGES: Mapping[str, tuple[str, ...]] = {
 }
 _WORDS = "; ".join(f"{stage}: {', '.join(words)}" for stage, words in STAGES.items())
 RULE = (
-    "Series are found by name only. Systems of one table and one submitter form a series if their names are identical "
-    f"except for a word that indicates the stage: {_WORDS}. A name without such a word is the base of the series with "
-    "the same other words. If a stage occurs twice, the later submission is used."
+    "Series are found only by the names of systems. Systems in one table from one submitter form a series if their "
+    f"names differ only in a word that indicates the stage ({_WORDS}). A name without one of these words is the base "
+    "stage. If a stage occurs twice, the later submission is used."
 )
 MATCHED = frozenset({"matched", "lengthmatched", "truncated"})
-METRICS = ("valid_distinct_k", "d_can", "embedding_diversity", "distinct_k")  # the first that is there is the default
+# The first of these that a board has is the default.
+METRICS = ("valid_distinct_k", "d_can", "embedding_diversity", "distinct_k")
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _NONE: list[float | None] = [None] * (1 + len(QUANTILES))
 _ORDER = {word: (place, stage) for place, (stage, words) in enumerate(STAGES.items()) for word in words}
@@ -51,12 +53,12 @@ class Series:
     """Systems that are training stages of one model.
 
     Attributes:
-        name: Words that their names share; untrusted.
+        name: Words that the names share; untrusted.
         submitter: Submitter's name; untrusted.
         stages: Names of the stages, in training order.
-        entries: Entries of the systems, in that order.
-        matched: Whether the name says that responses are length-matched.
-        superseded: Number of systems replaced by a later submission of their stage.
+        entries: Entries of the systems, in the same order.
+        matched: Whether the names say that responses are length-matched.
+        superseded: Number of systems that a later submission of the same stage replaces.
     """
 
     name: str
@@ -68,12 +70,12 @@ class Series:
 
     @property
     def key(self) -> str:
-        """Its permalink id: the submission id of its first system."""
+        """The permalink id: the submission id of the first system."""
         return self.entries[0].result.submission_id
 
     @property
     def is_own(self) -> bool:
-        """Whether a result of it is of the source, not one of the reference results that ship."""
+        """Whether any result is from the board's own source rather than from the reference results."""
         return any(not entry.origin for entry in self.entries)
 
 
@@ -84,12 +86,12 @@ def stage_of(name: str) -> tuple[str | None, tuple[str, ...]]:
     (('SFT', ('olmo', '2', '7b')), (None, ('olmo', '2', '7b')))
     """
     words = _WORD.findall(name.casefold())
-    told = [_ORDER[word] for word in words if word in _ORDER]
-    return (max(told)[1] if told else None), tuple(word for word in words if word not in _ORDER)
+    found = [_ORDER[word] for word in words if word in _ORDER]
+    return (max(found)[1] if found else None), tuple(word for word in words if word not in _ORDER)
 
 
 def find_series(board: Board) -> list[Series]:
-    """The series of a board according to `RULE`: those of one's own first, of these the longest."""
+    """The series of a board according to `RULE`: first those with own results, then the longest first."""
     families: dict[tuple[str, tuple[str, ...]], dict[str, list[Entry]]] = {}
     for entry in board.entries:
         stage, family = stage_of(entry.result.manifest.name)
@@ -115,12 +117,12 @@ def find_series(board: Board) -> list[Series]:
 
 
 def about_series(board: Board, series: Series) -> str:
-    """The caption of a series: systems, suite, lengths; it contains untrusted names."""
+    """The caption of a series: systems, suite and lengths; it contains untrusted names."""
     named = zip(series.stages, series.entries, strict=True)
     systems = ", ".join(f"{stage}: {shortened(entry.result.manifest.name, _NAME)}" for stage, entry in named)
     said = (
         f"{systems}. Submitted by {shortened(series.submitter, _NAME)}; {board.suite}, {board.k} responses per prompt, "
-        f"{'length-matched according to the names' if series.matched else 'as sampled, of unequal length'}."
+        f"{'length-matched according to the names' if series.matched else 'as sampled, with unequal lengths'}."
     )
     if series.superseded:
         said += f" {series.superseded} earlier submissions of the same stages are ignored."
@@ -139,7 +141,8 @@ class StageCurves:
     Attributes:
         means: Means, float64 [stages, n].
         errors: Standard errors over prompts, float64 [stages, n]; NaN with one prompt.
-        left_out: Number of prompts without a complete curve in some stage: not all responses were valid or scored.
+        prompts: Number of prompts on which every stage has a complete curve.
+        left_out: Number of other prompts, on which some response was not valid or not scored.
     """
 
     stages: tuple[str, ...]
@@ -150,10 +153,10 @@ class StageCurves:
 
 
 def stage_curves(series: Series, k: int) -> StageCurves | Missing:
-    """The mean curves of a series; missing, with the reason, if there are none.
+    """The mean curves of a series; missing, with a reason, if there are none.
 
     Args:
-        k: Responses per prompt; shorter curves come from other orders and would distort the mean.
+        k: Number of responses per prompt; shorter curves come from other orders and would distort the mean.
 
     Raises:
         InputError: A result's files are gone.
@@ -177,11 +180,11 @@ def about_curves(found: StageCurves | Missing) -> str:
     if isinstance(found, Missing):
         return f"There are no curves: {found.reason}."
     left = f"; {found.left_out} without a complete curve in every stage are left out" if found.left_out else ""
-    return f"The curves are over {found.prompts} prompts{left}."
+    return f"The curves are means over {found.prompts} prompts{left}."
 
 
 def by_stage(stages: Sequence[str], values: Floats) -> dict[str, list[float]]:
-    """Numbers by stage, as figures take them.
+    """Numbers by stage, as the figures need them.
 
     Args:
         values: Numbers [stages, n].
@@ -190,7 +193,7 @@ def by_stage(stages: Sequence[str], values: Floats) -> dict[str, list[float]]:
 
 
 def _curves_of(entry: Entry, k: int) -> dict[str, list[float]]:
-    """The complete curves of a system by prompt, in bits/byte."""
+    """The complete curves of a system in bits/byte, by prompt."""
     table = read_columns(entry, "prompt_id", f"{SURPRISALS}.curve_rate")
     if SURPRISALS not in table.column_names:
         return {}
@@ -203,7 +206,7 @@ def _curves_of(entry: Entry, k: int) -> dict[str, list[float]]:
 
 
 def values_of(series: Series, board: Board, matrix: Floats) -> Floats:
-    """The values of a metric, [prompts, stages].
+    """The values [prompts, stages] of a metric.
 
     Args:
         board: Board whose entries are the columns of the matrix.
@@ -223,11 +226,11 @@ def contrasts(
     expected: Expected = "two-sided",
     resamples: int = 10_000,
 ) -> tuple[Contrast, ...]:
-    """Paired tests between stages on one metric; the p-values of all pairs are corrected together.
+    """Paired tests between stages on one metric, with p-values that are corrected over all pairs.
 
     Args:
         values: Values [prompts, stages]; NaN if missing.
-        expected: *greater*: the earlier stage is expected to be more diverse; or *two-sided*.
+        expected: *greater* if the earlier stage is expected to be more diverse; or *two-sided*.
     """
     given: dict[str, dict[str, Value]] = {
         stage: dict(zip(prompts, values[:, place].tolist(), strict=True)) for place, stage in enumerate(series.stages)
@@ -242,10 +245,7 @@ def contrasts(
 
 
 def contrasts_table(found: Sequence[Contrast], column: Column) -> TableView:
-    """The contrasts, one row per pair: finding, means, difference with 95% interval, d_z, Wilcoxon's p, Holm's p.
-
-    If a pair is untested, a column says why.
-    """
+    """The contrasts as a table with one row per pair; if any pair is untested, the last column says why."""
     kinds = {
         "stages": "str",
         "finding": "str",
@@ -282,7 +282,7 @@ def contrasts_table(found: Sequence[Contrast], column: Column) -> TableView:
 
 
 def quantiles_table(series: Series, values: Floats) -> TableView:
-    """The distribution over prompts, one row per stage: prompts, mean, standard deviation, quantiles.
+    """The distribution of a metric over prompts, one row per stage.
 
     Args:
         values: Values [prompts, stages]; NaN if missing.
@@ -299,7 +299,7 @@ def quantiles_table(series: Series, values: Floats) -> TableView:
 
 
 def curves_table(found: StageCurves) -> TableView:
-    """The mean curves, one row per position: for each stage the mean and its standard error over prompts."""
+    """The mean curves with their standard errors over prompts: one row per position, one column per stage."""
     headers = ("position k", *found.stages)
     rows = []
     for place, (means, errors) in enumerate(zip(found.means.T.tolist(), found.errors.T.tolist(), strict=True), 1):

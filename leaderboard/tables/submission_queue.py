@@ -1,4 +1,4 @@
-"""The queue of the submission service as tables of text; every cell is one printable line."""
+"""The queue of the submission service as tables of text, in which every cell is one printable line."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,7 +14,7 @@ MAX_ROWS = 1000
 
 
 def queue_rows(listing: Listing, now: datetime, states: Sequence[str] = ()) -> list[list[str]]:
-    """Rows under `QUEUE_HEADERS`: the queue in its order, submissions being scored, then the most recently changed.
+    """Rows under `QUEUE_HEADERS`: the queue in order, submissions being scored, then the others, latest change first.
 
     Args:
         states: States to keep; empty: all.
@@ -37,7 +37,7 @@ def _queue_row(state: State, place: int | None, now: datetime) -> list[str]:
 
 
 def queue_text(listing: Listing, now: datetime) -> str:
-    """The length of the queue and the last sign of a worker."""
+    """Sentences about the length of the queue and the last activity of a worker."""
     place = listing.queue_position("", now)
     lines = [f"{place.waiting} waiting, {place.claimed} being scored, {len(listing.states)} in total."]
     if place.worker_seen is None:
@@ -48,7 +48,7 @@ def queue_text(listing: Listing, now: datetime) -> str:
 
 
 def find(listing: Listing | None, submission_id: str | None) -> State | None:
-    """The submission of an id; None if there is none."""
+    """The submission with an id; None if there is none."""
     states = () if listing is None else listing.states
     return next((state for state in states if state.submission_id == submission_id), None)
 
@@ -63,7 +63,7 @@ def choices(listing: Listing | None) -> list[tuple[str, str]]:
 
 
 def history_rows(state: State) -> list[list[str]]:
-    """The history of a submission under `HISTORY_HEADERS`."""
+    """The history of a submission, as rows under `HISTORY_HEADERS`."""
     made = []
     for record in state.history:
         until = "" if record.lease_until is None else when(record.lease_until)
@@ -73,14 +73,14 @@ def history_rows(state: State) -> list[list[str]]:
 
 
 def details(state: State, listing: Listing, now: datetime) -> str:
-    """The submitter, state, results and problems of a submission, as lines of text."""
+    """Lines of text about the submitter, state, results and problems of a submission."""
     place = listing.queue_position(state.submission_id, now)
     lines = [f"{state.name} ({state.submission_id}) responds to {state.suite}; submitted by {person(state.submitter)}."]
     if place.position is not None:
         lines.append(f"It is number {place.position} of {place.waiting} in the queue; {place.claimed} being scored.")
     else:
         lines.append(f"It is {standing(state, utc_seconds(now))}.")
-    if state.results and state.current.state != "withdrawn":  # whose results went with it
+    if state.results and state.current.state != "withdrawn":  # withdrawing deletes the results
         lines.append(f"Results: {', '.join(state.results)}.")
     for problem in state.current.problems:
         row = "" if problem.row is None else f", row {problem.row}"

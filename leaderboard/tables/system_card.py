@@ -1,4 +1,4 @@
-"""One system: how it was sampled, all its scores, and the prompts where it is most and least diverse."""
+"""The page of a system: how it was sampled, all its scores, and the prompts on which it is most and least diverse."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,14 +31,13 @@ _FACTS = {
     "submission_id": "submission id",
     "result_id": "result id",
 }
-
-
-_FEWEST = 3  # prompts that make a correlation
-_CANDIDATES = 5  # systems compared exactly, for each that is shown
+_FEWEST = 3  # minimum number of prompts for a correlation
+_CANDIDATES = 5  # number of systems that are compared exactly for each one that is shown
+_LETTERS = 300  # maximum number of characters of a response in the table
 
 
 def facts_table(board: Board, place: int) -> TableView:
-    """How a system was sampled and who submitted it, one fact per row; what is unknown is said to be."""
+    """How a system was sampled and who submitted it, one fact per row, with `unknown` for unknown facts."""
     known = facts(board.entries[place])
     stated = [name for name in _FACTS if name != "origin" or known[name]]
     rows = [(_FACTS[name], fact_text(name, known[name]) or "unknown") for name in stated]
@@ -46,10 +45,10 @@ def facts_table(board: Board, place: int) -> TableView:
 
 
 def system_scores(board: Board, place: int, standing: Sequence[tuple[Column, Standing | None]]) -> TableView:
-    """All metrics of a system: mean with interval, rank, direction, prompts without a value, signature.
+    """The scores of a system, one row per metric.
 
     Args:
-        standing: Each column with the system's rank in it; None for columns that are not ranked.
+        standing: Each column with the system's standing, or None if the column is not ranked.
     """
     entry = board.entries[place]
     rows: list[tuple[Cell, ...]] = []
@@ -68,10 +67,10 @@ def system_scores(board: Board, place: int, standing: Sequence[tuple[Column, Sta
 
 
 def extreme_prompts(values: Floats, direction: int, count: int = 3) -> tuple[list[int], list[int]]:
-    """Indices of the prompts where a system is most and least diverse, the most extreme first; none is in both.
+    """Indices of the prompts on which a system is most and least diverse, the most extreme first; none is in both.
 
     Args:
-        values: The system's values [prompts], NaN where missing.
+        values: The system's values [prompts]; NaN if missing.
     """
     order = np.argsort(-(direction or 1) * values, kind="stable")  # NaN last
     there = [int(i) for i in order if np.isfinite(values[i])]
@@ -80,14 +79,15 @@ def extreme_prompts(values: Floats, direction: int, count: int = 3) -> tuple[lis
 
 
 def nearest_systems(values: Floats, ranks: Floats, place: int, count: int = 5) -> list[tuple[int, float]]:
-    """Systems whose values go up and down over the prompts most like those of one system, with Spearman's rho.
+    """Find the systems with values most correlated with one system's values over prompts (Spearman's rho).
 
-    A thousand systems one by one take a second. So all are ranked together first, each among all prompts where it has a
-    value, which is not quite right where values are missing; those in front by that are then compared exactly.
+    Exact correlations with a thousand systems take a second. Approximate correlations are therefore computed first,
+    from ranks over all prompts of each system, which ignore that other prompts may be missing in the other system; only
+    the best candidates are compared exactly.
 
     Args:
-        values: [prompts, systems], NaN where missing; a pair is compared over the prompts that have both.
-        ranks: Their `prompt_ranks`.
+        values: [prompts, systems]; NaN if missing. A pair is compared over the prompts for which both have a value.
+        ranks: The `prompt_ranks` of the values.
     """
     from scipy.stats import spearmanr
 
@@ -108,22 +108,19 @@ def nearest_systems(values: Floats, ranks: Floats, place: int, count: int = 5) -
 
 
 def neighbours_table(board: Board, near: Sequence[tuple[int, float]]) -> TableView:
-    """Systems of `nearest_systems`, one per row."""
+    """The systems from `nearest_systems`, one per row."""
     labels = system_labels(board)
     kinds = {"system": "str", "Spearman's rho over prompts": "number"}
     return number_table(kinds, [(labels[place], rho) for place, rho in near])
 
 
-_LETTERS = 300  # characters of a response in the table
-
-
 @dataclass(frozen=True, slots=True)
 class Extreme:
-    """A prompt at one end, with the responses grouped by class.
+    """A prompt on which a system is most or least diverse, with the responses grouped by class.
 
     Attributes:
-        prompt: The prompt; untrusted.
-        responses: Responses, those of one class together; untrusted.
+        prompt: Text of the prompt; untrusted.
+        responses: Responses, sorted by class; untrusted.
         groups: Class of each response; None if it is in none.
     """
 
@@ -136,11 +133,11 @@ class Extreme:
 def extremes(
     board: Board, entry: Entry, prompts: Sequence[str], values: Floats, direction: int
 ) -> tuple[tuple[Extreme, ...], tuple[Extreme, ...]]:
-    """The prompts where a system is most and least diverse, with its responses.
+    """The prompts on which a system is most and least diverse, with its responses.
 
     Args:
         prompts: Prompt ids [prompts].
-        values: The system's values [prompts], NaN where missing.
+        values: The system's values [prompts]; NaN if missing.
 
     Raises:
         InputError: The result's file is gone or was replaced.
@@ -165,7 +162,7 @@ def _read(
 
 
 def extremes_table(found: Sequence[Extreme]) -> TableView:
-    """Prompts with their responses, one response per row, each with the letter of its class."""
+    """The prompts with their responses, one response per row, with the letter of its class."""
     kinds = {"value": "number", "prompt": "str", "class": "str", "response": "str"}
     rows = [
         (each.value if i == 0 else None, each.prompt if i == 0 else "", _letter(group), text)

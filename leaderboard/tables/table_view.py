@@ -1,4 +1,4 @@
-"""Tables with sortable values and display text, and how numbers are written in them."""
+"""Tables with sortable values and display texts, and the formatting of numbers in them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,16 +8,17 @@ from typing import Any
 
 import pandas as pd
 
-_LETTER, _ROOM, _WIDEST = 8, 30, 42  # pixels of a letter and around a text; letters of the widest column
+_LETTER, _ROOM, _WIDEST = 8, 30, 42  # pixels per letter and around a text; maximum letters per column
 
 
 @dataclass(frozen=True, slots=True)
 class TableView:
-    """A table of the board; whoever shows it treats every text as untrusted.
+    """A table on a page; all its texts are untrusted.
 
     Attributes:
         values: Cell values by row: texts, numbers or None.
-        shown: Display text of the same cells.
+        shown: Display texts of the same cells.
+        kinds: Kind of each column: *str* or *number*.
     """
 
     headers: tuple[str, ...]
@@ -26,7 +27,7 @@ class TableView:
     kinds: tuple[str, ...]
 
     def frame(self) -> pd.DataFrame:
-        """The values as a data frame, number columns as floats."""
+        """The values as a data frame, with number columns as floats."""
         made = pd.DataFrame(list(self.values), columns=list(self.headers))
         for name, kind in zip(self.headers, self.kinds, strict=True):
             if kind == "number":
@@ -34,7 +35,7 @@ class TableView:
         return made
 
     def value(self) -> dict[str, Any]:
-        """The value of a `gr.Dataframe`."""
+        """The table as the value of a `gr.Dataframe`."""
         return {
             "headers": list(self.headers),
             "data": [list(row) for row in self.values],
@@ -42,14 +43,14 @@ class TableView:
         }
 
     def widths(self) -> list[int | str]:
-        """Column widths in pixels at which each column's longest text fits on one line, up to a limit."""
+        """Column widths in pixels that fit each column's longest text on one line, up to a limit."""
         columns = list(zip(*self.shown, strict=True)) or [() for _ in self.headers]
         longest = [max([len(head) + 3, *map(len, texts)]) for head, texts in zip(self.headers, columns, strict=True)]
         return [_LETTER * min(length, _WIDEST) + _ROOM for length in longest]
 
 
 def plain_table(headers: Sequence[str], rows: Sequence[Sequence[str | int | None]]) -> TableView:
-    """A table of texts and integers; a column with any integer is a number column, and None is an empty cell."""
+    """A table of texts and integers. A column with any integer is a number column; None is an empty cell."""
     columns = list(zip(*rows, strict=True)) or [() for _ in headers]
     kinds = tuple("number" if any(isinstance(value, int) for value in column) else "str" for column in columns)
     values = tuple(
@@ -75,7 +76,7 @@ def table_of(headers: Sequence[str], kinds: Sequence[str], rows: Iterable[Sequen
 
 
 def number_table(kinds: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> TableView:
-    """A table of texts and numbers; floats are shown with three decimals, with one from 100 on.
+    """A table of texts and numbers; floats are shown with three decimals, or one if they are 100 or more.
 
     Args:
         kinds: Kind of each column (*str* or *number*) by its header.
@@ -92,20 +93,20 @@ def _shown(value: Any) -> str:
 
 
 def places_for(width: float) -> int:
-    """Number of decimals that an interval of this width justifies; an interval of width 0 says nothing."""
+    """The number of decimals that an interval width justifies; 2 for width 0, which carries no information."""
     if width <= 0:
         return 2
     return 4 if width < 0.02 else 3 if width < 0.2 else 2 if width < 20 else 0
 
 
 def places_for_all(widths: Iterable[float]) -> int:
-    """Number of decimals for a column: the one that its median interval width justifies, widths of 0 left out."""
-    wide = [width for width in widths if width > 0]  # 0 as for identical responses says nothing about the others
+    """The number of decimals that the median interval width of a column justifies, without widths of 0."""
+    wide = [width for width in widths if width > 0]  # identical responses have width 0, which says nothing
     return places_for(median(wide) if wide else 0.0)
 
 
 def number_text(value: float | None, places: int) -> str:
-    """A number with so many decimals; empty if missing.
+    """A number with a fixed number of decimals; empty if missing.
 
     >>> number_text(-0.001, 2), number_text(None, 2)
     ('0.00', '')
@@ -117,9 +118,9 @@ def ranged_text(value: float | None, low: float | None, high: float | None, plac
     """A number with its interval, such as `2.89 [2.50, 3.31]`.
 
     Args:
-        value: Number; nothing is written for None or NaN.
-        low: Lower end of its interval; None if it has none.
-        high: Upper end, likewise.
+        value: Number; the text is empty for None or NaN.
+        low: Lower end of the interval; None if there is none.
+        high: Upper end of the interval; None if there is none.
         places: Number of decimals; None: as many as the interval justifies.
     """
     if low is None or high is None:
@@ -134,7 +135,7 @@ def ranged_cell(value: float | None, low: float | None, high: float | None, plac
 
 
 def ranged_texts(numbers: Sequence[tuple[float | None, float | None, float | None]]) -> list[str]:
-    """The display texts of a column of numbers (value, low, high), with as many decimals as its intervals justify."""
+    """The display texts of a column of numbers (value, low, high), with the decimals that its intervals justify."""
     places = places_for_all(high - low for _, low, high in numbers if low is not None and high is not None)
     return [ranged_text(*number, places) for number in numbers]
 

@@ -1,4 +1,4 @@
-"""Diversity against quality: systems on two metrics, and the Pareto front. Pure."""
+"""The page Diversity × quality: systems on two metrics, and the Pareto front."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from leaderboard.tables.models import QUALITY, cell_texts, heading
 from leaderboard.tables.systems import system_labels
 from leaderboard.tables.table_view import TableView, listed, table_of
 
-# The first that a board has is the default axis. utility_k has diversity in it, and coherence is of the language model
-# that reads: neither is a default.
+# The first metric that a board has is the default axis. Neither utility_k, which includes diversity, nor coherence,
+# which depends on the language model, is a default.
 DIVERSITY_AXES = ("valid_distinct_k", "distinct_k", "embedding_diversity", "distinct_k_reported", "distinct_n")
 QUALITY_AXES = ("mean_head_quality", "valid_share", "first_quality")
 RESAMPLES = 1000
-MOST_POINTS = 500  # in the figure: with more, marks and error bars hide each other
-_MOST_NAMED = 20  # systems on the front that the caption names
-_AT_ONCE = 2_000_000  # cells of systems by resamples
+MOST_POINTS = 500  # maximum number in the figure; with more, marks and error bars hide each other
+_MOST_NAMED = 20  # maximum number of systems on the front that the caption names
+_AT_ONCE = 2_000_000  # maximum size of an array [resamples, systems]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,12 @@ class Point:
 
     Attributes:
         x: Mean over prompts on the x-axis.
-        x_range: Its 95% interval; None if there is none.
+        x_range: 95% interval of x; None if there is none.
         y: Mean over prompts on the y-axis.
-        y_range: Its 95% interval; None if there is none.
+        y_range: 95% interval of y; None if there is none.
         on_front: Whether no eligible system is at least as good on both axes and better on one. None if the system is
             not eligible or an axis has no direction.
-        share: Share of the resamples in which it is on the front; None likewise.
+        share: Share of the resamples in which it is on the front; None in the same cases.
     """
 
     place: int
@@ -54,8 +54,9 @@ class Tradeoff:
     """Systems on two axes.
 
     Attributes:
-        points: Systems that have a value on both, in the board's order.
-        front: Whether there is a front: both axes have a direction.
+        points: Systems with a value on both axes, in the board's order.
+        absent: Labels of the other systems.
+        front: Whether there is a front, which needs a direction on both axes.
         baselines: Whether known-bad baselines are Pareto-eligible.
     """
 
@@ -68,22 +69,22 @@ class Tradeoff:
     resamples: int
 
     def ordered(self) -> list[Point]:
-        """The points in the order of the table: those on the front first, the largest shares before the others."""
+        """The points in the order of the table: points on the front first, each group by decreasing share."""
         first = (True, False, None)
         return sorted(self.points, key=lambda p: (first.index(p.on_front), -(p.share or 0.0), p.place))
 
     def drawn(self) -> list[Point]:
-        """The points that the figure shows: the first `MOST_POINTS` of the table, in the board's order."""
+        """The points in the figure: the first `MOST_POINTS` of the table, in the board's order."""
         return sorted(self.ordered()[:MOST_POINTS], key=lambda p: p.place)
 
 
 def end_of(column: Column) -> int:
-    """The direction in which a column is better: +1 higher, −1 lower, 0 none; for quality, higher."""
+    """The direction in which a column is better: +1 higher, as for quality; −1 lower; 0 none."""
     return column.direction or (1 if column.metric in QUALITY else 0)
 
 
 def default_axes(board: Board) -> tuple[Column, Column] | None:
-    """A diversity and a quality metric; other metrics if the board has none; None if it has no metric."""
+    """A diversity metric and a quality metric, or other metrics if the board lacks them; None if it has no metrics."""
     if not board.columns:
         return None
     x = _first(board, DIVERSITY_AXES) or board.columns[0]
@@ -112,8 +113,8 @@ def tradeoff(
 ) -> Tradeoff:
     """The systems of a board on two metrics, and the Pareto front with its bootstrap shares.
 
-    A resample draws the same prompts for all systems and both axes; each system's means are over the drawn prompts that
-    it has values for.
+    A resample draws the same prompts for all systems and both axes. The means of a system are over those of the drawn
+    prompts for which it has values.
 
     Raises:
         InputError: A result's files are gone.
@@ -165,11 +166,11 @@ def front_shares(x: Floats, y: Floats, *, resamples: int = RESAMPLES, seed: int 
     """Share of bootstrap resamples over prompts in which each system is on the Pareto front.
 
     Args:
-        x: Values [prompts, systems], higher is better; NaN if missing.
-        y: Values on the other axis, same shape.
+        x: Values [prompts, systems]; higher is better; NaN if missing.
+        y: Values on the other axis, with the same shape.
 
     Returns:
-        Shares [systems], over the resamples in which the system has a value on both axes; NaN if there are none.
+        Shares [systems] of the resamples in which the system has a value on both axes; NaN if there are none.
     """
     prompts, systems = x.shape
     weights = resample_weights(prompts, resamples=resamples, seed=seed)
@@ -184,14 +185,14 @@ def front_shares(x: Floats, y: Floats, *, resamples: int = RESAMPLES, seed: int 
 
 
 def _fronts(x: Floats, y: Floats, weights: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """[resamples, systems] each: who is on the front of the weighted means, and who has both means."""
+    """Whether systems are on the front of the weighted means, and whether they have both, [resamples, systems] each."""
     of_x, of_y = _means(x, weights), _means(y, weights)
     valid = np.isfinite(of_x) & np.isfinite(of_y)
     return pareto(of_x, of_y), valid
 
 
 def _means(values: Floats, weights: NDArray[np.int64]) -> Floats:
-    """Means [resamples, systems], NaN if a resample drew no prompt for which the system has a value."""
+    """Means [resamples, systems]; NaN if a resample has no prompt with a value of the system."""
     there = np.isfinite(values)
     drawn = weights.astype(np.float64)
     counts = drawn.sum(axis=1, keepdims=True) if there.all() else drawn @ there.astype(np.float64)
@@ -203,11 +204,12 @@ def _means(values: Floats, weights: NDArray[np.int64]) -> Floats:
 def pareto(x: Floats, y: Floats) -> NDArray[np.bool_]:
     """Whether each system is on the Pareto front: no other is at least as good on both axes and better on one.
 
-    By sorting instead of comparing pairs: a board can have a thousand systems, and the bootstrap asks a thousand times.
+    Systems are sorted rather than compared in pairs, because a board can have a thousand of them, and the bootstrap has
+    a thousand resamples.
 
     Args:
-        x: Values [..., systems], higher is better; a system with NaN is not on the front and dominates none.
-        y: Values on the other axis, same shape.
+        x: Values [..., systems]; higher is better. A system with NaN is not on the front and dominates no other.
+        y: Values on the other axis, with the same shape.
 
     Returns:
         Booleans [..., systems].
@@ -217,7 +219,7 @@ def pareto(x: Floats, y: Floats) -> NDArray[np.bool_]:
     """
     valid = np.isfinite(x) & np.isfinite(y)
     one, other = (_comparable(np.where(valid, axis, -np.inf)) for axis in (x, y))
-    order = np.lexsort((-other, -one), axis=-1)  # by x, the best first; ties by y
+    order = np.lexsort((-other, -one), axis=-1)  # by x, best first; ties by y
     sorted_x, sorted_y = np.take_along_axis(one, order, -1), np.take_along_axis(other, order, -1)
     highest = np.maximum.accumulate(sorted_y, axis=-1)
     places = np.broadcast_to(np.arange(one.shape[-1]), one.shape)
@@ -226,7 +228,7 @@ def pareto(x: Floats, y: Floats) -> NDArray[np.bool_]:
     first = np.maximum.accumulate(
         np.where(rises, places, 0), axis=-1
     )  # index of the first system with the highest y so far
-    # A system whose y rises is dominated by none before it; nor is one that equals the highest y at the same x.
+    # No earlier system dominates one that raises the highest y, or one that equals the highest y at the same x.
     equals = (sorted_y == highest) & (sorted_x == np.take_along_axis(sorted_x, first, -1))
     made = np.zeros(one.shape, bool)
     np.put_along_axis(made, order, rises | equals, -1)
@@ -234,7 +236,7 @@ def pareto(x: Floats, y: Floats) -> NDArray[np.bool_]:
 
 
 def _comparable(values: Floats) -> Floats:
-    """Values rounded so that those that differ only by rounding errors are equal."""
+    """Round values, so that values that differ only by floating-point errors are equal."""
     finite = np.abs(values[np.isfinite(values)])
     scale = float(finite.max()) if finite.size else 0.0
     if scale == 0.0:
@@ -269,8 +271,8 @@ def about_tradeoff(board: Board, made: Tradeoff) -> str:
     lines = []
     if not has_quality(board):
         lines.append(
-            "This table has no quality metric: its profile has neither a reward model nor a language model. Two "
-            "diversity metrics are shown."
+            "This table has no quality metric, because its profile has neither a reward model nor a language model. "
+            "Two diversity metrics are shown."
         )
     unclear = [column.label for column in (made.x, made.y) if end_of(column) == 0]
     if unclear:
@@ -295,5 +297,5 @@ def about_tradeoff(board: Board, made: Tradeoff) -> str:
     if len(made.points) > MOST_POINTS:
         lines.append(f"The figure shows the first {MOST_POINTS:,} of {len(made.points):,} systems in the table.")
     if made.absent:
-        lines.append(f"Without a value on both axes: {len(made.absent)} of {len(board.entries)} systems.")
+        lines.append(f"{len(made.absent)} of {len(board.entries)} systems do not have a value on both axes.")
     return " ".join(lines)

@@ -1,4 +1,4 @@
-"""Which metric to trust: agreement with people, and how many attacks a metric rewards. Pure."""
+"""Which metric to trust: agreement with people, and the number of attacks that a metric rewards."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ class Trusted:
     """A metric on the page Metrics.
 
     Attributes:
-        metric: Its name; a user's own metric has any.
+        metric: Name of the metric, which may be a user's own.
         value: Agreement with people: mean Spearman correlation over tasks.
-        low: Lower end of its interval; None if there is none.
-        high: Upper end, likewise.
-        about: What it is, in plain words; empty if unknown.
-        paid: Number of attacks that it rewards; None if not measured.
-        worst: The attack that gains most under it and its gain; empty if it rewards none.
+        low: Lower end of the interval; None if there is none.
+        high: Upper end of the interval; None if there is none.
+        about: Description in plain words; empty if unknown.
+        paid: Number of attacks that the metric rewards; None if not measured.
+        worst: The attack with the largest gain, and the gain; empty if the metric rewards no attack.
     """
 
     metric: str
@@ -38,10 +38,10 @@ class Trusted:
 
 
 def trusted(study: MetricStudy, gaming: GamingRecord | None, most: int = ROWS) -> tuple[Trusted, ...]:
-    """The metrics that agree best with people, the best first, each with the attacks that it rewards.
+    """The metrics that agree best with people, best first, each with the attacks that it rewards.
 
     Args:
-        gaming: What attacks gain; None if it was not studied.
+        gaming: Gains of attacks; None if they were not studied.
     """
     sentences = metric_sentences(study)
     found = [(number, name) for name, number in agreements(study).items() if number.value is not None]
@@ -60,7 +60,7 @@ def trusted(study: MetricStudy, gaming: GamingRecord | None, most: int = ROWS) -
 
 
 def trust_sentence(rows: Sequence[Trusted], study: MetricStudy, gaming: GamingRecord | None) -> str:
-    """The answer in one sentence, and what the numbers are."""
+    """Say which metrics agree best with people and resist attacks."""
     if not rows:
         return "There is no study of agreement with people here."
     best = rows[0]
@@ -71,18 +71,18 @@ def trust_sentence(rows: Sequence[Trusted], study: MetricStudy, gaming: GamingRe
     )
     robust = [row for row in rows if row.paid == 0]
     if robust and gaming:
-        said += f" Of these {len(rows)}, {robust[0].metric} agrees best among those that no attack raises."
+        said += f" Of these {len(rows)}, {robust[0].metric} agrees best among the metrics that no attack raises."
     elif gaming and any(row.paid is not None for row in rows):
-        said += f" Every one of these {len(rows)} that was attacked can be raised without saying anything new."
+        said += f" An attack without new content raises every one of these {len(rows)} metrics that was attacked."
     return said
 
 
 def dominated(study: MetricStudy, gaming: GamingRecord | None) -> dict[str, str]:
-    """The metrics that another one makes needless, each with the best of those that do.
+    """The dominated metrics, each with the best metric that dominates it.
 
-    Another metric dominates if its interval of agreement with people lies wholly above, it needs no larger models
-    (none, small ones, a language model), and it rewards no more attacks where both were attacked. Only metrics of this
-    package are compared.
+    A metric dominates another one if its interval of agreement with people is entirely above the other's, it needs no
+    larger models (none, small ones, a language model), and it rewards no more attacks if both were attacked. Only
+    metrics of this package are compared.
     """
     found = agreements(study)
     costs = {metric.id: _cost(metric) for metric in METRICS}
@@ -100,13 +100,13 @@ def dominated(study: MetricStudy, gaming: GamingRecord | None) -> dict[str, str]
 
 
 def _cost(metric: Metric) -> int:
-    """0 without a model, 1 with small ones, 2 with a language model; a tagger is a lexicon."""
+    """Cost of a metric: 0 without models (a tagger is only a lexicon), 1 with small models, 2 with a language model."""
     sources = set(input_of(metric).sources) - {"tagger"}
     return 2 if "causal_lm" in sources else 1 if sources else 0
 
 
 def _rewards_more(gaming: GamingRecord | None, one: str, other: str) -> bool:
-    """Whether one metric rewards more attacks than another; False where either was not attacked."""
+    """Whether one metric rewards more attacks than another; False if either was not attacked."""
     gains = [] if gaming is None else [gaming.gains(name) for name in (one, other)]
     if not all(gains) or not gains:
         return False
@@ -115,7 +115,7 @@ def _rewards_more(gaming: GamingRecord | None, one: str, other: str) -> bool:
 
 
 def dominated_sentence(study: MetricStudy, gaming: GamingRecord | None) -> str:
-    """Which metrics are dominated, and by which; empty if none is."""
+    """Name the dominated metrics and the metrics that dominate them; empty if there are none."""
     by: dict[str, list[str]] = {}
     for name, other in dominated(study, gaming).items():
         by.setdefault(other, []).append(name)
@@ -123,25 +123,25 @@ def dominated_sentence(study: MetricStudy, gaming: GamingRecord | None) -> str:
         return ""
     said = "; ".join(f"{', '.join(names)} by {other}" for other, names in by.items())
     return (
-        "Dominated (another metric agrees better with people, beyond both intervals, with models no larger and no more "
-        f"attacks rewarded): {said}."
+        "Dominated metrics (another metric agrees better with people, with intervals that do not overlap, needs no "
+        f"larger models and rewards no more attacks): {said}."
     )
 
 
 def fitted_sentence(study: MetricStudy) -> str:
-    """Which metrics of the study are not compared, because they were fitted to its labels; empty if none is."""
+    """Name the metrics that are not compared because they were fitted to the study's labels; empty without any."""
     names = sorted(FITTED & {each.metric for each in study.overall})
-    return f"Not compared, being fitted to these labels: {', '.join(names)}." if names else ""
+    return f"Not compared, because they were fitted to these labels: {', '.join(names)}." if names else ""
 
 
 def trust_caption(gaming: GamingRecord | None) -> str:
-    """How to read the rows."""
+    """Explain how to read the rows."""
     said = "Dot: mean Spearman correlation with people's labels; line: 95% interval over contexts."
     if gaming is not None:
         said += (
-            f" Attacks rewarded: of {len(gaming.attacks)} attacks on {gaming.source} ({gaming.prompts} prompts, "
-            f"profile {gaming.profile}), those that gain more than {PAID:g} of the distance between the least and the "
-            "most diverse real system; the largest gain beside them. –: not measured."
+            f" Attacks rewarded: the number of {len(gaming.attacks)} attacks on {gaming.source} ({gaming.prompts} "
+            f"prompts, profile {gaming.profile}) that gain more than {PAID:g} of the range between the least and the "
+            "most diverse real system, with the largest gain. –: not measured."
         )
         headline = [gain.value or 0.0 for gain in gaming.gains(RANKED_BY[0]).values()]
         if headline:

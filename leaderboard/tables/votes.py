@@ -1,4 +1,4 @@
-"""People's votes: what a pair was, after the vote; strengths of systems; agreement of metrics with people. Pure."""
+"""Texts and tables of votes: the outcome of a pair, strengths of systems, and agreement of metrics with people."""
 
 from collections.abc import Mapping
 
@@ -25,10 +25,10 @@ _NAME = 60  # characters of an untrusted name
 
 
 def outcome_text(left: str, right: str, answers: Mapping[Question, Answer], check: str) -> str:
-    """What a visitor is told after the vote; contains untrusted names.
+    """The text that a visitor sees after the vote; contains untrusted names.
 
     Args:
-        check: Kind of check; empty if it was none.
+        check: Kind of check; empty if the pair was not a check.
     """
     own = "; ".join(f"{SHORT[question]}: {ANSWERS[answer].lower()}" for question, answer in answers.items())
     said = f"Your vote is saved ({own})."
@@ -38,7 +38,7 @@ def outcome_text(left: str, right: str, answers: Mapping[Question, Answer], chec
 
 
 def metrics_of_pair(board: Board, values: Mapping[str, tuple[float | None, float | None]]) -> TableView:
-    """What each metric says about a pair of response sets."""
+    """The values of each metric for a pair of response sets, and the side that it rates more diverse."""
     rows = []
     for column in board.columns:
         left, right = values.get(column.label, (None, None))
@@ -50,7 +50,7 @@ def metrics_of_pair(board: Board, values: Mapping[str, tuple[float | None, float
 
 
 def votes_text(found: VoteResults) -> str:
-    """What the votes say, in a few sentences; contains untrusted names."""
+    """Summarise the votes in a few sentences, which contain untrusted names."""
     asked: Question = "more_different"
     strongest, best = found.strengths[asked].systems, best_metric(found, asked)
     said = [
@@ -58,33 +58,35 @@ def votes_text(found: VoteResults) -> str:
         f"{'visitor' if found.voters == 1 else 'visitors'}."
     ]
     if found.weights.left_out:
-        said.append(f"{found.weights.left_out} of them count less than half, by their checks and answers.")
+        said.append(
+            f"{found.weights.left_out} of them count less than half, because of failed checks or random answers."
+        )
     if strongest:
         first = strongest[0]
         said.append(
-            f"The most different ideas: {shortened(first.system, _NAME)}, {_points(first)} points per vote against an "
-            "average system."
+            f"{shortened(first.system, _NAME)} has the most different ideas: {_points(first)} points per vote against "
+            "an average system."
         )
     if best is not None:
-        said.append(f"The metric that predicts most votes: {best[0]}, {_share(best[1])}.")
+        said.append(f"The metric that predicts the most votes is {best[0]}: {_share(best[1])}.")
     ceiling = found.ceiling[asked]
     if ceiling.people.value is not None:
         said.append(
-            f"Another visitor predicts {_share(ceiling.people)} of votes on the same two sets; nothing can predict "
-            f"more than {_share(ceiling.most)}."
+            f"Another visitor's vote predicts {_share(ceiling.people)} of votes on the same two sets; no metric can "
+            f"predict more than {_share(ceiling.most)}."
         )
     return " ".join(said)
 
 
 def best_metric(found: VoteResults, question: Question) -> tuple[str, Estimate] | None:
-    """The metric that predicts the most votes, with its share; None if none predicts any."""
+    """The metric that predicts the most votes, with its share; None if no metric has a share."""
     known = [each for each in found.agreement[question] if each.share.value is not None]
     best = max(known, key=lambda each: each.share.value or 0.0, default=None)
     return None if best is None else (best.metric, best.share)
 
 
 def strengths_table(found: VoteResults) -> TableView:
-    """Systems by their votes, the most different first: both questions apart, the board's headline beside them."""
+    """The strengths of systems on both questions, with the board's headline; the most different first."""
     column = None if found.board is None else ranking_column(found.board)
     rows: list[tuple[Cell, ...]] = []
     other = {each.system: each for each in found.strengths["preferred"].systems}
@@ -113,7 +115,7 @@ def strengths_table(found: VoteResults) -> TableView:
 
 
 def agreement_table(found: VoteResults) -> TableView:
-    """Metrics by the share of votes that they predict, the best first; both questions apart."""
+    """The share of votes that each metric predicts, for both questions; the best first."""
     second = {each.metric: each for each in found.agreement["preferred"]}
     ordered = sorted(
         (each for each in found.agreement["more_different"] if each.share.value is not None),
