@@ -173,7 +173,7 @@ def test_the_key_is_shown_to_the_server_alone(
         judge = spec.load(cache)
         judge.partition(SETS)
         server.always = Reply(401, body=f"{KEY} is wrong".encode())
-        with pytest.raises(ServerFault, match=f"in {variable}") as told:
+        with pytest.raises(ServerFault, match=f"into {variable}") as told:
             judge.partition([("p", ["a", "b"])])
     assert {headers["Authorization"] for headers in server.headers} == {f"Bearer {KEY}"}
     shown = [caplog.text, str(told.value), json.dumps(told.value.as_json()), repr(spec), repr(judge), judge.signature]

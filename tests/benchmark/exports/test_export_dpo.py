@@ -245,7 +245,7 @@ def test_internals_that_do_not_fit(submission: Submission, tmp_path: Path) -> No
 
     ended = divbench("export", "dpo", submission.folder, *wanted, "--internals", tmp_path / "none.parquet")
     assert ended.returncode == 2
-    assert f"divbench metrics internals {submission.folder} --model MODEL makes it" in ended.stderr
+    assert f"divbench metrics internals {submission.folder} --model MODEL" in ended.stderr
     assert not out.exists()
 
     write_own_internals(other, submission, original_layer=None, average_layers=())

@@ -89,7 +89,7 @@ def test_other_layers_are_another_run(
 def test_what_the_bundled_model_cannot_do_is_told_with_a_hint(command: Command, starts: Path, out: Path) -> None:
     ended = command("generate", "offline", "--prompts", starts, "--out", out)
     assert ended.status == 2
-    assert "has no chat template (use a chat model, or --no-chat-template" in ended.err
+    assert "has no chat template (choose a chat model, or give --no-chat-template" in ended.err
     ended = command(
         "generate", "offline", "--no-chat-template", "--prompts", starts, "--out", out, "--max-tokens", 5000
     )

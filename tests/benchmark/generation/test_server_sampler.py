@@ -215,7 +215,7 @@ def test_the_key_is_shown_to_the_server_alone(
     with caplog.at_level(logging.DEBUG):
         found = sampled(sampler, requests_of(3))
         server.always = Reply(401, body=f"{KEY} is wrong".encode())
-        with pytest.raises(SamplerFault, match=f"in {variable}") as told:
+        with pytest.raises(SamplerFault, match=f"into {variable}") as told:
             sampler.sample(requests_of(3), Told())
     assert [type(each) for each in found] == [Failed, Failed, Sampled]
     assert {headers["Authorization"] for headers in server.headers} == {f"Bearer {KEY}"}

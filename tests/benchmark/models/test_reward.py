@@ -133,7 +133,7 @@ def test_an_answer_cannot_add_a_turn(folders: dict[Kind, Path]) -> None:
 def test_texts_with_marks_are_read_as_others_are(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = spec_of(folder).load()
     expected = [model._ids(*pair) for pair in PAIRS]
-    monkeypatch.setattr(model, "_marks", [""])  # which all texts have
+    monkeypatch.setattr(model, "_special", [""])  # which all texts have
     assert [model._ids(*pair) for pair in PAIRS] == expected
 
 
@@ -278,8 +278,8 @@ def test_signatures_say_what_changes_numbers(folders: dict[Kind, Path]) -> None:
     ("template", "wrong"),
     [
         (None, "has no chat template"),
-        ("{% for message in messages %}{{ message['role'] }}{% endfor %}", "leaves out the prompt or the response"),
-        ("{{ messages[1]['content'] }}{{ messages[0]['content'] }}", "leaves out the prompt or the response"),
+        ("{% for message in messages %}{{ message['role'] }}{% endfor %}", "omits the prompt or the response"),
+        ("{{ messages[1]['content'] }}{{ messages[0]['content'] }}", "omits the prompt or the response"),
         ("{{ raise_exception('no turns today') }}", "fails: no turns today"),
     ],
 )

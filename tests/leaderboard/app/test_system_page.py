@@ -108,6 +108,8 @@ def test_every_system_has_its_numbers(results: Path, client: TestClient) -> None
     assert "the navigation" in page.text
 
 
+@pytest.mark.mirror
+@pytest.mark.usefixtures("mirror")  # which has the prompts' texts
 def test_equivalent_responses_have_a_colour_in_common(results: Path) -> None:
     """The reference results have classes and a curve, but no texts."""
     client = client_of(results, reference=True)

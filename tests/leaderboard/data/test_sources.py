@@ -193,7 +193,7 @@ def bad_files(kind: str, one: Scored, other: Scored, folder: Path) -> tuple[dict
         ),
         "a column of texts": (
             with_table(one, table.set_column(0, "prompt_id", table["answers"]), folder),
-            "prompt_id has the type int32, wanted string",
+            "prompt_id has the type int32, expected string",
         ),
         "a row less": (with_table(one, table.slice(1), folder), "23 rows, .* counts 24 prompts"),
     }

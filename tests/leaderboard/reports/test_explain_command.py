@@ -237,7 +237,7 @@ def test_a_set_longer_than_the_model_reads_says_so(run: Run, write: Write, monke
         (["set.json", "--precision", "0"], "--precision"),
         (["set.json", "--precision", "nan"], "--precision"),
         (["set.json", "--precision", "inf"], "a standard error of inf is impossible"),
-        (["set.json", "--orders", "uniform", "--count", "1", "--precision", "0.1"], "too few to say"),
+        (["set.json", "--orders", "uniform", "--count", "1", "--precision", "0.1"], "too few orders were read"),
         (["set.json", "--format", "chat"], "--format"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

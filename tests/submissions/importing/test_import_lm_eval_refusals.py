@@ -62,7 +62,7 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         BY_KEY,
         [("json", row, "doc.key") for row in (1, 2, 3, 4)],
         "a list, expected a string",
-        "see the format",
+        "--help for formats",
     ),
     (
         "unknown id",
@@ -159,7 +159,7 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         LmEvalOptions(),
         [("json", 2, "filter")],
         "a whole number, expected a string",
-        "see the format",
+        "--help for formats",
     ),
     (
         "choices, not answers",
@@ -175,7 +175,7 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         LmEvalOptions(),
         [("json", 2, "resps[0][0]")],
         "a list, expected a string",
-        "see the format",
+        "--help for formats",
     ),
     (
         "a text for the repeats",
@@ -183,7 +183,7 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         LmEvalOptions(),
         [("json", 2, "resps[0]")],
         "a string, expected a list",
-        "see the format",
+        "--help for formats",
     ),
     (
         "no answers",

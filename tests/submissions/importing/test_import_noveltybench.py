@@ -85,7 +85,7 @@ BAD: list[tuple[str, list[Json], list[Place], str, str]] = [
         with_row(2, distinct="2"),
         [("json", 2, "distinct")],
         "a string, expected a whole number",
-        "see the format",
+        "--help for formats",
     ),
     (
         "labels not in the order of first use",
@@ -134,14 +134,14 @@ BAD: list[tuple[str, list[Json], list[Place], str, str]] = [
         with_row(2, partition=[0, "1", 1.0]),
         [("json", 2, "partition[1]"), ("json", 2, "partition[2]")],
         "a string, expected a whole number",
-        "see the format",
+        "--help for formats",
     ),
     (
         "label of 400 digits",
         with_row(2, partition=[0, 10**400, 1]),
         [("json", 2, "partition[1]")],
         "expected a whole number of at most 31 bits",
-        "see the format",
+        "--help for formats",
     ),
     (
         "partition_scores that contradict",
@@ -183,7 +183,7 @@ BAD: list[tuple[str, list[Json], list[Place], str, str]] = [
         with_row(2, generation_scores=[10**400, 3, 0]),
         [("json", 2, "generation_scores[0]")],
         "a whole number, expected a finite number",
-        "see the format",
+        "--help for formats",
     ),
     (
         "utility over ten",
@@ -197,7 +197,7 @@ BAD: list[tuple[str, list[Json], list[Place], str, str]] = [
         with_row(2, utility=10**400),
         [("json", 2, "utility")],
         "expected a finite number",
-        "see the format",
+        "--help for formats",
     ),
     ("no prompt", with_row(2, prompt=...), [("json", 2, "prompt")], "the field is missing", "give prompt in every row"),
     ("no id", with_row(2, id=...), [("json", 2, "id")], "the field is missing", "give id in every row"),

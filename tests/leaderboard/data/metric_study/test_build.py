@@ -234,7 +234,7 @@ def test_all_tasks_are_studied_and_the_parts_that_people_scored() -> None:
     assert study_tasks(["mcdiv/story_gen"]) == ["mcdiv/story_gen"]
     assert study_tasks(["dectest/story_gen"]) == ["dectest/story_gen", "dectest/story_gen_with_hds"]
     assert study_tasks(["dectest/story_gen_with_hds"]) == ["dectest/story_gen_with_hds"]
-    with pytest.raises(ConfigurationError, match="no labels"):
+    with pytest.raises(ConfigurationError, match="not a dataset with labels"):
         study_tasks(["gssbench"])
 
 
