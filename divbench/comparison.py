@@ -99,7 +99,7 @@ def compare(
         seed: Random seed of the bootstrap.
 
     Raises:
-        InputError: They have no prompt or no metric in common, come from different profiles, or a prompt stands twice.
+        InputError: They have no prompt or no metric in common, come from different profiles, or a prompt is repeated.
     """
     from benchmark.analysis.contrast.paired import paired_contrast
 

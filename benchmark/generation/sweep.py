@@ -23,7 +23,7 @@ from submissions.schema import Manifest
 
 Parameter = Literal["temperature", "top_p", "top_k"]
 MAX_POINTS = 10_000
-_MEND = "such as temperature=0.2:1.2:100, top_p=0.1:1:50 or top_k=1:64:20: name=lowest:highest:points"
+_HINT = "such as temperature=0.2:1.2:100, top_p=0.1:1:50 or top_k=1:64:20: name=lowest:highest:points"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def parse_sweep(text: str) -> Sweep:
         if len(values) < 2:
             raise ValueError(f"it has one setting, {values[0]}")
     except ValueError as error:
-        raise ConfigurationError(f"{text!r} is not a valid sweep: {error}", _MEND) from error
+        raise ConfigurationError(f"{text!r} is not a valid sweep: {error}", _HINT) from error
     return Sweep(parameter, tuple(values.tolist()))
 
 

@@ -27,7 +27,7 @@ Reads = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A value that cannot be had, and why."""
+    """A missing value, with the reason."""
 
     reason: str
 

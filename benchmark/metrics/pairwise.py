@@ -63,7 +63,7 @@ METRICS: tuple[Metric, ...] = (
         "(STS-B)",
         summary="How unlike two responses are to a model that was trained on people's judgements of similarity.",
         failures=(
-            "The weights behind the published numbers cannot be had: this is another model.",
+            "The weights behind the published numbers are not available: this is another model.",
             "It was trained on pairs of single sentences; longer responses are strange to it.",
             "A pair's score can depend on which text comes first.",
         ),

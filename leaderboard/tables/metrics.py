@@ -83,7 +83,7 @@ def pair_accuracies(study: PairStudy) -> TableView:
 
 
 def axioms_table(study: AxiomStudy) -> TableView:
-    """The axioms that each metric satisfies and their number; one row per metric, the highest number first."""
+    """The axioms that each metric obeys and their number; one row per metric, the highest number first."""
     signs = {True: "yes", False: "no", None: "-"}
     obeyed = {name: sum(holds is True for holds in own.values()) for name, own in study.metrics.items()}
     rows: list[list[str | int | None]] = [

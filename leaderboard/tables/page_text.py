@@ -56,7 +56,7 @@ PAIRS = (
 )
 AGREEMENT = "Rank correlation between every two metrics, over the same response sets or over the systems of a table."
 AXIOMS = (
-    "Axioms that a diversity metric should satisfy, tested on response sets constructed for this purpose. **No** is "
+    "Axioms that a diversity metric should obey, tested on response sets constructed for this purpose. **No** is "
     "certain, since one counterexample is enough; **yes** is not a proof."
 )
 WORST = "Largest disagreements with people, by difference in rank"

@@ -73,7 +73,7 @@ def trust_sentence(rows: Sequence[Trusted], study: MetricStudy, gaming: GamingRe
     if robust and gaming:
         said += f" Of these {len(rows)}, {robust[0].metric} agrees best among the metrics that no attack raises."
     elif gaming and any(row.paid is not None for row in rows):
-        said += f" An attack without new content raises every one of these {len(rows)} metrics that was attacked."
+        said += f" Each of these {len(rows)} metrics that was attacked can be raised without saying anything new."
     return said
 
 

@@ -81,7 +81,7 @@ def read_prompts(path: Path, *, prompt_column: str = "prompt", id_column: str | 
 
     Raises:
         Refused: The file cannot be read, has no such column or no prompts, a prompt is not there, blank, or longer than
-            `MAX_PROMPT_BYTES`, or an id is not there, odd, or stands twice. All that is wrong is told at once.
+            `MAX_PROMPT_BYTES`, or an id is missing, invalid or repeated. All problems are reported at once.
     """
     findings = Findings()
     table = _lines(path, findings) if path.suffix == ".txt" else _columns(path, prompt_column, id_column, findings)

@@ -209,7 +209,7 @@ def _by_id(
         if name in twice and name in values and values[name] != value:
             conflicting.add(name)
         values[name] = value
-    values |= {name: Missing("stands twice in the file with different values") for name in conflicting}
+    values |= {name: Missing("occurs twice in the file with different values") for name in conflicting}
     problems = []
     if conflicting:
         problems.append(

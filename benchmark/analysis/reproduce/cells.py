@@ -71,7 +71,7 @@ def read_published(folder: Path = PUBLISHED) -> dict[str, tuple[Published, ...]]
                 digits = int(row["digits"])
                 one = Published(row["table"], row["row"], row["column"], row["value"], digits, row["source"])
                 if one.place in made.setdefault(one.table, {}):
-                    raise ValueError(f"{path}: {one.table}, {one.row}, {one.column} stands twice")
+                    raise ValueError(f"{path}: {one.table}, {one.row}, {one.column} occurs twice")
                 made[one.table][one.place] = one
     return {table: tuple(rows.values()) for table, rows in made.items()}
 
@@ -83,7 +83,7 @@ class Found:
     Attributes:
         value: Ours; None where there is none.
         kind: *recomputed*, from what was released; *needs* a model that does not come with the package; *cannot*.
-        about: Input of our value, the model that is needed, or the reason why it cannot be had.
+        about: Input of our value, the model that is needed, or the reason why it cannot be recomputed.
         bundled: The same statistic under the bundled language model; not comparable with the published number.
     """
 

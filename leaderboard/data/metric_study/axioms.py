@@ -1,4 +1,4 @@
-"""The record of the axioms that metrics satisfy, written by `divbench metrics axioms --out FILE.json`."""
+"""The record of the axioms that metrics obey, written by `divbench metrics axioms --out FILE.json`."""
 
 from typing import Annotated, Self
 
@@ -14,7 +14,7 @@ class AxiomStudy(BaseModel):
     """The content of `axioms.json`; untrusted, so unknown fields are errors and sizes are limited.
 
     Attributes:
-        metrics: Whether a metric satisfies all cases of an axiom, by metric and axiom; null if it has no value.
+        metrics: Whether a metric obeys all cases of an axiom, by metric and axiom; null if it has no value.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -70,7 +70,7 @@ def read_gaming(path: Path) -> GamingRecord:
 
 
 def read_axioms(path: Path) -> AxiomStudy:
-    """Read the axioms that metrics satisfy; errors as in `read_study`."""
+    """Read the axioms that metrics obey; errors as in `read_study`."""
     return _read(path, AxiomStudy, "rebuild it: divbench metrics axioms")
 
 
@@ -82,7 +82,7 @@ class Studies:
         study: Agreement of metrics with people, labels and each other; None if there is no study.
         pairs: GSSBench's accuracies; None if there are none.
         gaming: Gains of attacks under each metric; None if they were not studied.
-        axioms: Axioms that metrics satisfy; None if they were not studied.
+        axioms: Axioms that metrics obey; None if they were not studied.
         texts: Context and responses of disagreements, by task and set.
         faults: Files that could not be read, with the reasons; without local paths.
     """

@@ -224,7 +224,7 @@ def test_flaws_of_a_file_are_told_and_the_rest_is_used(tmp_path: Path) -> None:
     (found,) = file_scores(path, "set_id", known)
     np.testing.assert_array_equal(found.column(known), [1.5, 3.0, *[np.nan] * 5])
     assert found.missing(known) == {
-        "torn": "stands twice in the file with different values",
+        "torn": "occurs twice in the file with different values",
         "word": "not a number in the file: 'high'",
         "empty": "no value in the file",
         "infinite": "not finite in the file",

@@ -126,7 +126,7 @@ def test_the_published_numbers_are_those_of_the_tables() -> None:
 def test_a_number_that_stands_twice_or_a_strange_header_is_refused(tmp_path: Path) -> None:
     lines = [",".join(HEADER), "t,r,c,1,0,s", "t,r,c,2,0,s"]
     (tmp_path / "a.csv").write_text("\n".join(lines), encoding="utf-8")
-    with pytest.raises(ValueError, match="t, r, c stands twice"):
+    with pytest.raises(ValueError, match="t, r, c occurs twice"):
         read_published(tmp_path)
     (tmp_path / "a.csv").write_text("table,row\n", encoding="utf-8")
     with pytest.raises(ValueError, match="the header is"):
