@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 HOSTILE_NAME = "<img src=x onerror='window.hacked=1'>"
 ANSWERS = 10
+PHONE = 390  # width of a phone in pixels
 _OPEN: "list[Chrome]" = []  # the browser, once a test has asked for it
 
 
@@ -95,6 +96,17 @@ def browser() -> Iterator["Chrome"]:
     yield made
     _OPEN.remove(made)
     made.quit()
+
+
+@contextmanager
+def on_a_phone(browser: Any) -> Iterator[None]:
+    """Give the browser the screen of a phone."""
+    size = {"width": PHONE, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        yield
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -22,13 +22,12 @@ from leaderboard.tables.export import as_csv
 from leaderboard.tables.forest import forest
 from submissions.untrusted.plain_text import shortened
 from tests.leaderboard.boards import load_boards
-from tests.leaderboard.conftest import console_errors, open_page, until
+from tests.leaderboard.conftest import PHONE, console_errors, on_a_phone, open_page, until
 from tests.leaderboard.injections import assert_inert
 from tests.leaderboard.page_reading import rows, selects
 from tests.leaderboard.servers import serving, serving_by_command
 
 pytestmark = pytest.mark.browser
-PHONE = 390  # pixels wide
 # What a visitor may do to anything on a page: some injections wait for it.
 _TOUCH = """
 for (const element of document.querySelectorAll("*"))
@@ -52,10 +51,8 @@ return [...document.querySelectorAll(":is(input[type=radio], input[type=checkbox
 @pytest.fixture
 def phone(browser: Any) -> Iterator[None]:
     """The screen of a phone."""
-    size = {"width": PHONE, "height": 844, "deviceScaleFactor": 1, "mobile": True}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    yield
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    with on_a_phone(browser):
+        yield
 
 
 def assert_opened(browser: Any, page: Any, width: int | None = None) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Mapping
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from shutil import copytree
@@ -21,7 +22,7 @@ from leaderboard.tables.measures import metric_sentences
 from leaderboard.tables.models import cell_texts, rank_text
 from submissions.checking.validate import open_submission
 from tests.leaderboard.boards import load_boards
-from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, shown_anew, until
+from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, on_a_phone, open_page, shown_anew, until
 from tests.leaderboard.page_reading import column, gaps, query, selects
 from tests.leaderboard.servers import serving
 
@@ -87,6 +88,18 @@ def test_the_first_screen_answers_the_question(site_address: str, browser: Any, 
         lambda: drawn.rows[0].system in browser.execute_script(masthead), "the name does not lead to the system's page"
     )
     assert console_errors(browser) == []
+
+
+@pytest.mark.parametrize("page", ["", "metrics"])
+def test_the_scale_of_a_forest_plot_lies_over_its_rows(site_address: str, browser: Any, page: str) -> None:
+    """On a phone, where the heading of the other columns is hidden, the scale was narrower than what it measured."""
+    open_page(browser, f"{site_address}/{page}")
+    plots = [f".forest {part} .plot svg" for part in ("thead", "tbody")]
+    for screen in (nullcontext(), on_a_phone(browser)):
+        with screen:
+            scale, row = (browser.execute_script(_BOX, plot) for plot in plots)
+            assert row["width"] > 150
+            assert (scale["left"], scale["width"]) == pytest.approx((row["left"], row["width"]), abs=1)
 
 
 def test_the_table_shows_the_numbers_of_the_results_by_rank(site_address: str, browser: Any, board: Board) -> None:

@@ -25,7 +25,7 @@ from leaderboard.tables import page_text
 from leaderboard.tables.system_card import extremes, facts_table, nearest_systems, system_scores
 from leaderboard.tables.systems import system_ids, system_labels
 from tests.leaderboard.boards import load_boards
-from tests.leaderboard.conftest import console_errors, open_page, until
+from tests.leaderboard.conftest import PHONE, console_errors, on_a_phone, open_page, until
 from tests.leaderboard.hostile_results import hostile_results
 from tests.leaderboard.injections import NAMES, assert_inert, not_shown
 from tests.leaderboard.servers import serving
@@ -198,17 +198,12 @@ def test_a_click_on_a_system_leads_to_its_page(results: Path, browser: Any) -> N
         drawn = "return document.querySelectorAll('.figure .main-svg').length > 0"
         until(lambda: "/system" in browser.current_url and browser.execute_script(drawn), "its page was not shown")
         assert browser.find_element("css selector", "h1").text == f"DivBench · {name}"
-        browser.execute_cdp_cmd(
-            "Emulation.setDeviceMetricsOverride", {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
-        )
-        try:
+        with on_a_phone(browser):
             wide = "return document.documentElement.scrollWidth"
-            until(lambda: browser.execute_script(wide) <= 390, "the page is wider than the screen")
+            until(lambda: browser.execute_script(wide) <= PHONE, "the page is wider than the screen")
             assert not browser.find_element("id", "pages").is_displayed()
             browser.find_element("css selector", "#nav .menu").click()
             assert browser.find_element("id", "pages").is_displayed()
-        finally:
-            browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
         assert_inert(browser)
         assert console_errors(browser) == []
         assert not_shown(browser, [name, "Sampling and provenance", "Copy link"]) == []
