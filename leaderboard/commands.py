@@ -107,8 +107,8 @@ def serve(
         )
     live = _live(results, store, study, refresh, reference=reference, votes=votes or store)
     now = live.snapshot()
-    if live.votes is not None:
-        signal(SIGTERM, lambda number, frame: sys.exit(128 + number))  # so that pending votes are sent first
+    # A plain SIGTERM would neither send pending votes nor delete temporary files.
+    signal(SIGTERM, lambda number, frame: sys.exit(128 + number))
     err().print(f"{sum(len(b.entries) for b in now.boards)} results in {len(now.boards)} tables", markup=False)
 
     need("gradio", "board")  # after errors in the results are reported, because the import takes seconds

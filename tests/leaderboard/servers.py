@@ -2,6 +2,7 @@
 
 import atexit
 import json
+import os
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from socket import SO_REUSEADDR, SOL_SOCKET, socket
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import pytest
@@ -42,8 +44,18 @@ def _board_port() -> int:
 def _boards() -> "subprocess.Popen[str]":
     command = [sys.executable, "-m", "tests.leaderboard.run_board"]
     started = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, encoding="utf-8")
-    atexit.register(started.kill)
+    atexit.register(_end, started)
     return started
+
+
+def _end(process: "subprocess.Popen[str]") -> None:
+    """Let a process delete its temporary files: it ends with its input."""
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        process.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        process.kill()
 
 
 def _ask(**request: Any) -> dict[str, str]:
@@ -97,17 +109,25 @@ def running(module: str, *arguments: str, environment: Mapping[str, str] | None 
 
 @contextmanager
 def serving_by_command(*arguments: str) -> Iterator[str]:
-    """The address of `divbench board serve` with these options, in a process of its own that ends with the context."""
+    """The address of `divbench board serve` with these options, in a separate process that ends with the context.
+
+    When it is terminated, its temporary files must be gone.
+    """
     port = free_port()
     command = [sys.executable, "-c", "from leaderboard.cli import main; main()", "board", "serve", *arguments]
-    with subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as server:
-        url = f"http://127.0.0.1:{port}"
-        try:
-            wait_for(url, server)
-            yield url
-        finally:
-            server.terminate()
-            server.wait(timeout=30)
+    command += ["--port", str(port)]
+    with TemporaryDirectory() as temporary:
+        environment = os.environ | {"TMPDIR": temporary}
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment) as server:
+            url = f"http://127.0.0.1:{port}"
+            try:
+                wait_for(url, server)
+                assert list(Path(temporary).glob("divbench-board-*"))
+                yield url
+            finally:
+                server.terminate()
+                server.wait(timeout=30)
+        assert list(Path(temporary).glob("divbench-board-*")) == []
 
 
 def wait_for(url: str, server: "subprocess.Popen[bytes]") -> None:
