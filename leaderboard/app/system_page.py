@@ -22,7 +22,7 @@ from leaderboard.app.permalinks import MAX_VALUE
 from leaderboard.data.board import Board, ranking_column
 from leaderboard.data.live_results import LiveResults
 from leaderboard.static.board_pages import MODELS, Part
-from leaderboard.static.render import Page, assets, environment, render, style_marks
+from leaderboard.static.render import Page, assets, render, style_marks
 from leaderboard.static.system_page import TEMPLATE, nearest, system_page
 from leaderboard.tables import page_text
 from leaderboard.tables.prompts import find_entry, first_entry, system_choices
@@ -35,8 +35,7 @@ _A_YEAR = "public, max-age=31536000, immutable"  # the address of an asset chang
 
 def system_routes(live: LiveResults, navigation: Callable[[], Any]) -> list[Route]:
     """Return the routes of the page and of its style sheets and scripts."""
-    for read_once in (environment, style_marks, _version):  # so that the first visitor need not wait
-        read_once()
+    _answer(live, {"table": "", "system": ""}, "")  # imports libraries and fills caches before the first visitor
 
     def page(request: Request) -> Response:
         asked = {name: request.query_params.get(name, "")[:MAX_VALUE] for name in ("table", "system")}
