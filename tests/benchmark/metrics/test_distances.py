@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import minimum_spanning_tree
+from scipy.stats import gmean
 
 from benchmark.metrics import METRICS, Metric
 from benchmark.metrics.distance_graphs import MOST_IN_CIRCUIT, graph_entropy, hamdiv, mst_dispersion
@@ -74,6 +75,13 @@ def test_orthogonal_responses_have_closed_forms() -> None:
     assert values["dcscore"] == pytest.approx(5 * math.e / (math.e + 4))
     assert values["hill_number_q1"] == pytest.approx(5)
     assert values["hill_number_q2"] == pytest.approx(5)
+
+
+@pytest.mark.parametrize("responses", [2, 3, 10])
+def test_the_geometric_standard_deviation_is_scipys_mean_of_numpys(responses: int) -> None:
+    x = np.random.default_rng(0).standard_normal((responses, 384))
+    expected = gmean(x.std(axis=0, ddof=1))
+    assert next(each for each in ON_EMBEDDINGS if each.id == "geometric_std").fn(x) == pytest.approx(expected)
 
 
 def test_the_span_is_numpys_percentile_to_the_bit() -> None:

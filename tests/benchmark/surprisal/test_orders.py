@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.stats import sem
 
 from benchmark.surprisal.response_orders import (
     OrderDesign,
@@ -222,6 +223,11 @@ def test_additive_values_have_no_error_under_balance() -> None:
         values = position + response[design.orders]
         assert standard_errors(design, values).end == pytest.approx(0, abs=1e-9)
     assert standard_errors(uniform(n, 50), position + response[uniform(n, 50).orders]).end > 0.05
+
+
+def test_errors_of_independent_orders_are_scipys() -> None:
+    values = np.random.default_rng(0).normal(size=(4, 6))
+    assert standard_errors(uniform(6, 4), values).curve == pytest.approx(sem(values, axis=0))
 
 
 @pytest.mark.parametrize(("squares", "kind"), [(1, "residuals"), (3, "cells")])
