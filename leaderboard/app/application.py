@@ -67,7 +67,9 @@ def _frame(blocks: gr.Blocks, live: LiveResults, page: Page, pages: tuple[Page, 
         elem_classes="warnings",
     )
     page.build(blocks, live)
-    opened = blocks.load(lambda: _warnings(live), None, warnings, api_visibility="private", show_progress="hidden")
+    opened = blocks.load(
+        lambda: _warnings(live), None, warnings, queue=False, api_visibility="private", show_progress="hidden"
+    )
     opened.then(None, js=count_on("opened"))
 
 

@@ -69,8 +69,9 @@ def wire(
             made = list(nothing(told(error)))
         return [*made, str(footer(live.snapshot(), given))]
 
-    opened = page.load(restored, None, inputs, api_visibility="private", show_progress="hidden")
-    filled = opened.then(shown, inputs, filling, api_visibility="private", show_progress="minimal")
+    # Not queued: a crowd of callers may fill the queue, and a page without content cannot be told from a broken one.
+    opened = page.load(restored, None, inputs, queue=False, api_visibility="private", show_progress="hidden")
+    filled = opened.then(shown, inputs, filling, queue=False, api_visibility="private", show_progress="minimal")
     filled.then(None, js=count_on("shown"))
     script = remember(list(controls))
     for name in cascade:

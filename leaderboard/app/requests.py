@@ -14,7 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from starlette.responses import PlainTextResponse
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from leaderboard.app.submitting.intake import MAX_UPLOAD_BYTES
@@ -102,7 +102,7 @@ def _counted(receive: Receive, most: int) -> Receive:
 
 async def _refuse(status: int, why: str, scope: Scope, receive: Receive, send: Send) -> None:
     _LOG.warning("%s %s: %s", status, one_line(str(scope["path"]), 100), why)
-    await PlainTextResponse(f"{why}\n", status)(scope, receive, send)
+    await JSONResponse({"detail": why}, status)(scope, receive, send)  # Gradio's client shows the visitor `detail`
 
 
 def log_one_line_an_error() -> None:

@@ -128,7 +128,7 @@ def _wire_ballot(page: gr.Blocks, polls: Polls | None, ballot: _Ballot) -> None:
         view = None if offer is None or offer.answers is None or offer.pair.check else _metrics(offer)
         return components.filled(view) if view is not None and view.values else components.no_table()
 
-    start = page.load(opened, [ballot.state], ballot.outputs(), **_QUIET)
+    start = page.load(opened, [ballot.state], ballot.outputs(), queue=False, **_QUIET)
     start.then(None, js=count_on("asked"))
     for answer in ballot.answers:
         # Runs in the browser only, so that a choice survives an immediate reload.
@@ -137,8 +137,8 @@ def _wire_ballot(page: gr.Blocks, polls: Polls | None, ballot: _Ballot) -> None:
     done.then(None, js=count_on("voted"))
     done.then(None, js=_FOCUS.replace("SELECTOR", "#next-pair"))
     # In a second step, so that the vote's outcome does not wait for the table.
-    for event in (start, done):
-        event.then(metrics, [ballot.state], [ballot.metrics], **_QUIET)
+    start.then(metrics, [ballot.state], [ballot.metrics], queue=False, **_QUIET)
+    done.then(metrics, [ballot.state], [ballot.metrics], **_QUIET)
     shown = ballot.following.click(following, [ballot.state], ballot.outputs(), **_QUIET)
     shown.then(None, js=_FOCUS.replace("SELECTOR", ".pair")).then(None, js=count_on("asked"))
 

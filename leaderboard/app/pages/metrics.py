@@ -90,7 +90,9 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         asked = set(request.query_params)
         return [gr.Accordion(open=bool(asked & names)) for names in ({"measure"}, {"over"}, {"metric", "case"})]
 
-    page.load(unfolded, None, [by_task, between, details], api_visibility="private", show_progress="hidden")
+    page.load(
+        unfolded, None, [by_task, between, details], queue=False, api_visibility="private", show_progress="hidden"
+    )
     wire(page, live, controls, restore, show, outputs, cascade=("metric",))
 
 

@@ -122,7 +122,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
 
     # Columns are described per table, whatever else is chosen.
     table.change(means, table, meaning, api_visibility="private", show_progress="hidden")
-    page.load(unfolded, None, more, api_visibility="private", show_progress="hidden")
+    page.load(unfolded, None, more, queue=False, api_visibility="private", show_progress="hidden")
     # Another suite or table has other systems, metrics and filter values; choices that it lacks are dropped.
     wire(
         page,

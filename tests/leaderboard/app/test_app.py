@@ -202,3 +202,12 @@ def test_no_two_pages_share_an_address_and_no_endpoint_a_name(site_address: str)
         names = list(json.load(answer)["named_endpoints"])
     assert {f"/{name}" for name in NAMES} <= set(names)
     assert [name for name in names if name.endswith("_1")] == []  # what Gradio makes of a name that is taken
+
+
+def test_pages_are_filled_without_waiting_for_the_queue_of_calls(site_address: str) -> None:
+    with urllib.request.urlopen(f"{site_address}/config") as reply:  # noqa: S310 - our own address
+        events = json.load(reply)["dependencies"]
+    opened = [each["id"] for each in events if any(kind == "load" for _, kind in each["targets"])]
+    filled = [each["id"] for each in events if each["trigger_after"] in opened and each["backend_fn"]]
+    assert len(opened) > len(filled) >= len(PAGES)
+    assert [each for each in events if each["id"] in {*opened, *filled} and each["queue"]] == []

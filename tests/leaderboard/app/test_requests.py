@@ -68,6 +68,20 @@ def test_a_body_too_long_and_a_visitor_too_quick_are_refused() -> None:
     assert answers(app, 1024, visitor="b") == 200
 
 
+def test_a_refusal_says_why_in_the_field_that_gradio_shows() -> None:
+    sent: list[Json] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Json:
+        raise AssertionError("a refused body is not read")
+
+    scope = {"type": "http", "method": "POST", "path": "/call", "client": ("a", 1), "headers": []}
+    asyncio.run(RequestLimits(reads_all, calls=0)(scope, receive, send))
+    assert json.loads(sent[-1]["body"]) == {"detail": "Too many requests; wait a minute."}
+
+
 def test_behind_a_proxy_visitors_are_those_whom_it_tells() -> None:
     app = RequestLimits(reads_all, calls=1, proxied=True)
     assert [answers(app, 1024, forwarded=f"1.1.1.1, {who}") for who in ("2.2.2.2", "3.3.3.3", "2.2.2.2")] == [
