@@ -13,6 +13,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, ClassVar
 
+_FEW = 12  # names that fit into a hint
+
 
 class DivBenchError(Exception):
     """A problem that the user can fix.
@@ -71,7 +73,7 @@ def need(module: str, extra: str) -> ModuleType:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A hint for a name that is none of those known: the nearest one, and all of them.
+    """A hint for an unknown name: the nearest known ones, and all of them if they are few or none is near.
 
     >>> did_you_mean("mcdivv", ["contest", "mcdiv"])
     'did you mean mcdiv? One of contest, mcdiv'
@@ -79,6 +81,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     'one of contest, mcdiv'
     """
     names = list(known)
-    near = get_close_matches(name, names, n=1)
-    listed = f"one of {', '.join(names)}"
-    return f"did you mean {near[0]}? {listed[0].upper()}{listed[1:]}" if near else listed
+    near = get_close_matches(name, names)
+    listed = f"ne of {', '.join(names)}"
+    if not near:
+        return f"o{listed}"
+    return f"did you mean {' or '.join(near)}?" + (f" O{listed}" if len(names) <= _FEW else "")

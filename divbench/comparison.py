@@ -1,10 +1,11 @@
 """Compare two scored systems with paired tests."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from datasets_build.errors import InputError
-from divbench.scores import Scores
+from divbench.scores import Scores, score
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,24 +86,33 @@ class Comparison:
 
 
 def compare(
-    a: Scores, b: Scores, *, names: tuple[str, str] = ("a", "b"), resamples: int = 10_000, seed: int = 0
+    a: Any,
+    b: Any,
+    metrics: str | Sequence[str] | None = None,
+    *,
+    names: tuple[str, str] = ("a", "b"),
+    resamples: int = 10_000,
+    seed: int = 0,
 ) -> Comparison:
     """Test whether two systems differ in diversity on the same prompts, metric by metric.
 
     Two-sided Wilcoxon signed-rank tests and bootstrap intervals of the mean difference, paired by prompt.
 
     Args:
-        a: Scores of the first system, from `score`.
-        b: Scores of the second; sets are matched by prompt, or by position where no prompts were given.
+        a: The first system: its `Scores`, or response sets in any form that `score` takes.
+        b: The second; sets are matched by prompt, or by position where no prompts were given.
+        metrics: As in `score`, for systems that are not scored yet.
         names: Names of the systems, for tables.
         resamples: Number of bootstrap resamples over prompts.
         seed: Random seed of the bootstrap.
 
     Raises:
         InputError: They have no prompt or no metric in common, come from different profiles, or a prompt is repeated.
+        ConfigurationError: As in `score`.
     """
     from benchmark.analysis.contrast.paired import paired_contrast
 
+    a, b = (each if isinstance(each, Scores) else score(each, metrics) for each in (a, b))
     if a.profile != b.profile:
         raise InputError(f"the profiles differ: {a.profile} and {b.profile}", "score both with the same profile")
     for name, scores in zip(names, (a, b), strict=True):

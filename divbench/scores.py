@@ -15,11 +15,9 @@ if TYPE_CHECKING:
     from benchmark.scoring.profiles import Profile
     from datasets_build.tables import Cell, Table
 
-# Columns of a table that may hold the responses, and the prompts; the first that is there is taken.
-RESPONSE_COLUMNS = ("responses", "outputs", "completions", "generations")
-PROMPT_COLUMNS = ("prompt", "instruction", "question", "context")
-# From the cheapest: metrics that are asked for by name are computed with the first profile that has them all.
-_BY_COST = ("lexical", "semantic", "offline")
+# Profiles to choose from for metrics that depend on models, from the fastest. *lexical* is not one of them: its classes
+# are of words, so its `distinct_k` is not the one on the board.
+_WITH_MODELS = ("semantic", "offline")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +144,12 @@ def score(
 
     Args:
         sets: A mapping from prompt to responses; a list of lists of responses; or a pandas DataFrame or
-            `datasets.Dataset` with a column `responses` (or `outputs`, `completions`, `generations`) and, where there
-            are prompts, a column `prompt`.
+            `datasets.Dataset`. A table has the columns `prompt` and either `responses`, a list in each row, or
+            `response`, one text in each row; common other names, such as `outputs` and `question`, work too. The prompt
+            is optional where rows hold lists.
         metrics: Ids of metrics, or the name of a profile for all of its metrics; None: all of the profile's.
-        profile: Name of a profile, or one of your own; None: the cheapest that has the metrics (`semantic` for all).
+        profile: Name of a profile, or one of your own; None: `lexical` if no metric needs a model, else `semantic`, or
+            `offline` if a metric needs surprisals.
         resamples: Number of bootstrap resamples over sets.
         seed: Random seed of the bootstrap.
 
@@ -243,7 +243,9 @@ def _texts(name: str, given: Any) -> tuple[str, ...]:
 
 def _is_columns(sets: Mapping[Any, Any]) -> bool:
     """Whether a mapping is columns of a table, as in `{"prompt": […], "responses": [[…], […]]}`."""
-    columns = next((sets[name] for name in RESPONSE_COLUMNS if name in sets), None)
+    from submissions.importing.response_rows import LISTS
+
+    columns = next((sets[name] for name in LISTS if name in sets), None)
     return isinstance(columns, Sequence) and all(not isinstance(each, str) for each in columns) and bool(columns)
 
 
@@ -255,14 +257,28 @@ def _column_names(sets: Any) -> list[str]:
 
 
 def _from_table(sets: Any, columns: Sequence[str]) -> tuple[list[Any], list[Any]]:
-    column = next((name for name in RESPONSE_COLUMNS if name in columns), None)
+    """Prompts (empty if there are none) and responses of a table with a row per set, or a row per response."""
+    from submissions.importing.response_rows import LISTS, PROMPTS, TEXTS
+
+    column = next((name for name in (*LISTS, *TEXTS) if name in columns), None)
     if column is None:
         raise InputError(
             f"the table has no column of responses; it has {', '.join(map(str, columns))[:200]}",
-            f"name the column {RESPONSE_COLUMNS[0]!r}",
+            f"name the column {LISTS[0]!r}, or {TEXTS[0]!r} if each row has one response",
         )
-    prompts = next((name for name in PROMPT_COLUMNS if name in columns), None)
-    return [] if prompts is None else list(sets[prompts]), list(sets[column])
+    given = list(sets[column])
+    asked = next((name for name in (*PROMPTS, "context") if name in columns), None)  # McDiv names it context
+    if not any(isinstance(each, str) for each in given):
+        return [] if asked is None else list(sets[asked]), given
+    if asked is None:
+        raise InputError(
+            f"each row of the table has one response, in {column!r}, and no prompt",
+            f"add a column {PROMPTS[0]!r}, or write score([texts]) for one set",
+        )
+    by_prompt: dict[Any, list[Any]] = {}
+    for prompt, text in zip(sets[asked], given, strict=True):
+        by_prompt.setdefault(prompt, []).append(text)
+    return list(by_prompt), list(by_prompt.values())
 
 
 def choose_metrics(
@@ -274,7 +290,7 @@ def choose_metrics(
         ConfigurationError: As in `score`.
     """
     from benchmark.metrics import METRICS
-    from benchmark.scoring.inputs import computed
+    from benchmark.scoring.inputs import computed, input_of
     from benchmark.scoring.profiles import PROFILES, find_profile, with_named
 
     names = {each.name for each in PROFILES}
@@ -292,7 +308,8 @@ def choose_metrics(
             hint = did_you_mean(name, [*known, *sorted(names)] if isinstance(metrics, str) else known)
             raise ConfigurationError(f"there is no metric {name!r}", hint)
     asked = tuple(known[name] for name in dict.fromkeys(wanted))
-    candidates = [find_profile(name) for name in _BY_COST] if profile is None else [_profile(profile)]
+    named = _WITH_MODELS if any(input_of(metric).sources for metric in asked) else ("lexical",)
+    candidates = [find_profile(name) for name in named] if profile is None else [_profile(profile)]
     for candidate in (with_named(each, wanted) for each in candidates):
         there = {metric.id for metric in candidate.metrics()}
         lacking = next((metric for metric in asked if metric.id not in there), None)

@@ -17,6 +17,7 @@ from transformers import TrainerCallback
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import score_sets
+from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.resampling import bootstrap_means
 from benchmark.surprisal.engine import ResponseSet
 from datasets_build.errors import ConfigurationError
@@ -123,7 +124,9 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
         if tokeniser is None:
             raise ConfigurationError("the trainer has no tokeniser", "give Trainer(processing_class=…)")
         self._trainer, self._tokeniser, self._prompts = trainer, tokeniser, tuple(prompts)
-        profile, self._metrics = choose_metrics([headline, *metrics], None)
+        named = [headline, *metrics]
+        light = {metric.id for metric in find_profile("lexical").metrics()}  # no other model beside the one in training
+        profile, self._metrics = choose_metrics(named, "lexical" if light.issuperset(named) else None)
         self._backends = ScoringBackends(profile)
         self._k, self._every, self._headline = k, every, headline
         self._sampling = {**SAMPLING, **sampling}

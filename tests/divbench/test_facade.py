@@ -43,11 +43,21 @@ def test_every_form_of_input_has_the_same_values() -> None:
     prompts, responses = list(SETS), list(SETS.values())
     columns = {"prompt": prompts, "responses": responses}
     forms = [SETS, columns, pd.DataFrame(columns), datasets.Dataset.from_dict(columns)]
+    rows = [(prompt, text) for prompt, texts in SETS.items() for text in texts]
+    forms += [pd.DataFrame(rows, columns=names) for names in (["prompt", "response"], ["question", "outputs"])]
     found = [db.score(form, metrics=["distinct_n"]) for form in forms]
     assert all(each == found[0] for each in found)
     bare = db.score(responses, metrics=["distinct_n"])
     assert bare.names == ("set 1", "set 2", "set 3")
     assert bare.values == found[0].values
+
+
+def test_a_metric_has_the_boards_definition_whatever_else_is_asked_for() -> None:
+    sets = {"Suggest a name for a pet parrot.": ["I would call it Mango.", "I would call it Rio.", "How about Mango?"]}
+    alone, beside = db.score(sets, "valid_distinct_k"), db.score(sets, ["valid_distinct_k", "vendi_score"])
+    assert alone.profile == beside.profile == "semantic"
+    assert alone.values["valid_distinct_k"] == beside.values["valid_distinct_k"]
+    assert db.score(sets, "valid_distinct_k", profile="lexical").profile == "lexical"
 
 
 def test_a_profile_in_place_of_metrics_gives_all_that_it_computes() -> None:
@@ -70,7 +80,8 @@ def test_a_profile_in_place_of_metrics_gives_all_that_it_computes() -> None:
         (lambda: db.score([["a", None]]), InputError, "response 2 is NoneType"),
         (lambda: db.score([["a", 1.5]]), InputError, "response 2 is float"),
         (lambda: db.score({1: ["a"]}), InputError, "a prompt is 1"),
-        (lambda: db.score(pd.DataFrame({"text": ["a"]})), InputError, "no column of responses; it has text"),
+        (lambda: db.score(pd.DataFrame({"words": ["a"]})), InputError, "no column of responses; it has words"),
+        (lambda: db.score(pd.DataFrame({"response": ["a"]})), InputError, "one response, in 'response', and no prompt"),
         (lambda: db.score(datasets.DatasetDict({"x": datasets.Dataset.from_dict({})})), InputError, "one of x"),
         (lambda: db.score([["a"]], "vendi"), ConfigurationError, "did you mean vendi_score"),
         (lambda: db.score([["a"]], "semantik"), ConfigurationError, "did you mean semantic"),
@@ -100,6 +111,7 @@ def test_compare_is_the_paired_test_and_names_who_is_more_diverse() -> None:
         wanted = scipy.stats.wilcoxon(a.to_pandas()[name], b.to_pandas()[name]).pvalue
         assert found.contrasts[name].p == pytest.approx(wanted)
         assert found.finding(name) == "many more diverse"
+    assert db.compare(few, many, ["distinct_n", "self_bleu"], names=("few", "many")) == found
     assert found.to_pandas().loc["distinct_n", "mean many"] == pytest.approx(b.summary().loc["distinct_n", "mean"])
     assert db.compare(a, a, names=("x", "y")).finding("distinct_n") != "x more diverse"
     with pytest.raises(InputError, match="no prompt in common"):
