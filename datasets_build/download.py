@@ -1,6 +1,7 @@
 """Fetch pinned files: from a mirror, an earlier download or their publisher. Their SHA-256 is always checked."""
 
 import os
+import socket
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -48,7 +49,7 @@ class Fetcher:
     Args:
         mirror: Folder with the released files; if given, nothing is downloaded.
         network: Whether to download what is not available locally.
-        progress: Called with a file's path and the bytes received since the last call.
+        progress: Called with a file's path and the bytes received since the last call; with 0 as a download begins.
     """
 
     def __init__(
@@ -131,6 +132,7 @@ class Fetcher:
 
     def _download(self, file: File, kept: Path) -> None:
         """Download a file from the first of its URLs that gives the pinned bytes."""
+        self.progress(file.path, 0)
         reasons = []
         for url in file.urls:
             try:
@@ -169,7 +171,10 @@ class Fetcher:
                 raise _Transient(f"HTTP {error.code}") from error
             raise ConfigurationError(f"HTTP {error.code} {error.reason}") from error
         except (OSError, HTTPException) as error:
-            raise _Transient(str(getattr(error, "reason", error))) from error
+            reason = getattr(error, "reason", error)
+            if isinstance(reason, socket.gaierror):  # without a network, waiting for the next attempts is of no use
+                raise ConfigurationError(str(reason)) from error
+            raise _Transient(str(reason)) from error
         size = path.stat().st_size
         if promised is not None and size != int(promised):
             raise _Transient(f"cut off after {size:,} of {int(promised):,} bytes")

@@ -1,8 +1,9 @@
-"""Load datasets: from a local build, the package, a mirror, or a revision of a Hub repository.
+"""Load datasets: from a local build, the package, a mirror, their publishers, or a revision of a Hub repository.
 
 `load_split` returns a `datasets.Dataset`, `load_suite` the prompts that submissions respond to.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from datasets_build.build import read_manifest, split_table
-from datasets_build.download import Fetcher, home
+from datasets_build.console import err
+from datasets_build.download import Fetcher, Progress, home
 from datasets_build.errors import ConfigurationError, InputError, UnknownSuite, did_you_mean
 from datasets_build.files import sha256_of
 from datasets_build.schema import Prompt, Suite
@@ -46,7 +48,7 @@ def load_table(
     *,
     data: Path | None = None,
     mirror: Path | None = None,
-    network: bool = False,
+    network: bool = True,
     datasets: tuple[Source, ...] = DATASETS,
 ) -> pa.Table:
     """Load a split as an Arrow table: from the build if there is one, else from its source's files.
@@ -54,7 +56,7 @@ def load_table(
     Args:
         data: Folder of built datasets; default: the package's own.
         mirror: Folder with released files; default: the one that DIVBENCH_MIRROR names.
-        network: Whether to download what is not available locally.
+        network: Whether to download what is not available locally, and keep it; never if HF_HUB_OFFLINE is set.
 
     Raises:
         ConfigurationError: No such config or split, or its files are not available.
@@ -70,8 +72,25 @@ def load_table(
             if not path.is_file() or sha256_of(path) != manifest.splits[split].sha256:
                 raise InputError(f"{path} is not what was built", f"build it again: divbench data build {name}")
             return pq.read_table(path, schema=config.schema)
-    fetch = Fetcher(source, mirror, network=network)
+    fetch = Fetcher(source, mirror, network=network and not _offline(), progress=_announce())
     return pa.concat_tables([config.schema.empty_table(), *split_table(config, wanted, fetch)])
+
+
+def _offline() -> bool:
+    """Whether HF_HUB_OFFLINE is set, as huggingface_hub reads it."""
+    return os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
+
+
+def _announce() -> Progress:
+    """Report on stderr that a file is being downloaded, once per file."""
+    known: set[str] = set()
+
+    def report(path: str, size: int) -> None:
+        if path not in known:
+            known.add(path)
+            err().print(f"downloading {path}", markup=False, soft_wrap=True)
+
+    return report
 
 
 def load_split(
@@ -167,11 +186,12 @@ def find_suite(name: str, suites: tuple[SuiteSource, ...] = SUITES) -> SuiteSour
     raise UnknownSuite(f"there is no suite {name!r}", did_you_mean(name, [s.name for s in suites]))
 
 
-def load_suite(name: str, mirror: Path | None = None) -> Suite:
+def load_suite(name: str, mirror: Path | None = None, *, network: bool = True) -> Suite:
     """Load a suite of prompts.
 
     Args:
         mirror: Folder with released files; default: the one that DIVBENCH_MIRROR names. Unused for generated suites.
+        network: As in `load_table`.
 
     Raises:
         ConfigurationError: No such suite, or its file is not available.
@@ -180,6 +200,6 @@ def load_suite(name: str, mirror: Path | None = None) -> Suite:
     found = find_suite(name)
     prompts = tuple(
         Prompt(row["prompt_id"], found.category(row), row["prompt"], tuple(row.get("paraphrases") or ()))
-        for row in load_table(found.config, found.split, mirror=mirror).to_pylist()
+        for row in load_table(found.config, found.split, mirror=mirror, network=network).to_pylist()
     )
     return Suite(found.name, found.title, prompts)

@@ -1,20 +1,25 @@
 """Downloads from a real server that fails in every way are retried, checked and never incomplete."""
 
 import hashlib
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from tenacity import wait_none
 
 from datasets_build import download
 from datasets_build.download import HOME_VARIABLE, MIRROR_VARIABLE, Fetcher
 from datasets_build.errors import ConfigurationError, InputError
-from datasets_build.sources import File, Source
+from datasets_build.load import load_table
+from datasets_build.sources import Config, File, Source, Split
+from datasets_build.sources.source import Fetch, Row
 
 CONTENT = b"the pinned bytes" * 5000
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -179,3 +184,40 @@ def test_an_unavailable_file_is_absent_if_optional_and_an_error_if_not(tmp_path:
     assert fetch.used == {}
     with pytest.raises(ConfigurationError, match="is not available locally"):
         Fetcher(source_of())("some/file.csv")
+
+
+def lengths(fetch: Fetch) -> Iterator[Row]:
+    yield {"bytes": fetch("some/file.csv").stat().st_size}
+
+
+def test_what_is_loaded_is_downloaded_once_unless_the_hubs_variable_forbids_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    split = Split("all", lengths, ("some/file.csv",), 1)
+    schema = pa.schema([pa.field("bytes", pa.int64(), nullable=False)])
+    config = Config("sizes", "sizes", "measured", schema, {"bytes": "size"}, (split,))
+    behaviour = Behaviour()
+    with server(behaviour) as url:
+        load = partial(load_table, "sizes", "all", datasets=(replace(source_of(url), configs=(config,)),))
+        with pytest.raises(ConfigurationError, match="is not available locally"):
+            load()  # tests run with HF_HUB_OFFLINE=1
+        monkeypatch.delenv("HF_HUB_OFFLINE")
+        with pytest.raises(ConfigurationError, match="is not available locally"):
+            load(network=False)
+        assert behaviour.requests == []
+        assert load().to_pylist() == load().to_pylist() == load(network=False).to_pylist() == [{"bytes": len(CONTENT)}]
+    assert len(behaviour.requests) == 1
+    assert capsys.readouterr().err == "downloading some/file.csv\n"
+
+
+def test_an_unknown_host_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def unknown(host: str, *more: object, **how: object) -> None:
+        asked.append(host)
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with pytest.raises(ConfigurationError, match=r"could not be downloaded: .*Name or service not known"):
+        Fetcher(source_of("http://nowhere.invalid/file"))("some/file.csv")
+    assert asked == ["nowhere.invalid"]

@@ -50,7 +50,7 @@ def stage_suite(name: str, mirror: Path | None = None) -> Suite:
         InputError: The released files differ from the pinned ones.
     """
     if name == CURATED:
-        return load_suite(name, mirror)
+        return load_suite(name, mirror, network=False)
     if name not in STAGE_SUITES:
         raise UnknownSuite(f"there is no suite {name!r} of training stages", f"one of {', '.join(STAGE_SUITES)}")
     rows = _rows(name, mirror)

@@ -48,7 +48,7 @@ def _rows(name: str, submission_id: str, mirror: Path | None) -> Mapping[str, Ro
 @lru_cache(maxsize=4)
 def _prompts(suite: str, mirror: Path | None) -> Mapping[str, str]:
     try:
-        found = stage_suite(suite, mirror) if suite in STAGE_SUITES else load_suite(suite, mirror)
+        found = stage_suite(suite, mirror) if suite in STAGE_SUITES else load_suite(suite, mirror, network=False)
         return {prompt.prompt_id: prompt.prompt for prompt in found.prompts}
     except (DivBenchError, OSError):
         return {}
