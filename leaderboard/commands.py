@@ -1,8 +1,6 @@
 """`divbench board` and `divbench demo`."""
 
-import sys
 from pathlib import Path
-from signal import SIGTERM, signal
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -107,8 +105,6 @@ def serve(
         )
     live = _live(results, store, study, refresh, reference=reference, votes=votes or store)
     now = live.snapshot()
-    # A plain SIGTERM would neither send pending votes nor delete temporary files.
-    signal(SIGTERM, lambda number, frame: sys.exit(128 + number))
     err().print(f"{sum(len(b.entries) for b in now.boards)} results in {len(now.boards)} tables", markup=False)
 
     need("gradio", "board")  # after errors in the results are reported, because the import takes seconds

@@ -1,9 +1,11 @@
 """The Gradio application: the frame around its pages."""
 
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
+from signal import SIGTERM, signal
 from typing import Any
 
 import gradio as gr
@@ -13,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from datasets_build.console import err
 from leaderboard.app.api import register
 from leaderboard.app.navigation import Link, navigation
 from leaderboard.app.page_heads import Head, PageHeads
@@ -123,6 +126,8 @@ def launch(
         repository: As in `build_app`.
         wait: Whether to return only after the server has stopped.
     """
+    if wait:  # a plain SIGTERM would neither send pending votes nor delete temporary files
+        signal(SIGTERM, lambda number, frame: sys.exit(128 + number))
     with suppress(ImportError):
         import_module("matplotlib.pyplot")  # otherwise Gradio imports it during the first event
     log_one_line_an_error()
@@ -139,9 +144,9 @@ def launch(
         server_name=host,
         server_port=port,
         share=False,
-        prevent_thread_lock=not wait,
+        prevent_thread_lock=True,
         show_error=False,
-        quiet=not wait,
+        quiet=True,  # Gradio would suggest to change our code
         max_file_size=MAX_UPLOAD_BYTES,
         enable_monitoring=False,
         ssr_mode=False,
@@ -151,4 +156,7 @@ def launch(
         head=head(metric_sentences(load_studies(live.study).study)),
         app_kwargs=served,
     )
+    if wait:
+        err().print(f"The board is at {local} (Ctrl+C stops it)", markup=False, soft_wrap=True)
+        app.block_thread()
     return local

@@ -259,8 +259,11 @@ def _sentence(
     mode = f" ({best.mode})" if best.mode else ""
     verb = "gives" if counted else "reaches"
     tail = "" if people is not None else f" {said}" if counted else f" ({said})"
-    of = f"of the {len(rows)} systems with this score" if partly and len(rows) > 1 else "system"
-    line = f"{start}the most diverse {of}, {best.system}{mode}, {verb} {best.mark.text}{tail}"
+    who = f"{best.system}{mode}"
+    if len(rows) > 1:
+        of = f"of the {len(rows)} systems with this score" if partly else "system"
+        who = f"the most diverse {of}, {who},"
+    line = f"{start}{who} {verb} {best.mark.text}{tail}"
     tied = [row.system for row in rows[1:] if row.group == best.group]
     if tied:
         line += f", statistically tied with {listed(tied, _NAMED)}"

@@ -86,6 +86,12 @@ def test_the_sentence_has_the_best_system_its_value_and_those_tied_with_it(board
     assert str(board.entries[0].result.prompts) in made.sentence
 
 
+def test_a_system_alone_is_not_called_the_most_diverse(board: Board) -> None:
+    alone = next(e for e in board.entries if e.result.manifest.system.type not in REFERENCE_TYPES)
+    made = _forest(replace(board, entries=(alone,)))
+    assert made.sentence.startswith(f"On {alone.result.prompts} open prompts, {made.rows[0].system}")
+
+
 def test_a_board_of_references_alone_ranks_them(board: Board) -> None:
     entries = tuple(e for e in board.entries if e.result.manifest.system.type in REFERENCE_TYPES)
     made = _forest(replace(board, entries=entries))
