@@ -26,13 +26,15 @@ Try it on the bundled demonstration:
 
   divbench demo
 
-Import and validate your responses, score them, and open the board:
+Score your responses to the prompts of a suite beside known systems:
 
-  divbench import FILE --suite demo --name my-model --submitter me --out subs/my-model
+  divbench data prompts noveltybench-curated --out prompts.jsonl
 
-  divbench score subs/my-model --out results
+  divbench quick responses.jsonl --name my-model
 
-  divbench board serve --results results
+Look up a metric:
+
+  divbench metrics show valid_distinct_k
 """
 
 
@@ -56,6 +58,7 @@ COMMANDS = (
     Command("board", "leaderboard.commands", "app", "Score"),
     Command("export", "benchmark.exports.commands", "app", "Score"),
     Command("metrics list", "benchmark.commands", "metrics", "Study"),
+    Command("metrics show", "divbench.card_command", "show"),
     Command("metrics explain", "leaderboard.reports.explain.commands", "explain"),
     Command("metrics equivalence", "leaderboard.reports.equivalence.commands", "classes"),
     Command("metrics internals", "benchmark.generation.internals.commands", "internals"),
@@ -98,6 +101,7 @@ INSTINCTS = {
     "evaluate": "score",
     "leaderboard": "board serve",
     "list": "data list",
+    "metric": "metrics show",
     "people make": "people forms",
     "people rate": "people forms",
     "people read": "people ratings",

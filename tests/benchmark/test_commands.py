@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import divbench as db
 from benchmark.metrics import METRICS
 from benchmark.scoring.result_files import read_result
 from benchmark.scoring.result_schema import Result
@@ -73,6 +74,14 @@ def test_wrong_options_end_with_status_2_and_write_nothing(
     assert done.returncode == 2
     assert says in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_cards_are_shown() -> None:
+    shown = divbench("metrics", "show", "distinct_n", "vendi_score")
+    assert shown.stdout == f"{db.metric('distinct_n')}\n\n{db.metric('vendi_score')}\n"
+    found = json.loads(divbench("metrics", "show", "vendi_score", "--json").stdout)
+    assert [card["agreement"] for card in found] == [list(db.metric("vendi_score").agreement or ())]
+    assert "did you mean vendi_score" in divbench("metrics", "show", "vendi").stderr
 
 
 def test_metrics_are_listed() -> None:

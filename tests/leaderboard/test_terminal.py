@@ -95,6 +95,7 @@ QUIET = {
     "board space": "prints its arguments",
     "board reference": "prints names of our own systems",
     "metrics list": _NUMBERS,
+    "metrics show": _NUMBERS,
     "metrics axioms": _NUMBERS,
     "metrics heldout": _NUMBERS,
     "metrics learn": _NUMBERS,

@@ -1,0 +1,29 @@
+"""`divbench metrics show`."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from datasets_build.console import JsonOption, out, print_json
+
+
+def show(
+    names: Annotated[list[str], typer.Argument(help="Ids of metrics, such as vendi_score.")],
+    json: JsonOption = False,
+) -> None:
+    """Show what a metric measures, how it agrees with people, and where it fails.
+
+    Example: divbench metrics show valid_distinct_k distance_beside_prompt
+    """
+    from divbench.cards import metric
+
+    cards = [metric(name) for name in names]
+    if json:
+        print_json([asdict(card) for card in cards])
+        return
+    for place, card in enumerate(cards):
+        if place:
+            out().print()
+        for line in str(card).splitlines():
+            out().print(line, markup=False)
