@@ -2,11 +2,12 @@
 
 import re
 from pathlib import Path
+from posixpath import dirname, normpath
 from typing import Any
 
 from mkdocs.structure.files import File
 
-_OUTSIDE = re.compile(r"(?<!!)\[([^\]]+)\]\(\.\./[^)]*\)")
+_UPWARDS = re.compile(r"(?<!!)\[([^\]]+)\]\((\.\./[^)]*)\)")
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -22,9 +23,14 @@ def on_files(files: Any, config: Any) -> Any:
     return files
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Show links to files of the repository as their names: the site has the folder docs/ alone."""
-    return _OUTSIDE.sub(r"\1", markdown)
+
+    def shown(link: re.Match[str]) -> str:
+        outside = normpath(f"{dirname(page.file.src_uri)}/{link[2]}".lstrip("/")).startswith("..")
+        return link[1] if outside else link[0]
+
+    return _UPWARDS.sub(shown, markdown)
 
 
 def contributing() -> str:

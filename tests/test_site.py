@@ -32,6 +32,11 @@ def test_the_site_is_built_strictly_and_names_every_metric_and_command(
     python = (tmp_path / "reference" / "python.html").read_text()
     assert "evaluate_metric" in python
     assert 'id="add-a-metric"' in (tmp_path / "contributing.html").read_text()
+    tutorial = (tmp_path / "tutorials" / "score-your-model.html").read_text()
+    assert '<a href="../gaming.html">what attacks' in tutorial  # links between folders of docs/ stay
+    equivalence = (tmp_path / "equivalence.html").read_text()
+    assert "The model card describes" in equivalence
+    assert ">model card<" not in equivalence  # the site does not have the repository's other files
     pages = list(tmp_path.rglob("*.html"))
     loaded = re.compile(r'(?:src|href)="(https?:)?//(?!arxiv|doi|squidfunk|www\.mkdocs)[^"]*\.(?:js|css|woff2?)')
     assert not [page for page in pages if loaded.search(page.read_text())]
