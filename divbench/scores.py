@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from datasets_build.errors import ConfigurationError, InputError, did_you_mean
+from datasets_build.errors import ConfigurationError, InputError, MissingExtra, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -168,13 +168,20 @@ def score(
 
     from benchmark.scoring.backends import ScoringBackends
     from benchmark.scoring.compute import score_sets
+    from benchmark.scoring.profiles import find_profile
     from benchmark.scoring.resampling import bootstrap_means
     from benchmark.surprisal.engine import ResponseSet
 
     names, prompts, responses = response_sets(sets)
     chosen, ids = choose_metrics(metrics, profile)
     given = [ResponseSet(prompt, texts) for prompt, texts in zip(prompts, responses, strict=True)]
-    found = score_sets(ScoringBackends(chosen).materials(given, ids), ids, names)
+    try:
+        found = score_sets(ScoringBackends(chosen).materials(given, ids), ids, names)
+    except MissingExtra as error:
+        if profile is not None or not {m.id for m in ids} <= {m.id for m in find_profile("lexical").metrics()}:
+            raise
+        hint = f"{error.hint}; or choose profile='lexical', which groups responses by their words"
+        raise MissingExtra(error.message, hint) from error
     values = {metric.id: tuple(row[metric.id] for row in found) for metric in ids}
     numbers = np.array([[v if isinstance(v, float) else np.nan for v in column] for column in values.values()]).T
     intervals = bootstrap_means(numbers, resamples=resamples, seed=seed)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
-from datasets_build.errors import ConfigurationError
+from datasets_build.errors import ConfigurationError, MissingExtra, need
 from submissions.choices import Mode, SystemType
 
 if TYPE_CHECKING:
@@ -75,10 +75,16 @@ def quick(
         return
     _print(view, called)
     out().print(f"Result: {scored.folder}", markup=False)
-    if serve:
-        from leaderboard.app.application import build_app, launch
+    if not serve:
+        return
+    try:
+        need("gradio", "board")
+    except MissingExtra as error:  # the scores are there, and the user may not have asked for a board
+        err().print(f"no board: {error.message} ({error.hint}; or add --no-board)", markup=False, soft_wrap=True)
+        return
+    from leaderboard.app.application import build_app, launch
 
-        launch(build_app(live), live, "127.0.0.1", port)
+    launch(build_app(live), live, "127.0.0.1", port)
 
 
 def _imported(

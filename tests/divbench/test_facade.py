@@ -16,7 +16,7 @@ import divbench as db
 from benchmark.metrics import METRICS
 from benchmark.metrics.text_overlap import self_bleu
 from benchmark.scoring.compute import score_set
-from datasets_build.errors import ConfigurationError, DivBenchError, InputError
+from datasets_build.errors import ConfigurationError, DivBenchError, InputError, MissingExtra
 
 SETS = {
     "Name a colour.": ["Red.", "Blue.", "A deep red."],
@@ -97,6 +97,16 @@ def test_a_profile_in_place_of_metrics_gives_all_that_it_computes() -> None:
 def test_mistakes_are_refused_with_the_fix(call: Callable[[], Any], error: type[DivBenchError], words: str) -> None:
     with pytest.raises(error, match=words):
         call()
+
+
+def test_without_the_libraries_of_models_the_profile_lexical_is_suggested(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(MissingExtra) as caught:
+        db.score([["a", "b"]], "distinct_k")
+    assert "or choose profile='lexical'" in caught.value.hint
+    with pytest.raises(MissingExtra) as caught:
+        db.score([["a", "b"]], "vendi_score")
+    assert "lexical" not in caught.value.hint
 
 
 def test_compare_is_the_paired_test_and_names_who_is_more_diverse() -> None:

@@ -24,6 +24,10 @@ def test_a_file_becomes_a_row_and_the_same_file_is_scored_once(tmp_path: Path) -
     again = divbench("quick", path, *options)
     assert document(again) == document(first)
     assert (folder / "result.json").stat().st_mtime_ns == written
+    without = "import sys; sys.modules['gradio'] = None; from leaderboard.cli import main; main()"
+    shown = divbench("quick", path, *options[:-2], code=without)  # the extra board is not installed
+    assert (shown.returncode, document(first)["sentence"] in shown.stdout) == (0, True)
+    assert "no board: gradio is not installed" in shown.stderr
 
 
 def test_what_is_wrong_is_told_before_anything_is_scored(tmp_path: Path) -> None:
