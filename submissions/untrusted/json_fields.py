@@ -20,7 +20,7 @@ _NAMES = {
 
 
 class Fields:
-    """One row of a file, read field by field. A method returns None where it has added a problem."""
+    """One row of a file, read field by field. A method that adds a problem returns None."""
 
     def __init__(self, raw: Mapping[str, Any], file: str, number: int, findings: Findings) -> None:
         self.raw = raw
@@ -70,7 +70,7 @@ class Fields:
         return self._decimal(field, self.raw[field])
 
     def numbers(self, field: str, null_as: float | None = None) -> tuple[float, ...] | None:
-        """A list of finite numbers; `null_as` stands for null where it is given."""
+        """A list of finite numbers; `null_as` replaces null if it is given."""
 
         def read(place: str, value: Any) -> float | None:
             return null_as if value is None and null_as is not None else self._decimal(place, value)

@@ -33,7 +33,7 @@ _FILE = re.compile(r"submissions/([0-9a-f]{16})/[^/]+")
 
 
 def submissions_without_state(store: FileStore) -> list[str]:
-    """List the submissions at the head that have files and no state, as after the merge of a pull request."""
+    """List the submissions at the head that have files but no state, as after the merge of a pull request."""
     commit = store.head()
     there = {found[1] for path in store.paths(commit, "submissions") if (found := _FILE.fullmatch(path))}
     known = set(store.paths(commit, "states"))
@@ -41,9 +41,9 @@ def submissions_without_state(store: FileStore) -> list[str]:
 
 
 def adopt(store: FileStore, submission: Submission, by: str, now: datetime) -> State:
-    """Write the state of a submission that has none, so that it waits. An existing state is left unchanged.
+    """Queue a submission without a state by writing one. An existing state is left unchanged.
 
-    Everything in it is untrusted, so its submitter is not verified, and it counts as received when it is adopted.
+    Everything in it is untrusted, so its submitter is not verified, and its time of receipt is that of the adoption.
 
     Args:
         store: Store of submissions; it has the files.
@@ -84,14 +84,14 @@ def add_results(
     """Publish more results of a scored submission.
 
     Args:
-        results: Result folders by result id; results that the submission has already are left unchanged.
+        results: Result folders by result id; existing results of the submission are left unchanged.
         results_store: Store of results, as in `finish`; None: the same.
 
     Returns:
         State whose last record has the old and the new results.
 
     Raises:
-        IllegalTransition: It is not scored (any more). Nothing was published in the store of submissions.
+        IllegalTransition: It is not scored (any longer). Nothing was published in the store of submissions.
         QueueError: It has the maximum number of results or records.
         InputError: A result lacks a file.
     """
@@ -132,9 +132,9 @@ def add_results(
 
 
 def retry(store: FileStore, submission_id: str, by: Identity, now: datetime, *, reason: str | None = None) -> State:
-    """Requeue a failed or refused submission with all its attempts, for the operator of the service.
+    """Requeue a failed or refused submission with its full number of attempts, for the operator of the service.
 
-    It keeps its history and its position, which depends on when it was received.
+    It keeps its history and its position, which depends on its time of receipt.
 
     Args:
         reason: Reason, such as what was fixed; public.
@@ -167,13 +167,13 @@ def withdraw(
 
     Args:
         by: Submitter; a submission made with a login is withdrawn only with that login.
-        operator: Whether the operator of the service asks, who may withdraw any.
+        operator: Whether `by` is the operator of the service, who may withdraw any submission.
         reason: Reason; public.
         results_store: Store of results; None: the same. It is changed last; after an interruption, withdraw again.
 
     Raises:
-        NotAllowed: It is somebody else's.
-        IllegalTransition: It is withdrawn already.
+        NotAllowed: It belongs to another submitter.
+        IllegalTransition: It is already withdrawn.
     """
     elsewhere = None if results_store is None or results_store.address == store.address else results_store
     message = f"withdraw {submission_id} by {by.name}"

@@ -14,7 +14,7 @@ from leaderboard.data.metric_study.pair_accuracies import PairStudy, drawn_block
 from leaderboard.data.metric_study.record import MEASURES, Agreement
 from leaderboard.figures.metric_plots import agreement_map, correlation_map
 from leaderboard.figures.trust_table import trust_table
-from leaderboard.reports.gss.figure import heat_map_of
+from leaderboard.reports.gss.figure import heat_map
 from leaderboard.tables import page_text
 from leaderboard.tables.metrics import (
     about_axioms,
@@ -152,7 +152,7 @@ def _pairs(study: PairStudy | None) -> list[Any]:
     if study is None:
         return [components.drawn(None), components.no_table()]
     blocks = drawn_blocks(study)
-    return [components.drawn(heat_map_of(blocks) if blocks else None), components.filled(pair_accuracies(study))]
+    return [components.drawn(heat_map(blocks) if blocks else None), components.filled(pair_accuracies(study))]
 
 
 def _agreement(found: Agreement | None) -> list[Any]:

@@ -71,7 +71,7 @@ def explain(
         float | None,
         typer.Option(
             min=1e-6,
-            help="Standard error of a_n to reach, in bits/byte; prints how many balanced orders it takes.",
+            help="Target standard error of a_n in bits/byte; prints the number of balanced orders it takes.",
             rich_help_panel="D_Can",
         ),
     ] = None,
@@ -81,11 +81,11 @@ def explain(
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Show what a language model finds in one response set: all that stands behind its D_Can (arXiv:2606.01811).
+    """Explain the D_Can of one response set (arXiv:2606.01811): curve, coherence, pairs of responses and tokens.
 
-    The model reads the responses in several orders. The curve a_k says what a response costs with k − 1 others before
-    it, in bits: it falls as far as the others tell of it. D_Ca_n is its end, a_n, times the coherence C. Beside it:
-    what each response costs alone and last, what each spares each other, and every token's bits.
+    The model reads the responses in several orders. The curve a_k is the cost in bits of a response after k − 1 others:
+    it falls as far as they help to predict it. D_Ca_n is its end, a_n, times the coherence C. Also shown: the cost of
+    each response alone and in the last position, the bits that each response saves each other, and every token's bits.
 
     A set of a dataset, with figures:
 
@@ -95,7 +95,7 @@ def explain(
 
       divbench metrics explain subs/my-model --prompt curated-0
 
-    Your own, as {"prompt": "...", "responses": ["...", "..."]}; and how many orders pin a_n down to 0.01 bits/byte:
+    Your own, as {"prompt": "...", "responses": ["...", "..."]}; and the orders needed for an error of 0.01 bits/byte:
 
       divbench metrics explain set.json --precision 0.01
     """
@@ -127,10 +127,10 @@ def explain(
 
 
 def load_model(name: str | None, device: str | None = None, dtype: "Dtype | None" = None) -> "CausalLM":
-    """The model that reads.
+    """Load the language model.
 
     Args:
-        name: A folder, or `ORG/NAME@COMMIT`; None: the one that comes with the package.
+        name: A folder, or `ORG/NAME@COMMIT`; None: the bundled one.
         device: Device, as torch names it; None: the best one, reported on stderr.
         dtype: Precision of the model; None: by the device.
 
@@ -161,11 +161,11 @@ def _find(
             "name exactly one response set", "give a JSON file, the folder of a submission, -, or --dataset"
         )
     if prompt is not None and (source is None or not source.is_dir()):
-        raise ConfigurationError("--prompt is of a submission", "give the folder of one")
+        raise ConfigurationError("--prompt needs a submission", "give its folder")
     if source is None:
         return sources.from_dataset(str(dataset), split, set_id, mirror)
     if split is not None or set_id is not None:
-        raise ConfigurationError("--split and --set are of a dataset", "give --dataset, too")
+        raise ConfigurationError("--split and --set need a dataset", "give --dataset, too")
     return sources.from_submission(source, prompt, mirror) if source.is_dir() else sources.from_json(source)
 
 
@@ -182,6 +182,5 @@ def _explain(found: "Found", model: "CausalLM", layout: "Layout", plan: "OrderPl
             return explain_set(model, found.given, layout, plan, progress=lambda done: bar.update(task, completed=done))
         except Unscorable as error:
             raise InputError(
-                f"{found.title} cannot be scored: {error}",
-                "give two or more responses that fit the model",
+                f"{found.title} cannot be scored: {error}", "give two or more responses that fit the model"
             ) from error

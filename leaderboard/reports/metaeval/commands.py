@@ -72,8 +72,7 @@ def metaeval(
         list[str] | None,
         typer.Option(
             help=(
-                "Function of your own, MODULE:FUNCTION, called with the list of responses, and with context= if "
-                "it takes it."
+                "Custom metric, MODULE:FUNCTION, called with the list of responses, and with context= if it takes it."
             ),
             rich_help_panel="Metrics",
         ),
@@ -123,16 +122,16 @@ def metaeval(
     mirror: Mirror = None,
     json: JsonOption = False,
 ) -> None:
-    """Test metrics against what is known: labels by construction, people's scores, decoding settings, prompt pairs.
+    """Test metrics against ground truth: labels by construction, people's scores, decoding settings, prompt pairs.
 
     Without tasks: the nine with two labels (contest, mcdiv, mcdiv_nuggets, each story_gen, resp_gen, prompt_gen).
-    Each number has a bootstrap interval over contexts. A set that one metric has no score for is left out for all.
+    Each number has a bootstrap interval over contexts. A set without a score of one metric is excluded for all.
 
     The lexical metrics beside the released columns, in a minute:
 
       divbench metrics metaeval --against released:sent_bert
 
-    A metric of your own, in mine.py of this folder, on one task, with a figure:
+    A custom metric, in mine.py in this folder, on one task, with a figure:
 
       divbench metrics metaeval contest/story_gen --external mine:spread --figure spread.html
 
@@ -140,7 +139,7 @@ def metaeval(
 
       divbench metrics metaeval mcdiv --scores my_scores.csv --json
 
-    A sweep of a decoding parameter of your own, from divbench generate --sweep:
+    Your own sweep of a decoding parameter, from divbench generate --sweep:
 
       divbench metrics metaeval sweep.parquet
     """
@@ -156,7 +155,7 @@ def metaeval(
     how = Resampling(resamples=resamples, seed=seed)
     if _PAIRS in named:
         if named != [_PAIRS]:
-            raise ConfigurationError("gssbench has pairs of prompts, the others sets", "ask for it alone")
+            raise ConfigurationError("gssbench cannot be combined with other tasks", "name it alone")
         deliver(_pairs(results, scores or [], lower_is_more_diverse, against, how), destination, as_json=json)
         return
     if results is not None:
@@ -180,7 +179,7 @@ def metaeval(
 
             columns += released_scores(labelled)
         empty = [each for each in columns if each.origin.startswith("external") and not each.has_values()]
-        columns = [each for each in columns if each not in empty]  # else it would leave out every set for all
+        columns = [each for each in columns if each not in empty]  # it would exclude every set for all
         if columns:
             reports, overall = _evaluate(labelled, columns, against, how, tell)
     _warn({each.name: each.problems for each in columns} | {each.name: [_no_value(each)] for each in empty})
@@ -194,10 +193,10 @@ def metaeval(
 
 
 def _no_value(scores: "Scores") -> str:
-    """Why a function's scores are left out."""
+    """State why a function's scores are left out."""
     reasons = scores.reasons(list(scores.values))
     reason = max(reasons, key=lambda reason: reasons[reason], default="there is no set")
-    return f"left out, as it has no value for any set: {one_line(reason)}"
+    return f"left out, because it has no value for any set: {one_line(reason)}"
 
 
 def _evaluate(

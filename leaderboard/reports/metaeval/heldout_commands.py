@@ -17,15 +17,13 @@ def heldout(
     metric: Metrics = None,
     external: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Function of your own, MODULE:FUNCTION, combined with the others.", rich_help_panel="Metrics"
-        ),
+        typer.Option(help="Custom metric, MODULE:FUNCTION, combined with the others.", rich_help_panel="Metrics"),
     ] = None,
     scores: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Scores file (.csv or .parquet) with set_id and a numeric column per metric, or qwen25_curves ("
-            "metrics from the released results of Qwen2.5-3B); combined as well.",
+            help="Scores file (.csv or .parquet) with set_id and a numeric column per metric, or qwen25_curves "
+            "(metrics from the released results of Qwen2.5-3B); combined as well.",
             rich_help_panel="Metrics",
         ),
     ] = None,
@@ -58,10 +56,10 @@ def heldout(
     mirror: Mirror = None,
     json: JsonOption = False,
 ) -> None:
-    """Choose the best combination of metrics on some contexts and report it on the others, win or lose.
+    """Choose the best combination of metrics on some contexts and report it on the others, whether it wins or not.
 
-    Over the nine tasks with two labels. A combination is a sum of z-scores; every one of up to --largest metrics
-    is tried, and the number tried is reported. The released columns, which were not chosen on these sets, are shown for
+    On the nine tasks with two labels. A combination is a sum of z-scores; all combinations of up to --largest metrics
+    are tried, and their number is reported. The released columns, which were not chosen on these sets, are shown for
     comparison.
 
     Example: divbench metrics heldout --profile offline --out heldout.md

@@ -14,8 +14,7 @@ def learn(
     scheme: Annotated[
         list[str] | None,
         typer.Option(
-            help="Way to hold sets out: within tasks, all tasks, across generation tasks or across datasets; default: "
-            "all four.",
+            help="Hold-out scheme: within tasks, all tasks, across generation tasks or across datasets; default: all.",
             rich_help_panel="Statistics",
         ),
     ] = None,
@@ -30,14 +29,14 @@ def learn(
     features: Annotated[
         Path | None,
         typer.Option(
-            help="Parquet file of pair features: read if it is there, else made in minutes and written.",
+            help="Parquet file of pair features: read if it exists, otherwise computed in minutes and written.",
             rich_help_panel="Metrics",
         ),
     ] = None,
     scores: Annotated[
         Path | None,
         typer.Option(
-            help="Scores file (.csv or .parquet) with set_id and a column for each metric; what it lacks is computed.",
+            help="Scores file (.csv or .parquet) with set_id and a column for each metric; missing ones are computed.",
             rich_help_panel="Metrics",
         ),
     ] = None,
@@ -56,9 +55,9 @@ def learn(
     mirror: Mirror = None,
     json: JsonOption = False,
 ) -> None:
-    """Fit metrics to labels and report how well they do on sets that they were not fitted on, beside sent-BERT.
+    """Fit metrics to labels and report how well they do on held-out sets, compared with sent-BERT.
 
-    Over the nine tasks with two labels. Features and penalty are chosen by cross-validation inside what may be seen, no
+    On the nine tasks with two labels. Features and penalty are chosen by cross-validation within the training sets, no
     context or set is on both sides, and the number of candidates is reported. Surprisals are the released ones of
     Qwen2.5-3B.
 
