@@ -150,7 +150,10 @@ class FolderStore:
         return self._remember(state)
 
     def _remember(self, state: _State) -> _State:
-        self._seen = {**dict(list(self._seen.items())[1 - COMMITS_KEPT :]), state.id: state}  # replaced at once, for other threads
+        self._seen = {
+            **dict(list(self._seen.items())[1 - COMMITS_KEPT :]),
+            state.id: state,
+        }  # replaced at once, for other threads
         return state
 
     def _entry(self, commit: str, path: str, limit: int) -> _Entry:

@@ -6,7 +6,7 @@ A submission is `manifest.json`, `generations.parquet` and, if values were submi
 import hashlib
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -108,15 +108,14 @@ class RowsDigest:
 
     def add(self, row: Row) -> None:
         """Add a row."""
-        reasons = None if row.finish_reasons is None else list(row.finish_reasons)
-        self._take(["row", row.prompt_id, row.prompt, list(row.responses), reasons])
+        self._add("row", row.prompt_id, row.prompt, row.responses, row.finish_reasons)
 
     def add_reported(self, prompt_id: str, reported: Reported) -> None:
         """Add a reported row."""
-        scores = None if reported.generation_scores is None else list(reported.generation_scores)
-        self._take(["reported", prompt_id, list(reported.partition), scores, reported.distinct, reported.utility])
+        scores = reported.generation_scores
+        self._add("reported", prompt_id, reported.partition, scores, reported.distinct, reported.utility)
 
-    def _take(self, values: list[Any]) -> None:
+    def _add(self, *values: Any) -> None:
         self._rows.append(hashlib.sha256(canonical_json(values)).digest())
 
     def hex(self) -> str:
@@ -130,29 +129,10 @@ def write_submission(
     """Write the files of a submission into an existing folder, the manifest last."""
     remaining = iter(rows)
     with pq.ParquetWriter(folder / GENERATIONS_FILE, GENERATIONS, compression="zstd") as writer:
-        while group := [_record(row) for row in itertools.islice(remaining, ROWS_A_GROUP)]:
-            writer.write_table(pa.Table.from_pylist(group, schema=GENERATIONS))
+        while group := list(itertools.islice(remaining, ROWS_A_GROUP)):
+            records = [{name: getattr(row, name) for name in GENERATIONS.names} for row in group]
+            writer.write_table(pa.Table.from_pylist(records, schema=GENERATIONS))
     if reported:
-        records = [{"prompt_id": key, **_reported_record(values)} for key, values in reported]
+        records = [{"prompt_id": key, **asdict(values)} for key, values in reported]
         pq.write_table(pa.Table.from_pylist(records, schema=REPORTED), folder / REPORTED_FILE, compression="zstd")
     (folder / MANIFEST_FILE).write_text(readable_json(manifest.model_dump(mode="json")), encoding="utf-8")
-
-
-def _record(row: Row) -> dict[str, Any]:
-    reasons = None if row.finish_reasons is None else list(row.finish_reasons)
-    return {
-        "prompt_id": row.prompt_id,
-        "prompt": row.prompt,
-        "responses": list(row.responses),
-        "finish_reasons": reasons,
-    }
-
-
-def _reported_record(reported: Reported) -> dict[str, Any]:
-    scores = reported.generation_scores
-    return {
-        "partition": list(reported.partition),
-        "generation_scores": None if scores is None else list(scores),
-        "distinct": reported.distinct,
-        "utility": reported.utility,
-    }

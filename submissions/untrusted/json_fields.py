@@ -1,7 +1,7 @@
 """Read the fields of a JSON object; each value of a wrong type is reported as a problem with its row and field."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from submissions.schema import Problem
@@ -49,11 +49,8 @@ class Fields:
 
     def reasons(self, field: str) -> tuple[str | None, ...] | None:
         """A list of strings and nulls."""
-        values = self.raw[field]
-        if not isinstance(values, list):
-            self._wrong(field, values, "a list")
-            return None
-        if self._too_many(field, values):
+        values = self._list(field)
+        if values is None:
             return None
         return tuple(None if value is None else self._text(f"{field}[{i}]", value) for i, value in enumerate(values))
 
@@ -78,24 +75,25 @@ class Fields:
         return self._each(field, read)
 
     def _each(self, field: str, read: Callable[[str, Any], T | None]) -> tuple[T, ...] | None:
-        values = self.raw.get(field)
-        if not isinstance(values, list):
-            if field not in self.raw:
-                self.problem(field, "the field is missing", f"give {field} in every row")
-            else:
-                self._wrong(field, values, "a list")
-            return None
-        if self._too_many(field, values):
+        values = self._list(field)
+        if values is None:
             return None
         made = [read(f"{field}[{place}]", value) for place, value in enumerate(values)]
         whole = tuple(value for value in made if value is not None)
         return whole if len(whole) == len(made) else None
 
-    def _too_many(self, field: str, values: Sequence[Any]) -> bool:
-        """Whether a list has more values than any row needs; each could be a problem of its own."""
-        if len(values) > MAX_VALUES:
+    def _list(self, field: str) -> list[Any] | None:
+        """A list with no more values than any row needs, because each value could be a problem."""
+        values = self.raw.get(field)
+        if field not in self.raw:
+            self.problem(field, "the field is missing", f"give {field} in every row")
+        elif not isinstance(values, list):
+            self._wrong(field, values, "a list")
+        elif len(values) > MAX_VALUES:
             self.problem(field, f"{len(values):,} values", f"at most {MAX_VALUES:,} are allowed")
-        return len(values) > MAX_VALUES
+        else:
+            return values
+        return None
 
     def _text(self, field: str, value: Any) -> str | None:
         if not isinstance(value, str):

@@ -27,7 +27,7 @@ from submissions.work_queue.queue_files import (
     state_path,
 )
 from submissions.work_queue.schema import MAX_RESULTS, Identity, Record, State, utc_seconds
-from submissions.work_queue.transitions import own_versions, retried, time_after, withdrawn
+from submissions.work_queue.transitions import own_versions, received, retried, time_after, withdrawn
 
 _FILE = re.compile(r"submissions/([0-9a-f]{16})/[^/]+")
 
@@ -49,19 +49,9 @@ def adopt(store: FileStore, submission: Submission, by: str, now: datetime) -> S
         store: Store of submissions; it has the files.
         submission: Checked submission as fetched; its folder must be named by its id.
     """
-    at, manifest = utc_seconds(now), submission.manifest
-    record = Record(
-        state="pending", at=at, by=by, reason="submitted as a pull request", versions=own_versions(), attempt=1
-    )
-    state = State(
-        submission_id=submission.id,
-        name=manifest.name,
-        suite=manifest.suite,
-        submitter=Identity(name=manifest.submitter.name),
-        received=at,
-        rows_digest=submission.rows_digest,
-        history=(record,),
-    )
+    at, reason = utc_seconds(now), "submitted as a pull request"
+    first = Record(state="pending", at=at, by=by, reason=reason, versions=own_versions(), attempt=1)
+    state = received(submission, Identity(name=submission.manifest.submitter.name), first)
 
     def decide(commit: str) -> Step[State]:
         if state_path(submission.id) in store.paths(commit, "states"):

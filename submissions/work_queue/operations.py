@@ -46,6 +46,7 @@ from submissions.work_queue.transitions import (
     given_up,
     is_same_outcome,
     own_versions,
+    received,
     refused,
     released,
     renewed,
@@ -124,15 +125,8 @@ def _submitting(
             return Step(Receipt(found_in(found, submission.id, store.address), False, same, warnings))
         if quota is not None:
             check_quota(quota, found.states, submitter, at)
-        state = State(
-            submission_id=submission.id,
-            name=submission.manifest.name,
-            suite=submission.manifest.suite,
-            submitter=submitter,
-            received=at,
-            rows_digest=submission.rows_digest,
-            history=(Record(state="pending", at=at, by=submitter.name, versions=own_versions(), attempt=1),),
-        )
+        first = Record(state="pending", at=at, by=submitter.name, versions=own_versions(), attempt=1)
+        state = received(submission, submitter, first)
         message = f"submit {submission.id} by {submitter.name}"
         return Step(Receipt(state, True, same, warnings), message, (state,), submission_files(submission.id, folder))
 

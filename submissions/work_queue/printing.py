@@ -84,7 +84,9 @@ def print_receipt(
         f"Follow it: divbench submissions status {state.submission_id} --store {to}", markup=False, soft_wrap=True
     )
     for twin in receipt.same_rows:
-        line = Text.assemble("the store already has the same generations: ", plain(twin.name), f", {twin.submission_id}")
+        line = Text.assemble(
+            "the store already has the same generations: ", plain(twin.name), f", {twin.submission_id}"
+        )
         aside.print(line, style="yellow")
     if receipt.warnings:
         line = Text(f"{receipt.warnings} warnings: divbench validate {folder} lists them")

@@ -6,6 +6,7 @@ from importlib.metadata import version
 from typing import Any
 
 from submissions.schema import Problem
+from submissions.storage.submission_folders import Submission
 from submissions.untrusted.plain_text import one_line
 from submissions.work_queue.errors import ClaimLost, IllegalTransition, NotAllowed, QueueError, QuotaUsed
 from submissions.work_queue.schema import (
@@ -39,6 +40,19 @@ def check_quota(quota: Quota, states: Sequence[State], submitter: Identity, at: 
         message = f"{submitter.name} has sent {len(recent)} submissions in {quota.days} days"
         hint = f"submit the next one after {again:%Y-%m-%d %H:%M:%S} UTC"
         raise QuotaUsed(f"{message}; the limit is {quota.number}", hint)
+
+
+def received(submission: Submission, submitter: Identity, record: Record) -> State:
+    """Return the first state of a submission, received at the time of its first record."""
+    return State(
+        submission_id=submission.id,
+        name=submission.manifest.name,
+        suite=submission.manifest.suite,
+        submitter=submitter,
+        received=record.at,
+        rows_digest=submission.rows_digest,
+        history=(record,),
+    )
 
 
 def withdrawn(state: State, by: Identity, now: datetime, operator: bool, reason: str | None) -> State:
