@@ -143,7 +143,7 @@ def import_(
     Examples:
       divbench import scores.jsonl --name gpt-4o --submitter me --out subs/gpt-4o
 
-    Responses to prompts of your own, with "prompt" in each row:
+    Responses to your own prompts, with "prompt" in each row:
 
       divbench import mine.csv --suite own --name my-model --submitter me --out subs/mine
     """
