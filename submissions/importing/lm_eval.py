@@ -210,7 +210,7 @@ class _Prompts:
             return None
         if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63:
             value = str(value)
-        name = _text(fields, f"doc.{field}", value)
+        name = fields.checked_text(f"doc.{field}", value)
         return None if name is None else self._named(fields, name, f"doc.{field}", doc, asked)
 
     def _by_place(self, fields: Fields, doc: Mapping[str, Any], asked: str | None) -> _Found | None:
@@ -239,7 +239,7 @@ class _Prompts:
         given, place = doc.get("prompt"), "doc.prompt"
         if not isinstance(given, str):
             given, place = (asked if self.suite is None else None), "arguments.gen_args_0.arg_0"
-        if given is not None and _text(fields, place, given) is None:
+        if given is not None and fields.checked_text(place, given) is None:
             return None
         return _Found(name, field, given)
 
@@ -271,10 +271,6 @@ class _Prompts:
                 there = [text for text in there if not any(text != other and text in other for other in there)]
             self._looked[asked] = {name for text in there for name in self._by_text[text]}
         return self._looked[asked]
-
-
-def _text(fields: Fields, field: str, value: Any) -> str | None:
-    return Fields({field: value}, fields.file, fields.number, fields.findings).text(field)
 
 
 def _add(fields: Fields, field: str, message: str, hint: str) -> None:

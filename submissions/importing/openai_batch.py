@@ -106,7 +106,7 @@ def _answers(fields: Fields, body: Mapping[str, Any]) -> Iterator[tuple[str, str
             if isinstance(message, dict) and said is None and isinstance(message.get("refusal"), str):
                 said = message["refusal"]
             name = f"response.body.choices[{place}].{field}"
-            text = Fields({name: said}, fields.file, fields.number, fields.findings).text(name)
+            text = fields.checked_text(name, said)
             reason = choice.get("finish_reason") if isinstance(choice, dict) else None
             if text is not None:
                 yield text, reason if isinstance(reason, str) else None

@@ -75,7 +75,7 @@ def make_study(form: FormName, sets: Sequence[RatedSet], *, raters_per_item: int
 
 
 def assign(items: int, raters_per_item: int, per_rater: int, seed: int) -> list[list[int]]:
-    """Assign items to raters: each item to `raters_per_item` raters, once to a rater, with loads that differ by 1 at most.
+    """Assign each item to `raters_per_item` raters, once to a rater, with loads that differ by at most 1.
 
     Each rater in turn takes the items that still need most raters, ties broken at random. If a valid assignment exists,
     this order finds one (Gale 1957; Ryser 1957).

@@ -24,7 +24,7 @@ _KEPT = 20_000  # keys of a limit
 
 
 def salt_of(folder: Path, environment: Mapping[str, str] = os.environ) -> bytes:
-    """Return the salt of a service's voters: DIVBENCH_VOTES_SALT, or by default a file that is created once in a folder.
+    """Return the salt of a service's voters: DIVBENCH_VOTES_SALT, or a file that is created once in a folder.
 
     Raises:
         LocalDiskFault: The file cannot be read or created.

@@ -41,18 +41,20 @@ class Fields:
         if field not in self.raw:
             self.problem(field, "the field is missing", f"give {field} in every row")
             return None
-        return self._text(field, self.raw[field])
+        return self.checked_text(field, self.raw[field])
 
     def texts(self, field: str) -> tuple[str, ...] | None:
         """A list of such strings."""
-        return self._each(field, self._text)
+        return self._each(field, self.checked_text)
 
     def reasons(self, field: str) -> tuple[str | None, ...] | None:
         """A list of strings and nulls."""
         values = self._list(field)
         if values is None:
             return None
-        return tuple(None if value is None else self._text(f"{field}[{i}]", value) for i, value in enumerate(values))
+        return tuple(
+            None if value is None else self.checked_text(f"{field}[{i}]", value) for i, value in enumerate(values)
+        )
 
     def integer(self, field: str) -> int | None:
         """A whole number."""
@@ -95,7 +97,8 @@ class Fields:
             return values
         return None
 
-    def _text(self, field: str, value: Any) -> str | None:
+    def checked_text(self, field: str, value: Any) -> str | None:
+        """Return a value if it is a string that UTF-8 can encode."""
         if not isinstance(value, str):
             self._wrong(field, value, "a string")
             return None
