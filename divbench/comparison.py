@@ -93,7 +93,7 @@ def compare(
 
     Args:
         a: Scores of the first system, from `score`.
-        b: Scores of the second; sets are matched by prompt, or by position where no prompts were given.
+        b: Scores of the second; sets are matched by prompt, or by position if no prompts were given.
         names: Names of the systems, for tables.
         resamples: Number of bootstrap resamples over prompts.
         seed: Random seed of the bootstrap.

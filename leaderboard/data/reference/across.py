@@ -26,7 +26,7 @@ _DECIMALS = 4  # decimals of the similarities
 
 
 class AcrossWriter:
-    """Writes the file prompt by prompt; prompts that are there already are kept if submissions and models are the same.
+    """Writes the file prompt by prompt; existing prompts are kept if submissions and models are the same.
 
     Args:
         path: Path of the file.
