@@ -19,6 +19,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
+from operator import methodcaller
 from pathlib import Path
 from socket import socket
 from typing import Any
@@ -27,6 +28,7 @@ import numpy as np
 
 from benchmark.metrics.metric import Missing
 from benchmark.perf.synthetic_results import make_results
+from benchmark.perf.timing import timed
 from benchmark.scoring.result_files import read_result
 from datasets_build.console import print_json
 
@@ -164,14 +166,6 @@ def changed(browser: Any, element: str, act: Callable[[Any], object], tell: str 
     return float(browser.execute_script("return window.ended - window.begun")) / 1000
 
 
-def _type(letters: str, field: Any) -> None:
-    field.send_keys(letters)
-
-
-def _click(button: Any) -> None:
-    button.click()
-
-
 def _unfold(browser: Any) -> None:
     """Open what is behind the first page's button: the search among them."""
     browser.find_element("css selector", "#more > button").click()
@@ -188,7 +182,7 @@ def look(address: str, times: int) -> dict[str, Any]:
         _unfold(browser)
         field = "#q textarea, #q input"
         # All systems have these letters: the whole table is shown again.
-        found["search_s"] = [changed(browser, field, partial(_type, letter)) for letter in "sys"]
+        found["search_s"] = [changed(browser, field, methodcaller("send_keys", letter)) for letter in "sys"]
         found["system_page_s"] = [followed(browser, address, place) for place in range(times)]
         found["another_metric_s"] = opened(browser, f"{address}/?rank=distinct_at_5", _ROWS)
         found["all_columns_s"] = opened(browser, f"{address}/?show=everything", _ROWS)
@@ -197,8 +191,9 @@ def look(address: str, times: int) -> dict[str, Any]:
         except urllib.error.HTTPError:
             return found
         found["explore_s"] = opened(browser, f"{address}/explore", _ASKED)
-        found["drill_down_s"] = [changed(browser, "#next", _click, _ASKED) for _ in range(times)]
-        found["drill_down_with_figures_s"] = [changed(browser, "#next", _click) for _ in range(times)]
+        click = methodcaller("click")
+        found["drill_down_s"] = [changed(browser, "#next", click, _ASKED) for _ in range(times)]
+        found["drill_down_with_figures_s"] = [changed(browser, "#next", click) for _ in range(times)]
     return found
 
 
@@ -233,15 +228,8 @@ def drill_down(results: Path, times: int) -> list[float]:
         if isinstance(result, Missing):
             raise SystemExit(f"{folder}: {result.reason}")
         entry, name = Entry(folder, result, {}), f"made-up-{result.prompts // 2:05}"
-        taken.append(timed(partial(prompt_row, entry, name)))
+        taken.append(timed(partial(prompt_row, entry, name))[0])
     return taken
-
-
-def timed(call: Callable[[], object]) -> float:
-    """Seconds that a call takes."""
-    begun = time.perf_counter()
-    call()
-    return time.perf_counter() - begun
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -257,7 +245,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory(prefix="divbench-perf-") as name:
         results = (given.work or Path(name)) / "results"
         if not results.is_dir():
-            found["make_s"] = timed(lambda: make_results(results, given.submissions, given.prompts, given.metrics))
+            make = partial(make_results, results, given.submissions, given.prompts, given.metrics)
+            found["make_s"], _ = timed(make)
         found |= _sizes(results)
         found["prompt_row_s"] = drill_down(results, given.times)
         found |= measure(results, Path(name) / "home", given.times)

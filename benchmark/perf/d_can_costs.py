@@ -39,8 +39,8 @@ from datasets_build.load import load_split
 from datasets_build.sources.olmo import STAGES, cut, shortest_of
 
 Floats = NDArray[np.float64]
-RELEASED = {"GPT-2": "gpt2", "Qwen2.5-3B": "qwen3b"}
-MERGES = "Qwen2.5-3B"  # its tokeniser merges a full stop with the newlines after it; GPT-2's and ours do not
+RELEASED = {"GPT-2": "gpt2", "Qwen2.5-3B": "qwen3b"}  # only Qwen's tokeniser merges a full stop with newlines after it
+
 COUNTS = (1, 3, 10, 25, 50)  # of uniform orders
 CUTS = (25, 50, 100, 200)  # bytes
 DRAWS = 2000  # of orders

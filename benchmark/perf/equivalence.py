@@ -8,14 +8,13 @@ the output weigh more than they do in the whole model.
 """
 
 import argparse
-import gc
 import json
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import combinations
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from benchmark.equivalence.backend import Floats, ResponsePair
 from benchmark.equivalence.classifiers import ClassifierEquivalence, GenerationSimilarity
 from benchmark.equivalence.pair_classifier import PairClassifier
 from benchmark.models.model_files import ModelFiles
+from benchmark.perf.timing import timed
 from datasets_build.download import mirror_folder
 
 TOLERANCE = 1e-4  # of probabilities, from another order of float32 sums
@@ -166,14 +166,14 @@ def compare(questions: Sequence[ResponsePair], classifier: PairClassifier, round
     """
     spec = GenerationSimilarity(ModelFiles("random", "0" * 40), window=WINDOW)
     backend = ClassifierEquivalence(spec, classifier)
-    for warm in (backend.scores, lambda some: one_after_the_other(classifier, some)):
-        warm(questions[:2])
+    backend.scores(questions[:2])  # warm up
+    one_after_the_other(classifier, questions[:2])
     seconds: dict[str, list[float]] = {"plain": [], "package": []}
     largest = 0.0
     for _ in range(rounds):
-        taken, found = timed(backend.scores, questions)
+        taken, found = timed(partial(backend.scores, questions))
         seconds["package"].append(taken)
-        taken, expected = timed(lambda some: one_after_the_other(classifier, some), questions)
+        taken, expected = timed(partial(one_after_the_other, classifier, questions))
         seconds["plain"].append(taken)
         largest = max(largest, float(np.abs(found - expected).max()))
         if not largest <= TOLERANCE or np.ptp(expected) < 10 * TOLERANCE:
@@ -193,14 +193,6 @@ def compare(questions: Sequence[ResponsePair], classifier: PairClassifier, round
         package_pairs_per_second=len(questions) / medians["package"],
         ratio=medians["plain"] / medians["package"],
     )
-
-
-def timed(run: Callable[[Sequence[ResponsePair]], Floats], questions: Sequence[ResponsePair]) -> tuple[float, Floats]:
-    """The seconds that a run takes, and what it gives."""
-    gc.collect()  # so that neither pays for what the other left behind
-    start = perf_counter()
-    found = run(questions)
-    return perf_counter() - start, found
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

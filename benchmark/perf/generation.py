@@ -7,15 +7,14 @@ is printed, the package reads the loop's own responses: likelihoods and EigenSco
 """
 
 import argparse
-import gc
 import json
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any
 
 from benchmark.generation.hf_sampler import HFSampler
 from benchmark.generation.internals.read import InternalsReader, TokenisedResponses, layers_of
@@ -29,10 +28,10 @@ from benchmark.metrics.eigenscore import covariances_of, e_average, e_original
 from benchmark.metrics.internals import Internals, average, original
 from benchmark.models.hf_lm import HFCausalLM, load_causal_lm
 from benchmark.models.hf_states import SamplingParameters, TokenisedResponse
+from benchmark.perf.timing import timed
 from benchmark.scoring.internals_file import internals_of
 from datasets_build.load import load_suite
 
-Found = TypeVar("Found")
 TOLERANCE = 1e-3  # of log-likelihoods of whole responses and of EigenScores, from another order of float32 sums
 TOP_K = 10
 
@@ -157,9 +156,9 @@ def compare(lm: HFCausalLM, plan: Plan, rounds: int) -> Comparison:
     package(lm, warm)
     looped_seconds, package_seconds, largest = [], [], 0.0
     for _ in range(rounds):
-        taken, _ = timed(lambda: package(lm, plan))
+        taken, _ = timed(partial(package, lm, plan))
         package_seconds.append(taken)
-        taken, looped = timed(lambda: loop(lm, plan))
+        taken, looped = timed(partial(loop, lm, plan))
         looped_seconds.append(taken)
         largest = max(largest, largest_difference(lm, looped))
         if not largest <= TOLERANCE:
@@ -179,14 +178,6 @@ def compare(lm: HFCausalLM, plan: Plan, rounds: int) -> Comparison:
         package_tokens_per_second=tokens / medians[1],
         ratio=medians[0] / medians[1],
     )
-
-
-def timed(run: Callable[[], Found]) -> tuple[float, Found]:
-    """The seconds that a run takes, and what it gives."""
-    gc.collect()  # so that neither pays for what the other left behind
-    start = perf_counter()
-    found = run()
-    return perf_counter() - start, found
 
 
 def forget_end(lm: HFCausalLM) -> None:

@@ -17,33 +17,10 @@ from benchmark.models.trie_attention import Packing, _along_paths, _Plan
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals, read_sets
 
 Floats = NDArray[np.float64]
-WORDS = [
-    "the",
-    "a",
-    "of",
-    "to",
-    "and",
-    "in",
-    "is",
-    "it",
-    "you",
-    "that",
-    "he",
-    "was",
-    "for",
-    "on",
-    "are",
-    "with",
-    "as",
-    "his",
-    "they",
-    "be",
-    "at",
-    "one",
-    "have",
-    "this",
-    "from",
-]
+WORDS = (
+    "the", "a", "of", "to", "and", "in", "is", "it", "you", "that", "he", "was", "for", "on", "are", "with", "as",
+    "his", "they", "be", "at", "one", "have", "this", "from",
+)  # fmt: skip
 HEADS = ((16, 2, 128), (32, 8, 64), (8, 8, 80), (8, 4, 256))  # query heads, key heads, size
 # Largest differences in bits of a response of about 660 bits, by precision.
 BITS = {"float32": 0.02, "float16": 0.6, "bfloat16": 4.0}

@@ -7,19 +7,19 @@ synthetic, of the same shape. The values are compared before any time is printed
 
 import argparse
 import csv
-import gc
 import json
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from time import perf_counter
 
 import numpy as np
 
 from benchmark.metrics.lexical import distinct_n, ngram_cosine_diversity
 from benchmark.metrics.ngrams import ngram_statistics, tevet_tokens
 from benchmark.perf.plain import distinct_and_cosine
+from benchmark.perf.timing import timed
 from datasets_build.download import mirror_folder
 
 Sets = list[list[str]]
@@ -84,14 +84,6 @@ def plain(sets: Sets) -> Pairs:
     return [distinct_and_cosine(one) for one in sets]
 
 
-def timed(run: Callable[[Sets], Pairs], sets: Sets) -> tuple[float, Pairs]:
-    """The seconds that a run takes, and what it gives."""
-    gc.collect()  # so that neither pays for what the other left behind
-    start = perf_counter()
-    found = run(sets)
-    return perf_counter() - start, found
-
-
 def compare(sets: Sets, rounds: int, data: str) -> Comparison:
     """Time both implementations in turns.
 
@@ -101,9 +93,9 @@ def compare(sets: Sets, rounds: int, data: str) -> Comparison:
     seconds: dict[str, list[float]] = {"plain": [], "package": []}
     largest = 0.0
     for _ in range(rounds):
-        taken, expected = timed(plain, sets)
+        taken, expected = timed(partial(plain, sets))
         seconds["plain"].append(taken)
-        taken, found = timed(package, sets)
+        taken, found = timed(partial(package, sets))
         seconds["package"].append(taken)
         largest = max(largest, float(np.abs(np.array(found) - np.array(expected)).max()))
     if not largest <= TOLERANCE:

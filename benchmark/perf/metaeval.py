@@ -12,6 +12,7 @@ import json
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -26,6 +27,7 @@ from benchmark.analysis.metaeval.evaluate import evaluate_task
 from benchmark.analysis.metaeval.labelled import BINARY_TASKS, load_labelled
 from benchmark.analysis.metaeval.overall import evaluate_overall
 from benchmark.analysis.metaeval.scores import metric_scores
+from benchmark.perf.timing import timed
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.inputs import computed, metrics_from
 from benchmark.scoring.profiles import find_profile
@@ -114,9 +116,8 @@ def bootstrap(rows: int, resamples: int, rounds: int) -> Bootstrap:
     values: dict[str, Floats] = {}
     for _ in range(rounds):
         for name, way in ways.items():
-            start = perf_counter()
-            values[name] = way(scores, labels, weights)
-            seconds[name].append(perf_counter() - start)
+            taken, values[name] = timed(partial(way, scores, labels, weights))
+            seconds[name].append(taken)
     largest = float(np.abs(values["plain"] - values["package"]).max())
     if not largest <= TOLERANCE:
         raise ValueError(f"the two ways differ by {largest}")

@@ -33,6 +33,7 @@ from benchmark.metrics import distance_graphs, distances, embedding, kernels, sy
 Floats = NDArray[np.float64]
 Measure = Callable[[Any], float]
 TOLERANCE = 1e-9
+RESPONSES = 10  # per set
 _PACKAGES = {"emb-diversity": "emb_diversity", "vendi-score": "vendi_score", "diversity": "diversity"}
 
 
@@ -82,11 +83,8 @@ def _diversity(file: str) -> ModuleType:
     found = importlib.util.find_spec("diversity")
     path = Path(str(found and found.origin)).parent / file
     name = f"peer_diversity.{path.stem}"
-    for stands_in in (
-        "peer_diversity",
-        "peer_diversity.functions",
-    ):  # template.py imports the tagger's caller from there
-        sys.modules.setdefault(stands_in, ModuleType(stands_in)).__dict__.setdefault("extract_patterns", None)
+    for stub in ("peer_diversity", "peer_diversity.functions"):  # template.py imports `extract_patterns` from there
+        sys.modules.setdefault(stub, ModuleType(stub)).__dict__.setdefault("extract_patterns", None)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"diversity has no {file}")
@@ -173,25 +171,25 @@ PAIRS: tuple[Pair, ...] = (
 )
 
 
-def made_up_vectors(sets: int, responses: int = 10, dimensions: int = 384) -> list[Floats]:
-    """Unit vectors with about the cosines of responses to one question."""
+def made_up_vectors(sets: int) -> list[Floats]:
+    """Make unit vectors with about the cosines of responses to one question."""
     rng = np.random.default_rng(0)
-    made = rng.standard_normal((sets, responses, dimensions)) + 0.8 * rng.standard_normal((sets, 1, dimensions))
+    made = rng.standard_normal((sets, RESPONSES, 384)) + 0.8 * rng.standard_normal((sets, 1, 384))
     return list(made / np.linalg.norm(made, axis=-1, keepdims=True))
 
 
-def made_up_texts(sets: int, responses: int = 10, words: int = 40) -> list[list[str]]:
-    """Texts of words from a small vocabulary, so that some phrases of four words repeat."""
+def made_up_texts(sets: int) -> list[list[str]]:
+    """Make texts of 40 words from a small vocabulary, so that some phrases of four words repeat."""
     rng = np.random.default_rng(0)
     vocabulary = np.array(["red", "green", "blue", "stone", "river", "lamp", "and", "the"])
-    return [[" ".join(rng.choice(vocabulary, size=words)) for _ in range(responses)] for _ in range(sets)]
+    return [[" ".join(rng.choice(vocabulary, size=40)) for _ in range(RESPONSES)] for _ in range(sets)]
 
 
-def made_up_tags(sets: int, responses: int = 10, words: int = 40) -> list[list[list[list[str]]]]:
-    """Sentences of ten tags, some of which share a template."""
+def made_up_tags(sets: int) -> list[list[list[list[str]]]]:
+    """Make responses of four sentences of ten tags, some of which share a template."""
     rng = np.random.default_rng(0)
     vocabulary = np.array(["DT", "JJ", "NN", "NNS", "VBZ", "IN"])
-    made = rng.choice(vocabulary, size=(sets, responses, words // 10, 10), p=[0.2, 0.1, 0.3, 0.1, 0.1, 0.2])
+    made = rng.choice(vocabulary, size=(sets, RESPONSES, 4, 10), p=[0.2, 0.1, 0.3, 0.1, 0.1, 0.2])
     return cast("list[list[list[list[str]]]]", made.tolist())
 
 
@@ -267,7 +265,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     document = {
         "sets": given.sets,
-        "responses": 10,
+        "responses": RESPONSES,
         "measures": [asdict(each) for each in found],
         "ratio": theirs / ours if found else None,
     }

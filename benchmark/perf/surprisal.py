@@ -17,10 +17,10 @@ import argparse
 import json
 import math
 import resource
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.trie import build_trie
 from benchmark.perf.shapes import SHAPES, limit_of, operations, random_model
 from benchmark.perf.surprisal_work import RELEASED, Work, released, works
+from benchmark.perf.timing import timed
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.prompt_layout import Layout, TokenisedText, lay_out
 from datasets_build.download import mirror_folder
@@ -146,12 +147,12 @@ def compare(model: HFCausalLM, work: Work, rounds: int) -> Timing:
     seconds: dict[str, list[float]] = {"naive": [], "equal": [], "balanced": []}
     largest = 0.0
     for _ in range(rounds):
-        taken, expected = _timed(lambda: naive(model, work, laid))
+        taken, expected = timed(partial(naive, model, work, laid))
         seconds["naive"].append(taken)
-        taken, found = _timed(lambda: read_sets(work.sets, model, layout, uniform))
+        taken, found = timed(partial(read_sets, work.sets, model, layout, uniform))
         seconds["equal"].append(taken)
         largest = max(largest, _difference(laid, expected, found))
-        taken, _ = _timed(lambda: read_sets(work.sets, model, exact, balanced))
+        taken, _ = timed(partial(read_sets, work.sets, model, exact, balanced))
         seconds["balanced"].append(taken)
     _check(largest)
     fastest = {name: min(each) for name, each in seconds.items()}
@@ -190,12 +191,6 @@ def _difference(
     return largest
 
 
-def _timed(run: Callable[[], Any]) -> tuple[float, Any]:
-    start = perf_counter()
-    found = run()
-    return perf_counter() - start, found
-
-
 def throughput(model: HFCausalLM, work: Work, shape: str, rounds: int, naive_sets: int) -> list[Throughput]:
     """Measure the engine on all sets in uniform and in balanced orders, with the naive way on some in the same run.
 
@@ -213,7 +208,8 @@ def throughput(model: HFCausalLM, work: Work, shape: str, rounds: int, naive_set
         read_sets(different[:1], model, layout, plan)  # warm up
         if on_gpu:
             torch.cuda.reset_peak_memory_stats()
-        seconds = min(_timed(lambda: read_sets(work.sets, model, layout, plan))[0] for _ in range(rounds))  # noqa: B023
+        read = partial(read_sets, work.sets, model, layout, plan)
+        seconds = min(timed(read)[0] for _ in range(rounds))
         measured.append(
             {
                 "work": work.name,
@@ -250,7 +246,7 @@ def _naive_rate(model: HFCausalLM, work: Work, sets: int) -> tuple[float, float]
     some = work.sets[:: max(1, len(work.sets) // sets)][:sets]
     laid = laid_out(model, some, layout, uniform)
     naive(model, work, [laid[0][:2]])  # warm up
-    taken, expected = _timed(lambda: naive(model, work, laid))
+    taken, expected = timed(partial(naive, model, work, laid))
     largest = _difference(laid, expected, read_sets(some, model, layout, uniform))
     if model.model.dtype == torch.float32:
         _check(largest)
