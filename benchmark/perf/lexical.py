@@ -1,4 +1,4 @@
-"""How much faster than plain Python the n-gram metrics are: `python -m benchmark.perf.lexical [--mirror DIR]`.
+"""Speed of the n-gram metrics compared with plain Python: `python -m benchmark.perf.lexical [--mirror DIR]`.
 
 Averaged distinct-n and n-gram cosine diversity of decTest's 2,979 sets of ten responses, by the package and by
 `plain.py`, alternating in one process, so that other load on the machine affects both. Without a mirror the sets are
@@ -30,15 +30,15 @@ TOLERANCE = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What was measured.
+    """Measurements of both implementations.
 
     Attributes:
         data: Origin of the sets.
         sets: Number of sets.
         tokens: Number of tokens in all of them.
         largest_difference: Largest difference of values.
-        plain_seconds: One a round.
-        package_seconds: One a round.
+        plain_seconds: Seconds of the plain implementation, one per round.
+        package_seconds: Seconds of the package, one per round.
         ratio: Ratio of the medians.
     """
 
@@ -52,7 +52,7 @@ class Comparison:
 
 
 def dectest_sets(mirror: Path) -> Sets:
-    """The response sets of the three decTest files without human scores."""
+    """Read the response sets of the three decTest files without human scores."""
     made: Sets = []
     for task in TASKS:
         path = mirror / "tevet" / "raw" / "decTest" / f"dec_test_1000_no_hds_{task}_gen.csv"
@@ -62,7 +62,7 @@ def dectest_sets(mirror: Path) -> Sets:
 
 
 def made_up_sets(count: int) -> Sets:
-    """Sets of ten texts of some nine words each, with words as frequent as Zipf's law has them."""
+    """Make sets of ten texts of about nine words each, with word frequencies by Zipf's law."""
     rng = np.random.default_rng(0)
     words = np.array([f"word{i}" for i in range(20_000)])
     shares = 1 / np.arange(1, len(words) + 1)
@@ -75,12 +75,12 @@ def made_up_sets(count: int) -> Sets:
 
 
 def package(sets: Sets) -> Pairs:
-    """By the package."""
+    """Compute both metrics with the package."""
     return [(distinct_n(one), ngram_cosine_diversity(one)) for one in ngram_statistics(sets, tevet_tokens)]
 
 
 def plain(sets: Sets) -> Pairs:
-    """By the plain implementation, set by set."""
+    """Compute both metrics with the plain implementation, set by set."""
     return [distinct_and_cosine(one) for one in sets]
 
 

@@ -1,9 +1,9 @@
-"""How much more precise balanced orders are: `python -m benchmark.perf.order_errors --mirror DIR`.
+"""Precision of balanced orders compared with uniform ones: `python -m benchmark.perf.order_errors --mirror DIR`.
 
 For real response sets under a language model (the bundled one by default): the standard error of a_n and of the whole
-a_k curve, in bits/byte, from Latin squares and from leave-one-out trees, over that of 50 uniform random orders. Sets of
-five responses are read in all 120 orders, so every design's error is exact; for sets of ten, the spread is that of
-many random orders and of many draws of each design.
+a_k curve, in bits/byte, with Latin squares and with leave-one-out trees, over that with 50 uniform random orders. Sets
+of five responses are read in all 120 orders, so the errors are exact; for sets of ten, they are estimated from many
+random orders and many draws of each design.
 """
 
 import argparse
@@ -134,7 +134,7 @@ def rows(n: int, found: list[Errors]) -> list[Row]:
 
 
 def sets_of_five(mirror: Path, count: int) -> list[ResponseSet]:
-    """Evenly spaced sets of conTest's three tasks."""
+    """Return evenly spaced sets of conTest's three tasks."""
     made = []
     for split in ("prompt_gen", "resp_gen", "story_gen"):
         table = load_split("contest", split, mirror=mirror).to_list()
@@ -146,7 +146,7 @@ def sets_of_five(mirror: Path, count: int) -> list[ResponseSet]:
 
 
 def sets_of_ten(mirror: Path, count: int, long: int) -> list[tuple[ResponseSet, Layout]]:
-    """Evenly spaced sets of decTest's three tasks, and of OLMo's length-matched generations, all four stages."""
+    """Return evenly spaced sets of decTest's three tasks, and of OLMo's length-matched responses of all four stages."""
     tests = []
     for split in ("prompt_gen", "resp_gen", "story_gen"):
         tests += [row for row in load_split("dectest", split, mirror=mirror).to_list() if all(row["responses"])]
@@ -174,7 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     mirror = mirror_folder(given.mirror)
     if mirror is None:
-        parser.error("real sets are wanted: give --mirror")
+        parser.error("released files are needed: give --mirror")
     model = load_causal_lm(find_causal_lm_spec(given.model, device=given.device) if given.model else OFFLINE_LM)
     made: list[Row] = []
     if given.fives:

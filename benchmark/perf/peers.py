@@ -1,9 +1,9 @@
-"""Our metrics beside those of other packages: equal values, and time: `python -m benchmark.perf.peers [--sets N]`.
+"""Values and speed of our metrics compared with other packages: `python -m benchmark.perf.peers [--sets N]`.
 
 Vectors and texts are synthetic, so neither side loads a model. Each measure runs over all sets, theirs and ours
-alternating in one process; values are compared before any time is printed. emb-diversity and vendi-score are the extra
-`peers`; diversity 0.3.1 needs transformers below 5, so it is installed aside (`pip install --no-deps --target DIR
-diversity==0.3.1`) and found through PYTHONPATH. A package that is not installed is left out.
+alternating in one process; values are compared before any time is printed. emb-diversity and vendi-score are in the
+extra `peers`; diversity 0.3.1 needs transformers below 5, so install it separately (`pip install --no-deps --target DIR
+diversity==0.3.1`) and add DIR to PYTHONPATH. Packages that are not installed are left out.
 """
 
 import argparse
@@ -42,12 +42,12 @@ class Pair:
     """A measure of another package, and ours.
 
     Attributes:
-        package: Their package.
-        measure: Their function.
-        ours: The same number by our functions.
-        theirs: Calls theirs.
-        reads: What both read: unit vectors, texts, or part-of-speech tags.
-        differs: Why theirs can differ; None: both are equal to `TOLERANCE`.
+        package: Name of the other package.
+        measure: Name of its function.
+        ours: Function that computes the same number with ours.
+        theirs: Function that calls theirs.
+        reads: Input of both: unit vectors, texts, or part-of-speech tags.
+        differs: Why their value may differ; None: both are equal up to `TOLERANCE`.
     """
 
     package: str
@@ -79,7 +79,7 @@ def _vendi(order: float | str) -> Measure:
 
 @cache
 def _diversity(file: str) -> ModuleType:
-    """Load a module of diversity from its file: the package itself imports a tagger and a model hub."""
+    """Load a module of diversity from its file, because the package imports a tagger and a model hub."""
     found = importlib.util.find_spec("diversity")
     path = Path(str(found and found.origin)).parent / file
     name = f"peer_diversity.{path.stem}"
@@ -98,10 +98,10 @@ def _self_repetition(texts: Sequence[str]) -> float:
 
 
 def _templates(responses: Sequence[Sequence[Sequence[str]]]) -> tuple[list[str], dict[str, list[str]]]:
-    """Texts that have these tags, and our templates, for diversity, which looks for a template's words in the texts.
+    """Make texts with these tags, and our templates, for diversity, which searches for a template's words in texts.
 
-    Each word is its own tag, in brackets so that none begins another one. Two spaces end a sentence: no template
-    goes on behind them, and their count of words, by white space, is the number of tags.
+    Each word is its own tag, in brackets so that no word is a prefix of another. Two spaces end a sentence, so that no
+    template extends over it; diversity counts words by white space, so their number is the number of tags.
     """
     texts = ["  ".join(" ".join(f"<{tag}>" for tag in tags) for tags in each) for each in responses]
     found = _diversity("patterns/Token.py").token_patterns
@@ -225,7 +225,7 @@ def compare(pair: Pair, given: Sequence[Any], rounds: int) -> Timing:
     Raises:
         ValueError: Values differ that should be equal.
     """
-    values(pair.ours, given[:2])  # what is imported at first use is not timed
+    values(pair.ours, given[:2])  # imports at first use are not timed
     values(pair.theirs, given[:2])
     seconds: tuple[list[float], list[float]] = ([], [])
     difference = 0.0
