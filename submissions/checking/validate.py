@@ -82,7 +82,7 @@ def validate(
     Raises:
         ConfigurationError: The folder does not exist, or the suite's file is not available.
     """
-    if not os.path.isdir(folder):  # noqa: PTH112 - False, unlike Path.is_dir, if a parent folder cannot be read
+    if not _is_folder(folder):
         raise ConfigurationError(f"there is no folder {folder}", "give a submission folder")
     report = Report(Findings())
     report.manifest = read_manifest(folder / MANIFEST_FILE, report.findings)
@@ -190,6 +190,13 @@ def _enough(findings: Findings, file: str) -> bool:
     message, hint = f"more than {MAX_ERRORS:,} errors", "fix these first: the rest was not checked"
     findings.add(Problem("sizes", "error", file, None, "", message, hint))
     return True
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a parent folder cannot be read
+        return False
 
 
 def _null_field(raw: dict[str, Any]) -> str | None:
