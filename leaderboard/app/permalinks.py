@@ -135,6 +135,11 @@ def chosen(query: Mapping[str, str], name: str, offered: Sequence[str], default:
     return value if value in offered else default
 
 
+def chosen_or_first(query: Mapping[str, str], name: str, offered: Sequence[str]) -> str | None:
+    """The value in the query if it is offered; otherwise the first value offered; None if there is none."""
+    return chosen(query, name, offered, offered[0] if offered else None)
+
+
 def chosen_several(query: Mapping[str, str], name: str, offered: Sequence[str], default: Sequence[str]) -> list[str]:
     """The offered values in the query, in its order; the default if the query does not have the name."""
     if name not in query:

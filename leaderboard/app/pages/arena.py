@@ -13,7 +13,7 @@ import gradio as gr
 
 from datasets_build.errors import DivBenchError
 from leaderboard.app import components
-from leaderboard.app.permalinks import chosen, count_on, wire
+from leaderboard.app.permalinks import chosen, chosen_or_first, count_on, wire
 from leaderboard.app.requests import caller_address
 from leaderboard.app.submitting.identity import login_is_real, verified_login
 from leaderboard.app.submitting.intake import error_text
@@ -279,7 +279,7 @@ def _results(page: gr.Blocks, live: LiveResults, polls: Polls | None) -> None:
             gr.Radio(value=chosen(asked, "question", list(SHORT), "more_different"), visible=bool(counted)),
             gr.Dropdown(
                 components.column_choices(board),
-                value=chosen(asked, "metric", metrics, metrics[0] if metrics else None),
+                value=chosen_or_first(asked, "metric", metrics),
                 visible=bool(metrics),
             ),
         ]

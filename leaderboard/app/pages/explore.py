@@ -185,10 +185,7 @@ def _prompt_list(
 
 def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
     """Fill the controls with choices, and select those in the permalink if they are offered."""
-    offered = components.board_choices(snapshot.boards)
-    there = [name for _, name in offered]
-    name = chosen(asked, "table", there, there[0] if there else None)
-    board = snapshot.board(name)
+    board = snapshot.board(asked.get("table"))
     words = asked.get("q", "")[:200]
     if board is None:
         return [
@@ -210,7 +207,11 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
     # A prompt hidden only by the filter, for example after choosing another category, still exists.
     gone = bool(prompt_id) and place_of(prompts, prompt_id) is None
     return [
-        gr.Dropdown(offered, value=name, info=components.gone(asked, "table", name)),
+        gr.Dropdown(
+            components.board_choices(snapshot.boards),
+            value=board.name,
+            info=components.gone(asked, "table", board.name),
+        ),
         gr.Dropdown(
             system_choices(board),
             value=system_ids(board)[board.entries.index(entry)],

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import gradio as gr
 
 from leaderboard.app import components
-from leaderboard.app.permalinks import chosen, wire
+from leaderboard.app.permalinks import chosen_or_first, wire
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.metric_study.files import Studies, load_studies
 from leaderboard.data.metric_study.pair_accuracies import PairStudy, drawn_blocks, has_real_model
@@ -123,19 +123,17 @@ def _controls(there: Studies, agreements: Mapping[str, Agreement], asked: Mappin
     names = [each.name for each in there.study.metrics] if there.study else []
     measures = [(MEASURES[name], name) for name in measures_of(there.study)] if there.study else []
     over = [(f"{each.over}: {each.group}", name) for name, each in agreements.items()]
-    metric = chosen(asked, "metric", names, names[0] if names else None)
+    metric = chosen_or_first(asked, "metric", names)
     rows = disagreements(there.study, metric).shown if there.study and metric else ()
     cases = [
         (f"{row[0]}, {row[1]}: people {row[3]}, metric {row[5]} of {row[6]}", str(i)) for i, row in enumerate(rows)
     ]
-    offered = [value for _, value in cases]
+    case = chosen_or_first(asked, "case", [value for _, value in cases])
     return [
-        gr.Dropdown(
-            measures, value=chosen(asked, "measure", [m for _, m in measures], measures[0][1] if measures else None)
-        ),
-        gr.Dropdown(over, value=chosen(asked, "over", list(agreements), next(iter(agreements), None))),
+        gr.Dropdown(measures, value=chosen_or_first(asked, "measure", [name for _, name in measures])),
+        gr.Dropdown(over, value=chosen_or_first(asked, "over", list(agreements))),
         gr.Dropdown(names, value=metric),
-        gr.Dropdown(cases, value=chosen(asked, "case", offered, offered[0] if offered else None), visible=bool(cases)),
+        gr.Dropdown(cases, value=case, visible=bool(cases)),
     ]
 
 
