@@ -1,6 +1,7 @@
 """`divbench metrics explain`."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,22 +21,19 @@ if TYPE_CHECKING:
 
 _UNIFORM_ORDERS = 50  # where --count is not given: as in the paper
 
+_data_option = partial(typer.Option, rich_help_panel="Data")
+_d_can_option = partial(typer.Option, rich_help_panel="D_Can")
+
 
 def explain(
     source: Annotated[
         Path | None,
         typer.Argument(help="Response set: a JSON file, - for stdin, or a submission folder; none with --dataset."),
     ] = None,
-    dataset: Annotated[
-        str | None, typer.Option(help="Dataset to take the set from, such as contest.", rich_help_panel="Data")
-    ] = None,
-    split: Annotated[
-        str | None, typer.Option(help="Split of the dataset, such as prompt_gen.", rich_help_panel="Data")
-    ] = None,
-    set_id: Annotated[str | None, typer.Option("--set", help="Id of the set (set_id).", rich_help_panel="Data")] = None,
-    prompt: Annotated[
-        str | None, typer.Option(help="Id of a submission's prompt (prompt_id).", rich_help_panel="Data")
-    ] = None,
+    dataset: Annotated[str | None, _data_option(help="Dataset to take the set from, such as contest.")] = None,
+    split: Annotated[str | None, _data_option(help="Split of the dataset, such as prompt_gen.")] = None,
+    set_id: Annotated[str | None, _data_option("--set", help="Id of the set (set_id).")] = None,
+    prompt: Annotated[str | None, _data_option(help="Id of a submission's prompt (prompt_id).")] = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -47,32 +45,26 @@ def explain(
     dtype: DtypeOption = None,
     format: Annotated[
         Format | None,
-        typer.Option(
-            help="Prompt format; default: completion for contest, mcdiv and dectest, instruct for all others.",
-            rich_help_panel="D_Can",
+        _d_can_option(
+            help="Prompt format; default: completion for contest, mcdiv and dectest, instruct for all others."
         ),
     ] = None,
     boundaries: Annotated[
-        Boundaries, typer.Option(help="Token boundaries; paper replicates published numbers.", rich_help_panel="D_Can")
+        Boundaries, _d_can_option(help="Token boundaries; paper replicates published numbers.")
     ] = "exact",
-    orders: Annotated[
-        OrderKind, typer.Option(help="Response orderings; endpoint gives a_n alone.", rich_help_panel="D_Can")
-    ] = "balanced",
+    orders: Annotated[OrderKind, _d_can_option(help="Response orderings; endpoint gives a_n alone.")] = "balanced",
     count: Annotated[
         int | None,
-        typer.Option(
+        _d_can_option(
             min=1,
             help="Number of Latin squares (balanced), trees (endpoint) or orders (uniform); default: 1, or 50 orders.",
-            rich_help_panel="D_Can",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Random seed of the orders.", rich_help_panel="D_Can")] = 42,
+    seed: Annotated[int, _d_can_option(help="Random seed of the orders.")] = 42,
     precision: Annotated[
         float | None,
-        typer.Option(
-            min=1e-6,
-            help="Target standard error of a_n in bits/byte; prints the number of balanced orders it takes.",
-            rich_help_panel="D_Can",
+        _d_can_option(
+            min=1e-6, help="Target standard error of a_n in bits/byte; prints the number of balanced orders it takes."
         ),
     ] = None,
     destination: Annotated[

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -28,85 +29,57 @@ if TYPE_CHECKING:
 MissingPairs = Literal["wrong", "left-out"]
 _SUITE = "gssbench"
 
+_models_option = partial(typer.Option, rich_help_panel="Models")
+_data_option = partial(typer.Option, rich_help_panel="Data")
+_statistics_option = partial(typer.Option, rich_help_panel="Statistics")
+_output_option = partial(typer.Option, rich_help_panel="Output")
+
 
 def gss(
     submissions: Annotated[
         list[Path], typer.Argument(help="Submission folders of the suite gssbench, or their result folders.")
     ],
     profile: Annotated[
-        str,
-        typer.Option(
-            help="Profile of models for submissions: lexical, offline or paper, as in divbench score.",
-            rich_help_panel="Models",
-        ),
+        str, _models_option(help="Profile of models for submissions: lexical, offline or paper, as in divbench score.")
     ] = "offline",
-    metric: Annotated[
-        list[str] | None, typer.Option(help="Metric to evaluate; may be repeated.", rich_help_panel="Data")
-    ] = None,
+    metric: Annotated[list[str] | None, _data_option(help="Metric to evaluate; may be repeated.")] = None,
     all_metrics: Annotated[
         bool,
-        typer.Option(
-            "--all-metrics",
-            help="Metrics of the whole profile, including the slow ones (D_Can and its family).",
-            rich_help_panel="Data",
+        _data_option(
+            "--all-metrics", help="Metrics of the whole profile, including the slow ones (D_Can and its family)."
         ),
     ] = False,
     equivalence: Annotated[
-        str | None,
-        typer.Option(
-            help="Equivalence backend, as in divbench score; default: the profile's.", rich_help_panel="Models"
-        ),
+        str | None, _models_option(help="Equivalence backend, as in divbench score; default: the profile's.")
     ] = None,
     algorithm: Annotated[
         Algorithm,
-        typer.Option(
-            help="Clustering algorithm: greedy (as published), or order-independent (components, complete, average).",
-            rich_help_panel="Models",
+        _models_option(
+            help="Clustering algorithm: greedy (as published), or order-independent (components, complete, average)."
         ),
     ] = "greedy",
     k: Annotated[
-        int | None,
-        typer.Option(
-            help="Number of responses per prompt of a submission, the first ones; default: all.", rich_help_panel="Data"
-        ),
+        int | None, _data_option(help="Number of responses per prompt of a submission, the first ones; default: all.")
     ] = None,
     missing: Annotated[
-        MissingPairs,
-        typer.Option(
-            help="Treatment of a pair with a missing score: wrong, or left out.", rich_help_panel="Statistics"
-        ),
+        MissingPairs, _statistics_option(help="Treatment of a pair with a missing score: wrong, or left out.")
     ] = "wrong",
     against: Annotated[
         str | None,
-        typer.Option(
-            help="Metric or reference to compare the others with, on the same resamples of sets.",
-            rich_help_panel="Statistics",
-        ),
+        _statistics_option(help="Metric or reference to compare the others with, on the same resamples of sets."),
     ] = None,
     published: Annotated[
-        bool,
-        typer.Option(
-            "--published", help="Accuracies that the paper printed, shown beside ours.", rich_help_panel="Output"
-        ),
+        bool, _output_option("--published", help="Accuracies that the paper printed, shown beside ours.")
     ] = False,
-    results: Annotated[Path, typer.Option(help="Folder of results, for submissions.", rich_help_panel="Output")] = Path(
-        "results"
-    ),
+    results: Annotated[Path, _output_option(help="Folder of results, for submissions.")] = Path("results"),
     resamples: Annotated[
-        int,
-        typer.Option(min=100, help="Number of bootstrap resamples over sets of pairs.", rich_help_panel="Statistics"),
+        int, _statistics_option(min=100, help="Number of bootstrap resamples over sets of pairs.")
     ] = 1000,
-    seed: Annotated[
-        int,
-        typer.Option(help="Random seed of the resamples and of the random reference.", rich_help_panel="Statistics"),
-    ] = 0,
+    seed: Annotated[int, _statistics_option(help="Random seed of the resamples and of the random reference.")] = 0,
     destination: Annotated[
-        Path | None,
-        typer.Option("--out", help="Output file of all numbers: .md, .csv or .json.", rich_help_panel="Output"),
+        Path | None, _output_option("--out", help="Output file of all numbers: .md, .csv or .json.")
     ] = None,
-    figure: Annotated[
-        Path | None, typer.Option(help="Output file of the heat map: .html.", rich_help_panel="Output")
-    ] = None,
+    figure: Annotated[Path | None, _output_option(help="Output file of the heat map: .html.")] = None,
     json: JsonOption = False,
 ) -> None:
     """Test metrics on GSSBench (arXiv:2510.12699): do they measure how many good responses a prompt allows?

@@ -1,5 +1,6 @@
 """`divbench metrics study`."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,38 +20,28 @@ if TYPE_CHECKING:
     from leaderboard.data.metric_study.pair_accuracies import PairStudy
     from leaderboard.data.metric_study.record import MetricStudy
 
+_output_option = partial(typer.Option, rich_help_panel="Output")
+_metrics_option = partial(typer.Option, rich_help_panel="Metrics")
+
 
 def metrics_study(
-    destination: Annotated[Path, typer.Option("--out", help="Output folder.", rich_help_panel="Output")] = Path(
-        "metric-study"
-    ),
+    destination: Annotated[Path, _output_option("--out", help="Output folder.")] = Path("metric-study"),
     profile: Annotated[
-        str, typer.Option(help="Profile of metrics to study: lexical, offline or paper.", rich_help_panel="Metrics")
+        str, _metrics_option(help="Profile of metrics to study: lexical, offline or paper.")
     ] = "offline",
     task: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Task, such as contest or mcdiv/story_gen; may be repeated; default: all.", rich_help_panel="Metrics"
-        ),
+        _metrics_option(help="Task, such as contest or mcdiv/story_gen; may be repeated; default: all."),
     ] = None,
     metric: Metrics = None,
     merge: Annotated[
         bool,
-        typer.Option(
-            "--merge",
-            help="Merge mode: keeps the results of other metrics in OUT/metric_study.json.",
-            rich_help_panel="Metrics",
-        ),
+        _metrics_option("--merge", help="Merge mode: keeps the results of other metrics in OUT/metric_study.json."),
     ] = False,
-    released: Annotated[
-        bool, typer.Option(help="Metric columns released with the texts, studied as well.", rich_help_panel="Metrics")
-    ] = True,
+    released: Annotated[bool, _metrics_option(help="Metric columns released with the texts, studied as well.")] = True,
     gss: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="Result folder of the suite gssbench, for accuracies on prompt pairs; may be repeated.",
-            rich_help_panel="Metrics",
-        ),
+        _metrics_option(help="Result folder of the suite gssbench, for accuracies on prompt pairs; may be repeated."),
     ] = None,
     lm: Lm = None,
     dtype: DtypeOption = None,
@@ -64,20 +55,14 @@ def metrics_study(
         ),
     ] = 10,
     worst: Annotated[
-        int,
-        typer.Option(
-            min=0, max=20, help="Number of sets to list as a metric's worst disagreements.", rich_help_panel="Output"
-        ),
+        int, _output_option(min=0, max=20, help="Number of sets to list as a metric's worst disagreements.")
     ] = 5,
     resamples: Resamples = 1000,
     seed: Seed = 0,
     cache: CacheOption = None,
     mirror: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder with the released files, where they are not built. (env: DIVBENCH_MIRROR)",
-            rich_help_panel="Metrics",
-        ),
+        _metrics_option(help="Folder with the released files, where they are not built. (env: DIVBENCH_MIRROR)"),
     ] = None,
     json: JsonOption = False,
 ) -> None:
