@@ -9,7 +9,7 @@ import gradio as gr
 from datasets_build.errors import DivBenchError
 from leaderboard.app import components
 from leaderboard.app.downloads import Downloads
-from leaderboard.app.permalinks import chosen, chosen_or_first, chosen_several, count_on, remember, wire
+from leaderboard.app.permalinks import LATEST, chosen, chosen_or_first, chosen_several, count_on, remember, wire
 from leaderboard.data.board import Board, Column
 from leaderboard.data.live_results import LiveResults
 from leaderboard.figures.board_plots import forest_figure
@@ -94,14 +94,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         nothing=_nothing,
         cascade=("table", "systems", "by"),
     )
-    selected = prompts.select(
-        read,
-        [table, systems, prompt],
-        [prompt, *reading],
-        trigger_mode="always_last",
-        api_visibility="private",
-        show_progress="minimal",
-    )
+    selected = prompts.select(read, [table, systems, prompt], [prompt, *reading], **LATEST)
     noted = selected.then(None, [prompt], None, js=remember(["prompt"]), api_visibility="private")
     noted.then(None, js=count_on("shown"))
 

@@ -11,7 +11,7 @@ import gradio as gr
 
 from datasets_build.errors import DivBenchError
 from leaderboard.app import components, live_models
-from leaderboard.app.permalinks import chosen, count_on, remember, wire
+from leaderboard.app.permalinks import QUIET, chosen, count_on, remember, wire
 from leaderboard.data.board import Board, Entry
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import prompt_row
@@ -103,9 +103,8 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
             _stepper(live, by),
             given,
             [prompt, *outputs],  # in one event: a second one would double the waiting time
-            api_visibility="private",
             trigger_mode="always_last",
-            show_progress="hidden",
+            **QUIET,
             queue=False,  # reading one prompt need not queue
         )
         moved.then(None, given, None, js=script).then(None, js=count_on("shown"))

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import gradio as gr
 
 from leaderboard.app import components
-from leaderboard.app.permalinks import chosen_or_first, wire
+from leaderboard.app.permalinks import QUIET, chosen_or_first, wire
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.metric_study.files import Studies, load_studies
 from leaderboard.data.metric_study.pair_accuracies import PairStudy, drawn_blocks, has_real_model
@@ -90,9 +90,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         asked = set(request.query_params)
         return [gr.Accordion(open=bool(asked & names)) for names in ({"measure"}, {"over"}, {"metric", "case"})]
 
-    page.load(
-        unfolded, None, [by_task, between, details], queue=False, api_visibility="private", show_progress="hidden"
-    )
+    page.load(unfolded, None, [by_task, between, details], queue=False, **QUIET)
     wire(page, live, controls, restore, show, outputs, cascade=("metric",))
 
 

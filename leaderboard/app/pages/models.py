@@ -12,7 +12,7 @@ from markupsafe import Markup
 from datasets_build.errors import DivBenchError
 from leaderboard.app import components
 from leaderboard.app.downloads import Downloads
-from leaderboard.app.permalinks import chosen, chosen_or_first, chosen_several, wire
+from leaderboard.app.permalinks import QUIET, chosen, chosen_or_first, chosen_several, wire
 from leaderboard.data.board import Board, Column, ranking_column
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.metric_study.files import load_studies
@@ -121,8 +121,8 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         return gr.Accordion(open=asked, visible=bool(live.snapshot().boards))
 
     # Columns are described per table, whatever else is chosen.
-    table.change(means, table, meaning, api_visibility="private", show_progress="hidden")
-    page.load(unfolded, None, more, queue=False, api_visibility="private", show_progress="hidden")
+    table.change(means, table, meaning, **QUIET)
+    page.load(unfolded, None, more, queue=False, **QUIET)
     # Another suite or table has other systems, metrics and filter values; choices that it lacks are dropped.
     wire(
         page,
