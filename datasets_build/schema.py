@@ -88,7 +88,7 @@ def conform(rows: Iterable[Mapping[str, Any]], schema: pa.Schema, where: str) ->
 
 
 def _check_kind(value: Any, field: "pa.Field[Any]", where: str) -> None:
-    """Refuse values that pyarrow would silently accept: a null in any field, 1.5 as 1, bytes as text."""
+    """Reject values that pyarrow would silently accept: a null in any field, 1.5 as 1, bytes as text."""
     if value is None and not field.nullable:
         raise InputError(f"{where}: null")
     if pa.types.is_integer(field.type) and not (value is None or type(value) is int):

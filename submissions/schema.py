@@ -40,7 +40,7 @@ _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]")
 
 
 def _plain(text: str) -> str:
-    """Refuse text that does not look like what it is."""
+    """Reject blank text, white space around it, and control or invisible characters."""
     if text != text.strip() or not text:
         raise ValueError("must not be blank, or begin or end with white space")
     if not text.isprintable() or _INVISIBLE.search(text):
@@ -49,7 +49,7 @@ def _plain(text: str) -> str:
 
 
 def only_printable(text: str) -> str:
-    """Refuse line breaks and other control characters."""
+    """Reject line breaks and other control characters."""
     if not text.isprintable():
         raise ValueError("has a line break or another control character")
     return text
@@ -179,7 +179,7 @@ class Problem:
     """One thing that is wrong with a submission.
 
     Attributes:
-        severity: An `error` refuses the submission; a `warning` is shown and counted.
+        severity: A submission with an `error` is rejected; a `warning` is shown and counted.
         file: Name of the file inside the submission, or as given.
         row: Number of the row, from 1; None if the problem does not concern one row.
         field: Field, such as `responses[3]` or `system.type`; empty if the problem does not concern one field.

@@ -1,4 +1,4 @@
-"""Kinds of response: blank, a placeholder for a missing one, refused, cut off, repeated."""
+"""Kinds of response: blank, placeholder for a missing one, refusal, truncated, repeated."""
 
 import re
 import unicodedata

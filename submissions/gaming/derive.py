@@ -70,7 +70,7 @@ def write_baseline(attack: Attack, given: Submission, suite: Suite, out: Path, s
 
     Raises:
         ConfigurationError: `out` is in use.
-        Refused: What was made does not pass the checks.
+        Refused: The new submission does not pass the checks.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ConfigurationError(f"{out} already exists", "choose another folder with --out, or remove it")

@@ -43,7 +43,7 @@ def read_noveltybench(path: Path, findings: Findings) -> Imported:
 
     Three conventions of `distinct` are in use: the highest label (version 1.0 of the code, one less than the number of
     classes), the number of classes (later versions), and one more (the paper's tables and older summaries). It is
-    compared with the partition and converted to the number of classes. A file that mixes conventions is refused.
+    compared with the partition and converted to the number of classes. A file that mixes conventions is rejected.
     """
     made = Imported(names={"prompt_id": "id", "responses": "generations"})
     offsets: dict[int, int] = {}

@@ -59,7 +59,7 @@ class Refused(InputError):
 
     def __init__(self, what: str, findings: Findings) -> None:
         number = findings.count("error")
-        super().__init__(f"{what} is refused: {number} {'problem' if number == 1 else 'problems'}")
+        super().__init__(f"{what} was rejected: {number} {'problem' if number == 1 else 'problems'}")
         self.findings = findings
 
     def as_json(self) -> dict[str, Any]:

@@ -122,7 +122,7 @@ def add_results(
 
 
 def retry(store: FileStore, submission_id: str, by: Identity, now: datetime, *, reason: str | None = None) -> State:
-    """Requeue a failed or refused submission with its full number of attempts, for the operator of the service.
+    """Requeue a failed or rejected submission with its full number of attempts, for the operator of the service.
 
     It keeps its history and its position, which depends on its time of receipt.
 
@@ -130,7 +130,7 @@ def retry(store: FileStore, submission_id: str, by: Identity, now: datetime, *, 
         reason: Reason, such as what was fixed; public.
 
     Raises:
-        IllegalTransition: It neither failed nor was refused.
+        IllegalTransition: It neither failed nor was rejected.
         QueueError: Its history is full.
     """
 

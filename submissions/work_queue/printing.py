@@ -131,7 +131,7 @@ def _place(place: QueuePosition) -> str:
 
 
 def print_history(state: State, console: Console) -> None:
-    """Print a submission's history, with the problems that refused it and the logs of failed attempts below."""
+    """Print a submission's history, with the problems of a rejection and the logs of failed attempts below."""
     rows = []
     for record in state.history:
         until = "" if record.lease_until is None else when(record.lease_until)

@@ -110,7 +110,7 @@ class Record(Closed):
         attempt: Number of this attempt, or of the next one; from 1.
         lease_until: End of the worker's lease of a claimed submission.
         token: Random id of a claim, or of added results, in all records that the claim's holder writes. No secret.
-        problems: First 50 problems of a refused submission.
+        problems: First 50 problems of a rejected submission.
         log: Last lines of the log of a worker that failed.
     """
 

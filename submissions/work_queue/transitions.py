@@ -78,7 +78,7 @@ def retried(state: State, by: Identity, now: datetime, reason: str | None) -> St
     """Return the state of a requeued submission with its full number of attempts.
 
     Raises:
-        IllegalTransition: It neither failed nor was refused.
+        IllegalTransition: It neither failed nor was rejected.
     """
     if state.current.state not in ("failed", "refused"):
         message = f"{state.submission_id} is {state.current.state}: only a failed or refused submission can be retried"
@@ -153,7 +153,7 @@ def released(claim: Claim, reason: str, records: int) -> Record:
 
 
 def refused(claim: Claim, problems: Sequence[Problem]) -> Record:
-    """Return the record of a refused submission with its first problems, errors before warnings."""
+    """Return the record of a rejected submission with its first problems, errors before warnings."""
     ordered = sorted(problems, key=lambda problem: problem.severity != "error")
     errors = sum(problem.severity == "error" for problem in problems)
     reason = f"{errors} {'problem' if errors == 1 else 'problems'}"

@@ -162,7 +162,7 @@ def test_the_answers_of_a_submission_are_those_that_are_scored(run: Run, tmp_pat
     assert (code, "no prompt is named" in said) == (2, True)
     (folder / "manifest.json").write_text("{")
     code, _, said = run(folder, "--prompt", first.prompt_id)
-    assert (code, "is refused" in said) == (1, True)
+    assert (code, "was rejected" in said) == (1, True)
 
 
 def test_a_set_may_come_on_stdin(run: Run, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
