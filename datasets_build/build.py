@@ -1,6 +1,6 @@
 """Build datasets: rows → Parquet and a manifest. The same rows give the same bytes.
 
-A built config is a folder, `data/<config>/<split>.parquet` and `data/<config>/manifest.json`. It appears in one rename.
+A built config is a folder with `data/<config>/<split>.parquet` and `data/<config>/manifest.json`, created atomically.
 """
 
 from collections.abc import Callable, Iterator
@@ -64,7 +64,7 @@ def split_table(config: Config, split: Split, fetch: Fetcher) -> Iterator[pa.Tab
     """Yield the rows of a split as tables of at most 1,000 rows, each of exactly the config's schema.
 
     Raises:
-        InputError: A row does not conform, or their number is not the known one.
+        InputError: A row does not conform, or the number of rows is not the expected one.
     """
     number = 0
     remaining = iter(split.rows(fetch))
@@ -90,7 +90,7 @@ def build(
         progress: Called with the split and the number of rows written since the last call.
 
     Raises:
-        InputError: A file or row is not as it should be.
+        InputError: A file or row is invalid.
         ConfigurationError: A file is not available.
     """
     folder = out / "data" / config.name

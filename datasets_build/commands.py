@@ -185,7 +185,7 @@ def prompts(
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Write the prompts of a suite as JSON Lines, one {"prompt_id", "prompt"} per line, for you to sample responses.
+    """Write the prompts of a suite as JSON Lines, one {"prompt_id", "prompt"} per line, to sample responses to.
 
     Keep each response's prompt id, or the unchanged text of its prompt: divbench import and divbench quick accept both.
 
@@ -198,7 +198,7 @@ def prompts(
 
     found = load_suite(suite, mirror=mirror)
     rows = [{"prompt_id": each.prompt_id, "prompt": each.prompt} for each in found.prompts]
-    shown = destination is None  # in ASCII: no letter of a prompt drives a terminal
+    shown = destination is None  # in ASCII, so that no character of a prompt can control a terminal
     lines = "".join(dumps(row, ensure_ascii=shown) + "\n" for row in rows)
     if destination is not None:
         write_text(destination, lines)
@@ -349,7 +349,7 @@ def _all() -> list[str]:
 
 
 def _built(folder: Path) -> list[str]:
-    """The names of what is built, in the order of the datasets."""
+    """Return the names of the built datasets, in the order of `DATASETS`."""
     from datasets_build.errors import ConfigurationError
 
     names = [name for name in _all() if (folder / "data" / name).is_dir()]

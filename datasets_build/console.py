@@ -25,10 +25,10 @@ from rich.segment import Segment
 from datasets_build.tables import Report, print_blocks, printable, write_report
 
 PIPED_WIDTH = 160
-SECONDS_A_LINE = 15.0  # between lines of progress, where there is no terminal
+SECONDS_A_LINE = 15.0  # between lines of progress, without a terminal
 MirrorOption = Annotated[
     Path | None,
-    typer.Option(help="Folder with released files, for datasets that do not ship here. (env: DIVBENCH_MIRROR)"),
+    typer.Option(help="Folder with released files, for datasets not in the package. (env: DIVBENCH_MIRROR)"),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on stdout; everything else on stderr.")]
 
@@ -51,9 +51,9 @@ def _console(stderr: bool) -> Console:
 
 
 class _PlainConsole(Console):
-    """A console on which no text drives the terminal or changes its direction: such characters are shown as escapes.
+    """A console that shows unprintable characters as escapes, so that no text can control the terminal.
 
-    A string is one line: a line break in it is somebody else's, such as in the name of a folder.
+    A string is one line: a line break in it is an untrusted one, such as in the name of a folder.
     """
 
     def print(self, *objects: Any, **how: Any) -> None:
@@ -70,17 +70,17 @@ class _PlainConsole(Console):
 
 
 class _Lines(Progress):
-    """A progress bar for what is no terminal: a line now and then, with the time left."""
+    """A progress bar for files and pipes: a line now and then, with the time left."""
 
     _told = 0.0
 
     def update(self, task_id: TaskID, **changes: Any) -> None:
-        """Take the change, and tell it if the last line is some time ago."""
+        """Update the task, and print a line if the last one is some time ago."""
         super().update(task_id, **changes)
         self._tell(task_id)
 
     def advance(self, task_id: TaskID, advance: float = 1) -> None:
-        """Likewise."""
+        """Advance the task, and print a line likewise."""
         super().advance(task_id, advance)
         self._tell(task_id)
 
@@ -110,7 +110,7 @@ def progress() -> Progress:
 
 @contextmanager
 def steps() -> Iterator[Callable[[str, int, int], None]]:
-    """Yield a function that shows what is being done, how much of it is done, and how much there is in all."""
+    """Yield a function that shows the current step, the amount done and the total."""
     with progress() as bar:
         task = bar.add_task("", total=None)
         yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
@@ -122,7 +122,7 @@ def print_json(document: Any) -> None:
 
 
 def deliver(report: Report, path: Path | None, *, as_json: bool) -> None:
-    """Write a report to a file, where one is named, and print it, or its JSON document, on stdout."""
+    """Write a report to a file if one is given, and print it, or its JSON document, on stdout."""
     if path is not None:
         write_report(report, path)
         err().print(f"written: {path}", markup=False, soft_wrap=True)

@@ -63,7 +63,7 @@ def _context() -> dict[str, Any]:
 
 
 def _version(tag: str) -> str:
-    """Return the version as three numbers, as the format wants it."""
+    """Return the version as three numbers, as the format requires."""
     numbers = [part for part in tag.removeprefix("v").split(".") if part.isdigit()]
     return ".".join([*numbers, "0", "0", "0"][:3])
 

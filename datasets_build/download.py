@@ -19,7 +19,7 @@ HOME_VARIABLE = "DIVBENCH_HOME"
 ATTEMPTS = 5
 TIMEOUT_SECONDS = 60
 CHUNK = 1 << 20
-MAX_BYTES = 1 << 28  # ten times the largest released file: a server that sends more is the wrong one
+MAX_BYTES = 1 << 28  # ten times the largest released file; a server that sends more has another file
 Progress = Callable[[str, int], None]
 
 
@@ -28,7 +28,7 @@ class _Transient(Exception):
 
 
 def home() -> Path:
-    """Return the folder of downloads and builds: DIVBENCH_HOME, else `divbench` in the user's cache folder."""
+    """Return the folder of downloads and builds: DIVBENCH_HOME, or by default `divbench` in the user's cache folder."""
     named = os.environ.get(HOME_VARIABLE)
     if named:
         return Path(named)
@@ -36,7 +36,7 @@ def home() -> Path:
 
 
 def mirror_folder(mirror: Path | None = None) -> Path | None:
-    """Return the mirror to read: the one given, else the one that DIVBENCH_MIRROR names, else none."""
+    """Return the mirror to read: the given one, or the one that DIVBENCH_MIRROR names; None if there is none."""
     if mirror is not None:
         return mirror
     named = os.environ.get(MIRROR_VARIABLE, "")

@@ -36,7 +36,7 @@ class DivBenchError(Exception):
 
 
 class InputError(DivBenchError):
-    """The data that was given is wrong."""
+    """The given data is wrong."""
 
     exit_status = 1
 
@@ -46,11 +46,11 @@ class ConfigurationError(DivBenchError):
 
 
 class UnknownSuite(ConfigurationError):
-    """There is no suite of that name; in an untrusted manifest that is the submitter's mistake."""
+    """There is no suite of that name; in an untrusted manifest this is the submitter's mistake."""
 
 
 class MissingExtra(ConfigurationError):
-    """A library is needed that only an extra of the package installs."""
+    """A needed library is not installed; an extra of the package installs it."""
 
 
 def need(module: str, extra: str) -> ModuleType:
@@ -73,7 +73,7 @@ def need(module: str, extra: str) -> ModuleType:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A hint for an unknown name: the nearest known ones, and all of them if they are few or none is near.
+    """Return a hint for an unknown name: the nearest known ones, and all of them if they are few or none is near.
 
     >>> did_you_mean("mcdivv", ["contest", "mcdiv"])
     'did you mean mcdiv? One of contest, mcdiv'

@@ -81,7 +81,7 @@ def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring the names in a folder to the disk, as `atomic_file` does with the content of a file."""
+    """Sync the names in a folder to disk, as `atomic_file` does with the content of a file."""
     if os.name == "posix":  # elsewhere a folder cannot be opened
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -28,7 +28,7 @@ def is_transient(error: BaseException) -> bool:
 
 
 def connection_error() -> type[Exception]:
-    """Return what the client raises when a connection breaks: neither an `HfHubHTTPError` nor an `OSError`."""
+    """Return the client's exception for a broken connection, which is neither an `HfHubHTTPError` nor an `OSError`."""
     from huggingface_hub.utils import httpx  # httpx or httpx2, whichever it uses
 
     found: type[Exception] = httpx.HTTPError

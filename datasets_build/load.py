@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def data_folder(data: Path | None = None) -> Path:
-    """Return the folder of built datasets: the one given, else `built` in `home()`."""
+    """Return the folder of built datasets: the given one, by default `built` in `home()`."""
     return data if data is not None else home() / "built"
 
 
@@ -33,7 +33,7 @@ def find_split(config: Config, name: str) -> Split:
     """Find a split of a config.
 
     Raises:
-        ConfigurationError: There is none of that name.
+        ConfigurationError: There is no split of that name.
     """
     for split in config.splits:
         if split.name == name:
@@ -51,7 +51,7 @@ def load_table(
     network: bool = True,
     datasets: tuple[Source, ...] = DATASETS,
 ) -> pa.Table:
-    """Load a split as an Arrow table: from the build if there is one, else from its source's files.
+    """Load a split as an Arrow table: from the build if there is one, otherwise from its source's files.
 
     Args:
         data: Folder of built datasets; default: the package's own.
@@ -60,7 +60,7 @@ def load_table(
 
     Raises:
         ConfigurationError: No such config or split, or its files are not available.
-        InputError: A file is not as it should be.
+        InputError: A file is invalid.
     """
     source, config = find_config(name, datasets)
     wanted = find_split(config, split)
@@ -70,7 +70,7 @@ def load_table(
         if manifest.version == source.version and split in manifest.splits:
             path = folder / manifest.splits[split].file
             if not path.is_file() or sha256_of(path) != manifest.splits[split].sha256:
-                raise InputError(f"{path} is not what was built", f"build it again: divbench data build {name}")
+                raise InputError(f"{path} has changed since it was built", f"rebuild it: divbench data build {name}")
             return pq.read_table(path, schema=config.schema)
     fetch = Fetcher(source, mirror, network=network and not _offline(), progress=_announce())
     return pa.concat_tables([config.schema.empty_table(), *split_table(config, wanted, fetch)])
@@ -121,7 +121,7 @@ def load_split(
         return library.load_dataset(repo, name, split=split, revision=revision)
     except (ValueError, FileNotFoundError) as error:
         raise ConfigurationError(
-            f"{repo} at {revision or 'its head'} gives no {name}/{split}: {str(error).splitlines()[0]}",
+            f"{repo} at {revision or 'its head'} has no {name}/{split}: {str(error).splitlines()[0]}",
             "see the repository's card for its configs and revisions",
         ) from error
 

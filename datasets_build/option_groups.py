@@ -1,4 +1,4 @@
-"""Options that several commands share: a dataclass whose fields are the options, as one parameter of a command."""
+"""Options shared by several commands: a dataclass whose fields are the options, as one parameter of a command."""
 
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
@@ -7,11 +7,11 @@ from typing import Any
 
 
 def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with an option for each field of its parameters that are dataclasses; Typer reads signatures.
+    """Give a command an option for each field of its parameters that are dataclasses; Typer reads the new signature.
 
     Args:
-        command: Called with the dataclasses. Its annotations are types, not strings, and so are those of the fields:
-            `Annotated[..., typer.Option(...)]`, with the options' defaults.
+        command: Function that is called with the dataclasses. Its annotations and those of the fields are types, not
+            strings: `Annotated[..., typer.Option(...)]`, with the options' defaults.
     """
     own = signature(command)
     kinds = [(each.name, each.annotation) for each in own.parameters.values()]

@@ -34,7 +34,7 @@ class Published:
 
 
 class _LostRace(Exception):
-    """Someone else committed between our listing of the repository and our commit."""
+    """Somebody else committed between our listing of the repository and our commit."""
 
 
 def parts_of(out: Path, names: Sequence[str]) -> list[Part]:
@@ -66,7 +66,7 @@ def publish(
     Args:
         repo: Repository, such as `org/divbench`; created if it does not exist.
         tag: Version tag, such as `v1.0.0`; never moved.
-        token: Hub token; default: that of the logged-in user.
+        token: Access token of the Hub; default: the logged-in user's.
 
     Raises:
         InputError: A config is damaged.
@@ -78,7 +78,7 @@ def publish(
     parts = parts_of(out, names)
     api = HfApi(token=token)
     files = _files(out, parts, repo, tag, api.endpoint)
-    first = ""  # the head before anything of ours
+    first = ""  # the head before our commit
     try:
         for attempt in retrying(_LostRace):
             with attempt:
@@ -95,7 +95,7 @@ def publish(
         message = f"{repo} cannot be seen with this token: {first_line(error)}"
         raise ConfigurationError(message, "log in: hf auth login") from error
     except HfHubHTTPError as error:
-        hint = "use a token with the right to write, or log in: hf auth login"
+        hint = "use a token with write access, or log in: hf auth login"
         raise ConfigurationError(f"the Hub refused: {first_line(error)}", hint) from error
     except (OSError, connection_error()) as error:
         raise ConfigurationError(f"the Hub cannot be reached: {first_line(error)}", "check the network") from error
@@ -116,7 +116,7 @@ def _files(out: Path, parts: Sequence[Part], repo: str, tag: str, endpoint: str)
 
 
 def _commit(api: "HfApi", repo: str, tag: str, files: dict[str, Path | bytes], head: str) -> str:
-    """Return the commit that holds exactly these data files: the head if it does, else one new commit on it."""
+    """Return the commit with exactly these data files: the head if it has them, otherwise a new commit on it."""
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
     from huggingface_hub.errors import HfHubHTTPError
     from huggingface_hub.hf_api import RepoFile

@@ -1,7 +1,7 @@
 """Random draws that are the same on every machine and in every version of Python.
 
-Python promises a stable stream for `random.Random.random` alone; `choice`, `sample` and `shuffle` have changed before.
-So every draw here is made of `random()`.
+Python guarantees a stable stream only for `random.Random.random`; `choice`, `sample` and `shuffle` have changed before.
+So every draw here uses only `random()`.
 """
 
 import random
@@ -51,10 +51,10 @@ def shuffled(rng: random.Random, items: Sequence[T]) -> list[T]:
 
 
 def different(count: int, make: Callable[[], str]) -> list[str]:
-    """Make `count` different texts; duplicates are made again.
+    """Make `count` different texts; duplicates are replaced.
 
     Raises:
-        ValueError: `make` gives too few different texts.
+        ValueError: `make` returns too few different texts.
     """
     texts: dict[str, None] = {}
     for _ in range(100 * count):

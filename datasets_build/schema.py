@@ -16,7 +16,7 @@ PROMPTS = pa.schema(
         pa.field("category", pa.string()),
         pa.field("prompt", pa.string(), nullable=False),
         pa.field("paraphrases", pa.list_(pa.string()), nullable=False),
-        pa.field("original_prompt", pa.string()),  # the user's own words, where `prompt` is a rewrite
+        pa.field("original_prompt", pa.string()),  # the user's own words, if `prompt` is a rewrite
         pa.field("context_lost", pa.bool_()),  # the rewrite lost what the user had pasted
     ]
 )
@@ -38,7 +38,7 @@ class Suite:
 
     Attributes:
         name: Name in manifests, such as `noveltybench-curated`.
-        prompts: Prompts in the order of every file and table of ours.
+        prompts: Prompts in the order of all our files and tables.
     """
 
     name: str
@@ -62,12 +62,13 @@ class Suite:
 
 
 def conform(rows: Iterable[Mapping[str, Any]], schema: pa.Schema, where: str) -> pa.Table:
-    """Make a table of exactly this schema: the one check of rows between folders.
+    """Make a table of exactly this schema.
 
-    `pa.Table.from_pylist` drops a misspelt column, fills it with nulls, and puts nulls in fields that take none.
+    `pa.Table.from_pylist` drops misspelt columns, fills missing ones with nulls, and accepts nulls in any field.
 
     Raises:
-        InputError: A row lacks a field, has another, has a null in a field that takes none, or a value of another type.
+        InputError: A row lacks a field, has an unknown one, a null in a field that is not nullable, or a value of
+            another type.
     """
     rows = list(rows)
     names = set(schema.names)
@@ -87,7 +88,7 @@ def conform(rows: Iterable[Mapping[str, Any]], schema: pa.Schema, where: str) ->
 
 
 def _check_kind(value: Any, field: "pa.Field[Any]", where: str) -> None:
-    """Refuse what pyarrow would silently accept: a null in any field, 1.5 as 1, bytes as text."""
+    """Reject values that pyarrow would silently accept: a null in any field, 1.5 as 1, bytes as text."""
     if value is None and not field.nullable:
         raise InputError(f"{where}: null")
     if pa.types.is_integer(field.type) and not (value is None or type(value) is int):

@@ -1,7 +1,7 @@
 """Tables and reports: one type each, and one writer and one escaper for Markdown, CSV, JSON and the terminal.
 
 Cells may hold untrusted text. `escape_markdown`, `escape_csv` and `printable` are the only escapers; the writers call
-them, so that whoever makes a table need not.
+them, so that callers need not.
 """
 
 import csv
@@ -21,18 +21,18 @@ from datasets_build.files import readable_json, write_text
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
-# Two things are inert as they are, and stay readable in the source: an underscore inside a word (metric names) and
-# brackets around two numbers (intervals) where no link's address follows.
+# Two things are harmless and stay unescaped: an underscore inside a word (metric names), and brackets around two
+# numbers (intervals) unless a link's address follows.
 _INTERVAL = r"-?[\d.]+, -?[\d.]+\](?![(\[:])"
 _MARKUP = re.compile(rf"([\\`*<>|&~#!$]|\[(?!{_INTERVAL})|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 
 
 @dataclass(frozen=True, slots=True)
 class Styled:
-    """A cell that stands out.
+    """A cell with a style.
 
     Attributes:
-        style: "code" or "number" (a number whose digits are kept as written), or a style of rich's. Markdown knows
+        style: "code" or "number" (a number whose digits are kept as written), or a style of rich. Markdown supports
             "bold" and "code".
     """
 
@@ -40,7 +40,7 @@ class Styled:
     style: str
 
 
-# None is a missing value; the cells of a tuple stand on lines of their own.
+# None is a missing value; the strings of a tuple are lines of one cell.
 Cell = str | int | float | None | Styled | tuple[str, ...]
 
 
@@ -49,9 +49,9 @@ class Table:
     """A table, independent of where it is shown.
 
     Attributes:
-        title: Its heading; "" for none.
+        title: Heading; "" for none.
         rows: Rows of cells, as long as `columns`.
-        numbers: Columns that are set flush right; None: all but the first.
+        numbers: Right-aligned columns; None: all but the first.
     """
 
     title: str
@@ -62,12 +62,12 @@ class Table:
 
     @classmethod
     def of_records(cls, records: Sequence[Mapping[str, Cell]]) -> "Table":
-        """A table without title from a mapping a row; the longest mapping says the columns and their order."""
+        """Make a table without title from one mapping per row; the longest mapping determines the columns."""
         columns = max(map(list, records), key=len, default=[])
         return cls("", columns, [[record.get(name) for name in columns] for record in records])
 
     def is_number(self, index: int) -> bool:
-        """Whether a column is set flush right."""
+        """Whether a column is right-aligned."""
         return index > 0 if self.numbers is None else self.columns[index] in self.numbers
 
 
@@ -76,11 +76,13 @@ Block = str | Styled | Table
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a command found, in each format in which it can be had.
+    """The result of a command in each of its formats.
 
     Attributes:
         blocks: Paragraphs and tables of the Markdown file.
-        records: The numbers in full precision for CSV; None: there is no CSV.
+        document: JSON document.
+        printed: Paragraphs and tables for the terminal.
+        records: Numbers in full precision for CSV; None: there is no CSV.
     """
 
     title: str
@@ -90,7 +92,7 @@ class Report:
     records: Table | None = None
 
     def text(self, ending: str) -> str:
-        """The report as Markdown (".md"), CSV (".csv") or JSON (".json")."""
+        """Return the report as Markdown (".md"), CSV (".csv") or JSON (".json")."""
         if ending == ".json":
             return readable_json(self.document)
         if ending == ".csv" and self.records is not None:
@@ -105,34 +107,34 @@ class Report:
 
 
 def styled(cells: Sequence[Cell], style: str) -> list[Styled]:
-    """The cells of a row in one style."""
+    """Return the cells of a row in one style."""
     return [Styled(_text(cell), style) for cell in cells]
 
 
 def number(value: float | None) -> str:
-    """A number with four decimals (one from 100 on); a dash for what is missing."""
+    """Format a number with four decimals (one from 100 on); a dash if it is missing."""
     return "-" if value is None else f"{value:.4f}" if abs(value) < 100 else f"{value:.1f}"
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """The ends of an interval; nothing where there is none."""
+    """Format the ends of an interval; empty if it is missing."""
     return "" if low is None or high is None else f"{number(low)} … {number(high)}"
 
 
 def with_interval(value: float | None, low: float | None, high: float | None) -> str:
-    """A number with three decimals, and its interval in brackets if it has one; a dash for what is missing."""
+    """Format a number with three decimals and its interval, if any, in brackets; a dash if it is missing."""
     if value is None:
         return "-"
     return f"{value:.3f}" if low is None or high is None else f"{value:.3f} [{low:.2f}, {high:.2f}]"
 
 
 def p_value(p: float | None, digits: int = 2) -> str:
-    """A p-value in so many significant digits; a dash for what is missing."""
+    """Format a p-value with a number of significant digits; a dash if it is missing."""
     return "-" if p is None else f"{p:.{digits}g}"
 
 
 def escape_markdown(text: str) -> str:
-    r"""Text on one line that becomes neither markup nor HTML and does not end a table's cell.
+    r"""Escape text so that it is one line without markup or HTML and does not end a table's cell.
 
     >>> print(escape_markdown("<b>*bold*</b> [a](b) | distinct_n _c_"))
     \<b\>\*bold\*\</b\> \[a](b) \| distinct_n \_c\_
@@ -141,7 +143,7 @@ def escape_markdown(text: str) -> str:
 
 
 def escape_csv(value: object) -> object:
-    r"""A cell of a CSV file that no spreadsheet runs: a text that looks like a formula gets an apostrophe before it.
+    r"""Put an apostrophe before a text that a spreadsheet would run as a formula.
 
     >>> [escape_csv(value) for value in ("=1+1", "\tx", "a-b", -1.5, None)]
     ["'=1+1", "'\tx", 'a-b', -1.5, None]
@@ -150,7 +152,7 @@ def escape_csv(value: object) -> object:
 
 
 def printable(text: str) -> str:
-    r"""Text with its unprintable characters as escapes: they could drive a terminal or reverse the text's direction.
+    r"""Escape unprintable characters, which could control a terminal or reverse the text's direction.
 
     >>> printable("\x1b[31mred")
     '\\x1b[31mred'
@@ -159,12 +161,12 @@ def printable(text: str) -> str:
 
 
 def plain(text: str) -> Text:
-    """Untrusted text for the terminal: neither rich's markup nor control characters have an effect."""
+    """Return untrusted text for the terminal, without the effects of rich's markup and control characters."""
     return Text(printable(text))
 
 
 def to_markdown(table: Table) -> str:
-    """A table in Markdown; its title is a heading of the second level."""
+    """Write a table as Markdown, with its title as a second-level heading."""
     lines = [
         [escape_markdown(name) for name in table.columns],
         ["---:" if table.is_number(index) else "---" for index in range(len(table.columns))],
@@ -176,7 +178,7 @@ def to_markdown(table: Table) -> str:
 
 
 def to_csv(table: Table) -> str:
-    """A table as CSV: numbers in full precision, what is missing empty; neither title nor notes."""
+    """Write a table as CSV, without title and notes: numbers in full precision, missing values empty."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     for row in (table.columns, *table.rows):
@@ -185,10 +187,10 @@ def to_csv(table: Table) -> str:
 
 
 def to_terminal(table: Table, *, break_numbers: bool = True) -> RenderableType:
-    """A table for a terminal, with its notes below.
+    """Make a table for a terminal, with its notes below.
 
     Args:
-        break_numbers: Whether numbers may be broken into lines where the terminal is too narrow for the table.
+        break_numbers: Whether numbers may be broken into lines if the terminal is too narrow for the table.
     """
     made = RichTable(title=plain(table.title) if table.title else None, title_justify="left", header_style="bold")
     for index, name in enumerate(table.columns):
@@ -205,11 +207,11 @@ def to_terminal(table: Table, *, break_numbers: bool = True) -> RenderableType:
     return Group(made, *map(_terminal_cell, table.notes)) if table.notes else made
 
 
-def to_text(table: Table, width: int = 120) -> str:
-    """A table as plain text, without colours."""
+def to_text(table: Table) -> str:
+    """Write a table as plain text, without colours."""
     written = io.StringIO()
-    # In a notebook rich would display the table there, besides.
-    console = Console(file=written, width=width, color_system=None, highlight=False, emoji=False, force_jupyter=False)
+    # Without `force_jupyter=False`, rich would also display the table in a notebook.
+    console = Console(file=written, width=120, color_system=None, highlight=False, emoji=False, force_jupyter=False)
     console.print(to_terminal(table))
     return "\n".join(line.rstrip() for line in written.getvalue().rstrip().splitlines())
 
@@ -224,14 +226,14 @@ def print_blocks(blocks: Sequence[Block], console: Console) -> None:
 
 
 def check_report_path(path: Path | None, endings: Collection[str] = (".md", ".csv", ".json")) -> None:
-    """Refuse a file that could not be written; to be called before the work.
+    """Check, before the work, that a report's file can be written.
 
     Args:
-        path: The file; None is no file.
-        endings: The allowed endings; empty for any.
+        path: The file; None: no file.
+        endings: Allowed extensions; empty: any.
 
     Raises:
-        ConfigurationError: It has another ending, or its folder does not exist.
+        ConfigurationError: It has another extension, or its folder does not exist.
     """
     if path is None:
         return
@@ -242,7 +244,7 @@ def check_report_path(path: Path | None, endings: Collection[str] = (".md", ".cs
 
 
 def write_report(report: Report, path: Path) -> None:
-    """Write a report as Markdown, CSV or JSON, by the file's ending; the same report gives the same bytes.
+    """Write a report as Markdown, CSV or JSON, by the file's extension; the same report gives the same bytes.
 
     Raises:
         ConfigurationError: As in `check_report_path`.
@@ -252,7 +254,7 @@ def write_report(report: Report, path: Path) -> None:
 
 
 def _text(cell: Cell) -> str:
-    """A cell as people read it; a tuple's lines are kept."""
+    """Return a cell as text; a tuple becomes lines."""
     if isinstance(cell, Styled):
         return cell.text
     if isinstance(cell, tuple):
@@ -269,7 +271,7 @@ def _markdown_cell(cell: Cell) -> str:
 
 
 def _code_span(text: str) -> str:
-    """Text as code; its fence is longer than any run of backticks inside."""
+    """Format text as code, with a fence longer than any run of backticks inside."""
     inside = printable(" ".join(text.split())).replace("|", r"\|")
     longest = max(map(len, re.findall("`+", inside)), default=0)
     fence, space = "`" * (longest + 1), " " if longest else ""

@@ -1,4 +1,4 @@
-"""Word banks: TOML files beside the generators that read them."""
+"""Read word banks: TOML files in the folders of the generators."""
 
 import tomllib
 from functools import cache
@@ -8,7 +8,7 @@ from typing import Any
 
 @cache
 def word_bank(generator: str, name: str) -> dict[str, Any]:
-    """Read a word bank, once in a process. Callers must not change what they get.
+    """Read a word bank, once in a process. Callers must not change the result.
 
     Args:
         generator: Folder of `datasets_build` with a `banks` folder, such as `gssbench`.

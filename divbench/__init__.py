@@ -16,10 +16,10 @@ _BESIDE = ("benchmark", "datasets_build", "leaderboard", "submissions")
 
 
 def _check_not_hidden() -> None:
-    """Refuse to start where a folder or file of the user has the name of one of our packages.
+    """Check that no folder or file of the user hides one of our packages.
 
     Raises:
-        ImportError: One is found before ours.
+        ImportError: Python finds one before ours.
     """
     home = Path(__file__).parents[1]
     for name in _BESIDE:
@@ -28,8 +28,8 @@ def _check_not_hidden() -> None:
         if home / name not in found:
             where = found[0] if found else spec.origin if spec else "nothing"
             raise ImportError(
-                f"DivBench needs its own package {name!r}, and Python finds {where} first: "
-                "rename that, or run Python in another folder"
+                f"DivBench needs its own package {name!r}, but Python finds {where} first: "
+                "rename it, or run Python in another folder"
             )
 
 

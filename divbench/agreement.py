@@ -49,7 +49,7 @@ class Agreement:
         return lines + [(task.task, each.metric, each.measures) for task in self.tasks for each in task.evaluations]
 
     def table(self) -> "Table":
-        """The means over tasks, or each task where there is only one, as a table."""
+        """The means over tasks, or the only task, as a table."""
         from datasets_build.tables import Table
 
         lines = [line for line in self._lines() if line[0] == "mean" or not self.overall]
@@ -81,21 +81,21 @@ def evaluate_metric(
     seed: int = 0,
     mirror: str | Path | None = None,
 ) -> Agreement:
-    """Test a metric of your own against human labels, with intervals, beside known metrics.
+    """Test your own metric against human labels, with intervals, next to known metrics.
 
-    The function is called here, in this process; an exception or a value that is no finite number makes that set's
-    score missing. A set that one metric lacks is left out for all.
+    The function is called in this process; an exception or a value that is not a finite number makes that set's score
+    missing. A set without a score of one metric is excluded for all.
 
     Args:
         function: Takes a set's responses, returns a number.
         tasks: Tasks, such as `contest/story_gen` or `mcdiv` for all its splits; None: the nine with two labels.
         name: Name of the metric; None: the function's.
         beside: Ids of metrics to test as well. The columns released with the texts (sent-BERT, distinct-n and others)
-            are always there.
+            are always included.
         lower_is_more_diverse: Whether less means more diverse.
         resamples: Number of bootstrap resamples over contexts.
         seed: Random seed of the bootstrap.
-        mirror: Folder with the released files; None: what is built, or the folder that DIVBENCH_MIRROR names.
+        mirror: Folder with the released files; None: the built datasets, or the folder that DIVBENCH_MIRROR names.
 
     Raises:
         ConfigurationError: There is no such task or metric, its files are not available, or the function fails on

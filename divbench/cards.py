@@ -18,17 +18,17 @@ class Card:
     Attributes:
         id: Name in files and columns.
         title: Name for readers.
-        family: What kind of diversity it measures, such as *words* or *meaning*.
+        family: Kind of diversity that it measures, such as *words* or *meaning*.
         summary: One sentence for readers who do not know it.
-        formula: What is computed.
-        direction: +1 where more means more diverse, −1 where less does, 0 where neither.
-        bounds: Lowest and highest value; None where there is none.
+        formula: Definition.
+        direction: +1 if higher is more diverse, −1 if lower is, 0 if neither.
+        bounds: Lowest and highest value; None if unbounded.
         unit: Unit of the value.
         source: Paper that defines it.
         version: Version of the definition.
         profiles: Profiles that compute it.
         agreement: Mean Spearman correlation with the labels of the nine tasks written by people, and its 95% interval;
-            None where the shipped study has none, or the metric was fitted to these labels.
+            None if the shipped study has none, or the metric was fitted to these labels.
         failures: Known failures, worst first.
     """
 
@@ -85,7 +85,7 @@ def metric(name: str) -> Card:
 
 
 def metrics() -> "pd.DataFrame":
-    """List all metrics, a row each: title, family, direction, profiles, agreement with people, source.
+    """List all metrics, one per row: title, family, direction, profiles, agreement with people, source.
 
     >>> metrics().loc["distinct_n", "family"]
     'words'
@@ -106,7 +106,7 @@ def metrics() -> "pd.DataFrame":
 
 @cache
 def _study() -> "MetricStudy | None":
-    """Return the study that ships; it is the package's own and does not change."""
+    """Return the study in the package, which does not change."""
     from leaderboard.data.metric_study.files import load_studies
 
     return load_studies(None).study

@@ -100,7 +100,7 @@ def compare(
 
     Args:
         a: The first system: its `Scores`, or response sets in any form that `score` takes.
-        b: The second; sets are matched by prompt, or by position where no prompts were given.
+        b: The second; sets are matched by prompt, or by position if no prompts were given.
         metrics: As in `score`, for systems that are not scored yet.
         names: Names of the systems, for tables.
         resamples: Number of bootstrap resamples over prompts.

@@ -21,13 +21,13 @@ def load(
 
     Args:
         name: Config, such as `mcdiv` or `scenarios`.
-        split: Split, such as `story_gen`; None where the config has only one.
-        repo: Hub dataset repository that DivBench published; None: what is built or ships here.
+        split: Split, such as `story_gen`; None if the config has only one.
+        repo: Hub dataset repository that DivBench published; None: built datasets and those in the package.
         revision: Tag or commit of the repository.
-        mirror: Folder with released files, for datasets that do not ship here.
+        mirror: Folder with released files, for datasets not in the package.
 
     Raises:
-        ConfigurationError: There is no such config or split, or its files are not available; says how to get them.
+        ConfigurationError: There is no such config or split, or its files are not available; states how to get them.
 
     >>> print(*load("demo").column_names[:3])
     prompt_id category prompt
@@ -49,10 +49,10 @@ def suite(name: str, *, mirror: str | Path | None = None) -> "Suite":
 
     Args:
         name: Suite, such as `demo` or `noveltybench-curated`.
-        mirror: Folder with released files, for suites that do not ship here.
+        mirror: Folder with released files, for suites not in the package.
 
     Raises:
-        ConfigurationError: There is no such suite, or its file is not available; says how to get it.
+        ConfigurationError: There is no such suite, or its file is not available; states how to get it.
 
     >>> len(suite("demo").prompts)
     24

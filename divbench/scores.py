@@ -26,12 +26,12 @@ class Mean:
 
     Attributes:
         metric: Id of the metric.
-        direction: +1 where more means more diverse, −1 where less does, 0 where neither.
-        value: Mean over the sets that have a value; None where none has.
+        direction: +1 if higher is more diverse, −1 if lower is, 0 if neither.
+        value: Mean over the sets that have a value; None if there are none.
         low: Lower end of the 95% percentile bootstrap interval over sets; None for fewer than two sets.
         high: Upper end; None likewise.
-        n: Number of sets that have a value.
-        missing: Number of sets that have none, by reason.
+        n: Number of sets with a value.
+        missing: Number of sets without a value, by reason.
     """
 
     metric: str
@@ -49,7 +49,7 @@ class Scores:
 
     Attributes:
         profile: Name of the profile that computed them.
-        names: [sets], the prompts where they were given, else `set 1`, `set 2`, ….
+        names: [sets], the prompts if they were given, otherwise `set 1`, `set 2`, ….
         values: By metric id, [sets], a number or `Missing` with its reason.
         means: One per metric.
     """
@@ -79,7 +79,7 @@ class Scores:
         return made.astype({"mean": float, "low": float, "high": float})
 
     def missing(self) -> "dict[str, dict[str, int]]":
-        """Reasons why values are missing, with their counts, by metric id; empty where none is."""
+        """Reasons for missing values, with their counts, by metric id; empty if there are none."""
         return {each.metric: each.missing for each in self.means if each.missing}
 
     def plot(self) -> Any:
@@ -128,7 +128,7 @@ class Scores:
     __repr__ = __str__  # shown at a Python prompt
 
     def _repr_html_(self) -> str:
-        """The means for a notebook; pandas escapes what is in them."""
+        """The means for a notebook; pandas escapes them."""
         return str(self.summary().to_html(float_format="{:.4f}".format))
 
 
@@ -148,7 +148,7 @@ def score(
             `response`, one text in each row; common other names, such as `outputs` and `question`, work too. The prompt
             is optional where rows hold lists.
         metrics: Ids of metrics, or the name of a profile for all of its metrics; None: all of the profile's.
-        profile: Name of a profile, or one of your own; None: `lexical` if no metric needs a model, else `semantic`, or
+        profile: Name of a profile, or your own; None: `lexical` if no metric needs a model, else `semantic`, or
             `offline` if a metric needs surprisals.
         resamples: Number of bootstrap resamples over sets.
         seed: Random seed of the bootstrap.
@@ -157,7 +157,7 @@ def score(
         A value for each set and metric, or the reason why it is missing, and means with intervals.
 
     Raises:
-        InputError: The sets have another form, or a response is not a text.
+        InputError: The sets have another form, or a response is not a string.
         ConfigurationError: There is no such metric or profile, or the profile lacks a model for a metric.
         MissingExtra: A library that a metric needs is not installed.
 
@@ -204,7 +204,7 @@ def score(
 
 
 def response_sets(sets: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Names, prompts ("" where none is given) and responses of sets in any form that `score` takes.
+    """Return names, prompts ("" if not given) and responses of sets in any form that `score` accepts.
 
     Raises:
         InputError: As in `score`.
@@ -257,7 +257,7 @@ def _is_columns(sets: Mapping[Any, Any]) -> bool:
 
 
 def _column_names(sets: Any) -> list[str]:
-    """The columns of a DataFrame, a `datasets.Dataset` or a mapping of columns; empty for anything else."""
+    """Return the columns of a DataFrame, a `datasets.Dataset` or a mapping of columns; empty for other types."""
     if isinstance(sets, Mapping):
         return list(sets)
     return list(getattr(sets, "column_names", getattr(sets, "columns", ())))
@@ -291,7 +291,7 @@ def _from_table(sets: Any, columns: Sequence[str]) -> tuple[list[Any], list[Any]
 def choose_metrics(
     metrics: str | Sequence[str] | None, profile: "str | Profile | None"
 ) -> "tuple[Profile, tuple[Metric, ...]]":
-    """The profile and its metrics.
+    """Return the profile and its metrics.
 
     Raises:
         ConfigurationError: As in `score`.

@@ -18,23 +18,21 @@ if TYPE_CHECKING:
 PROFILE = "offline"  # the profile of the reference results, so that all numbers are comparable
 PEOPLES_K = 8  # number of human responses per prompt, and k of the reference results
 
+_file_option = partial(typer.Option, rich_help_panel="File")
+_system_option = partial(typer.Option, rich_help_panel="System")
+
 
 def quick(
     file: Annotated[Path, typer.Argument(help="File with the responses: JSON Lines, CSV or Parquet.")],
     suite: Annotated[
-        str, typer.Option(help="Suite that the prompts come from; own: your own prompts.", rich_help_panel="File")
+        str, _file_option(help="Suite that the prompts come from; own: your own prompts.")
     ] = "noveltybench-curated",
     field: Annotated[
-        str | None,
-        typer.Option(help="Field or column with the responses; default: detected by name.", rich_help_panel="File"),
+        str | None, _file_option(help="Field or column with the responses; default: detected by name.")
     ] = None,
-    name: Annotated[
-        str | None, typer.Option(help="System's name; default: the name of the file.", rich_help_panel="System")
-    ] = None,
-    type_: Annotated[SystemType, typer.Option("--type", help="System type.", rich_help_panel="System")] = "model",
-    mode: Annotated[
-        Mode | None, typer.Option(help="Sampling mode; default: unknown.", rich_help_panel="System")
-    ] = None,
+    name: Annotated[str | None, _system_option(help="System's name; default: the name of the file.")] = None,
+    type_: Annotated[SystemType, _system_option("--type", help="System type.")] = "model",
+    mode: Annotated[Mode | None, _system_option(help="Sampling mode; default: unknown.")] = None,
     k: Annotated[
         int | None,
         typer.Option(

@@ -12,109 +12,71 @@ from datasets_build.console import JsonOption, MirrorOption, err, out, print_jso
 from datasets_build.errors import ConfigurationError
 from submissions.choices import AnswersIn, Format, Mode, SystemType
 
+_file_option = partial(typer.Option, rich_help_panel="File")
+_system_option = partial(typer.Option, rich_help_panel="System")
+_submission_option = partial(typer.Option, rich_help_panel="Submission")
+_sampling_option = partial(typer.Option, rich_help_panel="Sampling")
+
 
 def import_(
     file: Annotated[Path, typer.Argument(help="File with the responses.")],
     destination: Annotated[Path | None, typer.Option("--out", help="Submission folder to create (required).")] = None,
     name: Annotated[str | None, typer.Option(help="System's name on the board (required).")] = None,
     submitter: Annotated[str | None, typer.Option(help="Submitter's name (required).")] = None,
-    from_: Annotated[
-        Format | None,
-        typer.Option("--from", help="Format of the file; default: detected.", rich_help_panel="File"),
-    ] = None,
+    from_: Annotated[Format | None, _file_option("--from", help="Format of the file; default: detected.")] = None,
     field: Annotated[
         str | None,
-        typer.Option(
-            help="Field or column with the responses; default: responses, outputs, completions and the like.",
-            rich_help_panel="File",
-        ),
+        _file_option(help="Field or column with the responses; default: responses, outputs, completions and the like."),
     ] = None,
-    type_: Annotated[SystemType, typer.Option("--type", help="System type.", rich_help_panel="System")] = "model",
+    type_: Annotated[SystemType, _system_option("--type", help="System type.")] = "model",
     suite: Annotated[
-        str,
-        typer.Option(
-            help="Suite of the prompts; own: your own prompts, with their texts in the file.",
-            rich_help_panel="File",
-        ),
+        str, _file_option(help="Suite of the prompts; own: your own prompts, with their texts in the file.")
     ] = "noveltybench-curated",
     date: Annotated[
-        datetime | None,
-        typer.Option(formats=["%Y-%m-%d"], help="Date of generation; default: unknown.", rich_help_panel="Submission"),
+        datetime | None, _submission_option(formats=["%Y-%m-%d"], help="Date of generation; default: unknown.")
     ] = None,
-    model_id: Annotated[
-        str | None, typer.Option(help="Hub id or provider's name; default: as in the file.", rich_help_panel="System")
-    ] = None,
-    revision: Annotated[
-        str | None, typer.Option(help="Commit of the weights, or version of the API.", rich_help_panel="System")
-    ] = None,
-    parameters: Annotated[int | None, typer.Option(help="Number of parameters.", rich_help_panel="System")] = None,
+    model_id: Annotated[str | None, _system_option(help="Hub id or provider's name; default: as in the file.")] = None,
+    revision: Annotated[str | None, _system_option(help="Commit of the weights, or version of the API.")] = None,
+    parameters: Annotated[int | None, _system_option(help="Number of parameters.")] = None,
     open_weights: Annotated[
-        bool | None,
-        typer.Option("--open-weights/--closed-weights", help="Availability of the weights.", rich_help_panel="System"),
+        bool | None, _system_option("--open-weights/--closed-weights", help="Availability of the weights.")
     ] = None,
-    licence: Annotated[
-        str | None, typer.Option(help="Licence of the weights or texts.", rich_help_panel="System")
-    ] = None,
-    mode: Annotated[Mode | None, typer.Option(help="Sampling mode.", rich_help_panel="Sampling")] = None,
+    licence: Annotated[str | None, _system_option(help="Licence of the weights or texts.")] = None,
+    mode: Annotated[Mode | None, _sampling_option(help="Sampling mode.")] = None,
     temperature: Annotated[
-        float | None, typer.Option(help="Sampling temperature; default: as in the file.", rich_help_panel="Sampling")
+        float | None, _sampling_option(help="Sampling temperature; default: as in the file.")
     ] = None,
     top_k: Annotated[
         int | None,
-        typer.Option(
-            help="Number of most probable tokens to sample from (top-k); default: as in the file.",
-            rich_help_panel="Sampling",
-        ),
+        _sampling_option(help="Number of most probable tokens to sample from (top-k); default: as in the file."),
     ] = None,
     top_p: Annotated[
-        float | None,
-        typer.Option(help="Nucleus sampling threshold (top-p); default: as in the file.", rich_help_panel="Sampling"),
+        float | None, _sampling_option(help="Nucleus sampling threshold (top-p); default: as in the file.")
     ] = None,
     max_tokens: Annotated[
-        int | None,
-        typer.Option(
-            help="Maximum number of new tokens per response; default: as in the file.", rich_help_panel="Sampling"
-        ),
+        int | None, _sampling_option(help="Maximum number of new tokens per response; default: as in the file.")
     ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(help="Random seed of the sampling; default: as in the file.", rich_help_panel="Sampling"),
-    ] = None,
-    k: Annotated[
-        int | None, typer.Option(help="Number of responses per prompt; default: counted.", rich_help_panel="Sampling")
-    ] = None,
-    contact: Annotated[
-        str | None, typer.Option(help="Contact address of the submitter.", rich_help_panel="Submission")
-    ] = None,
+    seed: Annotated[int | None, _sampling_option(help="Random seed of the sampling; default: as in the file.")] = None,
+    k: Annotated[int | None, _sampling_option(help="Number of responses per prompt; default: counted.")] = None,
+    contact: Annotated[str | None, _submission_option(help="Contact address of the submitter.")] = None,
     link: Annotated[
-        list[str] | None,
-        typer.Option(help="URL of a page about the system; may be repeated.", rich_help_panel="Submission"),
+        list[str] | None, _submission_option(help="URL of a page about the system; may be repeated.")
     ] = None,
-    notes: Annotated[str | None, typer.Option(help="Notes for readers.", rich_help_panel="Submission")] = None,
+    notes: Annotated[str | None, _submission_option(help="Notes for readers.")] = None,
     reported_by: Annotated[
         str | None,
-        typer.Option(
-            help="Source of the partition and scores in the file, such as 'deberta-1.0, 2025-03-27'.",
-            rich_help_panel="File",
-        ),
+        _file_option(help="Source of the partition and scores in the file, such as 'deberta-1.0, 2025-03-27'."),
     ] = None,
     id_field: Annotated[
         str | None,
-        typer.Option(
-            help="Field of doc with the prompt id in an lm-eval file; doc_id: position in the suite, from 0.",
-            rich_help_panel="File",
-        ),
+        _file_option(help="Field of doc with the prompt id in an lm-eval file; doc_id: position in the suite, from 0."),
     ] = None,
-    answers: Annotated[
-        AnswersIn, typer.Option(help="Field with the responses in an lm-eval file.", rich_help_panel="File")
-    ] = "resps",
+    answers: Annotated[AnswersIn, _file_option(help="Field with the responses in an lm-eval file.")] = "resps",
     filter_: Annotated[
-        str | None,
-        typer.Option("--filter", help="Name of the filter to read from an lm-eval file.", rich_help_panel="File"),
+        str | None, _file_option("--filter", help="Name of the filter to read from an lm-eval file.")
     ] = None,
     requests: Annotated[
-        Path | None,
-        typer.Option(help="Input file of the OpenAI batch, which contains the prompts.", rich_help_panel="File"),
+        Path | None, _file_option(help="Input file of the OpenAI batch, which contains the prompts.")
     ] = None,
     mirror: MirrorOption = None,
     json: JsonOption = False,
@@ -143,7 +105,7 @@ def import_(
     Examples:
       divbench import scores.jsonl --name gpt-4o --submitter me --out subs/gpt-4o
 
-    Responses to prompts of your own, with "prompt" in each row:
+    Responses to your own prompts, with "prompt" in each row:
 
       divbench import mine.csv --suite own --name my-model --submitter me --out subs/mine
     """

@@ -1,4 +1,4 @@
-"""What a submission is: a manifest (who, which system, how sampled) and generations (prompt_id, responses)."""
+"""The schema of a submission: a manifest (submitter, system, sampling) and generations (prompt_id, responses)."""
 
 import datetime
 import re
@@ -16,13 +16,13 @@ MAX_K = 1000
 GENERATIONS = pa.schema(
     [
         pa.field("prompt_id", pa.string(), nullable=False),
-        pa.field("prompt", pa.string(), nullable=True),  # null: the source of the file does not give it
+        pa.field("prompt", pa.string(), nullable=True),  # null: not in the source file
         pa.field("responses", pa.list_(pa.string()), nullable=False),
         pa.field("finish_reasons", pa.list_(pa.string()), nullable=True),
     ]
 )
 
-# Values that came with imported generations. They are shown as *reported*, never mixed with what we compute.
+# Values imported with the generations. They are shown as *reported*, never mixed with values that we compute.
 REPORTED = pa.schema(
     [
         pa.field("prompt_id", pa.string(), nullable=False),
@@ -35,12 +35,12 @@ REPORTED = pa.schema(
     ]
 )
 
-# Letters and marks that show nothing. (What Unicode files under control, format and separator is not printable.)
+# Invisible letters and marks. (Characters of the Unicode categories control, format and separator are not printable.)
 _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]")
 
 
 def _plain(text: str) -> str:
-    """Refuse text that shows as something else than it is."""
+    """Reject blank text, white space around it, and control or invisible characters."""
     if text != text.strip() or not text:
         raise ValueError("must not be blank, or begin or end with white space")
     if not text.isprintable() or _INVISIBLE.search(text):
@@ -49,7 +49,7 @@ def _plain(text: str) -> str:
 
 
 def only_printable(text: str) -> str:
-    """Refuse text of several lines, and control characters."""
+    """Reject line breaks and other control characters."""
     if not text.isprintable():
         raise ValueError("has a line break or another control character")
     return text
@@ -62,7 +62,7 @@ Link = Annotated[str, StringConstraints(max_length=500, pattern=r"^https?://[!-~
 
 
 class Closed(BaseModel):
-    """Strict and closed: an unknown field is a mistake, not an extra."""
+    """Strict model without unknown fields."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -79,7 +79,7 @@ class System(Closed):
 
 
 class Generation(Closed):
-    """How the responses were sampled. What is not stated is null: a guess would be worse."""
+    """How the responses were sampled. Unknown values are null, never guessed."""
 
     k: Annotated[int, Field(ge=1, le=MAX_K)] = Field(description="responses for each prompt")
     mode: Mode | None = None
@@ -88,16 +88,16 @@ class Generation(Closed):
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
     max_tokens: Annotated[int, Field(gt=0, lt=10**9)] | None = None
     seed: Annotated[int, Field(ge=-(2**128), lt=2**128)] | None = None
-    chat_template: bool | None = Field(default=None, description="whether the prompt went through the model's own")
-    prompt_template: Text | None = Field(default=None, description="around {prompt}, where there is no chat template")
+    chat_template: bool | None = Field(default=None, description="whether the model's chat template was used")
+    prompt_template: Text | None = Field(default=None, description="text around {prompt}, without a chat template")
     system_prompt: Text | None = None
-    thinking: bool | None = Field(default=None, description="as the chat template was told; null: its own default")
+    thinking: bool | None = Field(default=None, description="argument of the chat template; null: its default")
     stop: tuple[Text, ...] = Field(default=(), max_length=10, description="texts that end a response")
-    software: Line | None = Field(default=None, description="what drew the responses, with versions")
+    software: Line | None = Field(default=None, description="software that sampled the responses, with versions")
 
 
 class Submitter(Closed):
-    """Submitter, and when the responses were generated."""
+    """The submitter, and when the responses were generated."""
 
     name: Name
     date: datetime.date | None = Field(default=None, description="when the responses were generated")
@@ -106,15 +106,15 @@ class Submitter(Closed):
 
 
 class Origin(Closed):
-    """The file that the submission was imported from, and where its reported values come from."""
+    """The file that the submission was imported from, and the source of its reported values."""
 
     format: Literal["noveltybench", "jsonl", "csv", "parquet", "lm-eval", "openai-batch", "inspect", "derived"]
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = None
-    reported: Line | None = Field(default=None, description="what made the reported partition and scores")
+    reported: Line | None = Field(default=None, description="source of the reported partition and scores")
 
 
 class Manifest(Closed):
-    """All that is known of a submission beside its texts: `manifest.json`."""
+    """Everything known about a submission except its texts: `manifest.json`."""
 
     schema_version: Literal[1] = 1
     name: Name
@@ -128,12 +128,12 @@ class Manifest(Closed):
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """Values that came with one prompt's responses.
+    """Values reported with one prompt's responses.
 
     Attributes:
         partition: A class label for each response: 0, 1, 2, … in the order of first use.
-        generation_scores: Quality (1 to 10) of each class's first response, 0 for the others; None where not given.
-        utility: Utility as given; None where not given.
+        generation_scores: Quality (1 to 10) of each class's first response, 0 for the others; None if not given.
+        utility: Utility as given; None if not given.
     """
 
     partition: tuple[int, ...]
@@ -142,7 +142,7 @@ class Reported:
     utility: float | None
 
     def first(self, k: int) -> "Reported":
-        """Return the values of the first k responses. The utility of all of them says nothing of fewer."""
+        """Return the values of the first k responses; the utility is known only for all responses."""
         return Reported(
             partition=self.partition[:k],
             generation_scores=None if self.generation_scores is None else self.generation_scores[:k],
@@ -157,9 +157,9 @@ class Row:
 
     Attributes:
         number: Number of the row in its file, from 1.
-        prompt: Text of the prompt; None where the source did not give it.
+        prompt: Text of the prompt; None if the source did not give it.
         responses: Responses in the order in which they were sampled.
-        finish_reasons: Why each response ended, such as `stop` or `length`; None where not given.
+        finish_reasons: Why each response ended, such as `stop` or `length`; None if not given.
     """
 
     number: int
@@ -179,10 +179,10 @@ class Problem:
     """One thing that is wrong with a submission.
 
     Attributes:
-        severity: An `error` refuses the submission; a `warning` is shown and counted.
-        file: The file, by its name inside the submission or as given.
-        row: Number of the row, from 1; None if the problem is not of one row.
-        field: Field, such as `responses[3]` or `system.type`; empty if it is not of one field.
+        severity: A submission with an `error` is rejected; a `warning` is shown and counted.
+        file: Name of the file inside the submission, or as given.
+        row: Number of the row, from 1; None if the problem does not concern one row.
+        field: Field, such as `responses[3]` or `system.type`; empty if the problem does not concern one field.
         hint: Suggested fix.
     """
 
@@ -196,8 +196,8 @@ class Problem:
 
 
 def submission_id(manifest: Manifest, rows_digest: str) -> str:
-    """The submission's name by content: 16 hex digits over the manifest and the digest of its rows.
+    """Return the submission's id: 16 hex digits from a hash of the manifest and of the digest of its rows.
 
-    What the manifest leaves at its default is not hashed, so that a field of a later version changes no name.
+    Fields with their default values are not hashed, so that a new field does not change existing ids.
     """
     return content_id([manifest.model_dump(mode="json", exclude_defaults=True), rows_digest])

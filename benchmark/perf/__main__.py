@@ -36,13 +36,13 @@ INTRODUCTION = """# Performance
 def perf(
     names: Annotated[list[str] | None, typer.Argument(help="Benchmarks; default: all that need no GPU.")] = None,
     destination: Annotated[Path, typer.Option("--out", help="Output folder.")] = Path("perf"),
-    full: Annotated[bool, typer.Option("--full", help="Full sizes: hours in place of minutes.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Full sizes: hours instead of minutes.")] = False,
     again: Annotated[bool, typer.Option("--again", help="Rerun of benchmarks that --out already has.")] = False,
-    listed: Annotated[bool, typer.Option("--list", help="List of the benchmarks; runs none.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List of the benchmarks; nothing is run.")] = False,
 ) -> None:
     """Measure how fast the package is on this machine; writes OUT/NAME.json for each benchmark, and OUT/report.md.
 
-    A benchmark that fails stops nothing (exit status 1 at the end). After an interruption the same command continues.
+    If a benchmark fails, the others still run (exit status 1 at the end). An interrupted run can be continued.
 
     Example: python -m benchmark.perf lexical surprisal --out perf
     """
@@ -102,7 +102,7 @@ def _command(benchmark: Benchmark, arguments: Sequence[str]) -> str:
 
 
 def machine() -> dict[str, str]:
-    """What the numbers are of, without the machine's name or a path."""
+    """Describe the machine and the libraries, without host name or paths."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8") if Path("/proc/cpuinfo").is_file() else ""
     models = [line.partition(":")[2].strip() for line in lines.splitlines() if line.startswith("model name")]
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
@@ -126,7 +126,7 @@ def _versions() -> list[str]:
 
 
 def report(folder: Path) -> str:
-    """The page of all benchmarks that a folder has documents of."""
+    """Write the page of all benchmarks with a document in a folder."""
     kept = {each.name: _read(folder / f"{each.name}.json") for each in BENCHMARKS}
     limits: Limits = kept["limits"]["document"] if kept["limits"] else None
     there = [(each, kept[each.name]) for each in BENCHMARKS]
@@ -135,7 +135,7 @@ def report(folder: Path) -> str:
 
 
 def section(benchmark: Benchmark, kept: dict[str, Any], figures: list[Figure]) -> str:
-    """A benchmark's part of the page."""
+    """Write a benchmark's part of the page."""
     rows = [
         (
             each.what,
@@ -154,7 +154,7 @@ def section(benchmark: Benchmark, kept: dict[str, Any], figures: list[Figure]) -
 
 
 def digits(value: float) -> str:
-    """A number with three significant digits, or all before the point.
+    """Format a number with three significant digits, or all digits before the point.
 
     >>> [digits(x) for x in (0.01234, 1.0, 12.345, 1234567.8)]
     ['0.0123', '1.00', '12.3', '1,234,568']

@@ -1,4 +1,4 @@
-"""The package's models compared with what a user would do without it: `python -m benchmark.perf.alternatives`.
+"""Speed of the package's models compared with common libraries: `python -m benchmark.perf.alternatives`.
 
 *embeddings*: all-MiniLM-L6-v2 by the package and by sentence-transformers' own `encode`, on responses of all lengths.
 *classifier*: all pairs of some response sets under a classifier of deberta-v3-large's shape with random weights, by the
@@ -28,22 +28,22 @@ from benchmark.models.model_files import ModelFiles
 from benchmark.perf.equivalence import made_up_responses, questions_of, random_classifier, released_responses
 from datasets_build.download import mirror_folder
 
-TOLERANCE = {"embeddings": 1e-6, "classifier": 1e-4}  # of a coordinate, of a probability
-MAX_TOKENS = 512  # of a pair
+TOLERANCE = {"embeddings": 1e-6, "classifier": 1e-4}  # for a coordinate, for a probability
+MAX_TOKENS = 512  # per pair
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What was measured of the package and one alternative.
+    """Measurements of the package and one alternative.
 
     Attributes:
         work: `embeddings` or `classifier`.
-        alternative: The other way.
+        alternative: Name of the alternative.
         items: Number of texts or pairs.
         tokens: Number of their tokens.
         largest_difference: Largest difference of the numbers.
-        package_seconds: Processor seconds, one a round.
-        alternative_seconds: Likewise.
+        package_seconds: Processor seconds, one per round.
+        alternative_seconds: The same for the alternative.
         ratio: Ratio of the smallest processor seconds.
         clock_ratio: Ratio of the smallest seconds on the clock.
     """
@@ -76,7 +76,7 @@ def compare(
     for _ in range(rounds):
         found = {}
         for name, way in ways.items():
-            gc.collect()  # so that none pays for what another left behind
+            gc.collect()  # so that none pays for the garbage of another
             processor, clock = process_time(), perf_counter()
             found[name] = way()
             taken[name].append((process_time() - processor, perf_counter() - clock))
@@ -102,7 +102,7 @@ def compare(
 
 
 def embeddings(texts: Sequence[str], rounds: int) -> list[Comparison]:
-    """The bundled embedder on different texts, against sentence-transformers' `encode` with its own batches."""
+    """Compare the bundled embedder on different texts with sentence-transformers' `encode` with its own batches."""
     embedder = SentenceTransformersEmbedder(ALL_MINILM_L6_V2)
     model: Any = embedder._model
 
@@ -120,7 +120,7 @@ def embeddings(texts: Sequence[str], rounds: int) -> list[Comparison]:
 def classifier(
     pairs: Sequence[ResponsePair], texts: Sequence[str], layers: int, rounds: int, **changes: Any
 ) -> list[Comparison]:
-    """A classifier of DeBERTa's shape on pairs, against transformers' pipeline on the same model."""
+    """Compare a classifier of DeBERTa's shape on pairs with transformers' pipeline on the same model."""
     from tokenizers.processors import TemplateProcessing
     from transformers import pipeline
 

@@ -1,4 +1,4 @@
-"""How fast the board is with many results: `python -m benchmark.perf.board [--submissions 1000]`.
+"""Speed of the board with many results: `python -m benchmark.perf.board [--submissions 1000]`.
 
 Creates synthetic results and serves them with `divbench board serve` in a separate process, without and then with an
 index of the scores. A headless Chromium measures how long it takes until the table of models has rows, at the first
@@ -19,6 +19,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
+from operator import methodcaller
 from pathlib import Path
 from socket import socket
 from typing import Any
@@ -27,6 +28,7 @@ import numpy as np
 
 from benchmark.metrics.metric import Missing
 from benchmark.perf.synthetic_results import make_results
+from benchmark.perf.timing import timed
 from benchmark.scoring.result_files import read_result
 from datasets_build.console import print_json
 
@@ -37,11 +39,11 @@ TARGETS = {"first_page_s": 1.5, "system_page_s": 0.4, "drill_down_s": 0.3, "peak
 
 @contextmanager
 def server(results: Path | None, home: Path) -> Iterator[tuple[str, int, float]]:
-    """`divbench board serve`: its address, its process, and the seconds until it answered.
+    """Run `divbench board serve`; yield its address, its process id, and the seconds until it replied.
 
     Args:
         results: Folder of results; None: the reference results.
-        home: Folder for what it keeps.
+        home: Folder for its cache.
     """
     with closing(socket()) as free:
         free.bind(("127.0.0.1", 0))
@@ -76,16 +78,16 @@ def _wait(address: str, running: "subprocess.Popen[bytes]") -> None:
 
 
 def peak_megabytes(process: int) -> float:
-    """The most resident memory that a process has had; on Linux."""
+    """Return the peak resident memory of a process; on Linux."""
     for line in Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines():
         if line.startswith("VmHWM"):
             return int(line.split()[1]) / 1024
-    raise SystemExit(f"process {process} does not tell its memory")
+    raise SystemExit(f"the peak memory of process {process} is unknown")
 
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """A headless browser that has seen nothing yet."""
+    """Yield a headless browser with an empty cache."""
     from selenium import webdriver
 
     browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
@@ -104,13 +106,13 @@ def chromium() -> Iterator[Any]:
         made.quit()
 
 
-# Asks at every frame whether something holds, and gives the milliseconds since the page was asked for.
+# Checks at every frame whether a condition holds, and returns the milliseconds since the page was requested.
 _UNTIL = """
 const holds = new Function("return " + arguments[0]), done = arguments[1];
 const look = () => { holds() ? done(performance.now()) : requestAnimationFrame(look) };
 look();
 """
-# Notes when the visitor does something, and when what a script tells has become another thing and has been painted.
+# Records when the visitor acts, and when the value of a script has changed and has been painted.
 _WATCH = """
 const tell = new Function("return " + arguments[0]), before = tell();
 window.begun = window.ended = null;
@@ -123,17 +125,17 @@ look();
 _ROWS = "document.querySelector('#systems')?.innerText.includes('system 0')"
 _SHOWN = "Number(document.body.dataset.shown || 0)"
 _ASKED = "document.querySelector('#asked textarea')?.value"
-_SETTLED = 0.5  # seconds after which a page that has been filled does nothing more
+_SETTLED = 0.5  # seconds after which a filled page is idle
 
 
 def until(browser: Any, holds: str) -> float:
-    """Seconds from the start of the page until a script holds."""
+    """Return the seconds from the start of the page until a condition holds."""
     return float(browser.execute_async_script(_UNTIL, holds)) / 1000
 
 
 def opened(browser: Any, address: str, holds: str) -> float:
-    """Seconds from asking for a page until a script holds."""
-    for wanted in ("about:blank", address):  # a script that waits would be lost with the page that it waits on
+    """Return the seconds from requesting a page until a condition holds."""
+    for wanted in ("about:blank", address):  # a waiting script would be lost with the page
         browser.get(wanted)
         while not browser.execute_script("return location.href").startswith(wanted):
             time.sleep(0.01)
@@ -144,7 +146,7 @@ def opened(browser: Any, address: str, holds: str) -> float:
 
 
 def followed(browser: Any, address: str, place: int) -> float:
-    """Seconds from a click on a row of the first page until the system's page has its tables."""
+    """Return the seconds from a click on a row of the first page until the system's page has its tables."""
     opened(browser, address, _ROWS)
     link = browser.find_elements("css selector", "#forest-table tbody:not(.references) a")[place]
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'}); arguments[0].click()", link)
@@ -154,7 +156,7 @@ def followed(browser: Any, address: str, place: int) -> float:
 
 
 def changed(browser: Any, element: str, act: Callable[[Any], object], tell: str = _SHOWN) -> float:
-    """Seconds from what a visitor does with an element until what a script tells is another thing, and painted."""
+    """Return the seconds from a visitor's action on an element until a script's value has changed and is painted."""
     found = browser.find_element("css selector", element)
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", found)
     browser.execute_script(_WATCH, tell)
@@ -164,31 +166,23 @@ def changed(browser: Any, element: str, act: Callable[[Any], object], tell: str 
     return float(browser.execute_script("return window.ended - window.begun")) / 1000
 
 
-def _type(letters: str, field: Any) -> None:
-    field.send_keys(letters)
-
-
-def _click(button: Any) -> None:
-    button.click()
-
-
 def _unfold(browser: Any) -> None:
-    """Open what is behind the first page's button: the search among them."""
+    """Open the first page's hidden controls, which include the search."""
     browser.find_element("css selector", "#more > button").click()
     until(browser, "document.querySelector('#q input, #q textarea')?.offsetParent")
     time.sleep(_SETTLED)
 
 
 def look(address: str, times: int) -> dict[str, Any]:
-    """What a visitor waits for."""
+    """Measure the waiting times of a visitor."""
     found: dict[str, Any] = {}
     with chromium() as browser:
         found["first_page_fresh_s"] = opened(browser, address, _ROWS)
         found["first_page_warm_s"] = [opened(browser, address, _ROWS) for _ in range(times)]
         _unfold(browser)
         field = "#q textarea, #q input"
-        # All systems have these letters: the whole table is shown again.
-        found["search_s"] = [changed(browser, field, partial(_type, letter)) for letter in "sys"]
+        # All systems have these letters, so the whole table is shown again.
+        found["search_s"] = [changed(browser, field, methodcaller("send_keys", letter)) for letter in "sys"]
         found["system_page_s"] = [followed(browser, address, place) for place in range(times)]
         found["another_metric_s"] = opened(browser, f"{address}/?rank=distinct_at_5", _ROWS)
         found["all_columns_s"] = opened(browser, f"{address}/?show=everything", _ROWS)
@@ -197,13 +191,14 @@ def look(address: str, times: int) -> dict[str, Any]:
         except urllib.error.HTTPError:
             return found
         found["explore_s"] = opened(browser, f"{address}/explore", _ASKED)
-        found["drill_down_s"] = [changed(browser, "#next", _click, _ASKED) for _ in range(times)]
-        found["drill_down_with_figures_s"] = [changed(browser, "#next", _click) for _ in range(times)]
+        click = methodcaller("click")
+        found["drill_down_s"] = [changed(browser, "#next", click, _ASKED) for _ in range(times)]
+        found["drill_down_with_figures_s"] = [changed(browser, "#next", click) for _ in range(times)]
     return found
 
 
 def measure(results: Path, home: Path, times: int) -> dict[str, Any]:
-    """All numbers, of results that are there."""
+    """Measure everything on existing results."""
     with server(results, home) as (_, process, seconds):
         found: dict[str, Any] = {"start_without_index_s": seconds, "peak_making_index_mb": peak_megabytes(process)}
     with server(results, home) as (address, process, seconds):
@@ -220,7 +215,7 @@ def _sizes(results: Path) -> dict[str, int]:
 
 
 def drill_down(results: Path, times: int) -> list[float]:
-    """Seconds in which all that a result keeps of one prompt is read."""
+    """Measure the seconds that reading a result's row of one prompt takes."""
     from leaderboard.data.board import Entry
     from leaderboard.data.scores import prompt_row
 
@@ -233,15 +228,8 @@ def drill_down(results: Path, times: int) -> list[float]:
         if isinstance(result, Missing):
             raise SystemExit(f"{folder}: {result.reason}")
         entry, name = Entry(folder, result, {}), f"made-up-{result.prompts // 2:05}"
-        taken.append(timed(partial(prompt_row, entry, name)))
+        taken.append(timed(partial(prompt_row, entry, name))[0])
     return taken
-
-
-def timed(call: Callable[[], object]) -> float:
-    """Seconds that a call takes."""
-    begun = time.perf_counter()
-    call()
-    return time.perf_counter() - begun
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -257,7 +245,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory(prefix="divbench-perf-") as name:
         results = (given.work or Path(name)) / "results"
         if not results.is_dir():
-            found["make_s"] = timed(lambda: make_results(results, given.submissions, given.prompts, given.metrics))
+            make = partial(make_results, results, given.submissions, given.prompts, given.metrics)
+            found["make_s"], _ = timed(make)
         found |= _sizes(results)
         found["prompt_row_s"] = drill_down(results, given.times)
         found |= measure(results, Path(name) / "home", given.times)

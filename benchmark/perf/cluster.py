@@ -1,10 +1,10 @@
-"""How scoring grows with actors: `python -m benchmark.perf.cluster [--sets 2000]`.
+"""Scaling of scoring with the number of actors: `python -m benchmark.perf.cluster [--sets 2000]`.
 
-First measured: one actor against two, each with one core, on the same shards, alternating in one run. A rate counts the
+Measured: one actor against two, each with one core, on the same shards, alternating in one run. A rate counts the
 shards between the first table and the last, so start-up is reported separately; so is the time that the dispatching
-process takes for a shard, including writing its file. Every table must be the same for both. Then computed: a
-simulation of many workers (simulation.py), event by event, from the costs of the measured shards; or, with `--assume
-SECONDS`, from shards with that mean cost, without measuring anything.
+process takes for a shard, including writing its file. All tables must be the same for both. Computed: an event
+simulation of many workers (simulation.py) from the costs of the measured shards; or, with `--assume SECONDS`, from
+shards with that mean cost, without measuring anything.
 """
 
 import argparse
@@ -54,7 +54,7 @@ class Timed:
     Attributes:
         start: Seconds from the call to the first table.
         rest: Seconds from the first table to the last.
-        handing: Seconds of a processor that the process that hands out took for a shard.
+        handing: Processor seconds of the dispatching process per shard.
         costs: Seconds between one table and the next; with one actor, the cost of each shard.
         tables: Tables by the names of their shards.
     """
@@ -68,7 +68,7 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """What was measured.
+    """Measurements of one actor and two.
 
     Attributes:
         sets: Number of response sets of K responses.
@@ -78,9 +78,9 @@ class Scaling:
         one_start: Median seconds to the first table.
         two_start: The same with two actors.
         ratio: Ratio of the medians.
-        costs: Seconds a shard of one actor, in the last round.
-        handing: Seconds of a processor that handing a shard out took, its file written; median of all runs.
-        load: Processes that wanted to run, one minute before the first run and the last one's end.
+        costs: Seconds per shard with one actor, in the last round.
+        handing: Processor seconds to dispatch a shard, including writing its file; median of all runs.
+        load: Load averages over one minute, before the first run and at the end of the last.
     """
 
     sets: int
@@ -96,7 +96,7 @@ class Scaling:
 
 
 def shards_of(sets: int) -> list[Shard]:
-    """Made-up sets of ten short responses, as the scorer cuts them."""
+    """Make shards of synthetic sets of ten short responses, as the scorer does."""
     suite = made_up_suite(sets)
     rows = list(made_up_rows(suite))
     places = [slice(i, i + SHARD_PROMPTS) for i in range(0, sets, SHARD_PROMPTS)]
@@ -104,7 +104,7 @@ def shards_of(sets: int) -> list[Shard]:
 
 
 def timed(actors: int, backends: ScoringBackends, shards: Sequence[Shard]) -> Timed:
-    """One run with that many actors on this machine."""
+    """Time one run with a number of actors on this machine."""
     begun = perf_counter()
     ends, worked, tables = [], [], {}
     metrics = backends.profile.metrics()
@@ -122,7 +122,7 @@ def timed(actors: int, backends: ScoringBackends, shards: Sequence[Shard]) -> Ti
 
 
 def measure(backends: ScoringBackends, sets: int, rounds: int) -> Scaling:
-    """One and two actors in turns.
+    """Time one and two actors in turns.
 
     Raises:
         ValueError: Their tables differ.
@@ -150,7 +150,7 @@ def measure(backends: ScoringBackends, sets: int, rounds: int) -> Scaling:
 
 
 def assumed_costs(mean: float, spread: float) -> list[float]:
-    """Seconds of a thousand shards that have this mean, normal with this deviation, a share of it."""
+    """Draw the seconds of a thousand shards from a normal distribution; `spread` is its deviation over the mean."""
     drawn = np.random.default_rng(0).normal(mean, spread * mean, 1000).clip(0.1 * mean)
     made: list[float] = (drawn * (mean / drawn.mean())).tolist()
     return made

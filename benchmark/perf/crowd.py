@@ -1,10 +1,9 @@
 """Load time of the board's first page while clients call its endpoints: `python -m benchmark.perf.crowd [--calls 200]`.
 
-Starts `divbench board serve` on the reference results in a process of its own, sends calls to all endpoints at once,
-each with valid values and from a visitor of its own (a loopback address; on Linux), since one visitor would soon be
-refused. At the same moment it opens the first page in a headless Chromium, to measure how long it takes until the table
-of models has rows. It also reports the time without other clients, how the calls ended, and how long
-the last one took.
+Starts `divbench board serve` on the reference results in a separate process, and sends calls to all endpoints at once,
+each with valid values and from a different visitor (a loopback address; on Linux), because the rate of one visitor is
+limited. At the same moment it opens the first page in a headless Chromium, to measure how long it takes until the table
+of models has rows. It also reports the time without other clients, how the calls ended, and how long the last one took.
 """
 
 import argparse
@@ -31,9 +30,9 @@ _PATIENCE = 120  # seconds
 
 
 def called(address: str, name: str, data: Sequence[Any], visitor: str = "127.0.0.1") -> Any:
-    """What an endpoint answers to a visitor; a text where it refuses."""
+    """Call an endpoint as a visitor and return its value; a string if it refuses."""
     url = f"{address}/gradio_api/call/{name}"
-    own = httpx.HTTPTransport(local_address=visitor, verify=False)  # reading certificates would take what is measured
+    own = httpx.HTTPTransport(local_address=visitor, verify=False)  # loading certificates would distort the times
     with httpx.Client(transport=own, timeout=_PATIENCE) as client:
         reply = client.post(url, json={"data": data})
         if reply.is_error:
@@ -46,7 +45,7 @@ def called(address: str, name: str, data: Sequence[Any], visitor: str = "127.0.0
 
 
 def every_endpoint(address: str) -> list[tuple[str, list[Any]]]:
-    """A call of each endpoint that the application names, with values of the first board; unknown ones get none."""
+    """List a call of each named endpoint, with values of the first board; unknown endpoints get no values."""
     board = called(address, "boards", [])[0]["name"]
     column = called(address, "columns", [board])[0]["label"]
     part = [0, _ROWS_ASKED]
@@ -66,7 +65,7 @@ def every_endpoint(address: str) -> list[tuple[str, list[Any]]]:
 
 
 def measure(address: str, calls: int, times: int) -> dict[str, Any]:
-    """Seconds until the first page is there, alone and in a crowd."""
+    """Measure the seconds until the first page is shown, alone and in a crowd."""
     asked = every_endpoint(address)
     found: dict[str, Any] = {"endpoints": [name for name, _ in asked], "calls": calls}
     with chromium() as browser, ThreadPoolExecutor(calls) as crowd:

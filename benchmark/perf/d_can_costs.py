@@ -1,13 +1,13 @@
-"""What the defects of D_Can cost: `python -m benchmark.perf.d_can_costs --mirror DIR --figures docs`.
+"""The effects of D_Can's defects: `python -m benchmark.perf.d_can_costs --mirror DIR --figures docs`.
 
-Three defects, measured on what D_Can's authors released and on the bundled model:
+Three defects, measured on the data released by D_Can's authors and on the bundled model:
 
-* the last position: a tokeniser that merges a full stop with the newlines after it charges the last response another
+* the last position: if a tokeniser merges a full stop with the newlines after it, the last response has another last
   token than all others. Measured on the same responses at the last position and the one before;
-* uniform orders: which response comes last is left to chance. Errors and rankings from released orders, drawn anew;
-* cut responses: bits/byte depend on length. The same response sets, cut to ever fewer bytes.
+* uniform orders: the response in the last position is random. Errors and rankings from resampled released orders;
+* cut responses: bits/byte depend on length. The same response sets, cut to fewer and fewer bytes.
 
-One JSON document on stdout; with `--figures` two figures as well, which take matplotlib (in the extra *dev*).
+Prints one JSON document; with `--figures` also draws two figures, which needs matplotlib (in the extra *dev*).
 """
 
 import argparse
@@ -39,8 +39,8 @@ from datasets_build.load import load_split
 from datasets_build.sources.olmo import STAGES, cut, shortest_of
 
 Floats = NDArray[np.float64]
-RELEASED = {"GPT-2": "gpt2", "Qwen2.5-3B": "qwen3b"}
-MERGES = "Qwen2.5-3B"  # its tokeniser merges a full stop with the newlines after it; GPT-2's and ours do not
+RELEASED = {"GPT-2": "gpt2", "Qwen2.5-3B": "qwen3b"}  # only Qwen's tokeniser merges a full stop with newlines after it
+
 COUNTS = (1, 3, 10, 25, 50)  # of uniform orders
 CUTS = (25, 50, 100, 200)  # bytes
 DRAWS = 2000  # of orders
@@ -49,7 +49,7 @@ Scenarios = Mapping[str, Sequence[Surprisals]]
 
 
 def released_scenarios(mirror: Path, model: str) -> Scenarios:
-    """The five scenarios' sets as the authors released them: ten responses in 100 uniform orders."""
+    """Read the released sets of the five scenarios: ten responses in 100 uniform orders."""
     path = mirror / "scenarios" / f"scenario_metrics_v3_{model}_100perm.json"
     made: dict[str, list[Surprisals]] = {}
     for name, records in json.loads(path.read_text(encoding="utf-8"))["scenarios"].items():
@@ -63,7 +63,7 @@ def released_scenarios(mirror: Path, model: str) -> Scenarios:
 
 
 def rates_by_response(s: Surprisals) -> Floats:
-    """Mean bits/byte of each response at each position, [responses, positions]; NaN where it never stood there."""
+    """Compute mean bits/byte of each response at each position, [responses, positions]; NaN if it was never there."""
     n = len(s.byte_counts)
     rates = s.bits / np.maximum(s.byte_counts, 1)[s.orders]
     made = np.full((n, n), np.nan)
@@ -76,19 +76,19 @@ def rates_by_response(s: Surprisals) -> Floats:
 
 
 def balanced_curve(s: Surprisals) -> Floats:
-    """The a_k curve in bits/byte with each response counted alike at each position, [n]: what balanced orders give."""
+    """Compute the a_k curve in bits/byte with equal weights of the responses, as with balanced orders, [n]."""
     return np.asarray(np.nanmean(rates_by_response(s), axis=0))
 
 
 @dataclass(frozen=True, slots=True)
 class LastPosition:
-    """What the last position costs in one scenario under one model.
+    """The effect of the last position in one scenario under one model.
 
     Attributes:
-        model: The language model.
-        scenario: The scenario.
-        rise: Bits/byte of the same responses at the last position, less those at the one before; mean over sets.
-        share: That, by a_n.
+        model: Language model.
+        scenario: Name of the scenario.
+        rise: Bits/byte of the same responses at the last position, minus those at the one before; mean over sets.
+        share: The rise, divided by a_n.
     """
 
     model: str
@@ -106,7 +106,7 @@ def last_position(model: str, scenario: str, sets: Sequence[Surprisals]) -> Last
 
 
 def last_position_by_ending(mirror: Path) -> list[dict[str, Any]]:
-    """The rise of the released mean curves at the last position, in bits, by how many responses end in . ! or ?"""
+    """Compute the rise of the released mean curves at the last position, in bits, by the share of . ! ? endings."""
     rises, shares = [], []
     for task in (*BINARY_TASKS[3:6], *(f"dectest/{split}" for split in ("prompt_gen", "resp_gen", "story_gen"))):
         labelled, curves = _curves(mirror, task)
@@ -122,7 +122,7 @@ def last_position_by_ending(mirror: Path) -> list[dict[str, Any]]:
 
 
 def agreement_by_position(mirror: Path) -> dict[str, float]:
-    """Mean Spearman correlation with the nine tasks' labels of C times a_n, and of C times the a_k before it."""
+    """Compute the mean Spearman correlation with the nine tasks' labels of C times a_n, and of C times a_(n-1)."""
     found: dict[str, list[float]] = {"C * a_n": [], "C * a_(n-1)": []}
     for task in BINARY_TASKS:
         labels = load_labelled(task, mirror=mirror).labels
@@ -141,9 +141,9 @@ def _curves(mirror: Path, task: str) -> tuple[Sequence[Sequence[str]], MeanCurve
 
 
 def uniform_orders(sets: Scenarios, seed: int = 0) -> list[dict[str, Any]]:
-    """How far D_Can of each scenario scatters with uniform orders, and how often all five are ranked right.
+    """Compute the spread of D_Can with uniform orders, and how often all five scenarios are ranked correctly.
 
-    As released, all sets share the same orders. Right is the ranking of the balanced values.
+    As in the release, all sets share the same orders. The correct ranking is that of the balanced values.
 
     Args:
         sets: The scenarios of `released_scenarios`.
@@ -167,10 +167,10 @@ def uniform_orders(sets: Scenarios, seed: int = 0) -> list[dict[str, Any]]:
 
 
 def balanced_orders(sets: Scenarios) -> dict[str, float]:
-    """Relative standard error of D_Can of each scenario with one Latin square of ten orders.
+    """Compute the relative standard error of D_Can of each scenario with one Latin square of ten orders.
 
-    From the variance between released orders with the same response last (`order_variance`), as each set draws its own
-    square: the errors of a scenario's sets are independent.
+    It is based on the variance between released orders with the same response last (`order_variance`). Each set draws
+    its own square, so the errors of a scenario's sets are independent.
     """
     made = {}
     for name, own in sets.items():
@@ -184,7 +184,7 @@ def balanced_orders(sets: Scenarios) -> dict[str, float]:
 
 
 def released_values(sets: Scenarios) -> list[dict[str, Any]]:
-    """D_Can of each scenario from the 100 released orders, and with each response last alike."""
+    """Compute D_Can of each scenario from the 100 released orders, and with each response last equally often."""
     made = []
     for name, own in sets.items():
         as_released = float(np.mean([d_can(s) for s in own]))
@@ -194,7 +194,7 @@ def released_values(sets: Scenarios) -> list[dict[str, Any]]:
 
 
 def length_matching(mirror: Path) -> list[dict[str, Any]]:
-    """Published D_Can of OLMo's stages, raw and length-matched, on the prompts that have both; and on those dropped."""
+    """Average the published D_Can of OLMo's stages, raw and length-matched, on kept and on dropped prompts."""
     values: dict[tuple[str, str, str], dict[str, float]] = {}
     with (mirror / "olmo" / "reference" / "per_prompt_D.csv").open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
@@ -219,7 +219,7 @@ def length_matching(mirror: Path) -> list[dict[str, Any]]:
 
 
 def bundled_last_position(mirror: Path) -> list[LastPosition]:
-    """The last position under the bundled model, on our own scenarios, with the paper's boundaries and with ours."""
+    """Measure the last position under the bundled model, on our own scenarios, with the paper's boundaries and ours."""
     rows = load_split("scenarios", "scenarios", mirror=mirror).to_list()
     made = []
     for name, layout in (("bundled, paper", PAPER_INSTRUCT), ("bundled, exact", Layout())):
@@ -233,11 +233,11 @@ def bundled_last_position(mirror: Path) -> list[LastPosition]:
 
 
 def bundled_cuts(mirror: Path, prompts: int) -> list[dict[str, Any]]:
-    """D_Can, a_n and C of OLMo's stages under the bundled model, with the same responses cut to ever fewer bytes.
+    """Compute D_Can, a_n and C of OLMo's stages under the bundled model, with the same responses cut to fewer bytes.
 
     Args:
         mirror: Folder with released files.
-        prompts: Number of prompts, evenly spaced among those whose responses all have as many bytes as the longest cut.
+        prompts: Number of prompts, evenly spaced among those whose responses are all as long as the longest cut.
     """
     rows = load_split("olmo_stages", "nbcurated", mirror=mirror).to_list()
     rows += load_split("olmo_stages", "alpacaeval", mirror=mirror).to_list()
@@ -296,7 +296,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     mirror = mirror_folder(given.mirror)
     if mirror is None:
-        parser.error("released files are wanted: give --mirror")
+        parser.error("released files are needed: give --mirror")
     document = measure(mirror, released=given.released, prompts=given.prompts)
     print(json.dumps(document, indent=2))
     if given.figures is not None:

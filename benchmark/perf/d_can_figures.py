@@ -1,4 +1,4 @@
-"""The figures of docs/d_can.md, drawn from what `benchmark.perf.d_can_costs` measured."""
+"""The figures of docs/d_can.md, drawn from the output of `benchmark.perf.d_can_costs`."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-Document = Any  # what d_can_costs printed
+Document = Any  # output of d_can_costs
 _NAMES = {
     "pure_noise": "noise",
     "multi_incoherent": "incoherent",
@@ -16,7 +16,7 @@ _NAMES = {
     "mixed": "mixed",
 }
 _COLOURS = {"GPT-2": "#7f7f7f", "Qwen2.5-3B": "#0072b2"}
-_FROM = 5  # position
+_FROM = 5  # first position shown
 _SHOWN = ("one_mode", "multi_mode")  # their responses end in full stops
 
 
@@ -28,11 +28,11 @@ def draw(document: Document, folder: Path) -> None:
 
 
 def _save(figure: Figure, path: Path) -> None:
-    figure.savefig(path, dpi=120, metadata={"Software": None})  # the same numbers, the same bytes
+    figure.savefig(path, dpi=120, metadata={"Software": None})  # the same numbers give the same bytes
 
 
 def _last_position(document: Document) -> Figure:
-    """Left: curves that rise at the last position under one tokeniser only. Right: by how many responses end so."""
+    """Left: curves that rise at the last position under one tokeniser only. Right: the rise by endings."""
     figure = Figure(figsize=(8.2, 3.1), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(3, 2))
     for model, curves in document["curves"].items():
@@ -61,7 +61,7 @@ def _last_position(document: Document) -> Figure:
 
 
 def _orders(document: Document) -> Figure:
-    """For each model the standard error of D_Can by the number of uniform orders, and of ten balanced ones."""
+    """For each model, the standard error of D_Can by number of uniform orders, and with ten balanced ones."""
     figure = Figure(figsize=(8.2, 3.1), layout="constrained")
     axes = figure.subplots(1, len(document["orders"]), sharey=True)
     for axis, (model, rows) in zip(axes, document["orders"].items(), strict=True):

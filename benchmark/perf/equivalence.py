@@ -1,21 +1,20 @@
-"""How many pairs of responses NoveltyBench's classifier decides a second: `python -m benchmark.perf.equivalence`.
+"""Pairs of responses per second with NoveltyBench's classifier: `python -m benchmark.perf.equivalence`.
 
-A model of the shape of deberta-v3-large with random weights, by the package (each different pair once, pairs of like
+A model of the shape of deberta-v3-large with random weights, by the package (each different pair once, pairs of similar
 length together) and as published (one pair after the other), alternating in one process, so that other load on the
 machine affects both. The pairs are all those of the ten responses to some of NoveltyBench's prompts, if a mirror has
-them, otherwise synthetic. The values are compared before any time is printed. With `--layers` fewer, the embeddings and
-the output weigh more than they do in the whole model.
+them, otherwise synthetic. The values are compared before any time is printed. With fewer `--layers`, the embeddings and
+the output take a larger share than in the whole model.
 """
 
 import argparse
-import gc
 import json
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import combinations
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -24,9 +23,10 @@ from benchmark.equivalence.backend import Floats, ResponsePair
 from benchmark.equivalence.classifiers import ClassifierEquivalence, GenerationSimilarity
 from benchmark.equivalence.pair_classifier import PairClassifier
 from benchmark.models.model_files import ModelFiles
+from benchmark.perf.timing import timed
 from datasets_build.download import mirror_folder
 
-TOLERANCE = 1e-4  # of probabilities, from another order of float32 sums
+TOLERANCE = 1e-4  # for probabilities, due to another order of float32 sums
 LAYERS = 24
 WINDOW = 128
 Responses = list[tuple[str, list[str]]]  # prompt, responses
@@ -34,7 +34,7 @@ Responses = list[tuple[str, list[str]]]  # prompt, responses
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What was measured.
+    """Measurements of both ways.
 
     Attributes:
         data: Origin of the pairs.
@@ -43,8 +43,8 @@ class Comparison:
         different_pairs: Number of distinct pairs.
         tokens: Mean number of tokens of a pair.
         largest_difference: Largest difference of probabilities.
-        plain_seconds: One a round, one pair after the other.
-        package_seconds: One a round.
+        plain_seconds: Seconds of one pair after the other, one per round.
+        package_seconds: Seconds of the package, one per round.
         plain_pairs_per_second: Rate at the median time.
         package_pairs_per_second: Rate at the median time.
         ratio: Ratio of the medians.
@@ -64,7 +64,7 @@ class Comparison:
 
 
 def released_responses(mirror: Path) -> Responses:
-    """Prompts and ten responses each of the released submissions, system after system."""
+    """Read the prompts and ten responses each of the released submissions, system after system."""
     made: Responses = []
     for path in sorted((mirror / "noveltybench" / "submissions").glob("*.jsonl")):
         with path.open(encoding="utf-8") as file:
@@ -74,7 +74,7 @@ def released_responses(mirror: Path) -> Responses:
 
 
 def made_up_responses(count: int) -> Responses:
-    """Prompts with ten responses, half of them of some words and half of some sentences."""
+    """Make prompts with ten responses each: a few words for half of the prompts, some sentences for the others."""
     rng = np.random.default_rng(0)
     words = [f"word{i}" for i in range(500)]
     made = []
@@ -85,7 +85,7 @@ def made_up_responses(count: int) -> Responses:
 
 
 def questions_of(responses: Responses, count: int) -> list[ResponsePair]:
-    """All pairs of responses of prompts that are drawn until there are `count` pairs."""
+    """Return `count` pairs: all pairs of responses of randomly drawn prompts."""
     drawn = np.random.default_rng(0).permutation(len(responses))
     made = [
         ResponsePair(prompt, a, b) for prompt, texts in (responses[i] for i in drawn) for a, b in combinations(texts, 2)
@@ -94,12 +94,12 @@ def questions_of(responses: Responses, count: int) -> list[ResponsePair]:
 
 
 def random_classifier(texts: Sequence[str], layers: int = LAYERS, **changes: Any) -> PairClassifier:
-    """A classifier of the shape of deberta-v3-large, with random weights and a tokeniser trained on some texts.
+    """Make a classifier of the shape of deberta-v3-large, with random weights and a tokeniser trained on some texts.
 
     Args:
         texts: Texts to train the tokeniser on, so that it makes about as many tokens as DeBERTa's.
-        layers: Fewer for slow machines.
-        changes: Changes of the configuration.
+        layers: Number of layers; fewer for slow machines.
+        changes: Changes to the configuration.
     """
     import torch
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
@@ -135,12 +135,12 @@ def random_classifier(texts: Sequence[str], layers: int = LAYERS, **changes: Any
     config: Any = DebertaV2Config
     model = DebertaV2ForSequenceClassification(config(**shape | {"num_hidden_layers": layers} | changes))
     with torch.no_grad():
-        model.classifier.weight.mul_(20)  # so that probabilities differ, and being equal says something
+        model.classifier.weight.mul_(20)  # so that probabilities differ and comparing them is meaningful
     return PairClassifier(model, tokeniser)
 
 
 def one_after_the_other(classifier: PairClassifier, questions: Sequence[ResponsePair]) -> Floats:
-    """As published: each pair tokenised and read on its own."""
+    """Classify as published: each pair is tokenised and read separately."""
     import torch
 
     model, tokeniser = classifier.model, classifier.tokeniser
@@ -162,18 +162,18 @@ def compare(questions: Sequence[ResponsePair], classifier: PairClassifier, round
     """Time both ways in turns.
 
     Raises:
-        ValueError: Their values differ, or tell nothing because all are equal.
+        ValueError: Their values differ, or are all equal.
     """
     spec = GenerationSimilarity(ModelFiles("random", "0" * 40), window=WINDOW)
     backend = ClassifierEquivalence(spec, classifier)
-    for warm in (backend.scores, lambda some: one_after_the_other(classifier, some)):
-        warm(questions[:2])
+    backend.scores(questions[:2])  # warm up
+    one_after_the_other(classifier, questions[:2])
     seconds: dict[str, list[float]] = {"plain": [], "package": []}
     largest = 0.0
     for _ in range(rounds):
-        taken, found = timed(backend.scores, questions)
+        taken, found = timed(partial(backend.scores, questions))
         seconds["package"].append(taken)
-        taken, expected = timed(lambda some: one_after_the_other(classifier, some), questions)
+        taken, expected = timed(partial(one_after_the_other, classifier, questions))
         seconds["plain"].append(taken)
         largest = max(largest, float(np.abs(found - expected).max()))
         if not largest <= TOLERANCE or np.ptp(expected) < 10 * TOLERANCE:
@@ -193,14 +193,6 @@ def compare(questions: Sequence[ResponsePair], classifier: PairClassifier, round
         package_pairs_per_second=len(questions) / medians["package"],
         ratio=medians["plain"] / medians["package"],
     )
-
-
-def timed(run: Callable[[Sequence[ResponsePair]], Floats], questions: Sequence[ResponsePair]) -> tuple[float, Floats]:
-    """The seconds that a run takes, and what it gives."""
-    gc.collect()  # so that neither pays for what the other left behind
-    start = perf_counter()
-    found = run(questions)
-    return perf_counter() - start, found
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,11 +1,11 @@
-"""From the document that a benchmark prints to figures with units: one function per benchmark."""
+"""Extract figures with units from a benchmark's output: one function per benchmark."""
 
 from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import Any, Literal, NamedTuple
 
-Document = Any  # what a benchmark printed
-Limits = Mapping[str, Any] | None  # what `limits` printed, if it ran
+Document = Any  # output of a benchmark
+Limits = Mapping[str, Any] | None  # output of `limits`, if it ran
 Better = Literal["higher", "lower", "neither"]
 FASTER = "times as fast"
 # Multiplications of one layer's weights with one token in a model of deberta-v3-large's shape, and additions.
@@ -19,9 +19,9 @@ class Figure(NamedTuple):
         what: Its name.
         value: Value in its unit.
         unit: The unit.
-        better: Whether more or less of it is better.
-        ratio: Whether its parts were measured side by side in one run, so that it says something of other machines.
-        limit: The most that the machine can reach, in the same unit; None where there is no such limit.
+        better: Whether higher or lower is better.
+        ratio: Whether its parts were measured side by side in one run, so that it also holds for other machines.
+        limit: Most that the machine can reach, in the same unit; None if there is no such limit.
     """
 
     what: str
@@ -190,7 +190,7 @@ def simulation(document: Document, _: Limits) -> list[Figure]:
 
 
 def board(document: Document, _: Limits) -> list[Figure]:
-    """Figures of `benchmark.perf.board`: what a visitor waits for, medians."""
+    """Figures of `benchmark.perf.board`: median waiting times of a visitor."""
     named = (
         ("first page, warm", "first_page_warm_s", "s"),
         ("a search in the table", "search_s", "s"),
@@ -202,7 +202,7 @@ def board(document: Document, _: Limits) -> list[Figure]:
 
 
 def crowd(document: Document, _: Limits) -> list[Figure]:
-    """Figures of `benchmark.perf.crowd`: the first page, alone and while many call the endpoints, medians."""
+    """Figures of `benchmark.perf.crowd`: median times to the first page, alone and while many call the endpoints."""
     return [
         Figure("first page, nobody else there", _middle(document["alone_s"]), "s", "lower"),
         Figure(f"first page during {document['calls']} calls", _middle(document["in_a_crowd_s"]), "s", "lower"),
@@ -222,7 +222,7 @@ def _rate(what: str, count: float, seconds: Iterable[float]) -> Figure:
 
 
 def _of_gemm(what: str, flops: float, seconds: float, found: Limits) -> list[Figure]:
-    """Operations per second, and what matrix products reach on as many threads; nothing where that is not measured."""
+    """Operations per second, with the limit of matrix products on as many threads; nothing if it was not measured."""
     if found is None:
         return []
     return [Figure(what, flops / seconds / 1e9, "GFLOP/s", limit=found["gemm_flops"][str(found["threads"])] / 1e9)]

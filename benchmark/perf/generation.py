@@ -1,21 +1,20 @@
-"""Prompts a second of `divbench generate --internals`: `python -m benchmark.perf.generation`.
+"""Speed of `divbench generate --internals`: `python -m benchmark.perf.generation`.
 
-One model, by the package (prompts together, then one pass over what was drawn) and as a loop over prompts, each with
-one greedy and K sampled responses and the hidden states of every step kept until its scores are made, as INSIDE's
-published pipeline does. Both alternate in one process, so that other load on the machine affects both. Before any time
-is printed, the package reads the loop's own responses: likelihoods and EigenScores must be the same.
+One model, by the package (prompts in batches, then one pass over the samples) and as a loop over prompts, as in
+INSIDE's published pipeline: one greedy and K sampled responses each, with the hidden states of all steps kept until the
+prompt's scores are computed. Both alternate in one process, so that other load on the machine affects both. Before any
+time is printed, the package reads the loop's own responses: likelihoods and EigenScores must be the same.
 """
 
 import argparse
-import gc
 import json
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any
 
 from benchmark.generation.hf_sampler import HFSampler
 from benchmark.generation.internals.read import InternalsReader, TokenisedResponses, layers_of
@@ -29,28 +28,28 @@ from benchmark.metrics.eigenscore import covariances_of, e_average, e_original
 from benchmark.metrics.internals import Internals, average, original
 from benchmark.models.hf_lm import HFCausalLM, load_causal_lm
 from benchmark.models.hf_states import SamplingParameters, TokenisedResponse
+from benchmark.perf.timing import timed
 from benchmark.scoring.internals_file import internals_of
 from datasets_build.load import load_suite
 
-Found = TypeVar("Found")
-TOLERANCE = 1e-3  # of log-likelihoods of whole responses and of EigenScores, from another order of float32 sums
+TOLERANCE = 1e-3  # for log-likelihoods of responses and EigenScores, due to another order of float32 sums
 TOP_K = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What was measured.
+    """Measurements of both ways.
 
     Attributes:
-        model: Its signature.
+        model: Signature of the model.
         prompts: Number of prompts of gssbench.
-        k: Sampled responses a prompt; one greedy one beside them.
+        k: Number of sampled responses per prompt, in addition to a greedy one.
         tokens: Tokens per response.
         largest_difference: Largest difference of log-likelihoods and EigenScores of the same responses.
-        loop_seconds: One a round, one prompt after the other.
-        package_seconds: One a round.
-        loop_tokens_per_second: Sampled, by the median.
-        package_tokens_per_second: The same of the package.
+        loop_seconds: Seconds of the loop, one per round.
+        package_seconds: Seconds of the package, one per round.
+        loop_tokens_per_second: Sampled tokens per second at the median time.
+        package_tokens_per_second: The same for the package.
         ratio: Ratio of the medians.
     """
 
@@ -68,7 +67,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Looped:
-    """What the loop found of one prompt: its sampled tokens, their log-likelihoods, and two EigenScores."""
+    """The loop's output for one prompt: its sampled tokens, their log-likelihoods, and two EigenScores."""
 
     prompt: tuple[int, ...]
     ids: list[tuple[int, ...]]
@@ -78,7 +77,7 @@ class Looped:
 
 
 def loop(lm: HFCausalLM, plan: Plan) -> list[Looped]:
-    """One prompt after the other, as published: `generate` keeps logits and states of all layers and steps."""
+    """Sample one prompt after the other, as published: `generate` keeps logits and states of all layers and steps."""
     import torch
 
     sampler, layers = HFSampler(lm, plan.prompting), layers_of(lm)
@@ -87,7 +86,7 @@ def loop(lm: HFCausalLM, plan: Plan) -> list[Looped]:
         settings = item.settings
         prompt = sampler.prompt_ids(request_of(plan, item, 0))
         ids = torch.tensor([prompt], device=lm.model.device)
-        # One token more than is wanted: the state of a token is computed with the one after it.
+        # One more token than needed, because the state of a token is computed with the next one.
         usual: dict[str, Any] = {"max_new_tokens": settings.max_tokens + 1, "pad_token_id": 0, "eos_token_id": None}
         usual |= {"attention_mask": torch.ones_like(ids), "return_dict_in_generate": True, "output_logits": True}
         with torch.inference_mode():
@@ -122,7 +121,7 @@ def loop(lm: HFCausalLM, plan: Plan) -> list[Looped]:
 
 
 def package(lm: HFCausalLM, plan: Plan) -> list[Internals]:
-    """As `divbench generate --internals` does, its journal included."""
+    """Sample as `divbench generate --internals` does, including its journal."""
     settings = plan.sets[0].settings
     cut = SamplingParameters(settings.temperature, settings.top_k, settings.top_p)
     sampler, reader = HFSampler(lm, plan.prompting), InternalsReader(lm, layers_of(lm), cut)
@@ -134,7 +133,7 @@ def package(lm: HFCausalLM, plan: Plan) -> list[Internals]:
 
 
 def largest_difference(lm: HFCausalLM, looped: Sequence[Looped]) -> float:
-    """Between what the loop found and what the package reads of the same responses."""
+    """Return the largest difference between the loop's and the package's numbers for the same responses."""
     asked = [
         TokenisedResponses(tuple(TokenisedResponse(own.prompt, ids, len(ids)) for ids in own.ids)) for own in looped
     ]
@@ -150,16 +149,16 @@ def compare(lm: HFCausalLM, plan: Plan, rounds: int) -> Comparison:
     """Time both ways in turns.
 
     Raises:
-        ValueError: They find different numbers of the same responses.
+        ValueError: They give different numbers for the same responses.
     """
     warm = Plan(plan.sets[:2], plan.prompting, plan.k, plan.seed, plan.greedy)
     loop(lm, warm)
     package(lm, warm)
     looped_seconds, package_seconds, largest = [], [], 0.0
     for _ in range(rounds):
-        taken, _ = timed(lambda: package(lm, plan))
+        taken, _ = timed(partial(package, lm, plan))
         package_seconds.append(taken)
-        taken, looped = timed(lambda: loop(lm, plan))
+        taken, looped = timed(partial(loop, lm, plan))
         looped_seconds.append(taken)
         largest = max(largest, largest_difference(lm, looped))
         if not largest <= TOLERANCE:
@@ -181,22 +180,14 @@ def compare(lm: HFCausalLM, plan: Plan, rounds: int) -> Comparison:
     )
 
 
-def timed(run: Callable[[], Found]) -> tuple[float, Found]:
-    """The seconds that a run takes, and what it gives."""
-    gc.collect()  # so that neither pays for what the other left behind
-    start = perf_counter()
-    found = run()
-    return perf_counter() - start, found
-
-
 def forget_end(lm: HFCausalLM) -> None:
-    """No token ends an response any more, so that both ways draw as many."""
+    """Remove the end token, so that both ways sample the same number of tokens."""
     lm.tokeniser.eos = None
     lm.model.generation_config.eos_token_id = None
 
 
 def plan_of(prompts: int, k: int, tokens: int) -> Plan:
-    """That many prompts, spread over all of gssbench."""
+    """Plan a number of prompts, spread over all of gssbench."""
     suite = load_suite("gssbench").prompts
     chosen = suite[:: max(1, len(suite) // prompts)][:prompts]
     settings = SamplingSettings(top_k=TOP_K, max_tokens=tokens)

@@ -1,11 +1,11 @@
-"""Whether the surprisal engine is right and fast on this machine's GPU: `python -m benchmark.perf.gpu_check`.
+"""Check that the surprisal engine is correct and fast on this machine's GPU: `python -m benchmark.perf.gpu_check`.
 
-It takes up to eight minutes on a GPU, needs no released files and no hub, and of the libraries only torch,
-transformers, numpy, scipy, pandas and pyarrow: sets are made up, weights are random or those of the bundled model. It
-ends in one table (ok, step, expected, measured) and with status 1 if anything failed. Without a GPU the same steps run
-on the CPU with a tiny model, which shows that they work, and no speed.
+It takes up to eight minutes on a GPU and needs no released files, no hub, and only the libraries torch, transformers,
+numpy, scipy, pandas and pyarrow: sets are synthetic, weights are random or those of the bundled model. It prints one
+table (ok, step, expected, measured) and exits with status 1 if anything failed. Without a GPU the same steps run on the
+CPU with a tiny model, which tests the steps but not the speed.
 
-    python -m benchmark.perf.gpu_check --json                        # the best device there is
+    python -m benchmark.perf.gpu_check --json                        # the best available device
     python -m benchmark.perf.gpu_check --only attention --only bits  # some steps
 """
 
@@ -26,13 +26,13 @@ STEPS: tuple[Callable[[Given], Iterator[Check]], ...] = (machine, attention, bit
 
 
 def checks_of(given: Given, only: Sequence[str] | None = None) -> Iterator[Check]:
-    """Run the steps, or those of some names; one that fails is a row of the table, and the next ones run."""
+    """Run all steps or the named ones; a step that fails becomes a row of the table, and the next ones still run."""
     for step in STEPS:
         if only and step.__name__ not in only:
             continue
         try:
             yield from step(given)
-        except Exception as error:  # the table says what happened, and the exit status that something did
+        except Exception as error:  # reported in the table and by the exit status
             told = str(error).splitlines()[:1] or [""]
             yield Check(step.__name__, "no error", f"{type(error).__name__}: {told[0][:200]}", ok=False)
         gc.collect()

@@ -1,4 +1,4 @@
-"""What `gpu_check` checks of resources: throughput of a model of a known shape, and too little memory."""
+"""The resource checks of `gpu_check`: throughput of a model of a known shape, and too little memory."""
 
 import gc
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ LEAST_SHARE, LEAST_BUSY = 0.55, 0.9  # of the GPU's limit, of its time
 
 
 def throughput(given: Given) -> Iterator[Check]:
-    """Speed of a model of a known shape with batches of three sizes, and the share of time in which the GPU works."""
+    """Check the speed of a model of a known shape with batches of three sizes, and the time that the GPU is busy."""
     import torch
 
     lm = random_model(given.shape, given.device, given.dtype)
@@ -62,7 +62,7 @@ def throughput(given: Given) -> Iterator[Check]:
 
 
 def _counts(lm: HFCausalLM, given: ResponseSet, layout: Layout, plan: OrderPlan) -> tuple[int, int]:
-    """A set's different prefixes, and those of them that are scored."""
+    """Count a set's different prefixes, and the scored ones among them."""
     orders = [[given.responses[i] for i in order] for order in plan.design(given).orders.tolist()]
     laid = lay_out(lm, layout, given.prompt, [*orders, *([each] for each in given.responses)])
     trie = build_trie([each.sequence.ids for each in laid])
@@ -72,7 +72,7 @@ def _counts(lm: HFCausalLM, given: ResponseSet, layout: Layout, plan: OrderPlan)
 
 @contextmanager
 def _timed(given: Given) -> Iterator[list[float]]:
-    """Yield a list that gets the seconds of the block, with the GPU's work done."""
+    """Yield a list that gets the seconds of the block, until the GPU has finished."""
     import torch
 
     def wait() -> None:
@@ -88,7 +88,7 @@ def _timed(given: Given) -> Iterator[list[float]]:
 
 
 def _busy(name: str, run: Callable[[], object]) -> Check:
-    """The share of time in which the GPU's kernels run, with those that take most of it."""
+    """Check the share of time in which the GPU's kernels run, and name the longest ones."""
     import torch
     from torch.profiler import ProfilerActivity, profile
 
@@ -106,7 +106,7 @@ def _busy(name: str, run: Callable[[], object]) -> Check:
 
 
 def memory(given: Given) -> Iterator[Check]:
-    """Too little memory for one set: batches are halved, memory is freed, and the other sets are read."""
+    """Check that with too little memory for one set, batches are halved, memory is freed, and other sets are read."""
     lm = random_model("qwen2.5-0.5b" if given.on_gpu else "tiny", given.device, given.dtype)
     lm.shares = False  # padded: memory grows with the batch
     rng = np.random.default_rng(5)
@@ -129,7 +129,7 @@ def memory(given: Given) -> Iterator[Check]:
 
 @contextmanager
 def _little_gpu_memory(given: Given) -> Iterator[Callable[[], int]]:
-    """Inside, the process may have 1.5 GiB more of the GPU's memory; yields what counts the bytes in use."""
+    """Limit the process to 1.5 GiB more of the GPU's memory; yield a function that counts the bytes in use."""
     import torch
 
     device = torch.device(given.device)
@@ -144,7 +144,7 @@ def _little_gpu_memory(given: Given) -> Iterator[Callable[[], int]]:
 
 @contextmanager
 def _little_memory(lm: HFCausalLM, tokens: int) -> Iterator[Callable[[], int]]:
-    """Inside, the last layer says that memory is full with more tokens; yields what counts the bytes of activations."""
+    """Let the last layer run out of memory above a number of tokens; yield a function that counts activation bytes."""
     import torch
 
     made: list[ref[Any]] = []

@@ -1,4 +1,4 @@
-"""What `gpu_check` checks of numbers: the machine, attention, the bundled model's bits, and families of models."""
+"""The numeric checks of `gpu_check`: the machine, attention, the bundled model's bits, and families of models."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,33 +17,10 @@ from benchmark.models.trie_attention import Packing, _along_paths, _Plan
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals, read_sets
 
 Floats = NDArray[np.float64]
-WORDS = [
-    "the",
-    "a",
-    "of",
-    "to",
-    "and",
-    "in",
-    "is",
-    "it",
-    "you",
-    "that",
-    "he",
-    "was",
-    "for",
-    "on",
-    "are",
-    "with",
-    "as",
-    "his",
-    "they",
-    "be",
-    "at",
-    "one",
-    "have",
-    "this",
-    "from",
-]
+WORDS = (
+    "the", "a", "of", "to", "and", "in", "is", "it", "you", "that", "he", "was", "for", "on", "are", "with", "as",
+    "his", "they", "be", "at", "one", "have", "this", "from",
+)  # fmt: skip
 HEADS = ((16, 2, 128), (32, 8, 64), (8, 8, 80), (8, 4, 256))  # query heads, key heads, size
 # Largest differences in bits of a response of about 660 bits, by precision.
 BITS = {"float32": 0.02, "float16": 0.6, "bfloat16": 4.0}
@@ -52,12 +29,12 @@ LEAST_FREE = 0.9  # of the GPU's memory
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What was asked for.
+    """Settings of a run.
 
     Attributes:
         device: Device as torch names it.
-        dtype: Precision of throughput and architectures.
-        shape: Name of a shape of `SHAPES`, of the model that is timed.
+        dtype: Precision for throughput and architectures.
+        shape: Shape in `SHAPES` of the timed model.
         sets: Number of McDiv-like sets; an eighth as many are OLMo-like.
     """
 
@@ -110,12 +87,12 @@ def bits_of(found: Sequence[SetSurprisals | Missing]) -> Floats:
 
 
 def rms(x: Floats) -> float:
-    """The root of the mean square."""
+    """Return the root mean square."""
     return float(np.sqrt((x**2).mean()))
 
 
 def machine(given: Given) -> Iterator[Check]:
-    """Versions, the GPU and its free memory."""
+    """Check versions, the GPU and its free memory."""
     import torch
     import transformers
 
@@ -139,7 +116,7 @@ def machine(given: Given) -> Iterator[Check]:
 
 
 def _long_trie(longest: int) -> Trie:
-    """A trie of paths of very different lengths, up to a longest."""
+    """Build a trie of paths of very different lengths, up to a maximum."""
     rng = np.random.default_rng(0)
     base = rng.integers(0, 9, longest)
     cuts = ((0, 0.75), (0.11, 0.33), (0.21, 0.01), (0.54, 0.01), (0.58, 0.42), (0.05, 0.05))
@@ -148,7 +125,7 @@ def _long_trie(longest: int) -> Trie:
 
 
 def _one_by_one(trie: Trie, drawn: Sequence[Any], window: int | None) -> Any:
-    """Attention of each path alone, by its definition, in float64: [nodes, heads, size]."""
+    """Compute the attention of each path separately, by its definition, in float64: [nodes, heads, size]."""
     import torch
 
     query, key, value = drawn
@@ -166,7 +143,7 @@ def _one_by_one(trie: Trie, drawn: Sequence[Any], window: int | None) -> Any:
 
 
 def attention(given: Given) -> Iterator[Check]:
-    """Each way of attention along long paths against its definition, for several heads, with and without a window."""
+    """Check each kind of attention along long paths against its definition, with several heads and windows."""
     import torch
 
     trie, device = _long_trie(1200 if given.on_gpu else 150), torch.device(given.device)
@@ -188,7 +165,7 @@ def attention(given: Given) -> Iterator[Check]:
 
 
 def _ways(lm: HFCausalLM) -> Iterator[str]:
-    """Let a model read in each way that it can."""
+    """Switch a model to each kind of attention that it supports."""
     ways = [("packed", lm.packing, True)] if lm.packing.causal else []
     ways += [("grouped", Packing(), True)] if lm.shares else []
     for name, lm.packing, lm.shares in [*ways, ("alone", Packing(), False)]:
@@ -196,7 +173,7 @@ def _ways(lm: HFCausalLM) -> Iterator[str]:
 
 
 def bits(given: Given) -> Iterator[Check]:
-    """Bits of the bundled model by precision and way, against float32 on the CPU."""
+    """Check the bits of the bundled model by precision and kind of attention against float32 on the CPU."""
     rng = np.random.default_rng(1)
     long = ResponseSet("Say", tuple(text(300 if given.on_gpu else 30, rng) for _ in range(3)))
     sets = [*(olmo_like(3, rng) if given.on_gpu else mcdiv_like(1, rng)), long]
@@ -214,7 +191,7 @@ def bits(given: Given) -> Iterator[Check]:
 
 
 def architectures(given: Given) -> Iterator[Check]:
-    """Small models of several families with random weights: the way that each is read, and its bits."""
+    """Check small models of several families with random weights: the kind of attention used, and the bits."""
     import torch
     import transformers
 

@@ -1,4 +1,4 @@
-"""What the learned equivalence backend costs: `python -m benchmark.perf.learned_equivalence`.
+"""Cost of the learned equivalence backend: `python -m benchmark.perf.learned_equivalence`.
 
 A submission's embeddings and ROUGE-1 classes, and its embeddings and learned classes, alternating in one process. Both
 embed every response once; the learned backend also reads the prompts, and compares the tokens of each pair.
@@ -20,7 +20,7 @@ from datasets_build.download import mirror_folder
 
 
 def rouge_seconds(sets: Sequence[ResponsesToGroup]) -> float:
-    """CPU seconds of embeddings and ROUGE-1 classes."""
+    """Measure the CPU seconds of embeddings and ROUGE-1 classes."""
     embedder, backend = SentenceTransformersEmbedder(ALL_MINILM_L6_V2), Rouge1().load()
     start = process_time()
     partition_by_pairs(sets, backend)
@@ -29,7 +29,7 @@ def rouge_seconds(sets: Sequence[ResponsesToGroup]) -> float:
 
 
 def learned_seconds(sets: Sequence[ResponsesToGroup]) -> float:
-    """CPU seconds of embeddings and learned classes, by one embedder."""
+    """Measure the CPU seconds of embeddings and learned classes with one embedder."""
     embedder = SentenceTransformersEmbedder(ALL_MINILM_L6_V2)
     backend = Learned().load(loaded=embedder)
     start = process_time()
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     mirror = mirror_folder(given.mirror)
     found: Responses = made_up_responses(given.prompts) if mirror is None else released_responses(mirror)
-    # The systems' rows come one system after the other: every n-th, so that all are among them.
+    # Every n-th row, because the rows are sorted by system.
     chosen = found[:: max(1, len(found) // given.prompts)][: given.prompts]
     sets = [ResponsesToGroup.of(prompt, texts) for prompt, texts in chosen]
     seconds: dict[str, list[float]] = {"rouge-1": [], "learned": []}

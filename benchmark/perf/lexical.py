@@ -1,4 +1,4 @@
-"""How much faster than plain Python the n-gram metrics are: `python -m benchmark.perf.lexical [--mirror DIR]`.
+"""Speed of the n-gram metrics compared with plain Python: `python -m benchmark.perf.lexical [--mirror DIR]`.
 
 Averaged distinct-n and n-gram cosine diversity of decTest's 2,979 sets of ten responses, by the package and by
 `plain.py`, alternating in one process, so that other load on the machine affects both. Without a mirror the sets are
@@ -7,19 +7,19 @@ synthetic, of the same shape. The values are compared before any time is printed
 
 import argparse
 import csv
-import gc
 import json
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from time import perf_counter
 
 import numpy as np
 
 from benchmark.metrics.lexical import distinct_n, ngram_cosine_diversity
 from benchmark.metrics.ngrams import ngram_statistics, tevet_tokens
 from benchmark.perf.plain import distinct_and_cosine
+from benchmark.perf.timing import timed
 from datasets_build.download import mirror_folder
 
 Sets = list[list[str]]
@@ -30,15 +30,15 @@ TOLERANCE = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What was measured.
+    """Measurements of both implementations.
 
     Attributes:
         data: Origin of the sets.
         sets: Number of sets.
         tokens: Number of tokens in all of them.
         largest_difference: Largest difference of values.
-        plain_seconds: One a round.
-        package_seconds: One a round.
+        plain_seconds: Seconds of the plain implementation, one per round.
+        package_seconds: Seconds of the package, one per round.
         ratio: Ratio of the medians.
     """
 
@@ -52,7 +52,7 @@ class Comparison:
 
 
 def dectest_sets(mirror: Path) -> Sets:
-    """The response sets of the three decTest files without human scores."""
+    """Read the response sets of the three decTest files without human scores."""
     made: Sets = []
     for task in TASKS:
         path = mirror / "tevet" / "raw" / "decTest" / f"dec_test_1000_no_hds_{task}_gen.csv"
@@ -62,7 +62,7 @@ def dectest_sets(mirror: Path) -> Sets:
 
 
 def made_up_sets(count: int) -> Sets:
-    """Sets of ten texts of some nine words each, with words as frequent as Zipf's law has them."""
+    """Make sets of ten texts of about nine words each, with word frequencies by Zipf's law."""
     rng = np.random.default_rng(0)
     words = np.array([f"word{i}" for i in range(20_000)])
     shares = 1 / np.arange(1, len(words) + 1)
@@ -75,21 +75,13 @@ def made_up_sets(count: int) -> Sets:
 
 
 def package(sets: Sets) -> Pairs:
-    """By the package."""
+    """Compute both metrics with the package."""
     return [(distinct_n(one), ngram_cosine_diversity(one)) for one in ngram_statistics(sets, tevet_tokens)]
 
 
 def plain(sets: Sets) -> Pairs:
-    """By the plain implementation, set by set."""
+    """Compute both metrics with the plain implementation, set by set."""
     return [distinct_and_cosine(one) for one in sets]
-
-
-def timed(run: Callable[[Sets], Pairs], sets: Sets) -> tuple[float, Pairs]:
-    """The seconds that a run takes, and what it gives."""
-    gc.collect()  # so that neither pays for what the other left behind
-    start = perf_counter()
-    found = run(sets)
-    return perf_counter() - start, found
 
 
 def compare(sets: Sets, rounds: int, data: str) -> Comparison:
@@ -101,9 +93,9 @@ def compare(sets: Sets, rounds: int, data: str) -> Comparison:
     seconds: dict[str, list[float]] = {"plain": [], "package": []}
     largest = 0.0
     for _ in range(rounds):
-        taken, expected = timed(plain, sets)
+        taken, expected = timed(partial(plain, sets))
         seconds["plain"].append(taken)
-        taken, found = timed(package, sets)
+        taken, found = timed(partial(package, sets))
         seconds["package"].append(taken)
         largest = max(largest, float(np.abs(np.array(found) - np.array(expected)).max()))
     if not largest <= TOLERANCE:

@@ -1,9 +1,9 @@
-"""What the machine itself can do: `python -m benchmark.perf.limits`.
+"""Limits of the machine: `python -m benchmark.perf.limits`.
 
-The floating-point operations a second of a product of large float32 matrices, on one thread and on all; on a GPU in
-bfloat16; the bytes a second of a large copy in memory, read and written; and of a file that is written and synced to
-the disk, and read again after the system was asked to drop it from its cache. Each number is the best of several
-rounds, so that other load on the machine does not lower it unless it disturbs every round.
+Floating-point operations per second of a product of large float32 matrices, on one thread and on all, and on a GPU in
+bfloat16; bytes per second of a large copy in memory, read and written; and of a file that is written and synced to
+disk, and read again after the system was asked to drop it from its cache. Each number is the best of several rounds, so
+that other load on the machine lowers it only if it disturbs every round.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-SIDE = 1024  # of the matrices: more than a core's own caches hold, and soon done, so that a round is left alone
+SIDE = 1024  # of the matrices: larger than a core's caches, but small enough for short, undisturbed rounds
 GEMMS_A_ROUND = 10
 SIDE_GPU = 8192
 MEGABYTE = 2**20
@@ -26,17 +26,17 @@ MEGABYTE = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What was measured.
+    """Measured limits.
 
     Attributes:
         threads: Default number of threads of torch, which the other benchmarks use.
-        cores: Cores that this process may use.
-        gemm_flops: Operations a second by the number of threads: one, `threads` and `cores`.
-        gpu: Its name; None without one.
-        gpu_gemm_flops: Operations a second in bfloat16; None without one.
-        copy_bytes: A second, read and written bytes counted both.
-        disk_write_bytes: A second, synced.
-        disk_read_bytes: A second. Where the system does not forget what it wrote, this is a copy from memory.
+        cores: Number of cores that this process may use.
+        gemm_flops: Operations per second by number of threads: one, `threads` and `cores`.
+        gpu: Name of the GPU; None without one.
+        gpu_gemm_flops: Operations per second in bfloat16; None without a GPU.
+        copy_bytes: Bytes per second, counting both read and written ones.
+        disk_write_bytes: Bytes per second, synced.
+        disk_read_bytes: Bytes per second. If the system keeps the file in its cache, this is a copy from memory.
     """
 
     threads: int
@@ -50,7 +50,7 @@ class Limits:
 
 
 def best(rounds: int, run: Callable[[], object]) -> float:
-    """The fewest seconds of some rounds."""
+    """Return the fewest seconds of several rounds."""
     taken = []
     for _ in range(rounds):
         start = perf_counter()
@@ -60,7 +60,7 @@ def best(rounds: int, run: Callable[[], object]) -> float:
 
 
 def gemm(threads: int, rounds: int) -> float:
-    """Operations a second of float32 matrix products on so many threads."""
+    """Measure operations per second of float32 matrix products on a number of threads."""
     import torch
 
     before = torch.get_num_threads()
@@ -75,7 +75,7 @@ def gemm(threads: int, rounds: int) -> float:
 
 
 def gpu_gemm(rounds: int) -> tuple[str | None, float | None]:
-    """The first GPU's name and its operations a second in bfloat16."""
+    """Return the first GPU's name and its operations per second in bfloat16."""
     import torch
 
     if not torch.cuda.is_available():
@@ -92,15 +92,15 @@ def gpu_gemm(rounds: int) -> tuple[str | None, float | None]:
 
 
 def copy(megabytes: int, rounds: int) -> float:
-    """Bytes a second, read and written, of a copy of an array."""
+    """Measure bytes per second, read and written, of a copy of an array."""
     source = np.ones(megabytes * MEGABYTE, dtype=np.uint8)
     target = np.empty_like(source)
     return 2 * source.nbytes / best(rounds, lambda: np.copyto(target, source))
 
 
 def disk(megabytes: int, rounds: int) -> tuple[float, float]:
-    """Bytes a second written and synced, and read, of a file in the folder for temporary files."""
-    block = np.random.default_rng(0).bytes(MEGABYTE)  # no disk compresses it
+    """Measure bytes per second written and synced, and read, of a temporary file."""
+    block = np.random.default_rng(0).bytes(MEGABYTE)  # random, so that no disk can compress it
     with tempfile.TemporaryDirectory(prefix="divbench-limits-") as folder:
         path = Path(folder) / "file"
 
@@ -122,12 +122,12 @@ def disk(megabytes: int, rounds: int) -> tuple[float, float]:
 
 
 def usable_cores() -> int:
-    """That this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def measure(megabytes: int, rounds: int) -> Limits:
-    """All limits, one after the other."""
+    """Measure all limits, one after the other."""
     import torch
 
     threads, cores = torch.get_num_threads(), usable_cores()

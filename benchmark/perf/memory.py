@@ -1,11 +1,11 @@
-"""How much memory and time a large submission takes: `python -m benchmark.perf.memory [--prompts 1000 10000 100000]`.
+"""Memory and time that a large submission takes: `python -m benchmark.perf.memory [--prompts 1000 10000 100000]`.
 
-Writes made-up submissions of ten short responses a prompt, all of them different, then validates and scores each
-submission in a separate process and prints that process's peak of resident memory and its time. With several sizes it
-also prints the exponent by which time grows with work: 1 if ten times the work takes ten times the time. With
-`--profile offline` embeddings are made, too; metrics of surprisals are left out, since their cost is measured
-elsewhere. With `--stand-in` vectors are drawn from a hash of the text, as long as the model's. This measures memory and
-time of everything but the model, for sizes that take the model hours.
+Writes synthetic submissions of ten short, different responses per prompt, then validates and scores each submission in
+a separate process and prints that process's peak resident memory and its time. With several sizes it also prints the
+exponent by which time grows with work: 1 if ten times the work takes ten times the time. `--profile offline` includes
+embeddings; metrics of surprisals are left out, because their cost is measured elsewhere. With `--stand-in`, vectors of
+the model's length are drawn from a hash of the text. This measures memory and time of everything but the model, for
+sizes that take the model hours.
 """
 
 import argparse
@@ -44,11 +44,11 @@ A_MEGABYTE = 2**20
 
 @dataclass(frozen=True, slots=True)
 class GrowthFit:
-    """A straight line through the logarithms of seconds over those of responses.
+    """A straight line fitted to the logarithms of seconds and responses.
 
     Attributes:
-        exponent: Its slope; seconds are as responses to this power.
-        error: Its standard error; None for two sizes, which any line fits.
+        exponent: Slope; seconds grow as responses to this power.
+        error: Standard error of the slope; None for two sizes.
     """
 
     exponent: float
@@ -61,14 +61,14 @@ class StandIn:
     signature = f"stand-in,{DIMENSIONS}"
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Unit vectors [texts, 384]."""
+        """Return unit vectors [texts, 384]."""
         drawn = np.stack([np.random.default_rng(crc32(text.encode())).standard_normal(DIMENSIONS) for text in texts])
         vectors: NDArray[np.float64] = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
         return vectors
 
 
 class Timed:
-    """An embedder that says how long it took."""
+    """An embedder that measures its time."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.signature = embedder.signature
@@ -76,7 +76,7 @@ class Timed:
         self._embedder = embedder
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """As the embedder's."""
+        """Embed as the wrapped embedder does."""
         start = perf_counter()
         made = self._embedder.embed(texts)
         self.seconds += perf_counter() - start
@@ -84,9 +84,9 @@ class Timed:
 
 
 def embedding_flops(submission: Submission) -> float:
-    """The operations that the layers' weights take for all tokens of a submission, under all-MiniLM-L6-v2.
+    """Estimate the operations of the layers' weights for all tokens of a submission, under all-MiniLM-L6-v2.
 
-    Tokens are counted of its first responses, which are like the others. Attention over so few tokens is left out.
+    Tokens are counted in its first responses, which are like the others. Attention over so few tokens is neglected.
     """
     where, _ = ALL_MINILM_L6_V2.files.locate()
     tokeniser: Any = need("transformers", "score").AutoTokenizer.from_pretrained(where)
@@ -99,19 +99,19 @@ def embedding_flops(submission: Submission) -> float:
 
 @lru_cache(maxsize=1)
 def _words() -> NDArray[np.str_]:
-    """Those of gssbench's prompts: English ones, so that a word is as many tokens as in real responses."""
+    """The words of gssbench's prompts: English, so that a word has as many tokens as in real responses."""
     texts = (prompt.prompt.lower() for prompt in load_suite("gssbench").prompts)
     return np.array(sorted({word for text in texts for word in text.split() if word.isalpha()}))
 
 
 def made_up_suite(prompts: int) -> Suite:
-    """A suite of that many prompts."""
+    """Make a suite with a number of prompts."""
     made = (Prompt(f"prompt-{i:06}", f"Category {i % 6}", f"Say something of thing {i}.") for i in range(prompts))
     return Suite("made-up", "Made up", tuple(made))
 
 
 def made_up_rows(suite: Suite) -> Iterator[Row]:
-    """Ten texts of five to fifteen words for each prompt."""
+    """Yield ten texts of five to fifteen words for each prompt."""
     rng = np.random.default_rng(0)
     words = _words()
     for number, prompt in enumerate(suite.prompts, start=1):
@@ -121,7 +121,7 @@ def made_up_rows(suite: Suite) -> Iterator[Row]:
 
 
 def write(folder: Path, prompts: int) -> None:
-    """The submission, streamed to a new folder."""
+    """Write the submission, streamed to a new folder."""
     folder.mkdir()
     suite = made_up_suite(prompts)
     manifest = Manifest(
@@ -135,7 +135,7 @@ def write(folder: Path, prompts: int) -> None:
 
 
 def validate_and_score(folder: Path, prompts: int, profile: str, stand_in: bool) -> dict[str, Any]:
-    """What `divbench score` does, in this process: seconds of each step, and this process's peak memory after each."""
+    """Do the work of `divbench score` in this process; return seconds and peak memory of the steps."""
     from benchmark.metrics import METRICS
     from benchmark.scoring.backends import ScoringBackends
     from benchmark.scoring.inputs import metrics_from
@@ -152,7 +152,7 @@ def validate_and_score(folder: Path, prompts: int, profile: str, stand_in: bool)
     peak_of_validation = peak_megabytes(resource.RUSAGE_SELF)
     backends = ScoringBackends(find_profile(profile), embedder=StandIn() if stand_in else None)
     metrics = tuple(metric for metric in METRICS if metric not in metrics_from("causal_lm"))
-    backends.load(backends.profile.metrics(metrics))  # so that no size pays for it more than another
+    backends.load(backends.profile.metrics(metrics))  # before the timing, because its cost does not depend on the size
     timed = None if backends.embedder is None else Timed(backends.embedder)
     backends.embedder = timed
     loaded, worked = perf_counter(), processor_seconds()
@@ -172,19 +172,19 @@ def validate_and_score(folder: Path, prompts: int, profile: str, stand_in: bool)
 
 
 def peak_megabytes(whose: int) -> float:
-    """The peak of resident memory. Linux counts in kilobytes, macOS in bytes."""
+    """Return the peak resident memory; Linux counts in kilobytes, macOS in bytes."""
     peak = resource.getrusage(whose).ru_maxrss
     return (peak if sys.platform == "darwin" else peak * 1024) / A_MEGABYTE
 
 
 def processor_seconds() -> float:
-    """That this process has had of all cores: what other programs do counts less there than in seconds."""
+    """Return this process's processor time on all cores, which other programs distort less than wall-clock time."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
 
 def measure(prompts: int, profile: str, stand_in: bool = False) -> dict[str, Any]:
-    """Write, then validate and score in a process of its own."""
+    """Write a submission, then validate and score it in a separate process."""
     with tempfile.TemporaryDirectory(prefix="divbench-memory-") as name:
         folder = Path(name) / "submission"
         write(folder, prompts)
@@ -197,7 +197,7 @@ def measure(prompts: int, profile: str, stand_in: bool = False) -> dict[str, Any
 
 
 def growth(responses: Sequence[int], seconds: Sequence[float]) -> GrowthFit | None:
-    """The power of the work by which time grows; None for less than two sizes.
+    """Fit the exponent by which time grows with work; None for fewer than two sizes.
 
     >>> growth([10, 100, 1000], [2.0, 20.0, 200.0]).exponent
     1.0

@@ -1,10 +1,9 @@
-"""What meta-evaluation costs: `python -m benchmark.perf.metaeval [--mirror DIR] [--profile offline]`.
+"""Cost of meta-evaluation: `python -m benchmark.perf.metaeval [--mirror DIR] [--profile offline]`.
 
-First the bootstrap: Spearman, Kendall, AUC and folded OCA of conTest's or synthetic scores on the same resamples, all
-at once by weights, and one resample after the other by scipy, scikit-learn and a plain loop over thresholds;
-alternating in one process, with the values compared before any time is printed. Then, where there is a mirror, the nine
-tasks with two labels: the seconds of loading, scoring and evaluating with every metric of a profile, intervals
-included.
+First the bootstrap: Spearman, Kendall, AUC and folded OCA of synthetic scores on the same resamples, all at once by
+weights, and one resample after the other by scipy, scikit-learn and a plain loop over thresholds; alternating in one
+process, with the values compared before any time is printed. Then, if there is a mirror, the nine tasks with two
+labels: the seconds of loading, scoring and evaluating with every metric of a profile, including intervals.
 """
 
 import argparse
@@ -12,6 +11,7 @@ import json
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -26,6 +26,7 @@ from benchmark.analysis.metaeval.evaluate import evaluate_task
 from benchmark.analysis.metaeval.labelled import BINARY_TASKS, load_labelled
 from benchmark.analysis.metaeval.overall import evaluate_overall
 from benchmark.analysis.metaeval.scores import metric_scores
+from benchmark.perf.timing import timed
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.inputs import computed, metrics_from
 from benchmark.scoring.profiles import find_profile
@@ -37,14 +38,14 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
-    """Both ways of a bootstrap.
+    """Measurements of both ways to bootstrap.
 
     Attributes:
-        rows: Sets.
+        rows: Number of sets.
         resamples: Number of resamples of contexts.
         largest_difference: Largest difference of values.
-        plain_seconds: One a round.
-        package_seconds: The same of the package.
+        plain_seconds: Seconds of the libraries, one per round.
+        package_seconds: Seconds of the package, one per round.
         ratio: Ratio of the medians.
     """
 
@@ -61,11 +62,11 @@ class NineTasks:
     """The nine tasks under a profile.
 
     Attributes:
-        profile: Its name.
+        profile: Name of the profile.
         metrics: Number of metrics.
-        sets: Different ones.
-        texts: Different ones.
-        seconds: Seconds of each part, and of all.
+        sets: Number of different sets.
+        texts: Number of different texts.
+        seconds: Seconds of each part, and of all parts.
     """
 
     profile: str
@@ -76,7 +77,7 @@ class NineTasks:
 
 
 def together(scores: Floats, labels: Floats, weights: Floats) -> Floats:
-    """The measures of all resamples by weights, [resamples, 4]."""
+    """Compute the measures of all resamples by weights, [resamples, 4]."""
     high = labels == 1
     found = [
         agreement.spearman(scores, labels, weights),
@@ -88,7 +89,7 @@ def together(scores: Floats, labels: Floats, weights: Floats) -> Floats:
 
 
 def one_by_one(scores: Floats, labels: Floats, weights: Floats) -> Floats:
-    """The same by libraries, a resample's rows written out."""
+    """Compute the same with libraries, on the rows of each resample."""
     made = []
     for each in weights.astype(np.int64):
         rows = np.repeat(np.arange(len(scores)), each)
@@ -100,7 +101,7 @@ def one_by_one(scores: Floats, labels: Floats, weights: Floats) -> Floats:
 
 
 def bootstrap(rows: int, resamples: int, rounds: int) -> Bootstrap:
-    """Measure both on made-up scores, two sets a context.
+    """Measure both ways on synthetic scores, with two sets per context.
 
     Raises:
         ValueError: The values differ.
@@ -114,9 +115,8 @@ def bootstrap(rows: int, resamples: int, rounds: int) -> Bootstrap:
     values: dict[str, Floats] = {}
     for _ in range(rounds):
         for name, way in ways.items():
-            start = perf_counter()
-            values[name] = way(scores, labels, weights)
-            seconds[name].append(perf_counter() - start)
+            taken, values[name] = timed(partial(way, scores, labels, weights))
+            seconds[name].append(taken)
     largest = float(np.abs(values["plain"] - values["package"]).max())
     if not largest <= TOLERANCE:
         raise ValueError(f"the two ways differ by {largest}")
@@ -125,7 +125,7 @@ def bootstrap(rows: int, resamples: int, rounds: int) -> Bootstrap:
 
 
 def nine_tasks(mirror: Path, profile: str) -> NineTasks:
-    """Score and evaluate them; nothing comes from a cache."""
+    """Score and evaluate the nine tasks, without caches."""
     marks = [perf_counter()]
     tasks = [load_labelled(name, mirror=mirror) for name in BINARY_TASKS]
     marks.append(perf_counter())

@@ -1,9 +1,9 @@
-"""How much more precise balanced orders are: `python -m benchmark.perf.order_errors --mirror DIR`.
+"""Precision of balanced orders compared with uniform ones: `python -m benchmark.perf.order_errors --mirror DIR`.
 
 For real response sets under a language model (the bundled one by default): the standard error of a_n and of the whole
-a_k curve, in bits/byte, from Latin squares and from leave-one-out trees, over that of 50 uniform random orders. Sets of
-five responses are read in all 120 orders, so every design's error is exact; for sets of ten, the spread is that of
-many random orders and of many draws of each design.
+a_k curve, in bits/byte, with Latin squares and with leave-one-out trees, over that with 50 uniform random orders. Sets
+of five responses are read in all 120 orders, so the errors are exact; for sets of ten, they are estimated from many
+random orders and many draws of each design.
 """
 
 import argparse
@@ -34,11 +34,11 @@ _RUN = 40  # orders read at once
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A design's errors over those of 50 uniform orders: the root mean square over sets, and the median of the sets'.
+    """A design's errors over those of 50 uniform orders: ratio of root mean squares over sets, and median ratio.
 
     Attributes:
-        n: Responses of a set.
-        nodes: Distinct beginnings that a model reads.
+        n: Number of responses in a set.
+        nodes: Number of distinct prefixes that a model reads.
     """
 
     design: str
@@ -52,7 +52,7 @@ class Row:
 
 
 def rates(model: CausalLM, given: ResponseSet, orders: Integers, layout: Layout) -> Floats:
-    """Bits/byte of each slot, [orders, n]."""
+    """Compute bits/byte at each position, [orders, n]."""
     counts = np.array([len(text.encode()) for text in given.responses])
     made = []
     for start in range(0, len(orders), _RUN):
@@ -63,83 +63,57 @@ def rates(model: CausalLM, given: ResponseSet, orders: Integers, layout: Layout)
     return np.array(made)
 
 
-Estimate = Callable[[int], Floats]
+# By name: its function of n, count and seed, and the count.
+_DESIGNS: dict[str, tuple[Callable[[int, int, int], OrderDesign], int]] = {
+    "balanced 1": (balanced, 1),
+    "balanced 2": (balanced, 2),
+    "balanced 4": (balanced, 4),
+    "endpoint 1": (endpoint, 1),
+}
+Errors = dict[str, tuple[float, float]]
+"""Standard errors of a_n and of the curve, by design."""
 
 
-def errors(estimate: Estimate, draws: int, truth: Floats) -> tuple[float, float]:
-    """The standard error of a_n and of the curve, from draws of a design.
-
-    Args:
-        estimate: The curve from draw 0, 1, …
-        draws: Number of draws.
-        truth: The curve over all orders.
-    """
-    missed = np.array([estimate(draw) for draw in range(draws)]) - truth
-    variance = (missed**2).mean(axis=0)
+def _roots(variance: Floats) -> tuple[float, float]:
+    """Standard errors of a_n and of the curve from the variance at each position."""
     return math.sqrt(float(variance[-1])), math.sqrt(float(variance.mean()))
 
 
-def five(model: CausalLM, given: ResponseSet, layout: Layout, draws: int) -> dict[str, tuple[float, float]]:
-    """Errors of each design for a set of five, from all 120 orders."""
+def five(model: CausalLM, given: ResponseSet, layout: Layout, draws: int) -> Errors:
+    """Compute the errors of each design for a set of five, from all 120 orders."""
     everything = exact(5).orders
     table = rates(model, given, everything, layout)
     place = {tuple(order): row for order, row in zip(everything.tolist(), table, strict=True)}
-    truth = table.mean(axis=0)
-
-    def of(design: Callable[[int], OrderDesign]) -> tuple[float, float]:
-        def mean(draw: int) -> Floats:
-            found = np.array([place[tuple(order)] for order in design(draw).orders.tolist()])
-            return np.asarray(found.mean(axis=0))
-
-        return errors(mean, draws, truth)
-
-    spread = table.var(axis=0) / REFERENCE
-    return {
-        "uniform 50": (math.sqrt(float(spread[-1])), math.sqrt(float(spread.mean()))),
-        "balanced 1": of(lambda draw: balanced(5, 1, draw)),
-        "balanced 2": of(lambda draw: balanced(5, 2, draw)),
-        "balanced 4": of(lambda draw: balanced(5, 4, draw)),
-        "endpoint 1": of(lambda draw: endpoint(5, 1, draw)),
-    }
+    made = {"uniform 50": _roots(table.var(axis=0) / REFERENCE)}
+    for name, (design, count) in _DESIGNS.items():
+        orders = [design(5, count, draw).orders.tolist() for draw in range(draws)]
+        means = [np.array([place[tuple(order)] for order in of_draw]).mean(axis=0) for of_draw in orders]
+        made[name] = _roots(((np.array(means) - table.mean(axis=0)) ** 2).mean(axis=0))
+    return made
 
 
-def ten(
-    model: CausalLM, given: ResponseSet, layout: Layout, draws: int, random_orders: int
-) -> dict[str, tuple[float, float]]:
-    """Errors of each design for a set of ten, from many random orders and draws of each design.
+def ten(model: CausalLM, given: ResponseSet, layout: Layout, draws: int, random_orders: int) -> Errors:
+    """Estimate the errors of each design for a set of ten, from many random orders and draws of each design.
 
-    Every order is as likely as another to be in a random square or tree, so a design's mean is that over all orders and
-    its error is how far its draws spread: no estimate of the truth, with an error of its own, comes into it.
+    All orders are equally likely to be in a random square or tree, so a design's mean is that over all orders, and its
+    error is the spread of its draws; no estimate of the truth is needed.
     """
-    spread = rates(model, given, uniform(10, random_orders, seed=1).orders, layout).var(axis=0, ddof=1) / REFERENCE
-
-    def of(design: Callable[[int], OrderDesign]) -> tuple[float, float]:
-        means = [rates(model, given, design(draw).orders, layout).mean(axis=0) for draw in range(draws)]
-        variance = np.array(means).var(axis=0, ddof=1)
-        return math.sqrt(float(variance[-1])), math.sqrt(float(variance.mean()))
-
-    return {
-        "uniform 50": (math.sqrt(float(spread[-1])), math.sqrt(float(spread.mean()))),
-        "balanced 1": of(lambda draw: balanced(10, 1, draw)),
-        "balanced 2": of(lambda draw: balanced(10, 2, draw)),
-        "endpoint 1": of(lambda draw: endpoint(10, 1, draw)),
-    }
+    table = rates(model, given, uniform(10, random_orders, seed=1).orders, layout)
+    made = {"uniform 50": _roots(table.var(axis=0, ddof=1) / REFERENCE)}
+    for name in ("balanced 1", "balanced 2", "endpoint 1"):
+        design, count = _DESIGNS[name]
+        means = [rates(model, given, design(10, count, draw).orders, layout).mean(axis=0) for draw in range(draws)]
+        made[name] = _roots(np.array(means).var(axis=0, ddof=1))
+    return made
 
 
-_DESIGNS = {
-    "balanced 1": lambda n: balanced(n, 1),
-    "balanced 2": lambda n: balanced(n, 2),
-    "balanced 4": lambda n: balanced(n, 4),
-    "endpoint 1": lambda n: endpoint(n, 1),
-}
-
-
-def rows(n: int, found: list[dict[str, tuple[float, float]]]) -> list[Row]:
-    """The table of one size of sets."""
+def rows(n: int, found: list[Errors]) -> list[Row]:
+    """Make the table for one size of sets."""
     reference = np.array([each["uniform 50"] for each in found])
     made = [Row("uniform 50", n, 50, nodes(uniform(n, 50)), 1.0, 1.0, 1.0, 1.0)]
     for name in [name for name in found[0] if name != "uniform 50"]:
-        design = _DESIGNS[name](n)
+        make, count = _DESIGNS[name]
+        design = make(n, count, 0)
         values = np.array([each[name] for each in found])
         whole = np.sqrt((values**2).mean(axis=0) / (reference**2).mean(axis=0))
         medians = np.median(values / reference, axis=0)
@@ -160,7 +134,7 @@ def rows(n: int, found: list[dict[str, tuple[float, float]]]) -> list[Row]:
 
 
 def sets_of_five(mirror: Path, count: int) -> list[ResponseSet]:
-    """Evenly spaced sets of conTest's three tasks."""
+    """Return evenly spaced sets of conTest's three tasks."""
     made = []
     for split in ("prompt_gen", "resp_gen", "story_gen"):
         table = load_split("contest", split, mirror=mirror).to_list()
@@ -172,7 +146,7 @@ def sets_of_five(mirror: Path, count: int) -> list[ResponseSet]:
 
 
 def sets_of_ten(mirror: Path, count: int, long: int) -> list[tuple[ResponseSet, Layout]]:
-    """Evenly spaced sets of decTest's three tasks, and of OLMo's length-matched generations, all four stages."""
+    """Return evenly spaced sets of decTest's three tasks, and of OLMo's length-matched responses of all four stages."""
     tests = []
     for split in ("prompt_gen", "resp_gen", "story_gen"):
         tests += [row for row in load_split("dectest", split, mirror=mirror).to_list() if all(row["responses"])]
@@ -200,7 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     mirror = mirror_folder(given.mirror)
     if mirror is None:
-        parser.error("real sets are wanted: give --mirror")
+        parser.error("released files are needed: give --mirror")
     model = load_causal_lm(find_causal_lm_spec(given.model, device=given.device) if given.model else OFFLINE_LM)
     made: list[Row] = []
     if given.fives:

@@ -1,9 +1,9 @@
-"""Our metrics beside those of other packages: equal values, and time: `python -m benchmark.perf.peers [--sets N]`.
+"""Values and speed of our metrics compared with other packages: `python -m benchmark.perf.peers [--sets N]`.
 
 Vectors and texts are synthetic, so neither side loads a model. Each measure runs over all sets, theirs and ours
-alternating in one process; values are compared before any time is printed. emb-diversity and vendi-score are the extra
-`peers`; diversity 0.3.1 needs transformers below 5, so it is installed aside (`pip install --no-deps --target DIR
-diversity==0.3.1`) and found through PYTHONPATH. A package that is not installed is left out.
+alternating in one process; values are compared before any time is printed. emb-diversity and vendi-score are in the
+extra `peers`; diversity 0.3.1 needs transformers below 5, so install it separately (`pip install --no-deps --target DIR
+diversity==0.3.1`) and add DIR to PYTHONPATH. Packages that are not installed are left out.
 """
 
 import argparse
@@ -33,6 +33,7 @@ from benchmark.metrics import distance_graphs, distances, embedding, kernels, sy
 Floats = NDArray[np.float64]
 Measure = Callable[[Any], float]
 TOLERANCE = 1e-9
+RESPONSES = 10  # per set
 _PACKAGES = {"emb-diversity": "emb_diversity", "vendi-score": "vendi_score", "diversity": "diversity"}
 
 
@@ -41,12 +42,12 @@ class Pair:
     """A measure of another package, and ours.
 
     Attributes:
-        package: Their package.
-        measure: Their function.
-        ours: The same number by our functions.
-        theirs: Calls theirs.
-        reads: What both read: unit vectors, texts, or part-of-speech tags.
-        differs: Why theirs can differ; None: both are equal to `TOLERANCE`.
+        package: Name of the other package.
+        measure: Name of its function.
+        ours: Function that computes the same number with ours.
+        theirs: Function that calls theirs.
+        reads: Input of both: unit vectors, texts, or part-of-speech tags.
+        differs: Why their value may differ; None: both are equal up to `TOLERANCE`.
     """
 
     package: str
@@ -78,15 +79,12 @@ def _vendi(order: float | str) -> Measure:
 
 @cache
 def _diversity(file: str) -> ModuleType:
-    """Load a module of diversity from its file: the package itself imports a tagger and a model hub."""
+    """Load a module of diversity from its file, because the package imports a tagger and a model hub."""
     found = importlib.util.find_spec("diversity")
     path = Path(str(found and found.origin)).parent / file
     name = f"peer_diversity.{path.stem}"
-    for stands_in in (
-        "peer_diversity",
-        "peer_diversity.functions",
-    ):  # template.py imports the tagger's caller from there
-        sys.modules.setdefault(stands_in, ModuleType(stands_in)).__dict__.setdefault("extract_patterns", None)
+    for stub in ("peer_diversity", "peer_diversity.functions"):  # template.py imports `extract_patterns` from there
+        sys.modules.setdefault(stub, ModuleType(stub)).__dict__.setdefault("extract_patterns", None)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"diversity has no {file}")
@@ -100,10 +98,10 @@ def _self_repetition(texts: Sequence[str]) -> float:
 
 
 def _templates(responses: Sequence[Sequence[Sequence[str]]]) -> tuple[list[str], dict[str, list[str]]]:
-    """Texts that have these tags, and our templates, for diversity, which looks for a template's words in the texts.
+    """Make texts with these tags, and our templates, for diversity, which searches for a template's words in texts.
 
-    Each word is its own tag, in brackets so that none begins another one. Two spaces end a sentence: no template
-    goes on behind them, and their count of words, by white space, is the number of tags.
+    Each word is its own tag, in brackets so that no word is a prefix of another. Two spaces end a sentence, so that no
+    template extends over it; diversity counts words by white space, so their number is the number of tags.
     """
     texts = ["  ".join(" ".join(f"<{tag}>" for tag in tags) for tags in each) for each in responses]
     found = _diversity("patterns/Token.py").token_patterns
@@ -173,25 +171,25 @@ PAIRS: tuple[Pair, ...] = (
 )
 
 
-def made_up_vectors(sets: int, responses: int = 10, dimensions: int = 384) -> list[Floats]:
-    """Unit vectors with about the cosines of responses to one question."""
+def made_up_vectors(sets: int) -> list[Floats]:
+    """Make unit vectors with about the cosines of responses to one question."""
     rng = np.random.default_rng(0)
-    made = rng.standard_normal((sets, responses, dimensions)) + 0.8 * rng.standard_normal((sets, 1, dimensions))
+    made = rng.standard_normal((sets, RESPONSES, 384)) + 0.8 * rng.standard_normal((sets, 1, 384))
     return list(made / np.linalg.norm(made, axis=-1, keepdims=True))
 
 
-def made_up_texts(sets: int, responses: int = 10, words: int = 40) -> list[list[str]]:
-    """Texts of words from a small vocabulary, so that some phrases of four words repeat."""
+def made_up_texts(sets: int) -> list[list[str]]:
+    """Make texts of 40 words from a small vocabulary, so that some phrases of four words repeat."""
     rng = np.random.default_rng(0)
     vocabulary = np.array(["red", "green", "blue", "stone", "river", "lamp", "and", "the"])
-    return [[" ".join(rng.choice(vocabulary, size=words)) for _ in range(responses)] for _ in range(sets)]
+    return [[" ".join(rng.choice(vocabulary, size=40)) for _ in range(RESPONSES)] for _ in range(sets)]
 
 
-def made_up_tags(sets: int, responses: int = 10, words: int = 40) -> list[list[list[list[str]]]]:
-    """Sentences of ten tags, some of which share a template."""
+def made_up_tags(sets: int) -> list[list[list[list[str]]]]:
+    """Make responses of four sentences of ten tags, some of which share a template."""
     rng = np.random.default_rng(0)
     vocabulary = np.array(["DT", "JJ", "NN", "NNS", "VBZ", "IN"])
-    made = rng.choice(vocabulary, size=(sets, responses, words // 10, 10), p=[0.2, 0.1, 0.3, 0.1, 0.1, 0.2])
+    made = rng.choice(vocabulary, size=(sets, RESPONSES, 4, 10), p=[0.2, 0.1, 0.3, 0.1, 0.1, 0.2])
     return cast("list[list[list[list[str]]]]", made.tolist())
 
 
@@ -227,7 +225,7 @@ def compare(pair: Pair, given: Sequence[Any], rounds: int) -> Timing:
     Raises:
         ValueError: Values differ that should be equal.
     """
-    values(pair.ours, given[:2])  # what is imported at first use is not timed
+    values(pair.ours, given[:2])  # imports at first use are not timed
     values(pair.theirs, given[:2])
     seconds: tuple[list[float], list[float]] = ([], [])
     difference = 0.0
@@ -267,7 +265,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     document = {
         "sets": given.sets,
-        "responses": 10,
+        "responses": RESPONSES,
         "measures": [asdict(each) for each in found],
         "ratio": theirs / ours if found else None,
     }

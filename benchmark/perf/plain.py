@@ -1,7 +1,7 @@
-"""The published definitions in plain Python, one set at a time: what `ngrams.py` is tested and timed against.
+"""The published definitions in plain Python, one set at a time; `ngrams.py` is tested and timed against them.
 
-Written from the papers and the specification, not from our code, and as a careful programmer would: counts and norms
-are made once a response, and a dot product runs over the shorter of its two vectors.
+Written from the papers and the specification, not from our code, and with reasonable care for speed: counts and norms
+are computed once per response, and a dot product runs over the shorter of its two vectors.
 """
 
 import math
@@ -14,22 +14,22 @@ MAX_N = 5
 
 
 def tevet_words(text: str) -> list[str]:
-    """Tevet & Berant's tokens: periods and newlines deleted, split at each space, empty pieces dropped."""
+    """Return Tevet & Berant's tokens: periods and newlines deleted, split at each space, empty pieces dropped."""
     return [word for word in re.sub(r"[.\n]", "", text).split(" ") if word]
 
 
 def white_space_words(text: str) -> list[str]:
-    """D_Can's tokens."""
+    """Return D_Can's tokens."""
     return text.split()
 
 
 def ngram_counts(words: Sequence[str], n: int) -> Counts:
-    """How often each run of n words stands in a text."""
+    """Count the n-grams of a text."""
     return Counter(zip(*(words[i:] for i in range(n)), strict=False))
 
 
 def distinct(responses: Sequence[Counts]) -> float:
-    """Distinct-n for one n: different n-grams over all n-grams, pooled over the responses; 0 where there are none."""
+    """Return distinct-n for one n: different n-grams over all n-grams, pooled over the responses; 0 without n-grams."""
     pooled: Counts = Counter()
     for counts in responses:
         pooled.update(counts)
@@ -38,7 +38,7 @@ def distinct(responses: Sequence[Counts]) -> float:
 
 
 def entropy(responses: Sequence[Counts]) -> float:
-    """The entropy in nats of the pooled n-grams; 0 where there are none."""
+    """Return the entropy in nats of the pooled n-grams; 0 without n-grams."""
     pooled: Counts = Counter()
     for counts in responses:
         pooled.update(counts)
@@ -47,7 +47,7 @@ def entropy(responses: Sequence[Counts]) -> float:
 
 
 def mean_cosine(responses: Sequence[Counts]) -> float:
-    """The mean cosine of count vectors over the unordered pairs; 0 for a pair that shares nothing."""
+    """Return the mean cosine of count vectors over the unordered pairs; 0 for a pair that shares nothing."""
     norms = [math.sqrt(sum(c * c for c in counts.values())) for counts in responses]
     summed = 0.0
     for i, one in enumerate(responses):
@@ -63,13 +63,13 @@ def mean_cosine(responses: Sequence[Counts]) -> float:
 def averaged(
     responses: Sequence[str], words: Callable[[str], list[str]], of: Sequence[Callable[[Sequence[Counts]], float]]
 ) -> list[float]:
-    """Measures of one set, each averaged over n = 1 … 5."""
+    """Return measures of one set, each averaged over n = 1 … 5."""
     split = [words(text) for text in responses]
     each_n = [[ngram_counts(text, n) for text in split] for n in range(1, MAX_N + 1)]
     return [sum(map(measure, each_n)) / MAX_N for measure in of]
 
 
 def distinct_and_cosine(responses: Sequence[str]) -> tuple[float, float]:
-    """Tevet & Berant's two metrics of one set: averaged distinct-n and n-gram cosine diversity."""
+    """Return Tevet & Berant's two metrics of one set: averaged distinct-n and n-gram cosine diversity."""
     found = averaged(responses, tevet_words, (distinct, mean_cosine))
     return found[0], -found[1]

@@ -1,4 +1,4 @@
-"""Language models with random weights and the shapes of known ones: what they compute, and how fast that can be."""
+"""Language models with random weights and the shapes of known ones: their operations, and limits of their speed."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -6,7 +6,7 @@ from typing import Any, Literal
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.perf.limits import gemm, gpu_gemm
 
-H200_FLOPS = 790e12  # in bfloat16, of a product of large matrices; measured
+H200_FLOPS = 790e12  # measured for products of large bfloat16 matrices
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,12 +15,12 @@ class Shape:
 
     Attributes:
         kind: Architecture in transformers.
-        layers: Blocks.
+        layers: Number of blocks.
         width: Size of the hidden states.
         inner: Inner size of the MLP.
-        heads: Attention heads.
-        key_heads: Heads of keys and values.
-        vocabulary: Tokens.
+        heads: Number of attention heads.
+        key_heads: Number of heads of keys and values.
+        vocabulary: Number of tokens.
     """
 
     kind: Literal["qwen2", "gpt2"]
@@ -43,7 +43,7 @@ SHAPES = {
 
 
 def random_model(name: str, device: str, dtype: str) -> HFCausalLM:
-    """A model of a shape with random weights, and the tokeniser of the bundled model."""
+    """Make a model of a shape with random weights, and the tokeniser of the bundled model."""
     import torch
     import transformers
 
@@ -80,17 +80,17 @@ def _config(shape: Shape) -> Any:
         num_attention_heads=shape.heads,
         num_key_value_heads=shape.key_heads,
         max_position_embeddings=32_768,
-        tie_word_embeddings=shape.width < 3584,  # all but the largest do
+        tie_word_embeddings=shape.width < 3584,  # true for all but the largest
     )
 
 
 def operations(shape: Shape, nodes: int, scored: int) -> float:
-    """Floating-point operations of the products with weights; attention's own, a few percent of these, are left out.
+    """Count the floating-point operations of the products with weights, without attention (a few percent of these).
 
     Args:
         shape: Shape of the model.
-        nodes: Tokens that the body reads.
-        scored: Tokens of them that the head is asked for.
+        nodes: Number of tokens that the body reads.
+        scored: Number of tokens that the head scores.
     """
     keys = shape.key_heads * (shape.width // shape.heads)
     mlp = (3 if shape.kind == "qwen2" else 2) * shape.width * shape.inner
@@ -99,9 +99,9 @@ def operations(shape: Shape, nodes: int, scored: int) -> float:
 
 
 def limit_of(device: str) -> tuple[float, str]:
-    """Operations a second that a device can do, and how that is known.
+    """Return the operations per second that a device can do, and the source of that number.
 
-    On a CPU those of float32 on as many threads as torch has, measured here; an H200's in bfloat16 as measured once;
+    A CPU's float32 operations with torch's number of threads, measured here; an H200's in bfloat16, as measured once;
     another GPU's in bfloat16, measured here.
     """
     import torch

@@ -1,9 +1,9 @@
-"""Simulates many workers event by event from the cost of shards; nothing is scored.
+"""Simulate many workers event by event from the cost of shards; nothing is scored.
 
-Four ways to spread submissions over workers, all as they are built: every submission by `score --cluster` on all
-workers, one after the other; each worker for itself (`worker`), a whole submission at a time; `worker --cluster`,
-which has shards of several submissions in work at once; and the same with `--elastic`, whose workers start when there
-is work for them. Host failures and network effects are left out.
+Four ways to distribute submissions over workers, as implemented: every submission by `score --cluster` on all workers,
+one after the other; separate workers (`worker`), a whole submission at a time; `worker --cluster`, which works on
+shards of several submissions at once; and the same with `--elastic`, whose workers start when there is work for them.
+Host failures and network effects are left out.
 """
 
 import heapq
@@ -24,13 +24,13 @@ How = Literal["shards", "submissions", "queue", "elastic"]
 
 @dataclass(frozen=True, slots=True)
 class Assumed:
-    """What a simulation goes by; times are in seconds.
+    """Assumptions of a simulation; times are in seconds.
 
     Attributes:
         costs: Costs of shards to sample from.
         workers: Maximum number of workers.
-        start: Time until a worker has its models.
-        handing: Time in which the driver hands out a shard; it does so one by one.
+        start: Time until a worker has loaded its models.
+        handing: Time in which the driver dispatches a shard; it does so one by one.
         prepare: Time to claim, fetch and check a submission.
         finish: Time to make and publish a result; the driver does so one by one.
     """
@@ -45,19 +45,19 @@ class Assumed:
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """What the simulation says of some submissions.
+    """The result of a simulation.
 
     Attributes:
         submissions: Number of submissions.
         how: *shards*: `score --cluster`, one after the other; *submissions*: `worker` on each GPU; *queue*: `worker
-            --cluster`; *elastic*: that with `--elastic`.
+            --cluster`; *elastic*: the same with `--elastic`.
         seconds: Time until all are done.
-        efficiency: Share of what all workers could have scored in that time, once they were up; an elastic one counts
-            from when it came up.
-        cost: Worker seconds per submission, from when a worker is up until nothing is left for it.
-        loading: Worker seconds per submission until workers are up.
-        shards: Shards per submission.
-        workers: Number of workers that came up.
+        efficiency: Share of the workers' time, after their start, that was spent on scoring; an elastic worker counts
+            from its own start.
+        cost: Worker seconds per submission, from a worker's start until no work is left for it.
+        loading: Worker seconds per submission for loading models.
+        shards: Number of shards per submission.
+        workers: Number of workers that were started.
     """
 
     submissions: int
@@ -71,7 +71,7 @@ class Simulated:
 
 
 def simulate(assumed: Assumed, submissions: int, shards: int, how: How) -> Simulated:
-    """So many submissions, each of shards whose costs are drawn from those assumed; the same for all ways."""
+    """Simulate submissions whose shards have costs drawn from the assumed ones, the same for all ways."""
     rng = np.random.default_rng(submissions)
     drawn = rng.choice(np.asarray(assumed.costs), size=(submissions, shards))
     workers, start = assumed.workers, assumed.start
@@ -80,7 +80,7 @@ def simulate(assumed: Assumed, submissions: int, shards: int, how: How) -> Simul
         up, loads, starts = workers, workers * submissions, submissions
         held = could = seconds * workers
     elif how == "submissions":
-        free = [0.0] * min(workers, submissions)  # when each worker is
+        free = [0.0] * min(workers, submissions)  # when each worker is free
         for each in drawn:
             heapq.heappush(free, heapq.heappop(free) + float(each.sum()) + assumed.prepare + assumed.finish)
         seconds, up, loads, starts = max(free), len(free), len(free), 1
@@ -103,10 +103,10 @@ def simulate(assumed: Assumed, submissions: int, shards: int, how: How) -> Simul
 
 
 def _one_submission(costs: list[float], workers: int, handing: float) -> float:
-    """Seconds until a submission's shards are done, as `score --cluster` hands them out."""
+    """Return the seconds until a submission's shards are done, as `score --cluster` dispatches them."""
     coming, waiting = iter(costs), list[float]()
     free = [0.0] * workers
-    hand = done = 0.0  # when the process that hands out is free, and when the last shard is done
+    hand = done = 0.0  # when the dispatching process is free, and when the last shard is done
     while True:
         for cost in islice(coming, AHEAD * workers - len(waiting)):
             heapq.heappush(waiting, -cost)
@@ -120,26 +120,26 @@ def _one_submission(costs: list[float], workers: int, handing: float) -> float:
 
 @dataclass(slots=True)
 class _Queue:
-    """`worker --cluster`: lanes that claim while there is room, and actors that take the oldest's largest shard.
+    """`worker --cluster`: lanes that claim while there is capacity, and actors that take the oldest's largest shard.
 
-    Time begins when the first actor is up; as many others as are asked for at once are up by then, too.
+    Time begins when the first actor is up, with all others that were requested at the same time.
     """
 
     assumed: Assumed
     growth: Autoscaler
-    ups: list[float] = field(default_factory=list)  # when each actor that came up did
-    waiting: list[tuple[int, float]] = field(default_factory=list)  # the submission's number, minus the cost
-    events: list[tuple[float, str, int, float]] = field(default_factory=list)  # when, what, of which, its cost
+    ups: list[float] = field(default_factory=list)  # start time of each actor
+    waiting: list[tuple[int, float]] = field(default_factory=list)  # number of the submission, negated cost
+    events: list[tuple[float, str, int, float]] = field(default_factory=list)  # time, kind, submission, cost
     left: list[int] = field(default_factory=list)  # shards of each submission
     lanes: int = 0
     preparing: int = 0
     claimed: int = 0
     published: int = 0
     idle: int = 0
-    hand: float = 0.0  # when the process that hands out is free
+    hand: float = 0.0  # when the dispatching process is free
 
     def run(self, drawn: list[list[float]]) -> float:
-        """Seconds until all is published, once the workers are up."""
+        """Return the seconds until all is published, once the workers are up."""
         self.left = [len(costs) for costs in drawn]
         now = 0.0
         for _ in range(self.growth.request(1)):

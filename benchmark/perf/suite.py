@@ -15,8 +15,8 @@ class Benchmark(NamedTuple):
         name: Its name in the report.
         about: Description in one sentence.
         module: Module to run as `python -m MODULE`.
-        quick: Arguments of a run of minutes.
-        full: Arguments of the whole run, up to hours.
+        quick: Arguments of a run of some minutes.
+        full: Arguments of the full run, up to hours.
         read: Function from its document to figures.
         gpu: Whether it needs a GPU.
     """
@@ -201,10 +201,10 @@ BENCHMARKS: tuple[Benchmark, ...] = (
 
 
 def named(names: Sequence[str]) -> tuple[Benchmark, ...]:
-    """The benchmarks of these names, in the suite's order; all that need no GPU where none is named.
+    """Return the benchmarks with these names, in the suite's order; default: all that need no GPU.
 
     Raises:
-        ConfigurationError: There is none of a name.
+        ConfigurationError: A benchmark does not exist.
     """
     known = [each.name for each in BENCHMARKS]
     for name in names:

@@ -1,15 +1,15 @@
-"""How much faster than the naive way the engine is: `python -m benchmark.perf.surprisal [--mirror DIR]`.
+"""Speed of the surprisal engine compared with the naive way: `python -m benchmark.perf.surprisal [--mirror DIR]`.
 
-The naive way is how the published code works: one set at a time, its sequences padded into batches, no sharing, float32
-logits of the whole vocabulary for every position, a log-softmax over all of them. Both ways get the same model (random
-weights, 152 thousand tokens) and the same token sequences, in turns in one process; their bits are compared before any
-time is printed. *Equal orders* is the engine's gain at equal work; *balanced* gives the more precise means of Latin
-squares instead.
+The naive way is that of the published code: one set at a time, its sequences padded into batches, no sharing, float32
+logits of the whole vocabulary for every position, and a log-softmax over all of them. Both ways get the same model
+(random weights, 152 thousand tokens) and the same token sequences, in turns in one process; their bits are compared
+before any time is printed. *Equal orders* is the engine's gain at equal work; *balanced* uses Latin squares instead,
+whose means are more precise.
 
 `--work olmo-matched` and `--work mcdiv` read released sets, all 756 of OLMo cut to equal length or all 9,741 of McDiv,
-conTest and the nuggets, or `--sets N` of them, in the uniform orders of the papers and in balanced ones. They tell
-tokens/s (different ones: what sets share with themselves is counted once, sets that are alike are read once), the share
-of what the machine can multiply, seconds and peak memory, and beside it the naive way's rate on some of the sets.
+conTest and the nuggets, or `--sets N` of them, in the uniform orders of the papers and in balanced ones. They report
+tokens/s (of distinct prefixes: shared prefixes of a set count once, equal sets are read once), the share of the
+machine's limit, seconds and peak memory, and the naive way's rate on some of the sets.
 On a GPU: `--device cuda --dtype bfloat16 --shape qwen2.5-3b --work mcdiv`.
 """
 
@@ -17,10 +17,10 @@ import argparse
 import json
 import math
 import resource
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -31,22 +31,23 @@ from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.trie import build_trie
 from benchmark.perf.shapes import SHAPES, limit_of, operations, random_model
 from benchmark.perf.surprisal_work import RELEASED, Work, released, works
+from benchmark.perf.timing import timed
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.prompt_layout import Layout, TokenisedText, lay_out
 from datasets_build.download import mirror_folder
 
 Floats = NDArray[np.float64]
-NAIVE_BATCH = {"instruct": 8, "completion": 16}  # as the published code reads OLMo's sets and McDiv's
-TOLERANCE = 1e-3  # bits a response
+NAIVE_BATCH = {"instruct": 8, "completion": 16}  # as in the published code for OLMo's sets and McDiv's
+TOLERANCE = 1e-3  # bits per response
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What was measured of one kind of work; seconds are one a round.
+    """Measurements of one kind of work, with seconds per round.
 
     Attributes:
-        largest_difference: Largest difference in bits of a response, naive way and engine at equal orders.
-        equal_ratio: Naive over engine, both with all uniform orders: the fastest rounds.
+        largest_difference: Largest difference in bits of a response between naive way and engine at equal orders.
+        equal_ratio: Naive over engine, both with all uniform orders, by the fastest rounds.
         balanced_ratio: Naive with uniform orders over engine with one Latin square.
     """
 
@@ -64,17 +65,17 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """What was measured of the engine on released sets in one kind of orders.
+    """Measurements of the engine on released sets in one kind of orders.
 
     Attributes:
         orders: Orders as in signatures.
         sets: Number of sets.
         different: Number of distinct sets.
         tokens: Tokens of all sequences of the distinct sets.
-        nodes: Those of shared beginnings counted once a set.
-        seconds: Time of the fastest round, tokenising included.
+        nodes: Tokens, with those of shared prefixes counted once per set.
+        seconds: Time of the fastest round, including tokenising.
         nodes_per_second: Rate in that round.
-        share_of_limit: The products with weights over what the machine could do in that time.
+        share_of_limit: Operations of the products with weights over the machine's limit in that time.
         peak_memory_bytes: Peak memory so far, of the GPU or of the process on a CPU.
         naive_tokens_per_second: Rate of the naive way with uniform orders on some of the sets; None without it.
         ratio: Time of the naive way for the uniform orders of all sets over that of the engine.
@@ -97,7 +98,7 @@ class Throughput:
 
 
 def naive(model: HFCausalLM, work: Work, laid: list[list[TokenisedText]]) -> list[list[Floats]]:
-    """For each set and sequence the bits of its scored tokens, the naive way."""
+    """Compute the bits of the scored tokens of each set and sequence in the naive way."""
     import torch
 
     device = model.model.device
@@ -125,7 +126,7 @@ def naive(model: HFCausalLM, work: Work, laid: list[list[TokenisedText]]) -> lis
 def laid_out(
     model: HFCausalLM, sets: Sequence[ResponseSet], layout: Layout, plan: OrderPlan
 ) -> list[list[TokenisedText]]:
-    """The token sequences of each set: its orders, then its responses alone."""
+    """Return the token sequences of each set: its orders, then its responses alone."""
     made = []
     for each in sets:
         orders = plan.design(each).orders.tolist()
@@ -146,12 +147,12 @@ def compare(model: HFCausalLM, work: Work, rounds: int) -> Timing:
     seconds: dict[str, list[float]] = {"naive": [], "equal": [], "balanced": []}
     largest = 0.0
     for _ in range(rounds):
-        taken, expected = _timed(lambda: naive(model, work, laid))
+        taken, expected = timed(partial(naive, model, work, laid))
         seconds["naive"].append(taken)
-        taken, found = _timed(lambda: read_sets(work.sets, model, layout, uniform))
+        taken, found = timed(partial(read_sets, work.sets, model, layout, uniform))
         seconds["equal"].append(taken)
         largest = max(largest, _difference(laid, expected, found))
-        taken, _ = _timed(lambda: read_sets(work.sets, model, exact, balanced))
+        taken, _ = timed(partial(read_sets, work.sets, model, exact, balanced))
         seconds["balanced"].append(taken)
     _check(largest)
     fastest = {name: min(each) for name, each in seconds.items()}
@@ -177,7 +178,7 @@ def _check(largest: float) -> None:
 def _difference(
     laid: list[list[TokenisedText]], expected: list[list[Floats]], found: Sequence[SetSurprisals | Missing]
 ) -> float:
-    """The largest between the bits of any response in any order."""
+    """Return the largest difference between the bits of any response in any order."""
     largest = 0.0
     for of_set, bits, read in zip(laid, expected, found, strict=True):
         if isinstance(read, Missing):
@@ -188,12 +189,6 @@ def _difference(
             slots = np.bincount(each.positions, weights=theirs, minlength=len(mine))
             largest = max(largest, float(np.abs(slots - mine).max()))
     return largest
-
-
-def _timed(run: Callable[[], Any]) -> tuple[float, Any]:
-    start = perf_counter()
-    found = run()
-    return perf_counter() - start, found
 
 
 def throughput(model: HFCausalLM, work: Work, shape: str, rounds: int, naive_sets: int) -> list[Throughput]:
@@ -213,7 +208,8 @@ def throughput(model: HFCausalLM, work: Work, shape: str, rounds: int, naive_set
         read_sets(different[:1], model, layout, plan)  # warm up
         if on_gpu:
             torch.cuda.reset_peak_memory_stats()
-        seconds = min(_timed(lambda: read_sets(work.sets, model, layout, plan))[0] for _ in range(rounds))  # noqa: B023
+        read = partial(read_sets, work.sets, model, layout, plan)
+        seconds = min(timed(read)[0] for _ in range(rounds))
         measured.append(
             {
                 "work": work.name,
@@ -228,7 +224,7 @@ def throughput(model: HFCausalLM, work: Work, shape: str, rounds: int, naive_set
                 "peak_memory_bytes": torch.cuda.max_memory_allocated() if on_gpu else _peak_memory(),
             }
         )
-    # The naive way comes last: its logits would be the process's peak.
+    # The naive way comes last, because its logits would be the process's peak.
     rate, largest = _naive_rate(model, work, naive_sets) if naive_sets else (None, None)
     unshared = measured[0]["tokens"]  # in uniform orders
     return [
@@ -243,14 +239,14 @@ def throughput(model: HFCausalLM, work: Work, shape: str, rounds: int, naive_set
 
 
 def _naive_rate(model: HFCausalLM, work: Work, sets: int) -> tuple[float, float]:
-    """Tokens a second of the naive way on some sets, and by how much their bits differ from the engine's at most."""
+    """Measure the naive way's tokens per second on some sets, and the largest difference from the engine's bits."""
     import torch
 
     layout, uniform = work.plans[0]
     some = work.sets[:: max(1, len(work.sets) // sets)][:sets]
     laid = laid_out(model, some, layout, uniform)
     naive(model, work, [laid[0][:2]])  # warm up
-    taken, expected = _timed(lambda: naive(model, work, laid))
+    taken, expected = timed(partial(naive, model, work, laid))
     largest = _difference(laid, expected, read_sets(some, model, layout, uniform))
     if model.model.dtype == torch.float32:
         _check(largest)
@@ -258,7 +254,7 @@ def _naive_rate(model: HFCausalLM, work: Work, sets: int) -> tuple[float, float]
 
 
 def _counts(model: HFCausalLM, given: ResponseSet, layout: Layout, plan: OrderPlan) -> tuple[int, int, int]:
-    """A set's tokens, its different beginnings, and those of them that are scored."""
+    """Count a set's tokens, its distinct prefixes, and the scored ones among them."""
     (laid,) = laid_out(model, [given], layout, plan)
     trie = build_trie([each.sequence.ids for each in laid])
     scored = [path[each.sequence.scored] for path, each in zip(trie.paths, laid, strict=True)]

@@ -1,4 +1,4 @@
-"""What the surprisal engine is timed on: released response sets, or made-up ones of their shape."""
+"""Inputs for timing the surprisal engine: released response sets, or synthetic ones of their shape."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,13 +21,13 @@ RELEASED = {
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Sets, and the orders that the published code and this package read them in.
+    """Sets, with the orders of the published code and of this package.
 
     Attributes:
         name: Name in the report.
         sets: Sets to read.
         layout: Published layout.
-        uniform: Orders of a set.
+        uniform: Number of uniform orders per set in the published code.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Work:
 
     @property
     def plans(self) -> tuple[tuple[Layout, OrderPlan], ...]:
-        """As published, and as this package does unless told otherwise."""
+        """Layout and orders as published, and the defaults of this package."""
         return (
             (self.layout, OrderPlan("uniform", self.uniform)),
             (Layout(self.layout.format), OrderPlan("balanced", 1)),
@@ -45,7 +45,7 @@ class Work:
 
 
 def works(mirror: Path | None, small: int, large: int) -> list[Work]:
-    """conTest-like and OLMo-like work: released sets where there is a mirror, else made-up ones of their shape."""
+    """Make conTest-like and OLMo-like work: released sets if there is a mirror, otherwise synthetic ones."""
     if mirror is None:
         rng = np.random.default_rng(0)
         words = [f"{a}{b}" for a in ("ri", "sto", "la", "vi", "en") for b in ("ver", "ne", "mp", "olet", "gine")]
@@ -68,7 +68,7 @@ def works(mirror: Path | None, small: int, large: int) -> list[Work]:
 
 
 def released(name: str, mirror: Path | None, sets: int | None) -> Work:
-    """The sets of a published study, or as many of them, taken evenly.
+    """Load the sets of a published study, or a number of evenly spaced ones.
 
     Raises:
         ConfigurationError: There is no folder with the released files.

@@ -1,4 +1,4 @@
-"""Synthetic results, any number of them, to test how the board copes."""
+"""Make any number of synthetic results, to test the board under load."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
@@ -19,7 +19,7 @@ from submissions.schema import Generation, Manifest, Submitter, System
 
 K = 10
 WORDS = 3000
-TEXTS = 20_000  # different responses in all
+TEXTS = 20_000  # number of different responses in all
 ROWS_A_GROUP = 64  # as the scorer writes them
 SUITE, REVISION, PROFILE = "made-up", "0" * 12, "made-up"
 TYPES = ("model", "inference-time method", "trained method", "baseline", "human")
@@ -27,13 +27,13 @@ MODES = ("resample", "paraphrase", "system-prompt", "in-context")
 
 
 def make_results(folder: Path, submissions: int, prompts: int, metrics: int) -> None:
-    """Write made-up results that `read_result` takes: short texts, values of known spread, a few missing.
+    """Write synthetic results that `read_result` accepts: short texts, values of known spread, a few missing.
 
     Args:
-        folder: Folder to make.
+        folder: Folder to create.
         submissions: Number of results.
-        prompts: Number of prompts of each.
-        metrics: Number of `METRICS` to use, from the first.
+        prompts: Number of prompts per result.
+        metrics: Number of metrics: the first ones of `METRICS`.
     """
     rng = np.random.default_rng(0)
     chosen = METRICS[:metrics]

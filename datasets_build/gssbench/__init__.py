@@ -1,7 +1,7 @@
 """Prompt pairs after GSSBench (Yu et al. 2025, arXiv:2510.12699): one generation space inside another.
 
-The authors published no data; the six constructions are theirs, the words are ours. Word banks (`banks/*.toml`) and a
-seed go in, rows come out: the same seed gives the same rows, without a network.
+The authors published no data; the six constructions are theirs, the words are ours. Input: word banks (`banks/*.toml`)
+and a seed. Output: rows, the same for the same seed, without a network.
 """
 
 import random
@@ -14,7 +14,7 @@ from datasets_build.gssbench.rows import PAIRS, PROMPTS
 from datasets_build.rng import stream
 
 VERSION: str = "1.0.0"
-"""Version of the word banks and of the way they are drawn from; a changed row is a new version."""
+"""Version of the word banks and of the sampling from them; a changed row needs a new version."""
 
 SEED: int = 0
 """Seed of the published rows."""

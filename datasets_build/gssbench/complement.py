@@ -29,7 +29,7 @@ def rows(rng: random.Random) -> Iterator[dict[str, Any]]:
 def _items(topic: str, contexts: Sequence[str], kind: Kind, index: int, rng: random.Random) -> list[str]:
     """Describe a topic three times: with a context, with a qualifier, and with both.
 
-    The topic's index decides which comes first, so that the three are equally frequent however many are taken.
+    The topic's index determines which comes first, so that the three are equally frequent in any prefix of the items.
     """
     contexts = shuffled(contexts, rng)
     qualifiers = shuffled(kind.qualifiers, rng)

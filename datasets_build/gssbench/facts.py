@@ -16,7 +16,7 @@ class Fact:
     Attributes:
         question: Question, such as `What is the capital of Kenya?`
         naming: Open request, such as `Name a city in Kenya.`
-        answer: Answer, such as `Nairobi`; for readers and checks, no prompt shows it.
+        answer: Answer, such as `Nairobi`, for readers and checks; no prompt contains it.
     """
 
     question: str

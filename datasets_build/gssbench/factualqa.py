@@ -1,4 +1,4 @@
-"""*factualqa*: a question with one answer, and a request with many answers, that one among them."""
+"""*factualqa*: a question with one answer, and a request with many answers that include it."""
 
 import random
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ PAIRS_IN_ALL = 500
 def rows(rng: random.Random) -> Iterator[dict[str, Any]]:
     """Yield 500 pairs, taken from the templates in turn, so that no large bank crowds out the others.
 
-    Pairs with the same open request are one set: they share its text, and with it whatever a model makes of it.
+    Pairs with the same open request are one set, because they share its text and so a model's responses to it.
     """
     decks = [[(order, fact) for fact in shuffled(each.facts(), rng)] for order, each in enumerate(templates())]
     dealt = sorted(islice(by_turns(decks), PAIRS_IN_ALL), key=lambda entry: entry[0])

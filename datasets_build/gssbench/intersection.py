@@ -1,4 +1,4 @@
-"""*intersection*: four constraints that one text can meet at once; to ask for more of them is a smaller space."""
+"""*intersection*: four constraints that one text can meet at once; a request for more of them has a smaller space."""
 
 import random
 from collections.abc import Iterator, Mapping
@@ -22,8 +22,8 @@ class Genre:
     """A type of short text.
 
     Attributes:
-        noun: Noun with its article; longer than "a piece", which stands where no genre is asked for.
-        kind: Name of the styles and structures that fit, besides those for any text.
+        noun: Noun with its article; longer than "a piece", which replaces it in a request without a genre.
+        kind: Name of the styles and structures that fit, in addition to those for any text.
         words: Shortest and longest usual length, in words.
     """
 
@@ -47,7 +47,7 @@ class Structure:
 def rows(rng: random.Random) -> Iterator[dict[str, Any]]:
     """Yield 60 sets of 50 pairs, three sets of each of 20 genres.
 
-    No two sets have two constraints in common, for they would share the pair made of these two.
+    No two sets have two constraints in common, because they would share the pair made of these two.
     """
     used: set[frozenset[str]] = set()
     chosen = []
@@ -82,7 +82,7 @@ def structures(kind: str) -> list[Structure]:
 
 
 def request(constraints: Constraints, member: str) -> str:
-    """Write the request for some of the constraints, each in the same words whatever stands beside it.
+    """Write the request for some of the constraints; the words for each do not depend on the others.
 
     >>> constraints = {"A": "a letter", "B": "of about 200 words", "C": "in a warm tone", "D": "ending with a promise"}
     >>> request(constraints, "AD")
@@ -94,7 +94,7 @@ def request(constraints: Constraints, member: str) -> str:
     words += [constraints[letter] for letter in "BC" if letter in member]
     text = " ".join(words)
     if "D" in member:
-        # Next to the noun the structure belongs to it without a comma; after other phrases it needs one.
+        # Directly after the noun the structure needs no comma; after other phrases it does.
         text += f"{',' if len(words) > 2 else ''} {constraints['D']}"
     return f"{text}."
 

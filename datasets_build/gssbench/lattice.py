@@ -1,4 +1,4 @@
-"""The non-empty subsets of four things, and which are strict subsets of which."""
+"""The non-empty subsets of four things, and the strict inclusions among them."""
 
 from itertools import combinations
 

@@ -14,7 +14,7 @@ FEW, MANY = 2, 10
 
 
 def rows(rng: random.Random) -> Iterator[dict[str, Any]]:
-    """Yield 500 pairs, equally many of each category; each pair is a set of its own.
+    """Yield 500 pairs, equally many of each category; each pair is a separate set.
 
     The two options are drawn from the ten, so one space contains the other; the paper seems to draw them separately.
     """

@@ -11,8 +11,8 @@ Item = TypeVar("Item")
 def shuffled(items: Iterable[Item], rng: random.Random) -> list[Item]:
     """Return the items in random order.
 
-    They are sorted by the values of `random()`, the one method whose stream Python promises. `datasets_build.rng` has
-    a shuffle that draws otherwise; the published pairs depend on this one.
+    They are sorted by the values of `random()`, the only method whose stream Python guarantees. The shuffle in
+    `datasets_build.rng` works differently; the published pairs depend on this one.
     """
     keyed = [(rng.random(), item) for item in items]
     return [item for _, item in sorted(keyed, key=lambda entry: entry[0])]

@@ -14,13 +14,13 @@ PAIRS = pa.schema(_FIELDS)
 """Two prompts; the generation space of `a` is strictly smaller than that of `b`.
 
 pair_id: Unique over all splits.
-set_id: Pairs of one set share texts: resample sets, not pairs, for an interval. (Sets share a few short texts too: the
-    requests without a topic in *subset*, single constraints in *intersection*.)
+set_id: Id of the set. Pairs of one set share texts, so intervals must resample sets, not pairs. (Sets share a few short
+    texts too: the requests without a topic in *subset*, single constraints in *intersection*.)
 a_id, b_id: `prompt_id` of the texts.
-relation: Which texts of the set these are, the smaller space first, such as `AB<ABC`.
-template: The family, category, theme or question that the pair was made from.
-a_size, b_size: The number of options (*random_choice*), alternatives (*union*) or constraints (*intersection*), the
-    level from 1 to 5 (*subset*); null elsewhere. More constraints and a higher level make a smaller space.
+relation: Letters of the two texts within the set, the smaller space first, such as `AB<ABC`.
+template: Family, category, theme or question that the pair was made from.
+a_size, b_size: Number of options (*random_choice*), alternatives (*union*) or constraints (*intersection*), or level
+    from 1 to 5 (*subset*); null elsewhere. More constraints and a higher level make a smaller space.
 """
 
 PROMPTS = pa.schema(
@@ -31,7 +31,7 @@ PROMPTS = pa.schema(
         pa.field("pairs", pa.int32(), nullable=False),
     ]
 )
-"""The different texts of all pairs: what a model is asked.
+"""The unique texts of all pairs, which are the prompts for a model.
 
 splits: Splits that contain it.
 pairs: Number of pairs that contain it, over all splits.
@@ -62,7 +62,7 @@ def pair_row(
     Args:
         a: Text with the smaller generation space.
         b: Text with the larger one.
-        sizes: `a_size` and `b_size`, where they mean something.
+        sizes: `a_size` and `b_size`, if they are defined.
     """
     a_size, b_size = sizes or (None, None)
     return {

@@ -1,4 +1,4 @@
-"""Pairs of prompts that ask to solve a question by one given method, or by any of several; the user brings both.
+"""Pairs of prompts that ask to solve a user's question by one given method, or by any of several.
 
 The seventh kind of pair of GSSBench (Yu et al. 2025, arXiv:2510.12699, section on reasoning); the wording is ours.
 """
@@ -17,7 +17,7 @@ def read_questions(path: Path) -> Iterator[dict[str, Any]]:
 
     Raises:
         ConfigurationError: There is no such file.
-        InputError: A line is no JSON object, or not UTF-8.
+        InputError: A line is not a JSON object, or not UTF-8.
     """
     try:
         lines = path.read_bytes().splitlines()
@@ -27,18 +27,18 @@ def read_questions(path: Path) -> Iterator[dict[str, Any]]:
         try:
             row = json.loads(line.decode("utf-8"))
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{path}, row {number}: not JSON: {error}", "one JSON object a line") from error
+            raise InputError(f"{path}, row {number}: not JSON: {error}", "write one JSON object per line") from error
         if not isinstance(row, dict):
-            raise InputError(f"{path}, row {number}: no JSON object", "one JSON object a line")
+            raise InputError(f"{path}, row {number}: not a JSON object", "write one JSON object per line")
         yield row
 
 
 def solution_path_pairs(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Make one pair of each question; rows fit `PAIRS`.
+    """Make one pair from each question, as rows that fit `PAIRS`.
 
     Args:
-        rows: Questions, each with `question` (text), `methods` (at least two different texts) and, if it has one, an
-            `id`, which names the pair in place of the row's number.
+        rows: Questions, each with `question` (text), `methods` (at least two different texts) and optionally an `id`,
+            which names the pair instead of the row's number.
 
     Raises:
         InputError: A row lacks a field, or its methods are not at least two different texts.

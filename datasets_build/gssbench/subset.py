@@ -1,4 +1,4 @@
-"""*subset*: a request in five levels, each of which adds to the one before."""
+"""*subset*: a request in five levels, each of which extends the one before."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -17,9 +17,9 @@ LEVELS = "ABCDE"
 def rows(rng: random.Random) -> Iterator[dict[str, Any]]:
     """Yield 180 sets of 10 pairs, 36 sets of each family.
 
-    A topic makes one set only: two sets with the same topic would share the pair of their first two levels. The verbs
-    take turns, because a request without a topic stands in four pairs of each of its sets: with one verb, five texts
-    would decide 720 of the 1,800 pairs.
+    Each topic makes only one set, because two sets with the same topic would share the pair of their first two levels.
+    The verbs alternate, because a request without a topic is in four pairs of each of its sets: with one verb, five
+    texts would be in 720 of the 1,800 pairs.
     """
     number = 0
     for family in families():

@@ -9,10 +9,10 @@ from datasets_build.word_banks import word_bank
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Topics of one kind with everything that fits all of them.
+    """Topics of one kind, with qualifiers and outlines that fit all of them.
 
-    A free product of topics, contexts, qualifiers and outlines would make prompts that nobody can follow (a list to
-    sort "with pagination"). So contexts belong to a topic, and qualifiers and outlines to a kind.
+    Free combinations of topics, contexts, qualifiers and outlines would make absurd prompts (a list to sort "with
+    pagination"). So contexts belong to a topic, and qualifiers and outlines to a kind.
 
     Attributes:
         topics: Topics that may follow the noun, each with the contexts that may follow it.

@@ -1,4 +1,4 @@
-"""*union*: four alternatives under one request; to allow more of them is a larger space."""
+"""*union*: four alternatives for one request; a request that allows more of them has a larger space."""
 
 import random
 from collections.abc import Iterator, Sequence

@@ -1,13 +1,13 @@
-"""Synthetic response sets of known structure, to test whether a metric sees it.
+"""Synthetic response sets of known structure, to test whether a metric detects it.
 
-Word banks of our own (`banks/*.toml`) and a seed go in, rows of three splits come out; nothing is downloaded:
+Input: our own word banks (`banks/*.toml`) and a seed. Output: rows of three splits; nothing is downloaded:
 
 - `scenarios` (25 sets of 10): noise, incoherent multi-mode, coherent multi-mode, one mode, mixed; `structures.py`
 - `mode_count` (200 sets of 12): exactly m = 1 to 10 formats out of 67, on one prompt; `mode_count.py`
 - `pos_pattern` (40 sets of 40): one part-of-speech pattern against the same words without it; `pos_pattern.py`
 
-The designs are those of the D_Can paper (arXiv:2606.01811, appendix B); each file says where it departs from them. The
-same seed gives the same rows on every machine. A changed word, bank or order changes rows: then `VERSION` changes too.
+The designs are those of the D_Can paper (arXiv:2606.01811, appendix B); each file states how it differs from them. The
+same seed gives the same rows on every machine. A changed word, bank or order changes rows and needs a new `VERSION`.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,7 +35,7 @@ SCHEMA = pa.schema(
         pa.field("responses", pa.list_(pa.string()), nullable=False),
         pa.field("family", pa.string(), nullable=False),
         pa.field("modes", pa.int32()),  # null for noise, mixed and scrambled, which have no number of modes
-        pa.field("mode_of", pa.list_(pa.int32())),  # one entry a response; null where `modes` is null
+        pa.field("mode_of", pa.list_(pa.int32())),  # one entry per response; null if `modes` is null
         pa.field("draw", pa.int32(), nullable=False),
     ]
 )
@@ -48,7 +48,7 @@ def rows(split: str, seed: int = SEED) -> Iterator[dict[str, Any]]:
 
     Args:
         split: One of `SPLITS`.
-        seed: Random seed; every set has a random stream of its own.
+        seed: Random seed; every set has its own random stream.
 
     Raises:
         ConfigurationError: There is no such split.

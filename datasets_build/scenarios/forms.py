@@ -1,8 +1,8 @@
-"""A form of text: a template with slots, and banks of the words that fit each slot. Two texts of one form are one mode.
+"""Forms of text: templates with slots, and banks of the words that fit each slot. Texts of one form are one mode.
 
-A slot names its bank: `{boat}`, or `{boat1}` and `{boat2}` for two different entries of one bank. The same slot twice
-is the same entry twice, and `{Boat}` is `{boat}` with a capital. Entries are written so that any combination is good
-English: words that must agree are one entry.
+A slot names its bank: `{boat}`, or `{boat1}` and `{boat2}` for two different entries of one bank. A repeated slot
+repeats its entry, and `{Boat}` is `{boat}` with a capital. Any combination of entries is good English: words that must
+agree are one entry.
 
 Forms are read from `banks/*.toml`, where a bank is a list of words, the name of a list in `shared_words.toml`, or a
 range of numbers (`{ first = 5, last = 40, step = 5 }`).
@@ -29,7 +29,7 @@ class Form:
 
     @property
     def slots(self) -> dict[str, list[str]]:
-        """The slots of each bank that the template names, in the order of their first use, in lower case."""
+        """Slots of the template by bank, in the order of their first use, in lower case."""
         slots: dict[str, list[str]] = {}
         for _, field, _, _ in Formatter().parse(self.template):
             if field:

@@ -1,7 +1,7 @@
-"""Senseless responses: noise, and five formats of text without meaning.
+"""Meaningless responses: noise, and five formats of text without meaning.
 
 Source: "random ASCII characters" and "5 distinct modes, each internally incoherent (scrambled words within a template)"
-of the D_Can paper (arXiv:2606.01811, appendix B.2). Formats and words are ours.
+in the D_Can paper (arXiv:2606.01811, appendix B.2). Formats and words are ours.
 """
 
 import random
@@ -21,7 +21,7 @@ def _words(rng: random.Random, count: int, bank: str = "words") -> list[str]:
 def noise(rng: random.Random) -> str:
     """Write 60 to 100 random printable ASCII characters.
 
-    The first and the last are never a space: readers that strip texts would change the length.
+    The first and the last are never a space, because readers that strip texts would change the length.
     """
     length = SHORTEST + below(rng, LONGEST - SHORTEST + 1)
     ends = PRINTABLE[1:]

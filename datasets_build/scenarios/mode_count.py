@@ -1,4 +1,4 @@
-"""The split `mode_count`: one prompt, and sets that hold exactly m = 1 to 10 formats of response.
+"""The split `mode_count`: one prompt, and sets with exactly m = 1 to 10 formats of response.
 
 Source: the design of the D_Can paper, appendix B.3 (arXiv:2606.01811): draw m formats, use them as evenly as possible,
 shuffle. Theirs has 50 formats of rain, 12 or 20 responses and 1,000 draws. Here the prompt, the 67 formats and all
@@ -25,14 +25,14 @@ def sea_forms() -> tuple[Form, ...]:
 
 
 def rows(seed: int) -> Iterator[dict[str, Any]]:
-    """Yield the 200 sets. `mode_of` holds positions in `sea_forms()`: one number, one format, in every set."""
+    """Yield the 200 sets. `mode_of` has positions in `sea_forms()`: the same number is the same format in every set."""
     every = sea_forms()
     for modes in range(1, MOST_MODES + 1):
         for draw in range(DRAWS):
             rng = stream(seed, "mode_count", modes, draw)
             made: list[tuple[str, int]] = []
             for turn, which in enumerate(some(rng, range(len(every)), modes)):
-                # The forms are in random order, so chance decides which of them write one more than the others.
+                # The forms are in random order, so those that write one text more than the others are random.
                 share = RESPONSES // modes + (turn < RESPONSES % modes)
                 made += [(text, which) for text in different(share, partial(every[which].write, rng))]
             made = shuffled(rng, made)

@@ -1,12 +1,12 @@
 """The split `pos_pattern`: sentences of one part-of-speech pattern, and the same words without it.
 
-Source: the design of the D_Can paper's experiment (spec of its code, 6.6). There the two families had words of their
-own, and capitals made part of the difference in distinct-n. Here a scrambled sentence has the very words of its partner
-in another order, and there are neither capitals nor full stops: within a draw the two families have equal unigrams,
-sentence by sentence, so that whatever tells them apart sees order.
+Source: the design of the D_Can paper's experiment (spec of its code, 6.6). There the two families used different words,
+and capitals caused part of the difference in distinct-n. Here a scrambled sentence has the words of its partner in
+another order, and there are neither capitals nor full stops: within a draw the two families have equal unigrams,
+sentence by sentence, so that only a metric that is sensitive to order can distinguish them.
 
 A pattern sentence has one order of its word classes; a scrambled one has one of the 7! / (2! 2!) - 1 = 1,259 others,
-all equally likely: 10.3 bits a sentence that only a reader of the pattern can save.
+all equally likely: 10.3 bits per sentence that only a reader of the pattern can save.
 """
 
 import random
@@ -32,7 +32,7 @@ def _sentence(rng: random.Random) -> tuple[str, ...]:
 
 
 def _scrambled(words: tuple[str, ...], rng: random.Random) -> tuple[str, ...]:
-    """Put the words in an order of another pattern; all such orders are equally likely."""
+    """Put the words in a random order with another pattern; all such orders are equally likely."""
     while True:
         order = shuffled(rng, range(len(PATTERN)))
         if tuple(PATTERN[i] for i in order) != PATTERN:

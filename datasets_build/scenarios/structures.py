@@ -1,10 +1,10 @@
-"""The split `scenarios`: five families of known structure, each over five prompts, ten responses a set.
+"""The split `scenarios`: five families of known structure, each on five prompts, with ten responses per set.
 
-Source: the D_Can paper (arXiv:2606.01811, appendix B.2). The texts are ours. Where the paper's code and its text differ
-we follow the text: its incoherent and coherent multi-mode sets have five modes ("scrambled words within a template";
-"recipe, poem, code"), where the code has four and three. So numbers here are not those of the paper's Tables 1 and 5;
-the order of the families is what can be compared. The paper gives no proportions for "a mixture of coherent and
-incoherent responses": ours is half and half.
+Source: the D_Can paper (arXiv:2606.01811, appendix B.2). The texts are ours. If the paper's code and text differ, we
+follow the text: its incoherent and coherent multi-mode sets have five modes ("scrambled words within a template";
+"recipe, poem, code"); in the code they have four and three. So our numbers differ from the paper's Tables 1 and 5; only
+the order of the families can be compared. The paper gives no proportions for "a mixture of coherent and incoherent
+responses": ours is half and half.
 """
 
 import random
@@ -19,7 +19,7 @@ from datasets_build.scenarios.garbage import INCOHERENT, noise
 TOPICS = ("about_bread", "about_train_journey", "about_garden", "about_night_sky", "about_music")
 RESPONSES = 10
 
-# A response and its mode; -1 where the set has no number of modes.
+# A response and its mode; -1 if the set has no number of modes.
 Labelled = tuple[str, int]
 Writer = Callable[[random.Random], str]
 
@@ -68,7 +68,7 @@ FAMILIES: dict[str, tuple[int | None, Callable[[Topic, random.Random], list[Labe
 
 
 def rows(seed: int) -> Iterator[dict[str, Any]]:
-    """Yield the 25 sets. `mode_of` holds positions in the formats `garbage.INCOHERENT`, or in the topic's `forms`."""
+    """Yield the 25 sets. `mode_of` has positions in the formats `garbage.INCOHERENT`, or in the topic's `forms`."""
     for family, (modes, make) in FAMILIES.items():
         for each in topics():
             made = make(each, stream(seed, "scenarios", family, each.name))

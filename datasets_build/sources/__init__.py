@@ -1,4 +1,4 @@
-"""Sources of the datasets. A new one is a file here and a line in `DATASETS`."""
+"""Sources of the datasets. To add one, add a file here and a line in `DATASETS`."""
 
 from datasets_build.errors import ConfigurationError, did_you_mean
 from datasets_build.sources import demo, gssbench, noveltybench, olmo, scenarios, tevet
@@ -18,7 +18,7 @@ def find_config(name: str, datasets: tuple[Source, ...] = DATASETS) -> tuple[Sou
     """Find a config and its source.
 
     Raises:
-        ConfigurationError: There is none of that name.
+        ConfigurationError: There is no config of that name.
     """
     for source in datasets:
         for config in source.configs:

@@ -1,6 +1,6 @@
 """The demonstration suite: 24 open prompts that we wrote, four for each of NoveltyBench's six categories.
 
-It is for demonstrations and tests, small enough to read in full. It measures no model.
+It is for demonstrations and tests, and small enough to read in full. It is too small to measure a model.
 """
 
 import json
@@ -15,7 +15,7 @@ TEXTS = Path(__file__).parent.parent / "demo" / "prompts.jsonl"
 
 
 def rows(fetch: Fetch) -> Iterator[dict[str, Any]]:
-    """Yield one prompt a row."""
+    """Yield one row per prompt."""
     for line in TEXTS.read_text(encoding="utf-8").splitlines():
         yield {"original_prompt": None, "context_lost": None, "paraphrases": []} | json.loads(line)
 

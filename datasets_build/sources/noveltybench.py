@@ -21,7 +21,7 @@ WILDCHAT = File(
 
 
 def curated(fetch: Fetch) -> Iterator[dict[str, Any]]:
-    """Yield one prompt a row; `id` and `prompt_paraphrases` take our names."""
+    """Yield one row per prompt, with `id` and `prompt_paraphrases` renamed."""
     for raw in _lines(fetch, CURATED.path):
         yield {
             "prompt_id": raw["id"],
@@ -34,9 +34,9 @@ def curated(fetch: Fetch) -> Iterator[dict[str, Any]]:
 
 
 def wildchat(fetch: Fetch) -> Iterator[dict[str, Any]]:
-    """Yield one prompt a row: GPT-4o's rewrite of what the user wrote, with the original beside it.
+    """Yield one row per prompt: GPT-4o's rewrite of the user's prompt, with the original.
 
-    A rewrite of less than half the length has mostly lost what the user pasted ("these articles", without the
+    A rewrite of less than half the length has usually lost text that the user pasted ("these articles", without the
     articles); it is flagged, not repaired.
     """
     for raw in _lines(fetch, WILDCHAT.path):
@@ -111,11 +111,11 @@ _SUBMISSIONS = {
 
 
 def submission_path(system: str) -> str:
-    """The path of a released submission to curated in a mirror."""
+    """Return the path in a mirror of a released submission to curated."""
     return f"noveltybench/submissions/{system}.jsonl"
 
 
-# Others' responses with partitions and scores, no dataset: nothing is built of them.
+# Released responses with partitions and scores. They are not a dataset, and nothing is built from them.
 SUBMISSIONS = Source(
     name="noveltybench submissions",
     title="NoveltyBench: released responses to its curated prompts",

@@ -1,7 +1,7 @@
 """Generations of OLMo-2-7B's four post-training stages, from the D_Can study (arXiv:2606.01811).
 
-Raw, and length-matched as published: for each prompt the shortest of its 40 responses gives the length in bytes to
-which all are cut; prompts whose shortest response has under 50 bytes are dropped.
+Raw, and length-matched as published: all 40 responses to a prompt are cut to the length in bytes of the shortest;
+prompts whose shortest response has under 50 bytes are dropped.
 """
 
 import json
@@ -92,7 +92,7 @@ _CONSTANT = ("model", "prompt", "temperature", "top_p", "max_new_tokens", "seed"
 
 
 def raw_rows(prompt_set: str, fetch: Fetch) -> Iterator[dict[str, Any]]:
-    """Yield one row a stage and prompt, stages in order of training.
+    """Yield one row per stage and prompt, with the stages in order of training.
 
     Raises:
         InputError: A prompt lacks one of the samples 0 to 9, or a value that should be constant varies.

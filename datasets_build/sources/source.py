@@ -1,4 +1,4 @@
-"""Records of a dataset: where it comes from, exactly which bytes, under which licence, whom to cite."""
+"""Records of a dataset: its origin, files with hashes, licence and citation."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ Row = Mapping[str, Any]
 
 
 class Fetch(Protocol):
-    """Function from a file's path in a mirror to its local copy, its bytes checked."""
+    """Function from a file's path in a mirror to its local, verified copy."""
 
     def __call__(self, path: str) -> Path:
         """Return the file."""
         ...
 
     def optional(self, path: str) -> Path | None:
-        """Return the file, or None if it is not available and need not be."""
+        """Return the file, or None if it is not available."""
         ...
 
 
@@ -31,8 +31,8 @@ class File:
         sha256: SHA-256 of its bytes.
         urls: Addresses at a fixed revision, in the order in which they are tried; none if it is published only inside
             an archive.
-        found_in: Place where a person finds a file without `urls`.
-        optional: Whether its readers can do without it (and say so).
+        found_in: Description of where to find a file without `urls`.
+        optional: Whether the build works without it.
     """
 
     path: str
@@ -43,7 +43,7 @@ class File:
 
     @property
     def origin(self) -> str:
-        """Where to get the file: its first URL, else the place that `found_in` describes."""
+        """Where to get the file: its first URL, or the place that `found_in` describes."""
         return self.urls[0] if self.urls else self.found_in
 
 
@@ -53,9 +53,9 @@ class Split:
 
     Attributes:
         rows: Function that makes its rows, in order, from the source's files.
-        reads: Paths of the files that `rows` asks for.
-        count: Number of rows; a build with another number is refused.
-        dropped: Function that counts, by reason, the source's units that `rows` leaves out; None if it leaves out none.
+        reads: Paths of the files that `rows` reads.
+        count: Number of rows; a build with another number fails.
+        dropped: Function that counts, by reason, the source's units that `rows` leaves out; None if there are none.
     """
 
     name: str
@@ -88,8 +88,8 @@ class Source:
     """Origin of one or more configs.
 
     Attributes:
-        version: Version of our configs; rises when a row changes.
-        files: Files to read; none for what is generated here.
+        version: Version of our configs, which changes when a row changes.
+        files: Files to read; empty for generated datasets.
         citation: BibTeX entry.
         paper: Identifier such as `arXiv:2004.02990`; empty for our own.
     """

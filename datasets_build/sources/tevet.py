@@ -1,7 +1,7 @@
 """Tevet & Berant's response sets with known diversity: conTest, McDiv, McDiv_nuggets and decTest (arXiv:2004.02990).
 
-Their `sample_id` repeats: the high and the low set of one worker share it. So a set is named by its content, and the
-same set has the same `set_id` in conTest, McDiv and McDiv_nuggets; `pair_id` joins the two sets of one worker.
+Their `sample_id` is not unique: the high and the low set of one worker share it. So `set_id` is a hash of the content,
+the same for the same set in conTest, McDiv and McDiv_nuggets; `pair_id` links the two sets of one worker.
 """
 
 import csv

@@ -27,11 +27,11 @@ CHEAP = ("distinct_n", "self_bleu", "unique_1grams")
 SAMPLING: Mapping[str, Any] = MappingProxyType(
     {"max_new_tokens": 64, "temperature": 1.0, "do_sample": True, "top_k": 0}
 )
-_FEWEST_PROMPTS = 4  # with fewer no interval says anything
+_FEWEST_PROMPTS = 4  # intervals from fewer are useless
 
 
 class CollapseWarning(UserWarning):
-    """The model's responses have become much less diverse than they were."""
+    """The model's responses have become much less diverse than before training."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,11 @@ class Measured:
 
     Attributes:
         step: Training step.
-        values: Mean over the prompts, by metric id; without metrics that no prompt has.
-        headline: [prompts], values of the headline; NaN where missing.
+        values: Mean over the prompts, by metric id; without metrics that have no value.
+        headline: [prompts], values of the headline; NaN if missing.
         low: Lower end of the 95% interval of the headline's change since the first measurement; None for the first.
         high: Upper end, likewise.
-        collapsed: Whether it is a collapse.
+        collapsed: Whether this measurement shows a collapse.
     """
 
     step: int
@@ -56,16 +56,16 @@ class Measured:
 
 
 def change_since(first: Sequence[float], last: Sequence[float], drop: float) -> tuple[float | None, float | None, bool]:
-    """The 95% interval of a metric's mean change over the prompts, and whether it is a collapse.
+    """Compute the 95% interval of a metric's mean change over the prompts, and whether it is a collapse.
 
     Args:
-        first: [prompts], values of the first measurement; NaN where missing.
-        last: [prompts], values of another.
+        first: [prompts], values of the first measurement; NaN if missing.
+        last: [prompts], values of another measurement.
         drop: Share of the first value whose loss is a collapse.
 
     Returns:
-        Low and high end (None where no prompt has both values), and whether the interval of
-        (last − (1 − drop) × first) lies below 0.
+        Low and high end (None if no prompt has both values), and whether the interval of (last − (1 − drop) × first) is
+        below 0.
     """
     before, now = np.array(first), np.array(last)
     change, excess = bootstrap_means(np.column_stack([now - before, now - (1 - drop) * before]), resamples=2000)
@@ -75,20 +75,20 @@ def change_since(first: Sequence[float], last: Sequence[float], drop: float) -> 
 
 
 class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of transformers are not read
-    """Samples responses to a few prompts every N steps, logs their diversity, and warns at collapse.
+    """Samples responses to a few prompts every N steps, logs their diversity, and warns of a collapse.
 
-    The headline and three cheap metrics go to whatever the trainer logs to, as `diversity/…`. A collapse is a headline
-    that has lost more than `drop` of its first value: the 95% bootstrap interval over prompts of (value − (1 − drop) ×
-    first value) lies below 0 in `patience` measurements in a row. Training is not changed: random states are restored.
+    The headline and three cheap metrics are logged by the trainer as `diversity/…`. A collapse is a headline that has
+    lost more than `drop` of its first value: the 95% bootstrap interval over prompts of (value − (1 − drop) × first
+    value) is below 0 in `patience` measurements in a row. Training is not affected: random states are restored.
 
     Args:
-        trainer: Trainer that the callback is added to; its tokeniser samples.
-        prompts: At least four prompts; as messages of a user where the tokeniser has a chat template.
+        trainer: Trainer that the callback is added to; its tokeniser is used.
+        prompts: At least four prompts; they are user messages if the tokeniser has a chat template.
         k: Number of responses to each prompt.
         every: Steps between measurements; the first is before training.
-        headline: Id of the metric that tells a collapse.
+        headline: Id of the metric that shows a collapse.
         metrics: Ids of the other metrics.
-        sampling: Options of `generate`, in place of 64 new tokens at temperature 1.
+        sampling: Options of `generate`; default: 64 new tokens at temperature 1.
         drop: Share of the headline's first value whose loss is a collapse.
         patience: Number of measurements in a row.
         stop: Whether training stops at a collapse.
@@ -138,13 +138,13 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
         self._measure(state, control, kwargs["model"])
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Measure every so many steps."""
+        """Measure every `every` steps."""
         if state.global_step % self._every == 0:
             self._measure(state, control, kwargs["model"])
 
     @property
     def collapsed(self) -> bool:
-        """Whether the last measurements are a collapse."""
+        """Whether the last `patience` measurements show a collapse."""
         last = self.measured[-self._patience :]
         return len(last) == self._patience and all(each.collapsed for each in last)
 
@@ -171,7 +171,7 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
             control.should_training_stop = control.should_training_stop or self._stop
 
     def _sample(self, model: Any) -> list[tuple[str, ...]]:
-        """Responses to each prompt; the model, its mode and random states are as before afterwards."""
+        """Sample responses to each prompt, without changing the model, its mode or random states."""
         tokeniser, texts = self._tokeniser, list(self._prompts)
         if getattr(tokeniser, "chat_template", None):
             texts = [
@@ -195,7 +195,7 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
 
 @contextmanager
 def _as_before(model: Any) -> Iterator[None]:
-    """Inside, a model in evaluation mode and a random state of its own."""
+    """Run a block with the model in evaluation mode and a separate random state."""
     import torch
 
     devices = [model.device] if model.device.type == "cuda" else []

@@ -20,7 +20,7 @@ from leaderboard.app.api import register
 from leaderboard.app.navigation import Link, navigation
 from leaderboard.app.page_heads import Head, PageHeads
 from leaderboard.app.pages import PAGES, Page
-from leaderboard.app.permalinks import count_on
+from leaderboard.app.permalinks import QUIET, count_on
 from leaderboard.app.requests import RequestLimits, behind_proxy, log_one_line_an_error
 from leaderboard.app.sessions import keep_lean_sessions
 from leaderboard.app.submitting.intake import MAX_UPLOAD_BYTES
@@ -70,9 +70,7 @@ def _frame(blocks: gr.Blocks, live: LiveResults, page: Page, pages: tuple[Page, 
         elem_classes="warnings",
     )
     page.build(blocks, live)
-    opened = blocks.load(
-        lambda: _warnings(live), None, warnings, queue=False, api_visibility="private", show_progress="hidden"
-    )
+    opened = blocks.load(lambda: _warnings(live), None, warnings, queue=False, **QUIET)
     opened.then(None, js=count_on("opened"))
 
 

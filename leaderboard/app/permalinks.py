@@ -17,6 +17,13 @@ from leaderboard.app.navigation import footer
 from leaderboard.data.live_results import LiveResults
 
 MAX_VALUE = 2000  # characters of one value
+# Arguments of Gradio's events: none of these is an endpoint of the API.
+QUIET: Mapping[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+LATEST: Mapping[str, Any] = {  # events for earlier choices or keystrokes may still be running
+    "api_visibility": "private",
+    "show_progress": "minimal",
+    "trigger_mode": "always_last",
+}
 _REMEMBER = """(...values) => {
   const address = new URL(window.location);
   NAMES.forEach((name, place) => {
@@ -70,7 +77,7 @@ def wire(
         return [*made, str(footer(live.snapshot(), given))]
 
     # Not queued: a crowd of callers may fill the queue, and a page without content cannot be told from a broken one.
-    opened = page.load(restored, None, inputs, queue=False, api_visibility="private", show_progress="hidden")
+    opened = page.load(restored, None, inputs, queue=False, **QUIET)
     filled = opened.then(shown, inputs, filling, queue=False, api_visibility="private", show_progress="minimal")
     filled.then(None, js=count_on("shown"))
     script = remember(list(controls))
@@ -82,32 +89,11 @@ def wire(
                 made[list(controls).index(changing)] = gr.skip()  # the visitor is still typing
             return made
 
-        changed = controls[name].input(
-            again, inputs, inputs, trigger_mode="always_last", api_visibility="private", show_progress="hidden"
-        )
-        then = changed.then(
-            shown,
-            inputs,
-            filling,
-            js=script,
-            trigger_mode="always_last",  # an event for earlier keystrokes may still be running
-            api_visibility="private",
-            show_progress="minimal",
-        )
-        then.then(None, js=count_on("shown"))
+        changed = controls[name].input(again, inputs, inputs, trigger_mode="always_last", **QUIET)
+        changed.then(shown, inputs, filling, js=script, **LATEST).then(None, js=count_on("shown"))
     events = [control.input for name, control in controls.items() if name not in cascade]
     if events:
-        done = gr.on(
-            events,
-            shown,
-            inputs,
-            filling,
-            trigger_mode="always_last",
-            js=script,
-            show_progress="minimal",
-            api_visibility="private",
-        )
-        done.then(None, js=count_on("shown"))
+        gr.on(events, shown, inputs, filling, js=script, **LATEST).then(None, js=count_on("shown"))
 
 
 def count_on(name: str) -> str:
@@ -133,6 +119,11 @@ def chosen(query: Mapping[str, str], name: str, offered: Sequence[str], default:
     """The value in the query if it is offered; otherwise the default."""
     value = query.get(name)
     return value if value in offered else default
+
+
+def chosen_or_first(query: Mapping[str, str], name: str, offered: Sequence[str]) -> str | None:
+    """The value in the query if it is offered; otherwise the first value offered; None if there is none."""
+    return chosen(query, name, offered, offered[0] if offered else None)
 
 
 def chosen_several(query: Mapping[str, str], name: str, offered: Sequence[str], default: Sequence[str]) -> list[str]:

@@ -39,9 +39,8 @@ class RequestLimits:
         self, app: ASGIApp, calls: int = CALLS_A_MINUTE, body: int = MAX_BODY_BYTES, *, proxied: bool = False
     ) -> None:
         self._app, self._calls, self._body, self._proxied = app, calls, body, proxied
-        self._seen: OrderedDict[str, tuple[int, int]] = (
-            OrderedDict()
-        )  # by visitor: the minute, and the number of calls in it
+        # By visitor: the minute, and the number of calls in it.
+        self._seen: OrderedDict[str, tuple[int, int]] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on or refuse it."""

@@ -33,10 +33,10 @@ def keep_lean_sessions() -> None:
             super().__init__(_WithoutComponents(blocks))  # type: ignore[arg-type]
 
         def _update_config(self, key: int) -> None:
-            """Nothing is written down."""
+            """Keep nothing."""
 
         def _update_value_in_config(self, key: int, value: Any) -> None:
-            """Nothing is written down."""
+            """Keep nothing."""
 
     for module in (state_holder, route_utils):
         module.SessionState = LeanSession  # type: ignore[attr-defined]

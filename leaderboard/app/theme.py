@@ -8,7 +8,7 @@ import gradio as gr
 
 from leaderboard.tables.page_text import FIGURES
 
-# Nothing is fetched from elsewhere.
+# System fonts: nothing is loaded from other sites.
 SANS = ["system-ui", "-apple-system", "Segoe UI", "Helvetica Neue", "Arial", "sans-serif"]
 MONO = ["ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "monospace"]
 INK = gr.themes.Color(
@@ -88,7 +88,7 @@ CSS = "".join((_ASSETS / name).read_text(encoding="utf-8") for name in ("board.c
 
 
 def head(metrics: Mapping[str, str]) -> str:
-    """What every page loads: the script of `assets/pages.js` with our own texts."""
+    """The head of every page: the script `assets/pages.js` with our texts filled in."""
     script = (_ASSETS / "pages.js").read_text(encoding="utf-8")
     for name, texts in (("FIGURES", FIGURES), ("METRICS", metrics)):
         script = script.replace(f" = {name}", f" = {json.dumps(texts).replace('<', chr(92) + 'u003c')}")

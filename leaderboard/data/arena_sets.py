@@ -53,7 +53,7 @@ def responses_of(entry: Entry, prompt_id: str) -> tuple[str | None, list[str] | 
 def arenas(live: LiveResults) -> tuple[Arena, ...]:
     """The arenas of a snapshot: for each suite, the board with the most systems that have texts.
 
-    Known-bad baselines are left out, because the checks serve their purpose; reference results have no texts.
+    Known-bad baselines are left out, because checks already test voters; reference results have no texts.
     """
     best: dict[str, tuple[Board, list[int]]] = {}
     for board in live.snapshot().boards:

@@ -102,7 +102,7 @@ def _columns_fault(schema: pa.Schema, metrics: set[str]) -> str | None:
 def fetch_result(
     store: FileStore, commit: str, result_id: str, text: bytes, folder: Path, submissions: frozenset[str]
 ) -> Result | Missing:
-    """Fetch a result into a folder if it is complete and passes the checks; else write nothing.
+    """Fetch a result into a folder if it is complete and passes the checks; otherwise write nothing.
 
     Args:
         text: Content of its `result.json`.

@@ -54,16 +54,7 @@ def tradeoff_figure(made: Tradeoff) -> Any:
         line = {"color": _GREY, "width": 2, "dash": "dash", "shape": "vh" if end_of(made.x) > 0 else "hv"}
         ends = {"x": [point.x for point in front], "y": [point.y for point in front]}
         traces.append(graph.Scatter(**ends, mode="lines", line=line, name="Pareto front", hoverinfo="skip"))
-    frame = [_range([(p.x, p.x_range) for p in points]), _range([(p.y, p.y_range) for p in points])]
-    positions = _named(points, frame)
-    for kind, mark in MARKS.items():
-        own = [place for place, point in enumerate(points) if point.type == kind]
-        if own:
-            traces.append(_points([points[i] for i in own], mark, [positions[i] for i in own]))
-    figure = _figure(traces, _HEIGHT)
-    figure.update_xaxes(title_text=_axis(made.x), zeroline=False, range=list(frame[0]))
-    figure.update_yaxes(title_text=_axis(made.y), zeroline=False, range=list(frame[1]))
-    return figure
+    return _systems_figure(points, _axis(made.x), _axis(made.y), _WIDTHS, _front_text, traces)
 
 
 def votes_figure(found: VoteResults, question: Question, column: Column) -> Any:
@@ -85,20 +76,32 @@ def votes_figure(found: VoteResults, question: Question, column: Column) -> Any:
             points.append(Point(len(points), each.system, type_, cell.value, across, each.points, up, None, None))
     if not points:
         return None
-    frame = [_range([(p.x, p.x_range) for p in points]), _range([(p.y, p.y_range) for p in points])]
-    positions = _named(points, frame, _HALF_WIDTHS)
 
     def counted(point: Point) -> str:
         return f"{votes[point.label]:.0f} votes"
 
-    traces = []
+    return _systems_figure(points, _axis(column), f"points per vote: {SHORT[question]}", _HALF_WIDTHS, counted)
+
+
+def _systems_figure(
+    points: Sequence[Point],
+    x_title: str,
+    y_title: str,
+    widths: Sequence[float],
+    said: Callable[[Point], str],
+    below: Sequence[Any] = (),
+) -> Any:
+    """Draw systems with one trace per system type, above the traces `below`."""
+    traces = list(below)
+    frame = [_range([(p.x, p.x_range) for p in points]), _range([(p.y, p.y_range) for p in points])]
+    positions = _named(points, frame, widths)
     for kind, mark in MARKS.items():
         own = [place for place, point in enumerate(points) if point.type == kind]
         if own:
-            traces.append(_points([points[i] for i in own], mark, [positions[i] for i in own], counted))
+            traces.append(_points([points[i] for i in own], mark, [positions[i] for i in own], said))
     figure = _figure(traces, _HEIGHT)
-    figure.update_xaxes(title_text=_axis(column), zeroline=False, range=list(frame[0]))
-    figure.update_yaxes(title_text=f"points per vote: {SHORT[question]}", zeroline=False, range=list(frame[1]))
+    figure.update_xaxes(title_text=x_title, zeroline=False, range=list(frame[0]))
+    figure.update_yaxes(title_text=y_title, zeroline=False, range=list(frame[1]))
     return figure
 
 
@@ -110,9 +113,7 @@ def _range(values: Sequence[tuple[float, tuple[float, float] | None]]) -> tuple[
     return low - room, high + room
 
 
-def _named(
-    points: Sequence[Point], frame: Sequence[tuple[float, float]], widths: Sequence[float] = _WIDTHS
-) -> list[str | None]:
+def _named(points: Sequence[Point], frame: Sequence[tuple[float, float]], widths: Sequence[float]) -> list[str | None]:
     """The position of each point's name, placed first for those on the front; None: the name is shown on hovering."""
 
     def share(axis: int, value: float) -> float:
@@ -142,7 +143,7 @@ def _points(
     points: Sequence[Point],
     mark: tuple[str, str, str],
     positions: Sequence[str | None],
-    said: Callable[[Point], str] = _front_text,
+    said: Callable[[Point], str],
 ) -> Any:
     """Draw the systems of one type; hovering over a system shows its name, values and description."""
     colour, symbol, title = mark

@@ -23,7 +23,7 @@ def correlation_map(view: TableView) -> Any:
     values = [list(row[2:]) for row in view.values]
     texts = [list(row[2:]) for row in view.shown]
     names = [str(row[0]) for row in view.values]
-    return _map(values, texts, names, list(columns), "Metrics by tasks", top=1.0)
+    return _map(values, texts, names, list(columns), "Metrics by tasks")
 
 
 def agreement_map(agreement: Agreement) -> Any:
@@ -35,18 +35,11 @@ def agreement_map(agreement: Agreement) -> Any:
     matrix = agreement.matrix()
     texts = [["" if each is None else f"{each:.2f}" for each in row] for row in matrix]
     names = list(agreement.metrics)
-    return _map(
-        matrix, texts, names, names, f"Rank correlation over {agreement.over}: {inert(agreement.group, 60)}", 1.0
-    )
+    return _map(matrix, texts, names, names, f"Rank correlation over {agreement.over}: {inert(agreement.group, 60)}")
 
 
 def _map(
-    values: list[list[float | None]],
-    texts: list[list[str]],
-    rows: list[str],
-    columns: list[str],
-    title: str,
-    top: float,
+    values: list[list[float | None]], texts: list[list[str]], rows: list[str], columns: list[str], title: str
 ) -> Any:
     graph = need("plotly.graph_objects", "board")
     down, across = [inert(name, _NAME) for name in rows], [inert(name, _NAME) for name in columns]
@@ -62,9 +55,9 @@ def _map(
         hovertemplate="%{customdata[0]}<br>%{customdata[1]}<br>%{customdata[2]}<extra></extra>",
         hoverongaps=False,
         colorscale=DIVERGING,
-        zmin=-top,
+        zmin=-1.0,
         zmid=0,
-        zmax=top,
+        zmax=1.0,
         xgap=1,
         ygap=1,
         # Below the map, because at the side it would take a third of a narrow screen.

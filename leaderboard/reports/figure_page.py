@@ -12,7 +12,7 @@ from datasets_build.tables import check_report_path
 
 
 def check_figure_path(path: Path | None) -> None:
-    """Refuse a figure that could not be drawn or written; to be called before the work.
+    """Check, before the work, that a figure can be drawn and written.
 
     Raises:
         ConfigurationError: The folder of the file does not exist.
@@ -31,7 +31,7 @@ def write_figures(figures: Sequence[Any], title: str, path: Path) -> None:
 def page(figures: Sequence[Any], title: str) -> str:
     """Return figures as one HTML document that loads nothing."""
     need("plotly", "board")
-    # Plotly offers a button that uploads the chart to its makers' server: not without being asked.
+    # Plotly can offer a button that uploads the chart to its makers' server; these settings remove it.
     config = {"displaylogo": False, "responsive": True, "showSendToCloud": False, "plotlyServerURL": ""}
     parts = [
         each.to_html(full_html=False, include_plotlyjs=index == 0, div_id=f"figure-{index}", config=config)

@@ -11,7 +11,7 @@ from datasets_build.errors import ConfigurationError
 if TYPE_CHECKING:
     from benchmark.analysis.power import Labels
 
-K = 10  # responses per prompt of the reference results that are read
+K = 10  # responses per prompt in the reference results used here
 KS = (3, 4, 5, 6, 8, 10)
 
 
@@ -19,14 +19,14 @@ def plan(
     effect: Annotated[
         float, typer.Option(min=0.001, max=10, help="Difference to find, as a share of the number: 0.1 is a tenth.")
     ] = 0.1,
-    prompts: Annotated[int, typer.Option(min=3, max=100_000, help="Number of prompts that you have.")] = 100,
+    prompts: Annotated[int, typer.Option(min=3, max=100_000, help="Number of available prompts.")] = 100,
     power: Annotated[float, typer.Option(min=0.1, max=0.999, help="Probability of finding the difference.")] = 0.8,
     json: JsonOption = False,
 ) -> None:
-    """Tell how many prompts and responses a comparison of two systems needs to find a difference in the headline.
+    """Compute how many prompts and responses a comparison of two systems needs to find a difference in the headline.
 
-    From the reference results: how differently nine known systems answer NoveltyBench's curated prompts, and how much
-    another sample of their responses would change. The test is the paired t-test over prompts, two-sided, at 5%.
+    Variances are estimated from the reference results: nine known systems on NoveltyBench's curated prompts. The test
+    is a two-sided paired t-test over prompts at 5%.
 
     Example: divbench metrics plan --effect 0.1
     """
@@ -66,19 +66,19 @@ def plan(
     total = parts.prompts + parts.interaction + parts.sampling
     shares = [f"{part / total:.0%}" for part in (parts.prompts, parts.interaction, parts.sampling)]
     notes = (
-        f"Prompts that find a difference of {effect:.1%} in valid_distinct_k with a power of {power:g}: for the median "
-        "pair of systems, and for a pair whose difference varies more than nine in ten.",
-        f"At k = {K // 2}, a system's variance over prompts is {shares[0]} of the prompts, {shares[1]} its own on a "
-        f"prompt, {shares[2]} sampling. What the prompts share cancels in a paired comparison.",
+        f"Number of prompts needed to find a difference of {effect:.1%} in valid_distinct_k with a power of {power:g}: "
+        "for the median pair of systems, and for a pair (hard) whose difference varies more than that of nine in ten.",
+        f"At k = {K // 2}, a system's variance over prompts is {shares[0]} prompts, {shares[1]} interaction of system "
+        f"and prompt, {shares[2]} sampling. The part that all systems share cancels in a paired comparison.",
     )
     out().print(to_terminal(Table("Prompts and responses for a comparison", columns, cells, notes)))
 
 
 def reference_labels() -> "Labels":
-    """Classes of the responses in the reference results at k = 10, [systems, prompts, responses]; -1: not valid.
+    """Return the classes of responses in the reference results at k = 10, [systems, prompts, responses]; -1: invalid.
 
     Raises:
-        ConfigurationError: The package has no such results.
+        ConfigurationError: The package has no reference results.
     """
     import numpy as np
     import pyarrow.parquet as pq
@@ -104,6 +104,6 @@ def reference_labels() -> "Labels":
 
 
 def _valid(labels: "list[int]", reasons: "list[str | None]") -> "list[int]":
-    """Classes with -1 for what is not valid; blank responses and placeholders, which are in no class, come last."""
+    """Replace the classes of invalid responses by -1; blank responses and placeholders have no class and come last."""
     valid = [label if reason is None else -1 for label, reason in zip(labels, reasons, strict=True)]
     return valid + [-1] * (K - len(valid))

@@ -1,4 +1,4 @@
-"""`divbench people forms` and `ratings`: a study in which people rate response sets, and what comes back."""
+"""`divbench people forms` and `ratings`: prepare a study in which people rate response sets, and read its results."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -35,18 +35,18 @@ def forms(
         int, typer.Option(min=2, max=20, help="Number of responses shown of a set, the first ones.")
     ] = 10,
     raters: Annotated[int, typer.Option(min=1, max=1000, help="Number of different people who rate each item.")] = 10,
-    per_rater: Annotated[int, typer.Option(min=1, max=1000, help="Most ratings that one person is asked for.")] = 40,
+    per_rater: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of ratings per rater.")] = 40,
     seed: Annotated[int, typer.Option(help="Random seed of draws, orders and assignment.")] = 0,
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
     """Make a rating study: a page for each rater, a table for crowd platforms, and the researcher's study.json.
 
-    The pages work from a file or any host, need no network, and hold training, hidden attention checks, and each
-    rater's part of a balanced plan. Keep study.json to yourself: it has the checks' answers.
+    The pages work from a file or any host and need no network. Each has training, hidden attention checks and one
+    rater's part of a balanced plan. Keep study.json private: it has the answers to the checks.
 
-    absolute: how different is a set in content, 1 to 5. aspects: content and form apart. similarity: of two responses.
-    ranking: which of two sets to one prompt is more different; give two submissions.
+    absolute: diversity of a set's content, 1 to 5. aspects: content and form separately. similarity: of two responses.
+    ranking: which of two sets for one prompt is more diverse; give two submissions.
 
     Examples:
       divbench people forms subs/mine --sets 50 --raters 5 --out study
@@ -64,9 +64,7 @@ def forms(
             "name response sets and a folder to create", "such as divbench people forms subs/mine --sets 50 --out study"
         )
     if destination.exists():
-        raise ConfigurationError(
-            f"{destination} is there already", "name a folder that is not: answers belong to one study"
-        )
+        raise ConfigurationError(f"{destination} already exists", "name a new folder: each study has its own")
     found = _cut([each for source in sources for each in _sets_of(source, mirror)], responses)
     chosen = _drawn(found, sets, seed, by_context=form == "ranking")
     study = make_study(form, chosen, raters_per_item=raters, per_rater=per_rater, seed=seed)
@@ -108,8 +106,8 @@ def ratings(
 ) -> None:
     """Read what raters sent back: check it, remove raters by stated rules, report agreement, write labelled sets.
 
-    A rater is removed who failed more than a third of the attention checks, gave ten or more ratings that are all the
-    same, or took less than 2 seconds for the median item. Of an answer given twice the first counts.
+    A rater is removed for failing more than a third of the attention checks, for giving ten or more ratings that are
+    all the same, or for a median time per item under 2 seconds. If an item is answered twice, the first answer counts.
 
     Agreement is Krippendorff's alpha for ordered answers, with an interval over items (pip install 'divbench[rate]').
 
@@ -131,7 +129,7 @@ def ratings(
         if not json:
             _tell(given)
         why = f"{sum(given.removed.values())} raters were removed, {given.blank} answers are blank"
-        raise InputError(f"no rating is left: {why}", "ask more raters")
+        raise InputError(f"no ratings are left: {why}", "ask more raters")
     rows, questions = [], {}
     for name in names:
         alpha = krippendorff_alpha(made, given.ratings, name, resamples=resamples, seed=seed)
@@ -170,13 +168,13 @@ def _counts(given: "Ratings") -> dict[str, Any]:
 
 
 def _tell(given: "Ratings") -> None:
-    """Print who counts and who does not, and why."""
+    """Print how many raters were kept and removed, and why."""
     from submissions.judgements.ratings import RULES
 
     lines = [f"{given.files} files, {given.raters} raters count."]
     lines += [f"Removed: {number} who {why}." for name, why in RULES if (number := given.removed[name])]
     if given.removed_ratings:
-        lines.append(f"{given.removed_ratings} ratings went with them.")
+        lines.append(f"Their {given.removed_ratings} ratings are removed, too.")
     if given.repeated:
         lines.append(f"{given.repeated} answers came twice; the first counts.")
     if given.blank:
@@ -188,7 +186,7 @@ def _tell(given: "Ratings") -> None:
 
 
 def _sets_of(source: str, mirror: Path | None) -> "Iterator[RatedSet]":
-    """The response sets of a submission folder or of a task."""
+    """Yield the response sets of a submission folder or of a task."""
     from datasets_build.load import load_suite
     from submissions.judgements.rating_forms import RatedSet
 
@@ -213,7 +211,7 @@ def _sets_of(source: str, mirror: Path | None) -> "Iterator[RatedSet]":
 
 
 def _cut(sets: "list[RatedSet]", responses: int) -> "list[RatedSet]":
-    """Each set once, with its first responses; those without any text are left out, and that is told."""
+    """Keep each set once, cut to its first responses; warn about sets without any text, which are left out."""
     from dataclasses import replace
 
     made = {each.set_id: replace(each, responses=each.responses[:responses]) for each in sets}
@@ -224,7 +222,7 @@ def _cut(sets: "list[RatedSet]", responses: int) -> "list[RatedSet]":
 
 
 def _drawn(sets: "list[RatedSet]", number: int | None, seed: int, *, by_context: bool) -> "list[RatedSet]":
-    """So many sets, or all sets of so many prompts, in their order."""
+    """Draw a number of sets, or of prompts with all their sets; the order is kept."""
     import numpy as np
 
     units = list(dict.fromkeys(each.context if by_context else each.set_id for each in sets))

@@ -25,7 +25,7 @@ def reference(
 
     The systems are NoveltyBench's six released submissions, the four training stages of OLMo-2-7B, and attacks made
     from gpt-4o's responses. At the end all systems' responses to each prompt are grouped together, for the page Alike
-    or different?. What is there already is not made again, so an interrupted run continues.
+    or different?. Existing results are reused, so an interrupted run can be continued.
 
     Example: divbench board reference --mirror released-files --processes 2
     """

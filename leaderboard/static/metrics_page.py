@@ -11,7 +11,7 @@ from leaderboard.data.metric_study.files import load_studies
 from leaderboard.data.metric_study.pair_accuracies import PairStudy, drawn_blocks
 from leaderboard.data.metric_study.record import MEASURES, MetricStudy
 from leaderboard.figures.metric_plots import agreement_map, correlation_map
-from leaderboard.reports.gss.figure import heat_map_of
+from leaderboard.reports.gss.figure import heat_map
 from leaderboard.static.board_pages import Part, plain_page
 from leaderboard.static.render import Figure, Page, Table
 from leaderboard.tables import page_text
@@ -79,7 +79,7 @@ def _pairs(study: PairStudy) -> Part:
     figure = None
     if ours:
         alt = "Accuracy by split and metric as a heat map; the table has the same numbers."
-        figure = _drawn("metrics-pairs", heat_map_of(ours), alt)
+        figure = _drawn("metrics-pairs", heat_map(ours), alt)
     table = Table(pair_accuracies(study), "metrics-pairs-table", "Share of prompt pairs ordered correctly")
     return Part(title="Prompt pairs", text=(page_text.PAIRS,), figure=figure, tables=(table,))
 

@@ -105,7 +105,8 @@ def write_static(
     with atomic_folder(folder, replace=True) as made:
         for name in ("assets", "data", "figures", "texts"):
             (made / name).mkdir()
-        _assets(made / "assets")
+        for name, text in assets().items():
+            write_text(made / "assets" / name, text)
         pages: list[Page] = []
         boards: list[Board] = []
         for done, board in enumerate(each for each in snapshot.boards if each.name in scores):
@@ -122,7 +123,7 @@ def write_static(
         pages.append(_kept(metrics_page(boards, live.study, "metrics.html"), made))
         pages += [datasets_page("datasets.html"), about_page("about.html")]
         if not boards:
-            pages.append(_empty())
+            pages.append(plain_page(INDEX, MODELS, (page_text.NO_RESULTS,), [Part()]))
         _write(made, pages, boards, {"warnings": warnings, "styled": style_marks()})
         write_text(made / MARK, _MARK_TEXT)
     return Written(folder, wanted and bool(boards), tuple(warnings))
@@ -154,11 +155,6 @@ def _open(live: LiveResults, boards: Sequence[Board]) -> tuple[dict[str, BoardSc
 
 def _fault(board: Board, error: InputError) -> str:
     return f"{board.name}: not shown, {shortened(str(error), _LETTERS)}"
-
-
-def _assets(folder: Path) -> None:
-    for name, text in assets().items():
-        write_text(folder / name, text)
 
 
 def address(section: str, board: str, first: str) -> str:
@@ -194,10 +190,6 @@ def _kept(page: Page, made: Path) -> Page:
         if part.figure:
             write_text(made / part.figure.file, figure_script(part.figure.id, part.figure.drawn))
     return page
-
-
-def _empty() -> Page:
-    return plain_page(INDEX, MODELS, (page_text.NO_RESULTS,), [Part()])
 
 
 def _write(made: Path, pages: Sequence[Page], boards: Sequence[Board], given: Mapping[str, Any]) -> None:

@@ -1,12 +1,11 @@
 """The content of the page About: how the board works, citations, metric versions, published results."""
 
 import csv
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmark.metrics import METRICS, Metric
+from benchmark.metrics import METRICS
 from datasets_build.sources import DATASETS
 from leaderboard.tables.table_view import Cell, TableView, number_text, plain_table, table_of
 from submissions.demo.build import DERIVED
@@ -116,10 +115,10 @@ def paper_citations() -> tuple[tuple[str, str], ...]:
     return tuple(found.items())
 
 
-def versions(metrics: Sequence[Metric] = METRICS) -> TableView:
+def versions() -> TableView:
     """The newest version of each metric, its date and its changes, one row per metric."""
     rows = []
-    for metric in metrics:
+    for metric in METRICS:
         newest = metric.history[0]
         rows.append((metric.id, metric.title, newest.number, newest.date, newest.change))
     return plain_table(("metric", "what it is", "version", "since", "what changed"), rows)

@@ -75,16 +75,14 @@ class Gap:
         return finding(self.ahead, self.column, tested=self.p_holm is not None and self.difference is not None)
 
 
-def significant(
-    p: float | None, difference: float | None, names: tuple[str, str], column: Column, level: float = LEVEL
-) -> str | None:
+def significant(p: float | None, difference: float | None, names: tuple[str, str], column: Column) -> str | None:
     """The system that is ahead on a metric if the difference is significant; else None.
 
     Args:
         p: Corrected p-value; None if untested.
         difference: Mean of the first system minus that of the second; None if unknown.
     """
-    if p is None or difference is None or p >= level or difference == 0:
+    if p is None or difference is None or p >= LEVEL or difference == 0:
         return None
     return names[0] if (difference > 0) == (end_of(column) >= 0) else names[1]
 

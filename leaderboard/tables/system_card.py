@@ -32,6 +32,7 @@ _FACTS = {
     "result_id": "result id",
 }
 _FEWEST = 3  # minimum number of prompts for a correlation
+_EXTREMES = 3  # maximum number of prompts shown as most, and as least, diverse
 _CANDIDATES = 5  # number of systems that are compared exactly for each one that is shown
 _LETTERS = 300  # maximum number of characters of a response in the table
 
@@ -66,7 +67,7 @@ def system_scores(board: Board, place: int, standing: Sequence[tuple[Column, Sta
     return table_of(headers, ("str", "number", "str", "str", "number", "str"), rows)
 
 
-def extreme_prompts(values: Floats, direction: int, count: int = 3) -> tuple[list[int], list[int]]:
+def extreme_prompts(values: Floats, direction: int) -> tuple[list[int], list[int]]:
     """Indices of the prompts on which a system is most and least diverse, the most extreme first; none is in both.
 
     Args:
@@ -74,7 +75,7 @@ def extreme_prompts(values: Floats, direction: int, count: int = 3) -> tuple[lis
     """
     order = np.argsort(-(direction or 1) * values, kind="stable")  # NaN last
     there = [int(i) for i in order if np.isfinite(values[i])]
-    count = min(count, len(there) // 2)
+    count = min(_EXTREMES, len(there) // 2)
     return there[:count], there[::-1][:count]
 
 

@@ -19,7 +19,7 @@ from submissions.untrusted.findings import Findings
 
 MAX_RESPONSE_BYTES = 256 * 2**10
 MAX_REASON_LETTERS = 200
-REPLACEMENT = "\ufffd"  # written by a decoder in place of a character that it could not decode
+REPLACEMENT = "\ufffd"  # a decoder writes it in place of a character that it cannot decode
 # Access tokens of common services, by their prefixes. Manifests are published unchanged, so they must hold none.
 _TOKEN = re.compile(r"\b(?:hf_|sk-|gh[oprsu]_|github_pat_|xox[a-z]-|AKIA)[A-Za-z0-9_-]{16,}")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")  # other than white space
@@ -27,10 +27,10 @@ _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")  # other than wh
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a check compares rows with.
+    """The manifest and suite that rows are compared with.
 
     Attributes:
-        manifest: Manifest; None if it could not be read: checks that need it then report nothing.
+        manifest: Manifest; None if it could not be read, and then checks that need it report nothing.
         suite: Suite of the manifest; None if it is unknown or the submission has its own prompts.
         rows: Number of rows that the file declares.
     """

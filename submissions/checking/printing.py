@@ -14,11 +14,11 @@ SHOWN = 50
 
 
 def print_findings(findings: Findings, console: Console) -> None:
-    """A table of problems, errors before warnings, those of one kind on one line, and the counts."""
+    """Print a table of problems, errors before warnings and one line for each kind, and the counts."""
     errors, warnings = findings.count("error"), findings.count("warning")
     if findings.problems:
         ordered = sorted(findings.problems, key=lambda p: p.severity != "error")
-        alike: dict[tuple[str, ...], list[Problem]] = {}  # a mistake in every row is told once
+        alike: dict[tuple[str, ...], list[Problem]] = {}  # a mistake in every row is shown once
         for p in ordered:
             alike.setdefault((p.check, p.severity, p.file, p.field.partition("[")[0], p.message, p.hint), []).append(p)
         rows = [
@@ -43,7 +43,7 @@ def _rows(problems: Sequence[Problem]) -> str:
 
 
 def print_report(report: Report, console: Console) -> None:
-    """What a checked folder holds, and what is wrong with it."""
+    """Print the contents of a checked folder and its problems."""
     counts = report.counts
     if report.submission is not None:
         manifest = report.submission.manifest

@@ -24,16 +24,16 @@ MAX_PROMPT_BYTES = 256 * 2**10
 MAX_PROMPTS_BYTES = 256 * 2**20
 ID_HINT = "use at most 200 printable characters, without white space at either end"
 SIZES_HINT = f"at most {MAX_PROMPTS_BYTES:,} are allowed: split the prompts over several files"
-_IDS = ("prompt_id", "id")  # where the column of ids is not named
+_IDS = ("prompt_id", "id")  # default columns of ids
 _PARAPHRASES = "paraphrases"
 _LINE = TypeAdapter[str](Line)
 
 
 def own_suite(rows: Iterable[Row]) -> Suite:
-    """The suite of a submission to its own prompts: ids and texts as they stand in its rows, in their order.
+    """Make the suite of a submission with its own prompts: ids and texts from its rows, in their order.
 
     Args:
-        rows: Rows of the submission. Of several with one id the first counts, and a missing text is an empty one; the
+        rows: Rows of the submission. Of several with one id the first counts, and a missing text becomes empty; the
             checks decide whether that is acceptable.
     """
     prompts: dict[str, Prompt] = {}
@@ -43,7 +43,7 @@ def own_suite(rows: Iterable[Row]) -> Suite:
 
 
 def id_problem(prompt_id: str) -> str | None:
-    """What is wrong with an id that somebody gave a prompt; None where nothing is."""
+    """Return the problem of an untrusted prompt id; None if it is valid."""
     try:
         _LINE.validate_python(prompt_id)
     except ValidationError as error:
@@ -53,9 +53,9 @@ def id_problem(prompt_id: str) -> str | None:
 
 
 def text_problem(text: Any) -> tuple[str, str] | None:
-    """What is wrong with the text of a prompt that somebody wrote, and how to fix it; None where nothing is."""
+    """Return the problem of an untrusted prompt text and a suggested fix; None if it is valid."""
     if text is None:
-        return "the prompt's text is missing", "give the text of every prompt: it is in no suite"
+        return "the prompt's text is missing", "give the text of every prompt: no suite has it"
     if not isinstance(text, str):
         return f"a value of type {type(text).__name__}, expected text", "write text"
     try:
@@ -70,18 +70,19 @@ def text_problem(text: Any) -> tuple[str, str] | None:
 
 
 def read_prompts(path: Path, *, prompt_column: str = "prompt", id_column: str | None = None) -> tuple[Prompt, ...]:
-    """The prompts in a file of one's own, in its order.
+    """Read a user's own prompts from a file, in its order.
 
-    A prompt may have other wordings: a column `paraphrases` of lists of texts, in JSON Lines and Parquet.
+    A prompt may have paraphrases: a column `paraphrases` of lists of strings, in JSON Lines and Parquet.
 
     Args:
-        path: .jsonl, .csv or .parquet with a column of prompts, or .txt with a prompt a line. Blank lines are none.
-        id_column: Column of their ids; None: `prompt_id` or `id`, and where neither is there the prompts are numbered
-            p0001, p0002, …
+        path: .jsonl, .csv or .parquet with a column of prompts, or .txt with one prompt per line; blank lines are
+            skipped.
+        id_column: Column of their ids; None: `prompt_id` or `id`, and without either the prompts are numbered p0001,
+            p0002, …
 
     Raises:
-        Refused: The file cannot be read, has no such column or no prompts, a prompt is not there, blank, or longer than
-            `MAX_PROMPT_BYTES`, or an id is missing, invalid or repeated. All problems are reported at once.
+        Refused: The file cannot be read, has no such column or no prompts; a prompt is missing, blank, or longer than
+            `MAX_PROMPT_BYTES`; or an id is missing, invalid or repeated. All problems are reported at once.
     """
     findings = Findings()
     table = _lines(path, findings) if path.suffix == ".txt" else _columns(path, prompt_column, id_column, findings)
@@ -119,7 +120,7 @@ def _columns(path: Path, prompt_column: str, id_column: str | None, findings: Fi
 
 
 def _prompts(table: Table, prompt_column: str, id_column: str | None, findings: Findings) -> Iterator[Prompt]:
-    """The prompts of the rows that have nothing wrong."""
+    """Yield the prompts of the valid rows."""
     field = prompt_column if table.columns else ""  # a line is a prompt
     ids = id_column or next((name for name in _IDS if name in table.columns), None)
     numbered = ((number, f"p{i:04}", row) for i, (number, row) in enumerate(table.rows, start=1))

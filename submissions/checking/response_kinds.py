@@ -1,4 +1,4 @@
-"""Kinds of response: blank, a placeholder for a missing one, refused, cut off, repeated."""
+"""Kinds of response: blank, placeholder for a missing one, refusal, truncated, repeated."""
 
 import re
 import unicodedata
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from submissions.schema import Row
 
-# Written by sampling programs where the system gave nothing: NoveltyBench's Gemini client writes "[Blocked]",
-# its later versions "[empty]" and "[refused]".
+# Sampling programs write these if the system gave no response: NoveltyBench's Gemini client writes "[Blocked]", its
+# later versions "[empty]" and "[refused]".
 _PLACEHOLDER = re.compile(
     r"[\[<(](blocked|refused|refusal|empty|error|no (response|answer)|none|null|(content )?filtered|timeout)[\])>]",
     re.IGNORECASE,
 )
-# A refusal and nothing else. Precise rather than complete: English, at the start, of a short text, and without what
-# would answer after all. "I can't generate a sound, but here is one in words" is no refusal.
+# A refusal and nothing else. Precise rather than complete: English, at the start of a short text, and without an answer
+# after it. "I can't generate a sound, but here is one in words" is not a refusal.
 _SORRY = (
     r"(?:(?:(?:i'm|i am|we're|we are) )?(?:very |really |truly |so )?(?:sorry|afraid)\b[^.!?\n]{0,40}?"
     r"|i apologi[sz]e\b[^.!?\n]{0,40}?|unfortunately,? )"
@@ -28,11 +28,11 @@ _HELP = (
     r"|(?:provide|do|answer|continue|discuss|support) (?:that|this|with|your)\b)"
 )
 _REFUSAL = re.compile(rf"(?:{_SORRY}(?:but )?)?(?:{_CANNOT}){_HELP}", re.IGNORECASE)
-_LONGEST_REFUSAL = 400  # letters
+_LONGEST_REFUSAL = 400  # characters
 
 
 def is_blank(text: str) -> bool:
-    """Whether nothing of a text shows: empty, or white space, control and zero-width characters alone."""
+    """Whether a text is invisible: empty, or only white space, control and zero-width characters."""
     return all(letter.isspace() or unicodedata.category(letter) in {"Cc", "Cf"} for letter in text)
 
 
@@ -46,7 +46,7 @@ def is_placeholder(text: str) -> bool:
 
 
 def is_refusal(text: str) -> bool:
-    """Whether a text is a refusal and nothing else. A heuristic for English that rather misses refusals.
+    """Whether a text is a refusal and nothing else: a heuristic for English with few false positives.
 
     >>> is_refusal("I'm sorry, but I can't assist with that."), is_refusal("I can't help with that. Try: 7")
     (True, False)
@@ -61,13 +61,13 @@ def is_scorable(text: str) -> bool:
 
 
 def scorable_responses(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the texts that are scored, in their order."""
+    """Return the scorable responses, in their order."""
     return tuple(filter(is_scorable, texts))
 
 
 @dataclass(slots=True)
 class ResponseCounts:
-    """How many responses there are, and of how many something is to be said."""
+    """Numbers of responses by kind."""
 
     prompts: int = 0
     responses: int = 0
@@ -78,7 +78,7 @@ class ResponseCounts:
     repeated: int = 0
 
     def add(self, row: Row) -> None:
-        """Count one prompt's responses. `repeated` counts those that equal an earlier one of the same prompt."""
+        """Count one prompt's responses; `repeated` are those equal to an earlier one of the same prompt."""
         self.prompts += 1
         self.responses += len(row.responses)
         self.blank += sum(map(is_blank, row.responses))

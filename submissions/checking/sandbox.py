@@ -2,8 +2,8 @@
 
 The limits in `submissions.untrusted` keep memory and time small; the child process is the second line of defence. It
 limits its own memory, time and written bytes before it reads anything. If a library crashes, only the child ends. Its
-reply is JSON, never a pickled object. It does not inherit environment variables that are named like secrets. It is
-not a full sandbox: it runs as the same user, with the same files and network.
+reply is JSON, never a pickled object. It does not inherit environment variables whose names suggest secrets. It is not
+a full sandbox: it runs as the same user, with the same files and network.
 """
 
 import json
@@ -30,18 +30,18 @@ MAX_REPLY = 64 * 2**20
 def validate_in_child(
     folder: Path, *, mirror: Path | None = None, memory: int = MAX_MEMORY, seconds: float = MAX_SECONDS
 ) -> dict[str, Any]:
-    """Check a submission folder as `validate` does, in a process of its own.
+    """Check a submission folder as `validate` does, in a separate process.
 
     Args:
         folder: Folder with `manifest.json` and `generations.parquet`.
-        mirror: A folder with released files, for suites that do not ship here.
-        memory: Bytes of addresses that the process may have, what it begins with among them (half a gibibyte or less).
-            Systems without such a limit do not keep it.
+        mirror: Folder with released files, for suites that are not part of the package.
+        memory: Address space of the process in bytes, including what it needs to start (half a gibibyte or less).
+            Ignored on systems without such a limit.
 
     Returns:
-        What `divbench validate --json` prints: `accepted`, `id`, `counts` (null where the process did not
-        end well), `errors`, `warnings`, `by_check` and `problems`. Going over a limit, or an end of the process, is a
-        problem of the check *limits*.
+        The document that `divbench validate --json` prints: `accepted`, `id`, `counts` (null if the process failed),
+        `errors`, `warnings`, `by_check` and `problems`. Exceeding a limit, or a crash of the process, is a problem of
+        the check *limits*.
 
     Raises:
         ConfigurationError: As `validate`.
@@ -51,18 +51,18 @@ def validate_in_child(
 
 
 def run_in_child(module: str, asked: Mapping[str, Any], *, memory: int, seconds: float) -> dict[str, Any]:
-    """Ask a module something in a process of its own, which calls `answer`.
+    """Run a module, which calls `answer`, in a separate process.
 
     Args:
-        module: Run as by `python -m`.
-        asked: JSON for it.
+        module: Module to run with `python -m`.
+        asked: Its input, as JSON.
         memory: Memory limit, as in `validate_in_child`.
 
     Returns:
-        What it answers; where it does not, the document of a submission whose check did not come to an end.
+        Its reply; if it fails, the document of `stopped`.
 
     Raises:
-        ConfigurationError: It answers so.
+        ConfigurationError: The module raised it.
     """
     command = [sys.executable, "-P", "-m", module, str(memory), str(int(seconds) + 1)]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -100,7 +100,7 @@ def _document(written: bytes) -> dict[str, Any] | None:
 
 
 def stopped(message: str) -> dict[str, Any]:
-    """The document of a submission whose check did not come to an end."""
+    """Return the document of a submission whose check did not finish."""
     findings = Findings()
     hint = "the file is too large or damaged: write it again, in smaller row groups, with fewer or shorter responses"
     findings.add(Problem("limits", "error", "", None, "", message, hint))
@@ -123,7 +123,7 @@ def _checked(folder: Path, mirror: Path | None) -> dict[str, Any]:
 
 
 def answer(reply: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-    """The child: take the limits that the arguments name, and write to stdout what is replied to stdin."""
+    """In the child: set the limits of the arguments, and write the reply to stdin's JSON to stdout."""
     memory, seconds = sys.argv[1:]
     limit(int(memory), int(seconds) * (os.cpu_count() or 1), MAX_WRITTEN)
     json.dump(reply(json.load(sys.stdin)), sys.stdout)

@@ -38,11 +38,11 @@ Progress = Callable[[int], None]
 
 @dataclass(slots=True)
 class Report:
-    """What was found in a folder.
+    """The result of checking a folder.
 
     Attributes:
         manifest: Manifest; None if it could not be read.
-        suite: Where the manifest names one that is at hand; that of own prompts, where nothing refuses them.
+        suite: Suite that the manifest names, or that of its own prompts if they are accepted; None if there is none.
         submission: Submission; None if it was rejected.
     """
 
@@ -53,7 +53,7 @@ class Report:
     submission: Submission | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The report as `--json` prints it."""
+        """Return the report as `--json` prints it."""
         known = self.submission
         return {
             "accepted": known is not None,
@@ -77,10 +77,10 @@ def validate(
     Args:
         folder: Folder with `manifest.json` and `generations.parquet`.
         find_suite: Function that finds the suite that the manifest names; not called for *own*.
-        numbers: The number of each row in the file that it was imported from, for messages; else that in the folder's.
+        numbers: Number of each row in the imported file, for messages; default: in the folder's file.
 
     Raises:
-        ConfigurationError: The folder is not there, or the suite's file is not at hand.
+        ConfigurationError: The folder does not exist, or the suite's file is not available.
     """
     if not _is_folder(folder):
         raise ConfigurationError(f"there is no folder {folder}", "give a submission folder")
@@ -109,7 +109,7 @@ def validate(
 
 
 def open_submission(folder: Path, find_suite: FindSuite = load_suite) -> tuple[Submission, Suite, Report]:
-    """A submission that passes every check, with its suite.
+    """Open a submission that passes every check, with its suite.
 
     Raises:
         Refused: It does not pass.
@@ -129,11 +129,11 @@ def open_checked(
     Args:
         folder: The folder that was checked, unchanged since.
         found: Document from `validate_in_child`, with `accepted` true.
-        find_suite: Finds the suite that the manifest names; not called for *own*.
+        find_suite: Function that finds the suite that the manifest names; not called for *own*.
 
     Raises:
         Refused: The files have been damaged since.
-        ConfigurationError: The suite's file is not at hand.
+        ConfigurationError: The suite's file is not available.
     """
     findings = Findings()
     manifest = read_manifest(folder / MANIFEST_FILE, findings)
@@ -179,12 +179,12 @@ def _check_rows(
                     report.findings.add(problem)
         seen.add(row, context)
         report.counts.add(row)
-        if not report.findings.refused():  # what is refused needs no name
+        if not report.findings.refused():  # a refused submission needs no id
             digest.add(row)
 
 
 def _enough(findings: Findings, file: str) -> bool:
-    """Whether so much is wrong that nobody is helped by reading on; that is among the findings then."""
+    """Whether there are too many errors to read on, which is then reported."""
     if findings.count("error") <= MAX_ERRORS:
         return False
     message, hint = f"more than {MAX_ERRORS:,} errors", "fix these first: the rest was not checked"
@@ -200,7 +200,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _null_field(raw: dict[str, Any]) -> str | None:
-    """The field of a reported row that lacks a value; the scores as a whole and the utility may be null."""
+    """Return the field of a reported row that lacks a value; the scores as a whole and the utility may be null."""
     bare = (name for name in ("prompt_id", "partition", "distinct") if raw[name] is None)
     holed = (name for name in ("partition", "generation_scores") if None in (raw[name] or ()))
     return next(bare, None) or next(holed, None)
@@ -216,7 +216,7 @@ def _check_reported(folder: Path, seen: SeenRows, report: Report, digest: RowsDi
     for number, raw in file.rows(report.findings):
         if _enough(report.findings, REPORTED_FILE):
             return
-        if "prompt_id" not in raw:  # it was not UTF-8, and that is among the findings
+        if "prompt_id" not in raw:  # it was not UTF-8, and was reported
             continue
         if null := _null_field(raw):
             message = "null where a value is required"
@@ -225,5 +225,5 @@ def _check_reported(folder: Path, seen: SeenRows, report: Report, digest: RowsDi
         reported = as_reported(raw)
         for problem in seen.check_reported(number, raw["prompt_id"], reported):
             report.findings.add(problem)
-        if not report.findings.refused():  # what is refused, such as NaN, may have no digest
+        if not report.findings.refused():  # an invalid value, such as NaN, may have no digest
             digest.add_reported(raw["prompt_id"], reported)

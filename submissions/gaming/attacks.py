@@ -19,11 +19,11 @@ AttackKind = Literal["junk", "disguise", "copies"]
 
 @dataclass(frozen=True, slots=True)
 class AttackedSet:
-    """What an attack has of one prompt.
+    """The input of an attack for one prompt.
 
     Attributes:
         responses: [k], the responses to it.
-        elsewhere: The responses to each other prompt of the submission, in the order of the prompts' ids.
+        elsewhere: Responses to each other prompt of the submission, in the order of the prompts' ids.
     """
 
     prompt: str
@@ -39,7 +39,7 @@ class Attack:
     """A way to look diverse.
 
     Attributes:
-        name: Name, as for `divbench metrics baseline --kind`.
+        name: Value of `divbench metrics baseline --kind`.
         kind: Kind of attack; see the module's docstring.
         fn: Function that makes as many texts as there are responses, none of them blank.
     """
@@ -57,7 +57,7 @@ def repeated(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
 
 
 def random_characters(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
-    """Characters drawn at random, as many as the responses have: different everywhere, and says nothing."""
+    """Random characters, as many as each response has."""
     return tuple("".join(rng.choices(LETTERS, k=max(len(text), 1))).strip() or "x" for text in given.responses)
 
 
@@ -72,18 +72,18 @@ def shuffled_words(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
 
 
 def random_words(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
-    """Words drawn at random, as many as the responses have."""
+    """Random words, as many as each response has."""
     return tuple(" ".join(rng.choices(banks()["words"], k=max(len(text.split()), 1))) for text in given.responses)
 
 
 def other_prompts(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
-    """Responses to other prompts, each of another one as far as there are enough; its own where there is no other."""
+    """Responses to other prompts, all different if there are enough; its own if there is no other prompt."""
     sets = rng.sample(given.elsewhere, k=min(len(given.elsewhere), len(given.responses))) or [given.responses]
     return tuple(rng.choice(sets[i % len(sets)]) for i in range(len(given.responses)))
 
 
 def book_sentences(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
-    """Sentences as of an old novel, at least one and about as long as the responses together."""
+    """Sentences in the style of an old novel, at least one per response and together about as long as it."""
     book = banks()["book"]
     made = []
     for text in given.responses:
@@ -95,12 +95,12 @@ def book_sentences(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
 
 
 def echoes(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
-    """The prompt itself, in ever other frames."""
+    """The prompt itself, in different frames."""
     return tuple(frame.format(given.prompt) for frame in _drawn("echoes", given, rng))
 
 
 def refusals(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
-    """Refusals in ever other words."""
+    """Refusals in different words."""
     ends = banks()["refusal_ends"]
     drawn = _drawn("refusals", given, rng)
     return tuple(text if i < len(banks()["refusals"]) else f"{text} {rng.choice(ends)}" for i, text in enumerate(drawn))
@@ -112,7 +112,7 @@ def reworded(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
 
 
 def numbered(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
-    """Each response behind its number."""
+    """Each response after its number."""
     return tuple(f"Answer {i}: {text}" for i, text in enumerate(given.responses, start=1))
 
 
@@ -123,12 +123,12 @@ def random_suffixes(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
 
 
 def random_prefixes(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
-    """Each response behind four random words."""
+    """Each response after four random words."""
     return tuple(f"{' '.join(rng.choices(banks()['words'], k=4)).capitalize()}. {text}" for text in given.responses)
 
 
 def homoglyphs(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
-    """Letters as lookalikes of other scripts, with zero-width characters between."""
+    """Lookalike letters of other scripts, with zero-width characters in between."""
     alike = banks()["homoglyphs"]
 
     def disguised(letter: str) -> str:
@@ -146,7 +146,7 @@ def case_and_punctuation(given: AttackedSet, rng: random.Random) -> tuple[str, .
 
 
 def synonyms(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
-    """Each response with words swapped for synonyms of a small table."""
+    """Each response with words replaced by synonyms from a small table."""
     return tuple(swap_synonyms(text, rng) for text in given.responses)
 
 
@@ -156,7 +156,7 @@ def reordered_sentences(given: AttackedSet, rng: random.Random) -> tuple[str, ..
 
 
 def translated_openings(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
-    """Each response behind "Here is my answer" in another language."""
+    """Each response after "Here is my answer" in another language."""
     drawn = _drawn("translated_openings", given, rng)
     return tuple(f"{opening} {text}" for opening, text in zip(drawn, given.responses, strict=True))
 
@@ -171,7 +171,7 @@ def truncated(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
 
 
 def padded(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
-    """Each response before sentences that say nothing, up to 300 characters more and at least one."""
+    """Each response followed by empty phrases: at least one, up to about 300 characters."""
     fillers = banks()["fillers"]
     made = []
     for text in given.responses:
@@ -184,7 +184,7 @@ def padded(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
 
 
 def _drawn(bank: str, given: AttackedSet, rng: random.Random) -> list[str]:
-    """As many entries of a bank as there are responses; none twice before all were drawn."""
+    """Draw an entry of a bank for each response; none is repeated before all were drawn."""
     entries, drawn = banks()[bank], list[str]()
     while len(drawn) < len(given.responses):
         drawn += rng.sample(entries, k=len(entries))

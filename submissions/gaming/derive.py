@@ -16,10 +16,10 @@ from submissions.untrusted.findings import Refused
 
 
 def find_attack(name: str) -> Attack:
-    """Return the attack of a name.
+    """Return the attack with a name.
 
     Raises:
-        ConfigurationError: There is none.
+        ConfigurationError: It does not exist.
     """
     for attack in ATTACKS:
         if attack.name == name:
@@ -33,10 +33,10 @@ def attacked(
     """Attack the response sets of a system.
 
     Args:
-        seed: Random seed. Each prompt has a stream of its own, so that the order of the prompts does not matter.
+        seed: Random seed. Each prompt has its own stream, so that the order of the prompts does not matter.
 
     Returns:
-        By prompt id as many texts as there were responses.
+        As many texts as there were responses, by prompt id.
     """
     ids = sorted(responses)
     sets = [responses[prompt_id] for prompt_id in ids]
@@ -70,7 +70,7 @@ def write_baseline(attack: Attack, given: Submission, suite: Suite, out: Path, s
 
     Raises:
         ConfigurationError: `out` is in use.
-        Refused: What was made does not pass the checks.
+        Refused: The new submission does not pass the checks.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ConfigurationError(f"{out} already exists", "choose another folder with --out, or remove it")

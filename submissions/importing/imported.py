@@ -17,9 +17,9 @@ _SAMPLING = {
     "seed": "seed",
 }
 GENERATION_KWARGS = "arguments.gen_args_0.arg_1"
-"""Where lm-evaluation-harness writes how a document's responses were sampled."""
+"""Field in which lm-evaluation-harness writes the sampling parameters of a document's responses."""
 
-# What a file may say of the system, and where it belongs in the manifest.
+# Fields that describe the system, and their places in the manifest.
 FACTS = {"model": ("system", "model_id")}
 FACTS |= {name: ("generation", ours) for name, ours in _SAMPLING.items()}
 FACTS |= {
@@ -27,11 +27,11 @@ FACTS |= {
     for name, ours in (_SAMPLING | {"max_gen_toks": "max_tokens", "until": "stop"}).items()
 }
 _PLACE = re.compile(r"(?P<name>responses|finish_reasons)\[(?P<place>\d+)\]")
-_OF_ONE = {"responses": "response", "finish_reasons": "finish_reason"}  # the names where a row is one response
+_OF_ONE = {"responses": "response", "finish_reasons": "finish_reason"}  # names of fields if a row is one response
 
 
 class Answer(NamedTuple):
-    """One response where a prompt's responses stand in several places of a file.
+    """One response, in a file where each response of a prompt is separate.
 
     Attributes:
         finish_reason: Why it ended; None: unknown.
@@ -45,15 +45,16 @@ class Answer(NamedTuple):
 
 @dataclass(slots=True)
 class Imported:
-    """What a reader took from a file.
+    """The content of an imported file.
 
     Attributes:
-        rows: One a prompt; their numbers are the file's.
-        reported: Values that came with them, by prompt id, with the file's row.
-        facts: Each value that the file gives for a field of the manifest, and its first row.
-        unused_fields: The names of fields that were not used.
-        lines: The row of each response, by prompt id, where a row is one response.
-        trimmed: Number of prompts that differ from the suite's in white space at their ends, which is forgiven.
+        rows: One per prompt, with the row numbers of the file.
+        reported: Reported values by prompt id, with their row in the file.
+        facts: By field of `FACTS`, each value in the file and its first row.
+        unused_fields: Names of fields that were not used.
+        names: Names of our fields in the file, by our names.
+        lines: Row of each response, by prompt id, if a row is one response.
+        trimmed: Number of prompts that differ from the suite's only in white space at their ends, which is accepted.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -65,14 +66,14 @@ class Imported:
     trimmed: int = 0
 
     def note(self, number: int, raw: Mapping[str, Any], used: set[str]) -> None:
-        """Remember what a row says of the system, and which fields nobody reads."""
+        """Record what a row states about the system, and its unused fields."""
         for name in FACTS:
-            if isinstance(raw.get(name), str | int | float | tuple):  # a tuple is of ours: JSON has none
+            if isinstance(raw.get(name), str | int | float | tuple):  # a tuple is made by a reader: JSON has none
                 self.facts.setdefault(name, {}).setdefault(raw[name], number)
         self.unused_fields |= raw.keys() - used - FACTS.keys()
 
     def gather_all(self, answers: Mapping[str, list[Answer]], prompts: Mapping[str, str | None]) -> None:
-        """Add prompts with their responses, in the order of the samples; those of one row stay in their order.
+        """Add prompts with their responses in the order of the samples, then of the rows.
 
         Args:
             prompts: Texts by prompt id; None: unknown.
@@ -88,7 +89,7 @@ class Imported:
             self.lines[prompt_id] = tuple(answer.row for answer in ordered)
 
     def in_source(self, problem: Problem, file: str, reported: Sequence[int]) -> Problem:
-        """A problem of our files as one of the file that was read, with its row and its name of the field."""
+        """Convert a problem in our files to one in the imported file, with its row and field name."""
         if problem.file not in {GENERATIONS_FILE, REPORTED_FILE}:
             return problem
         row, name = problem.row, problem.field

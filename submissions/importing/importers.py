@@ -41,9 +41,9 @@ CONVENTIONS = (0, 1, -1)  # the number of classes, less `distinct`
 def read_noveltybench(path: Path, findings: Findings) -> Imported:
     """Read NoveltyBench's files (its version 1.0 and 1.1).
 
-    Three conventions of `distinct` are in circulation: the highest label (version 1.0 of the code, one less than the
-    number of classes), the number of classes (later versions), and one more (the paper's tables and older summaries).
-    It is compared with the partition and converted to the number of classes. A file that mixes them is refused.
+    Three conventions of `distinct` are in use: the highest label (version 1.0 of the code, one less than the number of
+    classes), the number of classes (later versions), and one more (the paper's tables and older summaries). It is
+    compared with the partition and converted to the number of classes. A file that mixes conventions is rejected.
     """
     made = Imported(names={"prompt_id": "id", "responses": "generations"})
     offsets: dict[int, int] = {}
@@ -69,7 +69,7 @@ def read_noveltybench(path: Path, findings: Findings) -> Imported:
 
 
 def _reported(fields: Fields, offsets: dict[int, int]) -> Reported | None:
-    """The reported values of one row, with `distinct` as the number of classes."""
+    """Return the reported values of one row, with `distinct` as the number of classes."""
     partition = fields.integers("partition")
     if partition is None:
         return None
@@ -90,7 +90,7 @@ def _reported(fields: Fields, offsets: dict[int, int]) -> Reported | None:
 
 
 def _compare_heads(fields: Fields, partition: tuple[int, ...], scores: tuple[float, ...] | None) -> None:
-    """`partition_scores` repeats the scores of the classes' first responses."""
+    """Check that `partition_scores` repeats the scores of the classes' first responses."""
     if scores is None or len(scores) != len(partition) or not fields.has("partition_scores"):
         return
     heads = tuple(scores[partition.index(label)] for label in dict.fromkeys(partition))
@@ -100,12 +100,12 @@ def _compare_heads(fields: Fields, partition: tuple[int, ...], scores: tuple[flo
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """What some formats need to be told.
+    """Options of some formats.
 
     Attributes:
-        field: Field of the responses in *jsonl*, *csv* and *parquet*; None: it is found.
-        documents: Of *lm-eval*: how documents are identified, and which of their texts are the responses.
-        requests: Of *openai-batch*: file of the batch's requests.
+        field: For *jsonl*, *csv* and *parquet*: field of the responses; None: detected.
+        documents: For *lm-eval*: how documents are identified, and which of their texts are the responses.
+        requests: For *openai-batch*: file of the batch's requests.
     """
 
     field: str | None = None
@@ -115,7 +115,7 @@ class ImportOptions:
 
 DEFAULT_OPTIONS = ImportOptions()
 Reader = Callable[[Path, Findings, Suite | None, ImportOptions], Imported]
-Taken = dict[tuple[int | str, ...], tuple[str, int]]  # a field of the manifest: the file's field and row that say it
+Taken = dict[tuple[int | str, ...], tuple[str, int]]  # by field of the manifest: field and row of the file
 FORMATS: dict[Format, Reader] = {
     "noveltybench": lambda path, findings, suite, options: read_noveltybench(path, findings),
     "jsonl": lambda path, findings, suite, options: read_response_rows(path, findings, suite, options.field),
@@ -128,7 +128,7 @@ FORMATS: dict[Format, Reader] = {
 
 
 def detect_format(path: Path) -> Format:
-    """Tell the format of a file from its extension and its first row; a file that cannot be read is *jsonl*."""
+    """Detect the format of a file from its extension and its first row; an unreadable file counts as *jsonl*."""
     if path.suffix in TABLES:
         return "csv" if path.suffix == ".csv" else "parquet"
     if path.suffix == INSPECT:
@@ -153,18 +153,18 @@ def import_submission(
 
     Args:
         kind: Its format, of `FORMATS`.
-        out: The folder to make; it must not exist, or be empty.
-        known: Fields of the manifest; they come before what the file says.
+        out: Folder to create; it must not exist, or be empty.
+        known: Fields of the manifest; they override those of the file.
         find_suite: Function that finds the named suite; not called for *own*.
-        options: What some formats need to be told.
+        options: Options of some formats.
 
     Returns:
         The report of the checks, and the names of the file's fields that were not used.
 
     Raises:
-        Refused: The file or its content does not pass; nothing is written.
-        ConfigurationError: No such file, `out` is in use, a given manifest field is bad, or options are given for
-            another format.
+        Refused: The file or its content is invalid; nothing is written.
+        ConfigurationError: The file does not exist, `out` is in use, a given manifest field is invalid, or options are
+            given for another format.
     """
     if kind != "lm-eval" and options.documents != DEFAULT_DOCUMENTS:
         raise ConfigurationError(f"a file of {kind} has no documents or filters", "leave out the options for lm-eval")
@@ -200,7 +200,7 @@ def import_submission(
         report.submission = replace(report.submission, folder=out)
     if made.trimmed:
         message = f"{made.trimmed} prompts differ from the suite's in white space at their ends"
-        hint = "the suite's text was taken; check that the model saw the same"
+        hint = "the suite's text was used; check that the model saw the same"
         report.findings.add(Problem("prompt_text", "warning", path.name, None, "prompt", message, hint))
     return report, made.unused_fields
 
@@ -208,7 +208,7 @@ def import_submission(
 def _manifest(
     made: Imported, path: Path, kind: Format, known: Mapping[str, Any], findings: Findings
 ) -> Manifest | None:
-    """The manifest from what is given and what the file says alike in all rows."""
+    """Make the manifest from the given fields and those that the file states consistently."""
     values: dict[str, Any] = {**known}
     for part in ("system", "generation", "submitter"):
         values[part] = dict(known.get(part, {}))
@@ -240,7 +240,7 @@ def _manifest(
 
 
 def _not_a_manifest(error: ValidationError, taken: Taken, file: str, findings: Findings) -> None:
-    """What the file says wrong is a problem of the file; what the call says wrong is one of the call."""
+    """Report invalid values of the file as problems, and raise an error for invalid given values."""
     lines = []
     for item in error.errors(include_url=False):
         if item["loc"] in taken:

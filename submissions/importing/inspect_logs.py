@@ -23,7 +23,7 @@ from submissions.untrusted.json_files import read_jsonl
 from submissions.untrusted.limits import openable
 
 ENDING = ".eval"
-MEMORY = 4 * 2**30  # of addresses, for Inspect's library and all that a log decompresses to
+MEMORY = 4 * 2**30  # address space for Inspect's library and the decompressed log
 SECONDS = 600
 _HINT = "give the task's samples the prompts' ids or texts: divbench data prompts writes both"
 
@@ -35,8 +35,8 @@ def read_inspect_log(path: Path, findings: Findings, suite: Suite | None = None)
 
     Args:
         path: An `.eval` file.
-        findings: Collector of problems; a sample that failed is one.
-        suite: Suite of the prompts; None: prompts of one's own.
+        findings: Collector of problems, such as a failed sample.
+        suite: Suite of the prompts; None: own prompts.
 
     Raises:
         ConfigurationError: Inspect is not installed.
@@ -70,7 +70,7 @@ def read_inspect_log(path: Path, findings: Findings, suite: Suite | None = None)
 
 
 def _log(path: Path, findings: Findings) -> tuple[dict[str, Any], list[Fields]]:
-    """What a log says of the system, and its samples; nothing, with the problem, where it cannot be read."""
+    """Return what a log states about the system, and its samples; if it is unreadable, report it and return nothing."""
     if find_spec("inspect_ai") is None:
         raise ConfigurationError("Inspect is not installed", "pip install 'divbench[inspect]'")
     if not openable(path, findings):

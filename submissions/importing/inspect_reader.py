@@ -1,8 +1,8 @@
-"""Reads a log with Inspect's own library, in a process of its own: nobody there expects a log to be hostile.
+"""Read a log with Inspect's own library, in a separate process because the library trusts logs.
 
 `run_in_child("submissions.importing.inspect_reader", {"log": …, "out": …}, …)` writes a line of JSON for each sample to
-`out`: its id, epoch, prompt and error, and the texts of its choices with the reasons why they ended. The answer holds
-what the log says of the system, or why it cannot be read.
+`out`: its id, epoch, prompt and error, and the texts and stop reasons of its choices. The reply has what the log states
+about the system, or why it cannot be read.
 """
 
 import json
@@ -17,7 +17,7 @@ _SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "seed")
 
 
 def read(asked: dict[str, Any]) -> dict[str, Any]:
-    """Read the log that is asked for."""
+    """Read the requested log."""
     from inspect_ai.log import read_eval_log
 
     try:
@@ -27,7 +27,7 @@ def read(asked: dict[str, Any]) -> dict[str, Any]:
     except Exception as error:
         return {"unreadable": str(error)[:200] or type(error).__name__}
     facts: dict[str, Any] = {"model": log.eval.model}
-    for config in (log.eval.model_generate_config, log.plan.config):  # the task's own comes last
+    for config in (log.eval.model_generate_config, log.plan.config):  # the task's config overrides
         facts |= {name: value for name in _SAMPLING if (value := getattr(config, name)) is not None}
     with open(asked["out"], "w", encoding="ascii") as file:  # noqa: PTH123 - a new file in a folder of the caller's
         file.writelines(f"{json.dumps(_row(sample))}\n" for sample in log.samples or [])
@@ -46,7 +46,7 @@ def _row(sample: "EvalSample") -> dict[str, Any]:
 
 
 def _asked(sample: "EvalSample") -> str:
-    """What the user said last."""
+    """Return the last user message."""
     if isinstance(sample.input, str):
         return sample.input
     said = [message.text for message in sample.input if message.role == "user"]

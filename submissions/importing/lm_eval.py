@@ -1,13 +1,13 @@
-"""Samples of lm-evaluation-harness as rows: its `samples_*.jsonl`, one row for each document and filter.
+"""Read samples of lm-evaluation-harness: its `samples_*.jsonl`, with one row for each document and filter.
 
-What a row holds is stated in EleutherAI/lm-evaluation-harness, lm_eval/result_schema.py (`SampleResult`, at 293c9df),
-and how it is written in lm_eval/loggers/evaluation_tracker.py: `doc`, the row of the dataset; `doc_id`, its place there
-from 0; `arguments`, what the model was asked and how, as {"gen_args_0": {"arg_0": text, "arg_1": {"temperature": …}}},
-in older files as lists; `resps`, the texts, requests × repeats; `filtered_resps`, what a filter left of them; `filter`,
-its name. The filter that a task has by default keeps the first text alone, so the responses are `resps`. A task with
-several filters writes every document once for each of them, with the same `resps`.
+The fields are defined in EleutherAI/lm-evaluation-harness, lm_eval/result_schema.py (`SampleResult`, at 293c9df), and
+written by lm_eval/loggers/evaluation_tracker.py: `doc`, the row of the dataset; `doc_id`, its position there from 0;
+`arguments`, the request and its parameters, as {"gen_args_0": {"arg_0": text, "arg_1": {"temperature": …}}}, in older
+files as lists; `resps`, the texts, requests × repeats; `filtered_resps`, the texts kept by a filter; `filter`, its
+name. The default filter keeps only the first text, so the responses are `resps`. A task with several filters writes
+every document once for each of them, with the same `resps`.
 
-Texts come from tasks of one request a document (`output_type: generate_until`) with `repeats: k`.
+Responses come from tasks with one request per document (`output_type: generate_until`) and `repeats: k`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,11 +24,11 @@ from submissions.untrusted.json_fields import Fields
 from submissions.untrusted.json_files import read_jsonl, strict_json
 
 DOC_ID = "doc_id"
-MAX_LOOKED = 2 * 10**10  # letters of what was asked, times prompts that are looked for in it: half a minute
-MAX_WITHIN = 100  # prompts in one text, among which the longest are looked for
-MAX_STOPS = 10  # of the manifest, as the length of one
-MAX_STOP = 4000
-_OWN_ID = "prompt_id"  # where our own exports have the id
+MAX_LOOKED = 2 * 10**10  # characters of requests times prompts searched for in them: half a minute
+MAX_WITHIN = 100  # prompts found in one text, of which those within others are dropped
+MAX_STOPS = 10  # as in the manifest
+MAX_STOP = 4000  # characters, as in the manifest
+_OWN_ID = "prompt_id"  # field of the id in our own exports
 _SHOWN = 10  # names in a message
 _USED = {DOC_ID, "doc", "arguments", "filter"}
 
@@ -38,9 +38,9 @@ class LmEvalOptions:
     """How documents are identified, and which of their texts are the responses.
 
     Attributes:
-        id_field: The field of `doc` that has the prompt's id, or `doc_id`: the place in the suite, from 0. None:
-            `prompt_id` of `doc` where it has one; else a document is known by its text.
-        filter: The name of the filter whose rows are read; None: all, if they have the same responses.
+        id_field: Field of `doc` with the prompt's id, or `doc_id`: the position in the suite, from 0. None: `prompt_id`
+            of `doc` if it has one; otherwise documents are identified by their texts.
+        filter: Name of the filter whose rows are read; None: all, if they have the same responses.
     """
 
     id_field: str | None = None
@@ -57,7 +57,7 @@ def read_lm_eval(
     """Read a samples file.
 
     Args:
-        suite: Suite of the prompts; None: prompts of one's own, named by `doc_id` where nothing else names them.
+        suite: Suite of the prompts; None: own prompts, identified by `doc_id` if nothing else identifies them.
         documents: See `LmEvalOptions`.
     """
     made = Imported(names={"responses": f"{documents.responses}[0]", "prompt": "doc.prompt"})
@@ -83,7 +83,7 @@ def read_lm_eval(
             made.names["prompt_id"] = found.field
     if documents.filter is not None and documents.filter not in filters and not findings.refused():
         message = f"no row has the filter {documents.filter!r}"
-        hint = f"there are {_listed(filters)}" if filters else "its rows name none: leave out --filter"
+        hint = f"there are {_listed(filters)}" if filters else "its rows name no filter: leave out --filter"
         findings.add(Problem("json", "error", path.name, None, "filter", message, hint))
     return made
 
@@ -91,7 +91,7 @@ def read_lm_eval(
 def _again(
     row: Row, name: str | None, first: dict[str, tuple[Row, set[str | None]]], fields: Fields, field: str
 ) -> bool:
-    """Whether a row repeats a document for another filter; else it is a row of its own, be it a second one."""
+    """Whether a row repeats a document for another filter; a repeat under the same filter is a separate row."""
     if row.prompt_id not in first:
         first[row.prompt_id] = row, {name}
         return False
@@ -106,10 +106,10 @@ def _again(
 
 
 def _responses(fields: Fields, field: str) -> tuple[str, ...] | None:
-    """The responses: in `resps` those to the one request, in `filtered_resps` what the filter kept of them."""
+    """Return the responses to the one request, in `filtered_resps` those that the filter kept."""
     requests = fields.raw.get(field)
     if not isinstance(requests, list):
-        fields.texts(field)  # which tells that it is missing, or no list
+        fields.texts(field)  # reports that it is missing or not a list
         return None
     if len(requests) != 1:
         hint = "use a task of output_type generate_until, with one request per document"
@@ -121,7 +121,7 @@ def _responses(fields: Fields, field: str) -> tuple[str, ...] | None:
 
 
 def _request(raw: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
-    """What was asked in the first request, and what it says of the sampling; of what it does not say, nothing."""
+    """Return the text of the first request and its sampling parameters, as far as they are given."""
     arguments = raw.get("arguments")
     text, how = None, None
     if isinstance(arguments, dict) and isinstance(first := arguments.get("gen_args_0"), dict):
@@ -129,13 +129,13 @@ def _request(raw: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
     elif isinstance(arguments, list) and arguments and isinstance(arguments[0], list):
         text, how = (*arguments[0], None, None)[:2]
     if isinstance(text, list) and len(text) == 1:
-        [text] = text  # messages as the harness hands them to a server: a tuple of their JSON
+        [text] = text  # chat messages, as a tuple of their JSON
     asked = _last_message(text) if isinstance(text, str) else None
     return asked, _sampling(how) if isinstance(how, dict) else {}
 
 
 def _last_message(text: str) -> str:
-    """What the user said last, where a text is a chat as JSON; else the text."""
+    """Return the last user message of a chat as JSON; other texts unchanged."""
     if not text.startswith("[{"):
         return text
     try:
@@ -148,7 +148,7 @@ def _last_message(text: str) -> str:
 
 
 def _sampling(how: Mapping[str, Any]) -> dict[str, Any]:
-    """Generation arguments by their places in the file. The temperature of a greedy search is none but 0."""
+    """Return sampling parameters by their fields in the file, without a temperature that greedy search ignores."""
     greedy = how.get("do_sample") is False and how.get("temperature") != 0
     told = {name: value for name, value in how.items() if not (greedy and name == "temperature")}
     if not _are_stops(stops := told.pop("until", None)):
@@ -169,7 +169,7 @@ def _is_utf8(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The prompt of a document: its id, the field that told it, and its text where that is given by itself."""
+    """The prompt of a document: its id, the field that identified it, and its text if it is given separately."""
 
     prompt_id: str
     field: str
@@ -189,7 +189,7 @@ class _Prompts:
             self._by_text.setdefault(prompt.prompt.strip(), []).append(prompt.prompt_id)
 
     def of(self, fields: Fields, asked: str | None) -> _Found | None:
-        """The prompt of a row; None where that is among the problems."""
+        """Find the prompt of a row; if that fails, report it and return None."""
         doc = fields.raw.get("doc")
         if not isinstance(doc, dict):
             wrong = "the field is missing" if "doc" not in fields.raw else f"a JSON {type(doc).__name__}"
@@ -210,7 +210,7 @@ class _Prompts:
             return None
         if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63:
             value = str(value)
-        name = _text(fields, f"doc.{field}", value)
+        name = fields.checked_text(f"doc.{field}", value)
         return None if name is None else self._named(fields, name, f"doc.{field}", doc, asked)
 
     def _by_place(self, fields: Fields, doc: Mapping[str, Any], asked: str | None) -> _Found | None:
@@ -227,7 +227,7 @@ class _Prompts:
             return None
         known = self.suite.prompts[place]
         found = self._named(fields, known.prompt_id, DOC_ID, doc, asked)
-        # Where the document does not give the prompt's text, which the checks compare, what was asked must have it.
+        # If the document does not give the prompt's text, which the checks compare, the request must contain it.
         if found is not None and found.prompt is None and asked is not None and known.prompt.strip() not in asked:
             message = f"{place} is {known.prompt_id} in {self.suite.name}, whose text is not in the request"
             _add(fields, DOC_ID, message, "leave out --id-field: documents are then identified by their texts")
@@ -235,16 +235,16 @@ class _Prompts:
         return found
 
     def _named(self, fields: Fields, name: str, field: str, doc: Mapping[str, Any], asked: str | None) -> _Found | None:
-        """With the text that `doc` gives by itself; of own prompts, which must have one, else with what was asked."""
+        """Add the text that `doc` gives separately; for own prompts, which need one, otherwise the request."""
         given, place = doc.get("prompt"), "doc.prompt"
         if not isinstance(given, str):
             given, place = (asked if self.suite is None else None), "arguments.gen_args_0.arg_0"
-        if given is not None and _text(fields, place, given) is None:
+        if given is not None and fields.checked_text(place, given) is None:
             return None
         return _Found(name, field, given)
 
     def _by_text_of(self, fields: Fields, doc: Mapping[str, Any], asked: str | None, suite: Suite) -> _Found | None:
-        """The one prompt that a field of `doc` or what was asked is, white space around it aside; else stands in."""
+        """Find the one prompt that equals a field of `doc` or the request, or else is contained in the request."""
         texts = [value for value in (*doc.values(), asked) if isinstance(value, str)]
         equal = {name for text in texts for name in self._by_text.get(text.strip(), ())}
         found = equal or (self._within(asked, fields) if asked is not None else set())
@@ -259,7 +259,7 @@ class _Prompts:
         return _Found(name, "doc", suite.by_id[name].prompt if equal else None)
 
     def _within(self, asked: str, fields: Fields) -> set[str] | None:
-        """The prompts that stand in a text, without those that stand in another of them; None: it is not searched."""
+        """Find the prompts in a text, without those contained in others; None if there is too much to search."""
         if asked not in self._looked:
             self._left -= len(asked) * len(self._by_text)
             if self._left < 0:
@@ -271,10 +271,6 @@ class _Prompts:
                 there = [text for text in there if not any(text != other and text in other for other in there)]
             self._looked[asked] = {name for text in there for name in self._by_text[text]}
         return self._looked[asked]
-
-
-def _text(fields: Fields, field: str, value: Any) -> str | None:
-    return Fields({field: value}, fields.file, fields.number, fields.findings).text(field)
 
 
 def _add(fields: Fields, field: str, message: str, hint: str) -> None:

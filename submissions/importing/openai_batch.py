@@ -1,10 +1,10 @@
-"""Output files of OpenAI's Batch API, and of the servers that speak it, as rows of responses.
+"""Read output files of OpenAI's Batch API and of compatible servers.
 
-A line answers one request: `custom_id`, `response` with `status_code` and the `body` of the endpoint, and `error`. Of
-the endpoints, /v1/chat/completions has `choices[].message.content`, /v1/completions `choices[].text` and /v1/responses
-`output[].content[].text`. Lines come in any order. The output does not repeat the prompts: a request is known by its
-`custom_id` (the prompt's id, or the id and the sample's number, as in `curated-7-3`), or by the text that was asked,
-which stands in the file of requests.
+A line answers one request: `custom_id`, `response` with `status_code` and the `body` of the endpoint, and `error`.
+Texts are in `choices[].message.content` (/v1/chat/completions), `choices[].text` (/v1/completions) or
+`output[].content[].text` (/v1/responses). Lines are in any order. The output does not repeat the prompts: a request is
+identified by its `custom_id` (the prompt's id, or the id and the sample's number, as in `curated-7-3`), or by its text,
+which is in the file of requests.
 """
 
 import re
@@ -21,7 +21,7 @@ from submissions.untrusted.json_fields import Fields
 from submissions.untrusted.json_files import read_jsonl
 
 _NUMBERED = re.compile(r"(?P<prompt_id>.+?)[-_:/#.](?P<sample>[0-9]{1,6})", re.DOTALL)
-_LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens")  # one thing in three endpoints' words
+_LENGTHS = ("max_tokens", "max_completion_tokens", "max_output_tokens")  # names of three endpoints
 _SAMPLING = ("temperature", "top_p", "seed")
 _HINT = "give each request the prompt's id as custom_id, or give the file of requests with --requests"
 
@@ -32,9 +32,9 @@ def read_openai_batch(
     """Read the output file of a batch.
 
     Args:
-        findings: Collector of problems; a request that failed is one.
-        suite: Suite of the prompts; None: prompts of one's own, which needs `requests`.
-        requests: File of the batch's requests (its input): what was asked, and how it was sampled.
+        findings: Collector of problems, such as a failed request.
+        suite: Suite of the prompts; None: own prompts, which need `requests`.
+        requests: File of the batch's requests (its input), with the prompts and sampling parameters.
     """
     made = Imported(names={"prompt_id": "custom_id", "prompt": "custom_id", "responses": "response.body"})
     asked = {} if requests is None else _asked(requests, findings)
@@ -69,7 +69,7 @@ def read_openai_batch(
 
 
 def _body(fields: Fields) -> Mapping[str, Any] | None:
-    """What the endpoint answered; None, with the problem, where a request failed."""
+    """Return the endpoint's reply; if the request failed, report it and return None."""
     response, error = fields.raw.get("response"), fields.raw.get("error")
     body = response.get("body") if isinstance(response, dict) else None
     if isinstance(response, dict) and response.get("status_code") == 200 and isinstance(body, dict):
@@ -84,7 +84,7 @@ def _body(fields: Fields) -> Mapping[str, Any] | None:
 
 
 def _named(custom_id: str, prompt: str | None, prompts: Prompts, number: int) -> tuple[str | None, int]:
-    """The prompt of a request, and its sample's number, 0 where there is none."""
+    """Return the prompt id of a request, and the number of its sample; 0 if there is none."""
     known = prompts.suite.by_id if prompts.suite is not None else {}
     numbered = _NUMBERED.fullmatch(custom_id)
     sample = int(numbered["sample"]) if numbered else 0
@@ -96,7 +96,7 @@ def _named(custom_id: str, prompt: str | None, prompts: Prompts, number: int) ->
 
 
 def _answers(fields: Fields, body: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
-    """The texts of an answer with the reasons why they ended."""
+    """Yield the texts of a reply with their finish reasons."""
     choices = body.get("choices")
     if isinstance(choices, list) and choices:
         for place, choice in enumerate(choices):
@@ -106,7 +106,7 @@ def _answers(fields: Fields, body: Mapping[str, Any]) -> Iterator[tuple[str, str
             if isinstance(message, dict) and said is None and isinstance(message.get("refusal"), str):
                 said = message["refusal"]
             name = f"response.body.choices[{place}].{field}"
-            text = Fields({name: said}, fields.file, fields.number, fields.findings).text(name)
+            text = fields.checked_text(name, said)
             reason = choice.get("finish_reason") if isinstance(choice, dict) else None
             if text is not None:
                 yield text, reason if isinstance(reason, str) else None
@@ -122,7 +122,7 @@ def _answers(fields: Fields, body: Mapping[str, Any]) -> Iterator[tuple[str, str
 
 
 def _output_texts(output: Any) -> list[str]:
-    """The texts of an answer of /v1/responses; its reasoning and calls of tools have none."""
+    """Return the texts of a reply of /v1/responses, without reasoning and tool calls."""
     messages = [each for each in output if isinstance(each, dict)] if isinstance(output, list) else []
     contents = [each["content"] for each in messages if isinstance(each.get("content"), list)]
     parts = [part for content in contents for part in content if isinstance(part, dict)]
@@ -130,7 +130,7 @@ def _output_texts(output: Any) -> list[str]:
 
 
 def _asked(path: Path, findings: Findings) -> dict[str, tuple[str, dict[str, Any]]]:
-    """What each request asked, and how it was to be sampled."""
+    """Return the text and sampling parameters of each request."""
     made: dict[str, tuple[str, dict[str, Any]]] = {}
     for number, raw in read_jsonl(path, findings):
         fields = Fields(raw, path.name, number, findings)
@@ -139,7 +139,7 @@ def _asked(path: Path, findings: Findings) -> dict[str, tuple[str, dict[str, Any
         if custom_id is None:
             continue
         if not isinstance(body, dict) or text is None:
-            fields.problem("body", "asks nothing", "give the batch's requests, with messages, input or prompt")
+            fields.problem("body", "has no prompt", "give the batch's requests, with messages, input or prompt")
         elif custom_id in made:
             fields.problem("custom_id", f"{custom_id!r} is repeated", "a batch has one request for each custom_id")
         else:
@@ -151,7 +151,7 @@ def _asked(path: Path, findings: Findings) -> dict[str, tuple[str, dict[str, Any
 
 
 def _question(body: Mapping[str, Any]) -> str | None:
-    """What the user said last."""
+    """Return the last user message."""
     asked = next((body[name] for name in ("messages", "input", "prompt") if name in body), None)
     if isinstance(asked, list):
         said = [each for each in asked if isinstance(each, dict) and each.get("role") == "user"]

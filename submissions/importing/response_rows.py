@@ -30,16 +30,16 @@ _OURS = (LISTS[0], LISTS[1], TEXTS[0])
 _BESIDE = ("sample_idx", "finish_reason", "finish_reasons")
 _SHOWN = 5
 TABLES = (".csv", ".parquet")
-_OTHER_PROMPTS = "choose another --suite (own: prompts of your own), or sample those of divbench data prompts"
+_OTHER_PROMPTS = "choose another --suite (own: your own prompts), or sample the prompts of divbench data prompts"
 
 
 @dataclass(slots=True)
 class _Names:
-    """The file's names of what is read.
+    """Names of the file's fields.
 
     Attributes:
-        prompt: Field of the prompt's text; None where there is none.
-        id: Field of the prompt's id; None where there is none.
+        prompt: Field of the prompt's text; None if there is none.
+        id: Field of the prompt's id; None if there is none.
     """
 
     responses: str
@@ -53,9 +53,9 @@ class Prompts:
     """Finds the prompts that rows belong to.
 
     Attributes:
-        suite: Suite of the prompts; None for prompts of one's own.
+        suite: Suite of the prompts; None: own prompts.
         by_text: Ids by text, without white space at its ends.
-        trimmed: Ids of prompts that differ from the suite's in white space at their ends.
+        trimmed: Ids of prompts that differ from the suite's only in white space at their ends.
         unknown: Rows whose prompts are not the suite's.
     """
 
@@ -69,7 +69,7 @@ class Prompts:
             self.by_text.setdefault(prompt.prompt.strip(), prompt.prompt_id)
 
     def id_of(self, prompt: str, number: int) -> str | None:
-        """Return the id of a prompt that is known by its text; own prompts are numbered."""
+        """Return the id of the prompt with a text; own prompts are numbered."""
         key = prompt.strip()
         if self.suite is None:
             return self.by_text.setdefault(key, f"p{len(self.by_text) + 1:04}")
@@ -78,7 +78,7 @@ class Prompts:
         return self.by_text.get(key)
 
     def text_of(self, prompt_id: str, prompt: str | None) -> str | None:
-        """Return the suite's text where the given one differs in white space at its ends alone."""
+        """Return the given text, or the suite's if they differ only in white space at their ends."""
         known = None if self.suite is None else self.suite.by_id.get(prompt_id)
         if prompt is None or known is None or prompt == known.prompt or prompt.strip() != known.prompt.strip():
             return prompt
@@ -101,12 +101,12 @@ def read_response_rows(
 ) -> Imported:
     """Read a file of responses.
 
-    Rows of one response may have `sample_idx`; without it they count in the file's order.
+    Rows of one response may have `sample_idx`; without it they are in the file's order.
 
     Args:
         path: JSON Lines, or .csv or .parquet.
-        suite: Suite of the prompts; None: prompts of one's own.
-        responses: Field of the responses; None: it is found.
+        suite: Suite of the prompts; None: own prompts.
+        responses: Field of the responses; None: detected.
     """
     made = Imported()
     rows = _rows(path, responses, findings)
@@ -160,7 +160,7 @@ def _rows(path: Path, responses: str | None, findings: Findings) -> Iterator[tup
         return
     unread = dict.fromkeys(set(table.columns) - texts - _KNOWN)  # named as not used
     for number, row in table.rows:
-        if path.suffix == ".csv":  # all its cells are texts; an empty one is none, but for a response
+        if path.suffix == ".csv":  # all its cells are strings; an empty one is missing, except for a response
             typed = {name: _typed(name, cell, path.name, number, findings) for name, cell in row.items()}
             cells = {name: value for name, value in typed.items() if value not in (None, "") or name in texts}
         else:
@@ -174,7 +174,7 @@ _KNOWN = {*LISTS, *TEXTS, *IDS, *PROMPTS, *_BESIDE, *FACTS}
 
 
 def _typed(name: str, cell: str, file: str, number: int, findings: Findings) -> str | int | float | None:
-    """The value of a cell of CSV; None for an empty number."""
+    """Convert a cell of CSV; None for an empty number."""
     if name not in _WHOLE and name not in _DECIMAL:
         return cell
     try:
@@ -194,7 +194,7 @@ def _names(
     file: str,
     findings: Findings,
 ) -> _Names | None:
-    """Find the fields from the first row; what is not clear is one problem of the file."""
+    """Find the fields from the first row; report a problem of the file if they are not clear."""
     prompt = next((name for name in PROMPTS if name in raw), None)
     by_id = next((name for name in IDS if name in raw), None)
     if prompt is None and by_id is None:
@@ -227,7 +227,7 @@ def _names(
 
 
 def _field_of(raw: Mapping[str, Any], names: _Names) -> tuple[str, bool]:
-    """The field of a row's responses, and whether it is a list: files of ours may mix both kinds of rows."""
+    """Return the field of a row's responses, and whether it is a list: with our field names, rows may be mixed."""
     if names.responses not in _OURS:
         return names.responses, names.is_list
     if TEXTS[0] in raw:
@@ -259,7 +259,7 @@ def _quoted(raw: Mapping[str, Any]) -> str:
 def _same_prompt(fields: Fields, prompt_id: str, prompt: str | None, texts: dict[str, tuple[str | None, int]]) -> None:
     known, row = texts.setdefault(prompt_id, (prompt, fields.number))
     if known != prompt:
-        fields.problem("prompt", f"differs from that of {prompt_id} in row {row}", "give one text for each prompt id")
+        fields.problem("prompt", f"differs from {prompt_id}'s text in row {row}", "give one text for each prompt id")
 
 
 def _numbered_once(prompt_id: str, answers: list[Answer], file: str, findings: Findings) -> None:

@@ -1,8 +1,8 @@
-"""What raters are asked: the four forms of Tevet & Berant (2021, section 6.2 and appendix A), training and checks.
+"""The four rating forms of Tevet & Berant (2021, section 6.2 and appendix A), with training and attention checks.
 
 The questions and instructions are in our own words. An *item* is one screen: a context, one or two panels of texts, and
-the form's questions. Training items come first and explain the answer; checks have a known answer that raters are not
-told.
+the form's questions. Training items come first and explain the answer; checks have a known answer that raters do not
+see.
 """
 
 import tomllib
@@ -22,8 +22,8 @@ from submissions.choices import FormName
 FORMS: tuple[FormName, ...] = get_args(FormName)
 Kind = Literal["rating", "check", "training"]
 Span = tuple[int, int]
-TRAINING = 2  # of the built-in examples; the others are checks
-SHOWN = 5  # texts of a built-in set
+TRAINING = 2  # number of built-in examples for training; the others are checks
+SHOWN = 5  # responses in a built-in set
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,11 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What raters of a study are asked.
+    """A rating form.
 
     Attributes:
         instructions: Paragraphs before the first item.
+        panels: Headings of the panels.
     """
 
     name: FormName
@@ -74,11 +75,11 @@ class Item:
     """One screen of a form.
 
     Attributes:
-        item: Id of 12 hex digits, which does not tell a check from the others.
+        item: Id of 12 hex digits, which does not reveal the kind.
         kind: *rating*, *check* or *training*.
-        sets: Ids of the sets that the answer is about: one, or of *ranking* two; none unless it is a rating.
-        expected: Lowest and highest right answer by question; of checks and training.
-        why: Reason for the expected answer; of training.
+        sets: Ids of the rated sets: one, or two for *ranking*; empty for other kinds.
+        expected: Lowest and highest correct answer by question, for checks and training.
+        why: Reason for the expected answer, for training.
     """
 
     item: str
@@ -91,7 +92,7 @@ class Item:
 
 
 _IGNORE = (
-    "Do not mind how good the responses are, whether they are true, or whether you like them: only how different they "
+    "Ignore how good the responses are, whether they are true, and whether you like them: rate only how different they "
     "are."
 )
 _CONTENT = Question(
@@ -102,13 +103,13 @@ _CONTENT = Question(
         "mostly the same idea",
         "some ideas the same, some different",
         "mostly different ideas",
-        "each another idea",
+        "every response a different idea",
     ),
 )
 _FORM = Question(
     "form",
-    "Whatever they say: how different are they in how it is said (words, length, style, order)?",
-    ("worded alike", "mostly alike", "partly alike", "mostly worded differently", "each worded in its own way"),
+    "Regardless of what they say: how different are they in how they say it (words, length, style, order)?",
+    ("worded alike", "mostly alike", "partly alike", "mostly worded differently", "all worded differently"),
 )
 FORM_OF: Mapping[FormName, Form] = {
     "absolute": Form(
@@ -126,10 +127,10 @@ FORM_OF: Mapping[FormName, Form] = {
     "aspects": Form(
         "aspects",
         (
-            "You will see a prompt and a set of responses to it. Rate two things apart: how different the responses "
-            "are in content (what they say), and how different they are in form (how they say it).",
-            "The same idea in other words: low in content, high in form. Different ideas in sentences built alike: "
-            "high in content, low in form.",
+            "You will see a prompt and a set of responses to it. Rate two things separately: how different the "
+            "responses are in content (what they say), and how different they are in form (how they say it).",
+            "The same idea in other words: low in content, high in form. Different ideas in similar sentences: high in "
+            "content, low in form.",
             _IGNORE,
         ),
         (_CONTENT, _FORM),
@@ -140,7 +141,7 @@ FORM_OF: Mapping[FormName, Form] = {
         (
             "You will see a prompt and two responses to it. Rate how similar the two are in content: in what they say, "
             "not in how they say it.",
-            "Do not mind how good the responses are, whether they are true, or whether you like them.",
+            "Ignore how good the responses are, whether they are true, and whether you like them.",
         ),
         (
             Question(
@@ -154,8 +155,8 @@ FORM_OF: Mapping[FormName, Form] = {
     "ranking": Form(
         "ranking",
         (
-            "You will see a prompt and two sets of responses to it. Say which set has the more different responses: in "
-            "what they say, not in how they say it.",
+            "You will see a prompt and two sets of responses to it. Choose the set whose responses are more different "
+            "in what they say, not in how they say it.",
             "Two responses with the same idea in other words count as the same.",
             _IGNORE,
         ),
@@ -172,11 +173,11 @@ FORM_OF: Mapping[FormName, Form] = {
 
 
 def rating_items(form: FormName, sets: Sequence[RatedSet], seed: int) -> list[Item]:
-    """The items of a form that ask about these sets: one a set, one a pair of its responses, or one a pair of sets.
+    """Make the rating items of a form: one per set, per pair of a set's responses, or per pair of sets.
 
     Raises:
-        ConfigurationError: There is nothing to ask: no set, for *similarity* none of two responses, for *ranking* no
-            two sets with one context.
+        ConfigurationError: There is nothing to rate: no set, for *similarity* no set of two responses, for *ranking* no
+            two sets with the same context.
     """
     rng = np.random.default_rng([seed, FORMS.index(form)])
     made: list[Item] = []
@@ -185,7 +186,7 @@ def rating_items(form: FormName, sets: Sequence[RatedSet], seed: int) -> list[It
         made.append(Item(name, "rating", context, panels, about))
     if not made:
         raise ConfigurationError(
-            f"there is nothing to ask with the form {form}",
+            f"there is nothing to rate with the form {form}",
             {"similarity": "give sets of two or more responses", "ranking": "give two or more sets of one prompt"}.get(
                 form, "give at least one set"
             ),
@@ -196,7 +197,7 @@ def rating_items(form: FormName, sets: Sequence[RatedSet], seed: int) -> list[It
 def _asked(
     form: FormName, sets: Sequence[RatedSet], rng: np.random.Generator
 ) -> Iterator[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...]]]:
-    """Context, panels and sets of each item."""
+    """Yield context, panels and set ids of each item."""
     if form == "ranking":
         by_context: dict[str, list[RatedSet]] = {}
         for each in sets:
@@ -217,7 +218,7 @@ def _asked(
 
 
 def built_in_items(form: FormName, seed: int) -> tuple[list[Item], list[Item]]:
-    """Training items and attention checks of a form, from built-in sets whose answers are beyond doubt."""
+    """Make training items and attention checks of a form, from built-in sets with unambiguous answers."""
     rng = np.random.default_rng([seed, FORMS.index(form), 1])
     examples = _examples()
     both = ("",) if form == "ranking" else ("repeated", "different")  # a ranking shows both at once
@@ -242,9 +243,9 @@ def _examples() -> tuple[_Example, ...]:
 
 
 _WHY = {
-    "repeated": "All the responses are one and the same text.",
-    "different": "No two of the responses have an idea in common.",
-    "reworded": "All the responses have one idea, in different words.",
+    "repeated": "All responses are the same text.",
+    "different": "No two responses have an idea in common.",
+    "reworded": "All responses have the same idea, in different words.",
 }
 _LOW, _HIGH = (1, 2), (4, 5)
 

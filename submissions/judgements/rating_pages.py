@@ -37,17 +37,17 @@ def write_pages(study: Study, folder: Path) -> list[Path]:
 
 
 def page(shown: dict[str, Any]) -> str:
-    """A page that asks for ratings.
+    """Return the HTML page of a rating form.
 
     Args:
-        shown: What it holds, by `shown_to`.
+        shown: Its data, from `shown_to`.
     """
     assets = files("submissions.judgements").joinpath("assets")
     style, script = (assets.joinpath(name).read_text("utf-8") for name in ("form.css", "form.js"))
     policy = (
         f"default-src 'none'; base-uri 'none'; form-action 'none'; style-src {_hash(style)}; script-src {_hash(script)}"
     )
-    # Neither "</script" nor "<!--" can stand in it, nor the line ends that JavaScript alone knows.
+    # It can contain neither "</script" nor "<!--", nor the line separators of JavaScript.
     data = json.dumps(shown, ensure_ascii=True).replace("<", "\\u003c").replace("&", "\\u0026")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -65,10 +65,10 @@ def _hash(text: str) -> str:
 
 
 def write_crowd_table(study: Study, folder: Path) -> Path:
-    """Write the table for a crowd platform, a row an item, checks among the others; the platform finds the raters.
+    """Write the table for a crowd platform, one row per item, with checks among the others.
 
-    The platforms put cells into their templates as HTML, so texts are escaped for it; a cell that a spreadsheet would
-    run gets an apostrophe.
+    Platforms insert cells into their templates as HTML, so texts are escaped; a cell that a spreadsheet would run as a
+    formula gets an apostrophe.
     """
     form = FORM_OF[study.form]
     items = sorted((each for each in study.items if each.kind != "training"), key=lambda each: each.item)
@@ -90,7 +90,7 @@ def write_crowd_table(study: Study, folder: Path) -> Path:
 
 
 def write_instructions(study: Study, folder: Path) -> Path:
-    """Write what the pages say before the first rating, for a crowd platform's own page: instructions and training."""
+    """Write the instructions and training examples of the pages, for a crowd platform's own page."""
     form = FORM_OF[study.form]
     lines = ["# Instructions", *form.instructions, "# Questions"]
     for question in form.questions:

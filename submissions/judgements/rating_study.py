@@ -1,4 +1,4 @@
-"""A rating study: which items there are, and who rates which. The researcher's file of it is never shown to raters."""
+"""Plan a rating study: its items and their assignment to raters, in a file that raters must not see."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -25,10 +25,10 @@ class Study:
     """A study.
 
     Attributes:
-        study: Id, from all that follows.
+        study: Id, a hash of the fields below.
         raters_per_item: Number of different people who rate each item.
         items: All items: ratings, then training, then checks.
-        assignment: For each rater the items in order, training first, checks among the ratings.
+        assignment: Items of each rater in order: training first, then ratings with checks among them.
     """
 
     study: str
@@ -52,10 +52,10 @@ def make_study(form: FormName, sets: Sequence[RatedSet], *, raters_per_item: int
 
     Args:
         raters_per_item: Number of different people who rate each item.
-        per_rater: Most ratings that one person is asked for, besides training and checks.
+        per_rater: Maximum number of ratings per rater, without training and checks.
 
     Raises:
-        ConfigurationError: There is nothing to ask, or it takes too many raters.
+        ConfigurationError: There is nothing to rate, or it takes too many raters.
     """
     ratings = rating_items(form, sets, seed)
     training, checks = built_in_items(form, seed)
@@ -64,7 +64,7 @@ def make_study(form: FormName, sets: Sequence[RatedSet], *, raters_per_item: int
     for rater, chosen in enumerate(assign(len(ratings), raters_per_item, per_rater, seed)):
         number = min(len(checks), max(FEWEST_CHECKS, round(len(chosen) / CHECK_SHARE)))
         order = [ratings[i].item for i in chosen]
-        # Checks stand anywhere but first, each rater's from another place in their list.
+        # Checks are anywhere but first; each rater starts at another place in their list.
         for step in range(number):
             place = 1 + int(rng.integers(len(order)))
             order.insert(place, checks[(rater + step * 3) % len(checks)].item)
@@ -75,13 +75,13 @@ def make_study(form: FormName, sets: Sequence[RatedSet], *, raters_per_item: int
 
 
 def assign(items: int, raters_per_item: int, per_rater: int, seed: int) -> list[list[int]]:
-    """Who rates what: each item by as many different raters, no rater an item twice, loads that differ by one at most.
+    """Assign each item to `raters_per_item` raters, once to a rater, with loads that differ by at most 1.
 
-    Each rater in turn takes those items that need most raters still, ties broken at random: whatever a plan needs, this
-    order of filling reaches (Gale 1957; Ryser 1957).
+    Each rater in turn takes the items that still need most raters, ties broken at random. If a valid assignment exists,
+    this order finds one (Gale 1957; Ryser 1957).
 
     Returns:
-        For each rater the items, in random order.
+        Indices of each rater's items, in random order.
 
     Raises:
         ConfigurationError: It takes more than `MAX_RATERS` raters.
@@ -113,7 +113,7 @@ def read_study(folder: Path) -> Study:
     """Read the researcher's file of a study.
 
     Raises:
-        ConfigurationError: There is none.
+        ConfigurationError: The file does not exist.
         InputError: It is damaged.
     """
     path = folder / STUDY_FILE
@@ -124,11 +124,11 @@ def read_study(folder: Path) -> Study:
             raise ValueError(f"over {MAX_STUDY_BYTES:,} bytes")
         return _STUDY.validate_json(path.read_bytes())
     except (ValueError, ValidationError) as error:
-        raise InputError(f"{path} is no study: {str(error).splitlines()[0][:200]}", "make it again") from error
+        raise InputError(f"{path} is not a study: {str(error).splitlines()[0][:200]}", "make it again") from error
 
 
 def shown_to(study: Study, rater: int) -> dict[str, Any]:
-    """What the form of one rater holds: nothing tells checks from ratings.
+    """Return the data of one rater's form, in which checks look like ratings.
 
     Args:
         rater: Number of the rater, from 0.

@@ -30,7 +30,7 @@ RULES = (
     ("one_answer", f"gave {FEWEST_ALIKE} or more ratings, all of them the same"),
     ("too_fast", f"took less than {FASTEST:g} s for the median item, where times are known"),
 )
-"""Why a rater does not count; the first that holds is the reason."""
+"""Reasons to remove a rater; the first that holds is given."""
 # Names of columns, ours first, then those of crowd platforms' result files.
 _ITEM = ("item", "Input.item", "item_id")
 _RATER = ("rater", "WorkerId", "Participant id", "participant_id", "workerId")
@@ -43,8 +43,8 @@ class Rating:
     """One answer.
 
     Attributes:
-        rater: Who answered; of a form its number and random code.
-        answer: From 1.
+        rater: Name of the rater; for a form, its number and random code.
+        answer: Number of the answer, from 1.
         seconds: Time on the item; None if it is unknown.
     """
 
@@ -57,13 +57,13 @@ class Rating:
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """What came back.
+    """The ratings of a study after the removal of unreliable raters.
 
     Attributes:
-        ratings: Ratings of the sets by raters who count, without checks and training.
+        ratings: Ratings of the sets by the kept raters, without checks and training.
         removed: Number of raters removed, by rule of `RULES`.
-        repeated: Number of answers that came twice from one rater, of which the first counts.
-        unchecked: Number of raters who count without having answered a check.
+        repeated: Number of answers that a rater gave twice, of which the first counts.
+        unchecked: Number of kept raters who answered no check.
     """
 
     ratings: tuple[Rating, ...]
@@ -77,18 +77,18 @@ class Ratings:
 
 
 def read_ratings(study: Study, paths: Sequence[Path]) -> Ratings:
-    """Read what came back, and remove raters by the rules.
+    """Read returned files, and remove raters by the rules.
 
     Args:
         paths: Files (.json, .csv) and folders of such files.
 
     Raises:
         ConfigurationError: There are no files.
-        Refused: A file is not of this study, or damaged; every problem is named.
+        Refused: A file is damaged or belongs to another study; all problems are listed.
     """
     files = list(_files(paths))
     if not files:
-        hint = "send the pages in forms/ to raters, and put the files that they return into a folder"
+        hint = "send the pages in forms/ to raters, and collect the returned files in a folder"
         raise ConfigurationError("there are no ratings yet", hint)
     findings = Findings()
     found: dict[tuple[str, str, str], Rating] = {}
@@ -103,7 +103,7 @@ def read_ratings(study: Study, paths: Sequence[Path]) -> Ratings:
                 repeated += key in found
                 found.setdefault(key, rating)
     if findings.refused():
-        raise Refused("what came back", findings)
+        raise Refused("the ratings", findings)
     by_rater: dict[str, list[Rating]] = defaultdict(list)
     for each in sorted(found.values(), key=lambda each: (each.rater, each.item, each.question)):
         by_rater[each.rater].append(each)
@@ -126,7 +126,7 @@ def read_ratings(study: Study, paths: Sequence[Path]) -> Ratings:
 
 
 def _reason(own: Sequence[Rating], real: Sequence[Rating], items: Mapping[str, Item]) -> str | None:
-    """The rule by which a rater does not count."""
+    """Return the rule that removes a rater; None if the rater is kept."""
     checked: dict[str, bool] = {}
     for each in own:
         item = items[each.item]
@@ -152,7 +152,7 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 def _rows(path: Path, study: Study, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The answers in a file: item, rater, question, answer and seconds, as they stand there."""
+    """Yield the unchecked answers in a file: item, rater, question, answer and seconds."""
     if path.suffix == ".json":
         yield from _of_json(path, study, findings)
         return
@@ -191,9 +191,9 @@ def _of_json(path: Path, study: Study, findings: Findings) -> Iterator[tuple[int
     try:
         document = strict_json(path.read_bytes().decode("utf-8"))
         if not isinstance(document, dict) or not isinstance(document.get("answers"), list):
-            raise ValueError("it is not what a form writes")
+            raise ValueError("it is not a file of a form")
         if document.get("study") != study.study:
-            raise ValueError("it is of another study")
+            raise ValueError("it belongs to another study")
     except (ValueError, RecursionError) as error:  # a UnicodeDecodeError is a ValueError
         findings.add(_wrong(path.name, None, "", str(error)))
         return
@@ -213,7 +213,7 @@ def _rating(
     number: int,
     findings: Findings,
 ) -> Rating | None:
-    """Read an answer that is not blank; an invalid one is None, and a problem is added."""
+    """Read an answer that is not blank; report an invalid one and return None."""
     item, question, rater, given = (row.get(name) for name in ("item", "question", "rater", "answer"))
     if not isinstance(rater, str) or not 0 < len(rater) <= 200:
         field, message = "rater", "the rater's name is missing"

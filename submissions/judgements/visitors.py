@@ -24,10 +24,10 @@ _KEPT = 20_000  # keys of a limit
 
 
 def salt_of(folder: Path, environment: Mapping[str, str] = os.environ) -> bytes:
-    """Return the salt of a service's voters: the environment's DIVBENCH_VOTES_SALT, else a file made once in a folder.
+    """Return the salt of a service's voters: DIVBENCH_VOTES_SALT, or a file that is created once in a folder.
 
     Raises:
-        LocalDiskFault: The file cannot be read or made.
+        LocalDiskFault: The file cannot be read or created.
     """
     if given := environment.get(SALT_VARIABLE):
         return given.encode()
@@ -46,7 +46,7 @@ def new_token() -> str:
 
 
 def is_token(text: object) -> bool:
-    """Whether a value can be such a token; it comes from the visitor."""
+    """Whether an untrusted value is a well-formed token."""
     return isinstance(text, str) and _TOKEN.fullmatch(text) is not None
 
 
@@ -54,26 +54,26 @@ def voter_of(salt: bytes, *, login: str | None, token: str) -> str:
     """Return the hash that stands for a visitor in records: 32 hex digits of an HMAC-SHA256.
 
     Args:
-        salt: Salt of the service, which is not published: without it nobody can try names.
-        login: Name of the login; None: there is none.
+        salt: Secret salt of the service; without it nobody can guess names by trying.
+        login: Name of the login; None if there is none.
     """
     said = f"token {token}" if login is None else f"login {login}"
     return hmac.new(salt, said.encode(), hashlib.sha256).hexdigest()[:32]
 
 
 class RateLimit:
-    """At most so many acts in so many seconds for each key, as a bucket that refills; safe under threads.
+    """A thread-safe token bucket per key.
 
     Args:
-        number: Acts that may come at once.
-        seconds: Time in which so many are allowed again.
+        number: Capacity of a bucket: acts allowed at once.
+        seconds: Time in which an empty bucket refills.
         clock: Monotonic clock in seconds.
     """
 
     def __init__(self, number: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._number, self._rate, self._clock = float(number), number / seconds, clock
         self._lock = threading.Lock()
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # acts left, and when that was so
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # acts left, and at what time
 
     def allows(self, key: str) -> bool:
         """Whether one more act is allowed; it is counted if it is."""

@@ -1,13 +1,13 @@
-"""Votes on their way: to a spool on this machine's disk before the visitor is answered, then in batches to a store.
+"""Save votes: to a spool on the local disk before the visitor gets a reply, then in batches to a store.
 
     <spool>/waiting.jsonl            accepted votes, one JSON object per line, appended and synced
-    <spool>/<date>-<id>.jsonl        a batch: what waited, renamed; gone once the store has it
+    <spool>/<date>-<id>.jsonl        a batch: the waiting votes, renamed; deleted once the store has it
     votes/<date>/<id>.jsonl          the same in the store
     votes/<date>.jsonl               all batches of a past day, merged
 
-A batch has its name before it is sent. So what a killed process leaves is sent again under the same name, and is not
-sent if the store has it. Where it may be there twice all the same (a batch that was merged in between), the ids of the
-votes make each count once. Several processes may share a spool, and several spools a store.
+A batch gets its name before it is sent. So if a process is killed, the batch is sent later under the same name, unless
+the store already has it. If it is stored twice nevertheless (because it was merged in between), the ids of the votes
+ensure that each counts once. Several processes may share a spool, and several spools a store.
 """
 
 import os
@@ -44,11 +44,11 @@ _WAITING = "waiting.jsonl"
 _BATCH = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})-([0-9a-f]{32})\.jsonl")
 _STORED = re.compile(rf"{FOLDER}/([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})(/[0-9a-f]{{32}})?\.jsonl")
 
-_THREADS = 8  # a Hub replies slowly, but to many requests at once
+_THREADS = 8  # the Hub replies slowly, but to many requests at once
 
 
 class VoteSpool:
-    """Votes that were accepted and are not yet in the store, in a folder of this machine.
+    """Accepted votes that are not yet in the store, in a local folder.
 
     Args:
         folder: Folder of the spool, on a disk that outlives the process; created if it does not exist.
@@ -60,12 +60,12 @@ class VoteSpool:
             folder.mkdir(parents=True, exist_ok=True)
 
     def accept(self, votes: Sequence[Vote]) -> None:
-        """Write votes to the disk. When this returns they are there, whatever happens to the process.
+        """Write votes to disk durably, before this returns.
 
         Raises:
-            LocalDiskFault: They cannot be written; they may be there or not, and may be accepted again.
+            LocalDiskFault: Writing failed; some votes may be on disk, and all may be accepted again.
         """
-        # What a killed process left may lack its line's end: so a line end comes first, too.
+        # A killed process may have left an incomplete line, so a line end comes first, too.
         lines = b"\n" + b"".join(vote.as_line() + b"\n" for vote in votes)
         path = self.folder / _WAITING
         with disk_faults(path, LocalDiskFault), self._lock("append"):
@@ -81,13 +81,13 @@ class VoteSpool:
                 self._begin_batch()
 
     def commit(self) -> int:
-        """Send what waits to the store: one commit of new files.
+        """Send the waiting votes to the store, in one commit of new files.
 
         Returns:
             Number of votes sent; 0 if nothing waits or another process is sending.
 
         Raises:
-            StoreFault: The store cannot be written. Nothing is lost; the next call sends it.
+            StoreFault: The store cannot be written. Nothing is lost; the next call retries.
         """
         lock = self._lock("commit", seconds=0)
         try:
@@ -97,7 +97,7 @@ class VoteSpool:
             return 0
 
     def waiting(self) -> list[Vote]:
-        """The votes that are not in the store yet."""
+        """Return the votes that are not yet in the store."""
         with disk_faults(self.folder, LocalDiskFault), self._lock("append"):
             files = [self.folder / _WAITING, *self._batches()]
             return unique(vote for file in files if file.exists() for vote in _readable(file.read_bytes()))
@@ -129,7 +129,7 @@ class VoteSpool:
             self.store.commit(head, new, (), f"{count} {'vote' if count == 1 else 'votes'}")
 
     def _begin_batch(self) -> None:
-        """Give what waits the name under which it is sent; the caller holds the lock for appending."""
+        """Make the waiting votes a batch by renaming their file; the caller holds the lock for appending."""
         waiting = self.folder / _WAITING
         if waiting.exists():
             waiting.rename(self.folder / f"{datetime.now(UTC):%Y-%m-%d}-{uuid.uuid4().hex}.jsonl")
@@ -139,15 +139,15 @@ class VoteSpool:
         return sorted(path for path in self.folder.iterdir() if _BATCH.fullmatch(path.name))
 
     def _lock(self, name: str, seconds: float = LOCK_SECONDS) -> FileLock:
-        # An operating system's lock: it ends with the process that holds it.
+        # A lock of the operating system, which releases it if the process ends.
         return FileLock(self.folder / f".{name}.lock", timeout=seconds, poll_interval=0.002, thread_local=False)
 
 
 def open_spool(store: FileStore) -> VoteSpool:
-    """Return the spool of a store on this machine, in the package's home.
+    """Return the local spool of a store, in the package's home.
 
     Raises:
-        LocalDiskFault: It cannot be made.
+        LocalDiskFault: It cannot be created.
     """
     return VoteSpool(store, home() / "votes" / content_id(store.address))
 
@@ -158,7 +158,7 @@ class Votes:
 
     Attributes:
         votes: Each vote once, by time, then id.
-        damaged: Files, and lines of files, that are no votes, each with the reason.
+        damaged: Files, and lines of files, that are not votes, each with the reason.
     """
 
     commit: str
@@ -167,7 +167,7 @@ class Votes:
 
 
 class VoteReader:
-    """Reads the votes of a store; a file that was read is not read again, since it never changes."""
+    """Reads the votes of a store; each file is read once, because files never change."""
 
     def __init__(self, store: FileStore) -> None:
         self.store = store
@@ -195,7 +195,7 @@ class VoteReader:
 
     def _read(self, head: str, path: str) -> tuple[list[Vote], list[tuple[str, str]]]:
         if not _STORED.fullmatch(path):
-            return [], [(path, "not the name of a file of votes")]
+            return [], [(path, "not the name of a vote file")]
         try:
             content = self.store.read(head, path, MAX_BATCH_BYTES)
         except InputError as error:
@@ -213,7 +213,7 @@ def merge_past_days(store: FileStore, today: date) -> int:
     """Merge the batches of each past day into one file, in one commit, so that a store stays quick to read.
 
     Returns:
-        Number of days that were merged; 0 also where another commit came first.
+        Number of merged days; 0 also if another commit came first.
 
     Raises:
         StoreFault: The store cannot be read or written.
@@ -245,7 +245,7 @@ def merge_past_days(store: FileStore, today: date) -> int:
 
 
 def _readable(content: bytes) -> Iterable[Vote]:
-    """The votes of a file of our own; a line that a killed process did not finish was never accepted."""
+    """Yield the votes of a file, without incomplete lines, which were never accepted."""
     for line in content.split(b"\n"):
         if line:
             try:
@@ -260,5 +260,5 @@ def _lines(votes: Iterable[Vote]) -> bytes:
 
 def _path(batch: Path) -> str:
     found = _BATCH.fullmatch(batch.name)
-    assert found is not None  # noqa: S101 - `_batches` gives no others
+    assert found is not None  # noqa: S101 - `_batches` returns only such names
     return f"{FOLDER}/{found[1]}/{found[2]}.jsonl"

@@ -1,7 +1,7 @@
 """The record of a vote: one person's answer to one question about two response sets to the same prompt.
 
-A reply to a pair of response sets has two questions, so it is two records with the same `pair_id`. A record that comes
-out of a store is untrusted: whoever may propose a file may propose votes.
+A reply to a pair of response sets answers two questions, so it is two records with the same `pair_id`. Records in a
+store are untrusted, because anyone who can propose a file can propose votes.
 """
 
 import dataclasses
@@ -41,22 +41,22 @@ class Vote:
     """An answer to one question about one pair of response sets.
 
     Attributes:
-        vote_id: Id from the pair's and the question, so that an answer that was written twice counts once.
-        pair_id: Random id of the pair as it was shown to one visitor; both questions' records have it.
+        vote_id: Id derived from the pair's id and the question, so that an answer stored twice counts once.
+        pair_id: Random id of the pair as shown to one visitor; the records of both questions have it.
         time: Time in seconds since 1970 (UTC).
         voter: Salted hash of the visitor.
         left: Name of the system whose responses were on the left.
-        right: Name of the system on the right; that of the left one where the pair is a check.
-        left_result: Id of the result that holds the responses on the left.
-        right_result: Likewise on the right.
-        left_positions: Positions of the responses shown, in the order shown, from 0, in the result's response set.
-        right_positions: Likewise on the right.
+        right: Name of the system on the right; the left one's if the pair is a check.
+        left_result: Id of the result with the responses on the left.
+        right_result: The same for the right.
+        left_positions: Positions of the responses on the left in the result's response set, in the order shown, from 0.
+        right_positions: The same for the right.
         question: *more_different* (which set has the more different ideas) or *preferred* (which one would you rather
             have been given).
         answer: *left*, *right*, or *tie* for no difference.
         check: How a pair with a known answer was made: *repeated* (one response shown several times), *shuffled* (the
-            words of each response in random order), *self* (the same responses in another order); else empty.
-        altered: Side that was repeated or shuffled; else empty.
+            words of each response in random order), *self* (the same responses in another order); otherwise empty.
+        altered: Side that was repeated or shuffled; otherwise empty.
         expected: Answer that passes the check; empty if the question has no known answer.
     """
 
@@ -80,7 +80,7 @@ class Vote:
 
     def __post_init__(self) -> None:
         if self.vote_id != vote_id(self.pair_id, self.question):
-            raise ValueError("the vote's id is not that of its pair and question")
+            raise ValueError("the vote's id does not match its pair and question")
         if (self.altered != "") != (self.check in ("repeated", "shuffled")) or (self.expected and not self.check):
             raise ValueError("only a check has an altered side and an expected answer")
 
@@ -112,7 +112,7 @@ def vote_id(pair_id: str, question: str) -> str:
 
 
 def parsed_vote(line: bytes) -> Vote:
-    """Parse a line of JSON that may hold anything.
+    """Parse an untrusted line of JSON.
 
     Raises:
         ValueError: It is not a record of a vote; the message is one line.

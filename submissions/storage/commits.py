@@ -11,31 +11,31 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 
 from datasets_build.errors import DivBenchError, InputError
 
-ATTEMPTS = 30  # at a commit that others get ahead of
+ATTEMPTS = 30  # at a commit, while others commit first
 MAX_MESSAGE = 200  # characters
-PIECE_BYTES = 2**20  # of a file, at once in memory
+PIECE_BYTES = 2**20  # size of the pieces in which files are copied
 
-_PATH = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}(/[a-z0-9][a-z0-9_.-]{0,99}){0,7}")  # no "..": a part has no dot first
+_PATH = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}(/[a-z0-9][a-z0-9_.-]{0,99}){0,7}")  # no "..": no part begins with a dot
 _COMMIT_ID = re.compile(r"[0-9a-f]{40}")
 _WAIT = wait_random_exponential(multiplier=0.05, max=2)  # fully random, so that two writers do not collide again
 
 
 class Conflict(Exception):
-    """Somebody committed first. Look again, decide again."""
+    """Another commit came first; read the new head and decide again."""
 
 
 def retrying_conflicts() -> Retrying:
-    """Make a `Retrying` that retries after a `Conflict`, `ATTEMPTS` times in all, and raises the last one."""
+    """Return a `Retrying` that makes up to `ATTEMPTS` attempts while there is a `Conflict`, and raises the last one."""
     retry = retry_if_exception_type(Conflict)
     return Retrying(stop=stop_after_attempt(ATTEMPTS), wait=_WAIT, retry=retry, reraise=True)
 
 
 class StoreFault(DivBenchError):
-    """The store cannot be read or written now: a full disk, no rights, no network. Nothing was half-written."""
+    """The store cannot be read or written now: full disk, no permission, no network. Nothing was partly written."""
 
 
 class LocalDiskFault(StoreFault):
-    """A disk of this machine that is not the store's cannot be read or written: no other machine has that fault."""
+    """A local disk, other than the store's, cannot be read or written; other machines are not affected."""
 
 
 class NoWriteAccess(StoreFault):
@@ -48,7 +48,7 @@ class Commit:
 
     Attributes:
         id: Id of the commit; the empty string is the empty tree that every store begins with.
-        parent: The one before it; None where there is none, or it is not known.
+        parent: Id of the commit before it; None if there is none or it is unknown.
     """
 
     id: str
@@ -57,31 +57,31 @@ class Commit:
 
 
 def is_path(text: str) -> bool:
-    """Whether a store takes a path: lower-case letters, digits, `_`, `-`, `.`, and no part begins with a sign."""
+    """Whether a path is valid: lower-case letters, digits, `_`, `-`, `.`; each part begins with a letter or digit."""
     return _PATH.fullmatch(text) is not None
 
 
 def checked_path(path: str) -> str:
-    """The path, if it is one that a store takes.
+    """Return a path if it is valid.
 
     Raises:
         InputError: It is not.
     """
     if not is_path(path):
-        raise InputError(f"{path[:100]!r} is not a path in a store", "paths are made of ids, never of names")
+        raise InputError(f"{path[:100]!r} is not a path in a store", "build paths from ids, not from names")
     return path
 
 
 def is_commit_id(text: str) -> bool:
-    """Whether a commit can have this id, but for the one before all commits."""
+    """Whether a text is a well-formed commit id; the id of the empty tree is not."""
     return _COMMIT_ID.fullmatch(text) is not None
 
 
 def checked_commit(commit: str, address: str) -> str:
-    """The id of a commit, if it can be one: it becomes a part of file names and addresses.
+    """Return a commit id if it is well-formed, because it becomes part of file names and addresses.
 
     Raises:
-        StoreFault: It cannot.
+        StoreFault: It is not.
     """
     if not is_commit_id(commit):
         raise no_commit(commit, address)
@@ -89,20 +89,20 @@ def checked_commit(commit: str, address: str) -> str:
 
 
 def no_commit(commit: str, address: str) -> StoreFault:
-    """What is raised for a commit that a store does not have."""
+    """Return the error for an unknown commit."""
     return StoreFault(f"{address} has no commit {commit[:100]!r}", "start again from the latest commit")
 
 
 def no_file(path: str, commit: str, address: str) -> FileNotFoundError:
-    """What is raised for a file that a commit does not have."""
+    """Return the error for a file that a commit does not have."""
     return FileNotFoundError(f"{address} has no {path} at {commit or 'its beginning'}")
 
 
 def checked_change(add: Collection[str], remove: Collection[str], message: str) -> None:
-    """Refuse what no commit may hold, whatever it is made on.
+    """Check the paths and the message of a commit, whatever its parent.
 
     Raises:
-        InputError: A path, or the message, is not one that a store takes; or a path is both added and removed.
+        InputError: A path or the message is invalid, or a path is both added and removed.
     """
     for path in (*add, *remove):
         checked_path(path)
@@ -114,29 +114,29 @@ def checked_change(add: Collection[str], remove: Collection[str], message: str) 
 
 
 def folders_of(path: str) -> list[str]:
-    """The folders that a path lies in, the outermost first."""
+    """Return the folders that contain a path, the outermost first."""
     parts = path.split("/")
     return ["/".join(parts[:count]) for count in range(1, len(parts))]
 
 
 def not_there(path: str) -> InputError:
-    """What is raised for a path that is to be removed and is not there."""
+    """Return the error for removing a path that does not exist."""
     return InputError(f"{path} cannot be removed: it does not exist")
 
 
 def file_and_folder(path: str) -> InputError:
-    """What is raised where a file would take a folder's name, or the other way round."""
+    """Return the error for a path that would be both a file and a folder."""
     return InputError(f"{path} would be both a file and a folder", "use another path")
 
 
 def too_large(path: str, size: int, limit: int) -> InputError:
-    """What is raised for a file of more bytes than are taken."""
+    """Return the error for a file over the size limit."""
     return InputError(f"{path} has {size:,} bytes", f"at most {limit:,} are allowed")
 
 
 @contextmanager
 def disk_faults(path: Path, kind: type[StoreFault] = StoreFault) -> Iterator[None]:
-    """Give an error of the system as a fault of a kind, with the path and what to do about it."""
+    """Convert an `OSError` into a `StoreFault` that names the path and a fix."""
     try:
         yield
     except OSError as error:

@@ -17,22 +17,22 @@ from submissions.storage.commits import Commit
 class FileStore(Protocol):
     """Files under paths such as `submissions/0123456789abcdef/manifest.json`.
 
-    All methods raise StoreFault where the store is out of reach, full or not writable, or has no such commit; what may
-    help has been tried before. NoWriteAccess and LocalDiskFault are kinds of it.
+    All methods raise StoreFault if the store is unreachable, full or not writable, or has no such commit; transient
+    failures have been retried before. NoWriteAccess and LocalDiskFault are subclasses.
     """
 
     address: str
 
     def head(self) -> str:
-        """The id of the latest commit."""
+        """Return the id of the latest commit."""
         ...
 
     def paths(self, commit: str, under: str = "") -> list[str]:
-        """The paths of a commit in a folder, or all; sorted."""
+        """Return the sorted paths of a commit, or of one of its folders."""
         ...
 
     def read(self, commit: str, path: str, limit: int) -> bytes:
-        """A file of a commit.
+        """Read a file of a commit.
 
         Raises:
             FileNotFoundError: The commit has no such file.
@@ -41,7 +41,7 @@ class FileStore(Protocol):
         ...
 
     def fetch(self, commit: str, path: str, target: Path, limit: int) -> None:
-        """Copy a file of a commit to a path outside; it is there whole or not at all.
+        """Copy a file of a commit to a local path atomically.
 
         Raises:
             FileNotFoundError: The commit has no such file.
@@ -50,36 +50,36 @@ class FileStore(Protocol):
         ...
 
     def commit(self, parent: str, add: Mapping[str, bytes | Path], remove: Iterable[str], message: str) -> str:
-        """Make one commit on another: all of it or nothing.
+        """Make one commit atomically.
 
         Args:
             parent: Must be the head.
-            add: Contents by path; what is there is replaced. A `Path` is a file to copy.
-            remove: Paths that are there.
+            add: Contents by path; existing files are replaced. A `Path` is a file to copy.
+            remove: Existing paths.
 
         Returns:
-            The new commit's id; `parent` where nothing changes.
+            The new commit's id; `parent` if nothing changes.
 
         Raises:
-            Conflict: `parent` is not the head any more. Nothing was changed.
-            InputError: A path or the message is not one that a store takes, or the changes do not fit the tree.
+            Conflict: `parent` is no longer the head. Nothing was changed.
+            InputError: A path or the message is invalid, or the changes do not fit the tree.
         """
         ...
 
     def history(self, limit: int = 100) -> list[Commit]:
-        """The latest commits, the latest first."""
+        """Return the latest commits, the latest first."""
         ...
 
 
 def open_store(text: str) -> FileStore:
-    """The store that a text names; nothing is made before the first commit.
+    """Open the store with an address; nothing is created before the first commit.
 
     Args:
         text: A folder, existing or to be created in an existing one; or `hf://datasets/ORG/NAME`, optionally followed
             by a folder of that repository.
 
     Raises:
-        ConfigurationError: It names neither.
+        ConfigurationError: It is neither.
     """
     if found := re.fullmatch(r"hf://datasets/([^/]+/[^/]+)(?:/(.+))?", text):
         from submissions.storage.hub_store import HubStore

@@ -1,4 +1,4 @@
-"""A store in a folder: contents by their hash, commits by theirs, and a `HEAD` that one rename moves."""
+"""A store in a folder: contents and commits named by their hashes, and a `HEAD` that is replaced atomically."""
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -29,12 +29,12 @@ from submissions.storage.commits import (
     too_large,
 )
 
-LOCK_SECONDS = 60  # for a step of milliseconds: whoever holds the lock longer is stopped, not busy
+LOCK_SECONDS = 60  # the lock is held for milliseconds, so a process that holds it longer has stopped
 COMMITS_KEPT = 8  # in memory
 
 
 class _Entry(BaseModel):
-    """A file in a tree: the name of its content among the objects, and its bytes."""
+    """A file in a tree: the hash of its content and its size in bytes."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -46,7 +46,7 @@ Tree = dict[str, _Entry]
 
 
 class _State(BaseModel):
-    """A commit as its file holds it."""
+    """A commit as stored in its file."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -56,17 +56,16 @@ class _State(BaseModel):
     tree: Tree
 
     def true_id(self) -> str:
-        """What the commit is called by what it holds: the same on every machine, at any time."""
+        """Return the id that follows from the commit's content: the same on every machine, at any time."""
         content = self.model_dump(exclude={"id"})
         return hashlib.sha256(canonical_json(content)).hexdigest()[:40]
 
 
 class FolderStore:
-    """A store in a folder: `objects/` by content, `commits/` by id, and `HEAD`, which one rename moves.
+    """A store in a folder: `objects/` by hash, `commits/` by id, and `HEAD`, which is replaced atomically.
 
-    Safe under several processes of one machine, and of several where the folder's file system has locks. Readers take
-    no lock. A process that is killed leaves objects and commits that nothing names, never a part of a commit. See
-    `FileStore`.
+    Safe for several processes on one machine, and on several machines if the file system has locks. Readers take no
+    lock. A killed process may leave unused objects and commits, but never a partial commit. See `FileStore`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -115,7 +114,7 @@ class FolderStore:
                 return parent
             state = _State(id="", parent=parent or None, message=message, tree=dict(sorted(tree.items())))
             state = state.model_copy(update={"id": state.true_id()})
-            # All that the commit needs is on the disk before anything names it.
+            # All objects are on disk before the commit, and the commit before HEAD.
             self._write(self.folder / "commits" / f"{state.id}.json", [canonical_json(state.model_dump())])
             self._move_head(parent, state.id)
         return self._remember(state).id
@@ -134,7 +133,7 @@ class FolderStore:
         return self._state(commit).tree if commit else {}
 
     def _state(self, commit: str) -> _State:
-        """A commit, by its file, whose content must be what its name says."""
+        """Read a commit; the hash of its content must be its id."""
         if (seen := self._seen.get(commit)) is not None:
             return seen
         path = self.folder / "commits" / f"{checked_commit(commit, self.address)}.json"
@@ -151,7 +150,10 @@ class FolderStore:
         return self._remember(state)
 
     def _remember(self, state: _State) -> _State:
-        self._seen = {**dict(list(self._seen.items())[1 - COMMITS_KEPT :]), state.id: state}  # whole, for other threads
+        self._seen = {
+            **dict(list(self._seen.items())[1 - COMMITS_KEPT :]),
+            state.id: state,
+        }  # replaced at once, for other threads
         return state
 
     def _entry(self, commit: str, path: str, limit: int) -> _Entry:
@@ -166,7 +168,7 @@ class FolderStore:
         return self.folder / "objects" / entry.sha256[:2] / entry.sha256
 
     def _pieces(self, entry: _Entry) -> Iterator[bytes]:
-        """The bytes of an object; the last of them only when all are known to be right."""
+        """Yield the bytes of an object; the last piece only after the hash was verified."""
         path = self._object(entry)
         digest, left, held = hashlib.sha256(), entry.size, b""
         with disk_faults(path), path.open("rb") as file:
@@ -182,7 +184,7 @@ class FolderStore:
         yield held
 
     def _keep(self, path: str, content: bytes | Path) -> _Entry:
-        """Put a content among the objects, unless it is there and whole."""
+        """Store a content as an object, unless an intact one exists."""
         if isinstance(content, bytes):
             entry = _Entry(sha256=hashlib.sha256(content).hexdigest(), size=len(content))
         elif content.is_file():
@@ -195,7 +197,7 @@ class FolderStore:
         return entry
 
     def _write(self, path: Path, pieces: Iterable[bytes]) -> None:
-        """Write a file that is whole or not there, after a loss of power, too."""
+        """Write a file atomically, so that it is complete or absent even after a loss of power."""
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
             sync_folder(path.parent.parent)
@@ -204,7 +206,7 @@ class FolderStore:
         sync_folder(path.parent)
 
     def _move_head(self, parent: str, commit: str) -> None:
-        """Let `HEAD` name a commit, if it still names its parent."""
+        """Set `HEAD` to a commit if it is still the commit's parent."""
         lock = FileLock(self.folder / ".lock")
         try:
             lock.acquire(timeout=LOCK_SECONDS, poll_interval=0.01)
@@ -220,7 +222,7 @@ class FolderStore:
 
 
 def _refuse_misfits(before: Collection[str], add: Collection[str], gone: Collection[str]) -> None:
-    """Refuse to remove what is not there, and a path that is or becomes a file and a folder."""
+    """Check that removed paths exist, and that no path would be both a file and a folder."""
     for path in gone:
         if path not in before:
             raise not_there(path)
@@ -232,7 +234,7 @@ def _refuse_misfits(before: Collection[str], add: Collection[str], gone: Collect
 
 
 def _pieces_of(path: Path, sha256: str) -> Iterator[bytes]:
-    """The bytes of a file that is copied; refused at their end where they are not those that were looked at."""
+    """Yield the bytes of a file to copy; raise at their end if the file has changed since it was hashed."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while piece := file.read(PIECE_BYTES):

@@ -1,4 +1,4 @@
-"""Calls to the Hub: for how long they may stand still, and what is raised where none of them goes well."""
+"""Calls to the Hub: their timeout, and the errors that they raise."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,17 +6,17 @@ from contextlib import contextmanager
 from datasets_build.hub_retries import cause_of, connection_error, first_line, is_transient
 from submissions.storage.commits import NoWriteAccess, StoreFault
 
-SILENCE = 60.0  # seconds for which a connection may stand still
+SILENCE = 60.0  # timeout in seconds of a connection without traffic
 
 
 class Damaged(Exception):
-    """What came is not what the repository is said to hold."""
+    """A download does not match the repository's listing."""
 
 
 def limit_silence() -> None:
-    """Give the client a limit where it has none: on a connection that died unseen it would wait for ever.
+    """Set a timeout for the Hub client if it has none; otherwise it would wait for ever on a dead connection.
 
-    It has one session for all calls of a process. One that somebody has given a limit is left so.
+    The client has one session per process. A timeout that somebody has set is left unchanged.
     """
     from huggingface_hub import get_session
     from huggingface_hub.utils import httpx  # httpx or httpx2, whichever it uses
@@ -28,7 +28,7 @@ def limit_silence() -> None:
 
 @contextmanager
 def hub_faults(address: str) -> Iterator[None]:
-    """Give an error of the client, or of the connection, as a StoreFault that says what to do about it."""
+    """Convert an error of the client or of the connection into a `StoreFault` with a hint."""
     try:
         yield
     except Exception as error:
@@ -39,7 +39,7 @@ def hub_faults(address: str) -> Iterator[None]:
 
 
 def _fault_of(error: BaseException, address: str) -> StoreFault | None:
-    """The fault that an error amounts to; None where it is something else."""
+    """Return the fault for an error of the Hub or of the connection; None for other errors."""
     from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError, RevisionNotFoundError
 
     kind = StoreFault
@@ -51,13 +51,13 @@ def _fault_of(error: BaseException, address: str) -> StoreFault | None:
         reading = error.response.request.method in {"GET", "HEAD"}
         kind = StoreFault if reading else NoWriteAccess
         what, right = ("may not be read", "read") if reading else ("may not be changed", "write")
-        hint = f"use a token with the right to {right}: hf auth login"
+        hint = f"use a token with {right} access: hf auth login"
     elif isinstance(error, HfHubHTTPError):
         what = "is refused by the Hub"
         hint = "retry in a few minutes" if is_transient(error) else "check the repository's page"
     elif isinstance(error, Damaged):
         what, hint = "gives damaged files", "check the repository's page"
-    elif isinstance(error, OSError | ValueError | connection_error()):  # ValueError: a reply that is no JSON
+    elif isinstance(error, OSError | ValueError | connection_error()):  # ValueError: a reply that is not JSON
         what, hint = "is out of reach", "check the network connection, then whether the store's head changed"
     else:
         return None

@@ -1,4 +1,4 @@
-"""A file of a Hub repository: what the Hub says of it, and the bytes, which are taken for nothing else."""
+"""A file of a Hub repository: its size and hash as listed by the Hub, and its download, which must match them."""
 
 import hashlib
 from dataclasses import dataclass
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HubFile:
-    """What the Hub says of a file.
+    """A file as listed by the Hub.
 
     Attributes:
-        digest: Its SHA-256 where it is in LFS, and git's own hash where it is not.
+        digest: SHA-256 of a file in LFS; git's blob hash otherwise.
     """
 
     digest: str
     size: int
 
     def hasher(self) -> Any:
-        """What computes such a digest."""
+        """Return a new hash object for the digest."""
         if len(self.digest) == 64:
             return hashlib.sha256()
         return hashlib.sha1(b"blob %d\0" % self.size, usedforsecurity=False)
 
     def fits(self, content: bytes | Path) -> bool:
-        """Whether a content, or that of a file, is this one."""
+        """Whether a content, given as bytes or as a file, is this one."""
         if (len(content) if isinstance(content, bytes) else content.stat().st_size) != self.size:
             return False
         with BytesIO(content) if isinstance(content, bytes) else content.open("rb") as file:
@@ -40,23 +40,23 @@ class HubFile:
 
 
 def hub_file(entry: "RepoFile") -> HubFile:
-    """A file as a listing has it."""
+    """Convert an entry of a listing."""
     if entry.lfs is not None:
         return HubFile(entry.lfs.sha256, entry.lfs.size)
     return HubFile(entry.blob_id, entry.size)
 
 
 def download(address: str, token: str | None, file: HubFile, target: Path) -> None:
-    """Fetch a file, whole and right or not at all.
+    """Download a file atomically, and verify its size and hash.
 
     Args:
         token: Access token of the Hub; default: the logged-in user's.
-        file: Expected file; no more bytes are read than it has.
+        file: Expected file; reading stops once its size is exceeded.
 
     Raises:
-        Damaged: Something else came.
+        Damaged: The download does not match.
         LocalDiskFault: The target cannot be written.
-        Exception: What the client raises where the Hub refuses or the connection breaks.
+        Exception: Any error of the client, if the Hub refuses or the connection breaks.
     """
     from huggingface_hub import get_session, hf_raise_for_status
     from huggingface_hub.utils import build_hf_headers

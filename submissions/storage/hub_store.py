@@ -1,9 +1,9 @@
-"""A store in a Hub dataset repository: its commits are the repository's, and what was read is kept on this machine.
+"""A store in a Hub dataset repository, with a local cache of what was read.
 
-The Hub refuses a commit whose parent is not the head any more (412). That leaves two things open. A commit whose reply
-was lost has perhaps been made. And the client leaves out of a commit what it finds at the head, so that of two who
-commit the same the second would hear that all went well. So each commit has a mark of its own in its description, and
-is made where the history holds that mark.
+The Hub rejects a commit whose parent is no longer the head (412). That leaves two problems. If the reply is lost, the
+commit may or may not have been made. And the client drops changes that the head already has, so the second of two
+writers of the same change would be told that it succeeded. So each commit has a unique mark in its description, and
+counts as made only if the history contains that mark.
 """
 
 import re
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
     Operation = CommitOperationAdd | CommitOperationDelete
 
-COMMITS_KEPT = 8  # whose listings are in memory
-COMMITS_SEARCHED = 200  # for a mark: so many commits of others may have followed ours before we look
+COMMITS_KEPT = 8  # listings in memory
+COMMITS_SEARCHED = 200  # for a mark; others may have committed after us
 
 _REPO = re.compile(r"(?!.*(--|\.\.))(?!.*\.git$)[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9]([\w.-]{0,94}\w)?", re.ASCII)
 
@@ -54,8 +54,8 @@ T = TypeVar("T")
 class HubStore:
     """A store in a Hub dataset repository, or in a folder of one. See `FileStore`.
 
-    Files of the repository whose paths no store takes, such as `.gitattributes` and `README.md`, are not seen. A
-    repository that is made has a commit already. The parents of commits are not told.
+    Files whose paths are invalid in a store, such as `.gitattributes` and `README.md`, are ignored. A new repository
+    already has a commit. The parents of commits are unknown.
 
     Attributes:
         address: Address, such as `hf://datasets/org/name`.
@@ -70,16 +70,16 @@ class HubStore:
         endpoint: str | None = None,
         cache: Path | None = None,
     ) -> None:
-        """Name a store; nothing is asked of the Hub.
+        """Make a store object without calling the Hub.
 
         Args:
             prefix: A folder of the repository.
             token: Access token of the Hub; default: the logged-in user's.
-            endpoint: The Hub's address; else the usual one.
-            cache: A folder for what was read; else one where the package keeps what it can make again.
+            endpoint: Address of the Hub; default: the public one.
+            cache: Folder for downloaded files; default: one in the package's cache.
 
         Raises:
-            ConfigurationError: No repository, or no folder of a store, has that name.
+            ConfigurationError: The repository or the folder has an invalid name.
         """
         if not _REPO.fullmatch(repo) or (prefix and not is_path(prefix)):
             name = f"{repo}/{prefix}" if prefix else repo
@@ -90,7 +90,7 @@ class HubStore:
         self.address = f"hf://datasets/{repo}/{self._prefix}".rstrip("/")
         self._token = token
         self._endpoint = endpoint
-        self._known: dict[str, dict[str, HubFile]] = {}  # files by commit and path, as far as they were asked for
+        self._known: dict[str, dict[str, HubFile]] = {}  # listed files by commit and path
 
     def head(self) -> str:
         """As `FileStore.head`."""
@@ -134,8 +134,8 @@ class HubStore:
     def commit(self, parent: str, add: Mapping[str, bytes | Path], remove: Iterable[str], message: str) -> str:
         """As `FileStore.commit`.
 
-        Where the connection breaks at the last attempt, and the Hub cannot be asked what came of it, StoreFault leaves
-        open whether the commit was made.
+        If the connection breaks at the last attempt and the Hub cannot be reached to check, a StoreFault is raised
+        although the commit may have been made.
         """
         gone = frozenset(remove)
         checked_change(add, gone, message)
@@ -160,7 +160,7 @@ class HubStore:
         return self._sent(send, lambda: self._marked("main", mark, parent))
 
     def as_pull_request(self, add: Mapping[str, bytes | Path], message: str) -> str:
-        """Propose files for the head: for those who may not write to the repository.
+        """Propose files as a pull request, for users without write access.
 
         Args:
             add: Contents by path, as for `commit`.
@@ -169,15 +169,15 @@ class HubStore:
             The address of the pull request.
 
         Raises:
-            Conflict: While it was sent somebody else committed these very files.
-            InputError: A path or the message is not one that a store takes, or the head has these files.
-            StoreFault: The Hub refuses, or is out of reach.
+            Conflict: Meanwhile somebody else has committed the same files.
+            InputError: A path or the message is invalid, or the head already has these files.
+            StoreFault: The Hub refuses, or cannot be reached.
         """
         checked_change(add, (), message)
         parent = self.head()
         operations = self._operations(parent, add, frozenset())
         if not operations:
-            raise InputError(f"{self.address} has these files already")
+            raise InputError(f"{self.address} already has these files")
         mark = _new_mark()
 
         def send() -> str | None:
@@ -210,20 +210,20 @@ class HubStore:
         )
 
     def _asked(self, call: Callable[[], T]) -> T:
-        """The result of a read-only call, retried where the failure is transient."""
+        """Return the result of a read-only call, retried after transient failures."""
 
         def attempt() -> T:
-            limit_silence()  # each time: where a connection cannot be made the client begins a new session
+            limit_silence()  # each time, because the client makes a new session after a failed connection
             return call()
 
         with hub_faults(self.address):
             return retrying(Damaged)(attempt)
 
     def _sent(self, send: Callable[[], str | None], look: Callable[[], str | None]) -> str:
-        """Send what must not be done twice: before each further attempt, look whether an earlier one came through.
+        """Send a change that must not be made twice; before each retry, check whether an earlier attempt succeeded.
 
         Raises:
-            Conflict: The Hub replied, and nothing was done.
+            Conflict: The Hub replied, and nothing was changed.
         """
         attempts = 0
 
@@ -245,14 +245,14 @@ class HubStore:
                 raise
 
     def _commits(self, revision: str) -> Iterator[dict[str, Any]]:
-        """The commits that led to a revision, the latest first; asked for a page at a time."""
+        """Yield the commits up to a revision, the latest first; pages are requested lazily."""
         from huggingface_hub.utils import build_hf_headers, paginate
 
         address = f"{self._api.endpoint}/api/datasets/{self.repo}/commits/{revision}"
         yield from paginate(address, params={}, headers=build_hf_headers(token=self._token))
 
     def _marked(self, revision: str, mark: str, parent: str) -> str | None:
-        """The commit with a mark among those that followed its parent, as far as they led to a revision."""
+        """Find the commit with a mark between its parent and a revision."""
         for commit in islice(self._commits(revision), COMMITS_SEARCHED):
             if mark in str(commit["message"]):
                 return str(commit["id"])
@@ -261,7 +261,7 @@ class HubStore:
         return None
 
     def _proposed(self, title: str, mark: str) -> str | None:
-        """The open pull request with a mark."""
+        """Find the open pull request with a mark."""
         about = {"repo_id": self.repo, "repo_type": "dataset"}
         for one in self._api.get_repo_discussions(**about, discussion_type="pull_request", discussion_status="open"):
             if one.title == title:
@@ -271,7 +271,7 @@ class HubStore:
         return None
 
     def _operations(self, parent: str, add: Mapping[str, bytes | Path], gone: frozenset[str]) -> list["Operation"]:
-        """What is to be done to a commit's files, without what is so already."""
+        """Return the operations that make a change to a commit, without those that change nothing."""
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
         folders = {folder for path in add for folder in folders_of(path)}
@@ -296,7 +296,7 @@ class HubStore:
         return made + [CommitOperationDelete(self._prefix + path) for path in sorted(gone)]
 
     def _looked_up(self, commit: str, paths: Sequence[str]) -> dict[str, HubFile | None]:
-        """The files of a commit among some paths, and with None the folders."""
+        """Look up paths in a commit: files by path, folders as None; missing paths are left out."""
         from huggingface_hub.hf_api import RepoFile
 
         revision, start = checked_commit(commit, self.address), len(self._prefix)
@@ -309,10 +309,10 @@ class HubStore:
     def _remember(self, commit: str, files: Mapping[str, HubFile]) -> None:
         known = {**self._known.get(commit, {}), **files}
         others = [one for one in self._known.items() if one[0] != commit]
-        self._known = {**dict(others[1 - COMMITS_KEPT :]), commit: known}  # whole, for other threads
+        self._known = {**dict(others[1 - COMMITS_KEPT :]), commit: known}  # replaced at once, for other threads
 
     def _content(self, commit: str, path: str, limit: int) -> Path:
-        """Where a file's content is kept; fetched if it is not there or is damaged."""
+        """Return the cached copy of a file, downloaded if it is missing or damaged."""
         entry = self._known.get(commit, {}).get(checked_path(path))
         if entry is None and commit:
             entry = self._looked_up(commit, [path]).get(path)

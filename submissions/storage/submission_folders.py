@@ -1,12 +1,12 @@
-"""A submission as a folder of files: how it is written, read back and named by its content.
+"""Write a submission as a folder of files, read it back and name it by its content.
 
-A submission is `manifest.json + generations.parquet`, and `reported.parquet` where values came with the texts.
+A submission is `manifest.json`, `generations.parquet` and, if values were submitted with the texts, `reported.parquet`.
 """
 
 import hashlib
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +26,12 @@ ROWS_A_GROUP = 1024
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A submission that passed its checks: all that one pass over its rows found out.
+    """A submission that passed its checks, with what the checks found in one pass over its rows.
 
     Attributes:
         id: 16 hex digits that identify its content: the manifest and the rows, in any order.
         rows_digest: SHA-256 of its generations alone: the same under another manifest or with other reported values.
-        in_suite_order: Whether the rows are known to stand in the suite's order.
+        in_suite_order: Whether the rows are known to be in the suite's order.
     """
 
     folder: Path
@@ -60,7 +60,7 @@ class Submission:
             yield Row(number, row["prompt_id"], row["prompt"], ())
 
     def reported(self) -> dict[str, Reported]:
-        """The values that came with the generations, by prompt id; empty where there are none."""
+        """Return the values submitted with the generations, by prompt id; empty if there are none."""
         path = self.folder / REPORTED_FILE
         if not path.exists():
             return {}
@@ -68,7 +68,7 @@ class Submission:
 
 
 def _sound_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a file that was checked; a file that has been damaged since is refused, not cut short."""
+    """Yield the rows of a checked file; raise `Refused` if it has been damaged since."""
     findings = Findings()
     table = read_parquet(path, findings, columns)
     if table is not None:
@@ -78,7 +78,7 @@ def _sound_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[
 
 
 def as_row(number: int, row: dict[str, Any]) -> Row:
-    """A row of the generations file in code."""
+    """Convert a row of the generations file."""
     reasons = row["finish_reasons"]
     return Row(
         number=number,
@@ -90,7 +90,7 @@ def as_row(number: int, row: dict[str, Any]) -> Row:
 
 
 def as_reported(row: dict[str, Any]) -> Reported:
-    """A row of the reported file in code."""
+    """Convert a row of the reported file."""
     scores = row["generation_scores"]
     return Reported(
         partition=tuple(row["partition"]),
@@ -101,26 +101,25 @@ def as_reported(row: dict[str, Any]) -> Reported:
 
 
 class RowsDigest:
-    """One SHA-256 over rows, the same in whatever order they pass and whatever wrote their file."""
+    """One SHA-256 over rows, independent of their order and of the program that wrote their file."""
 
     def __init__(self) -> None:
         self._rows: list[bytes] = []
 
     def add(self, row: Row) -> None:
-        """Take in a row."""
-        reasons = None if row.finish_reasons is None else list(row.finish_reasons)
-        self._take(["row", row.prompt_id, row.prompt, list(row.responses), reasons])
+        """Add a row."""
+        self._add("row", row.prompt_id, row.prompt, row.responses, row.finish_reasons)
 
     def add_reported(self, prompt_id: str, reported: Reported) -> None:
-        """Take in a reported row."""
-        scores = None if reported.generation_scores is None else list(reported.generation_scores)
-        self._take(["reported", prompt_id, list(reported.partition), scores, reported.distinct, reported.utility])
+        """Add a reported row."""
+        scores = reported.generation_scores
+        self._add("reported", prompt_id, reported.partition, scores, reported.distinct, reported.utility)
 
-    def _take(self, values: list[Any]) -> None:
+    def _add(self, *values: Any) -> None:
         self._rows.append(hashlib.sha256(canonical_json(values)).digest())
 
     def hex(self) -> str:
-        """The digest of all rows so far."""
+        """Return the digest of all rows so far."""
         return hashlib.sha256(b"".join(sorted(self._rows))).hexdigest()
 
 
@@ -130,29 +129,10 @@ def write_submission(
     """Write the files of a submission into an existing folder, the manifest last."""
     remaining = iter(rows)
     with pq.ParquetWriter(folder / GENERATIONS_FILE, GENERATIONS, compression="zstd") as writer:
-        while group := [_record(row) for row in itertools.islice(remaining, ROWS_A_GROUP)]:
-            writer.write_table(pa.Table.from_pylist(group, schema=GENERATIONS))
+        while group := list(itertools.islice(remaining, ROWS_A_GROUP)):
+            records = [{name: getattr(row, name) for name in GENERATIONS.names} for row in group]
+            writer.write_table(pa.Table.from_pylist(records, schema=GENERATIONS))
     if reported:
-        records = [{"prompt_id": key, **_reported_record(values)} for key, values in reported]
+        records = [{"prompt_id": key, **asdict(values)} for key, values in reported]
         pq.write_table(pa.Table.from_pylist(records, schema=REPORTED), folder / REPORTED_FILE, compression="zstd")
     (folder / MANIFEST_FILE).write_text(readable_json(manifest.model_dump(mode="json")), encoding="utf-8")
-
-
-def _record(row: Row) -> dict[str, Any]:
-    reasons = None if row.finish_reasons is None else list(row.finish_reasons)
-    return {
-        "prompt_id": row.prompt_id,
-        "prompt": row.prompt,
-        "responses": list(row.responses),
-        "finish_reasons": reasons,
-    }
-
-
-def _reported_record(reported: Reported) -> dict[str, Any]:
-    scores = reported.generation_scores
-    return {
-        "partition": list(reported.partition),
-        "generation_scores": None if scores is None else list(scores),
-        "distinct": reported.distinct,
-        "utility": reported.utility,
-    }

@@ -13,7 +13,7 @@ LETTERS_KEPT = 500
 
 
 class Findings:
-    """Problems in the order found; after the first 200 of a check the rest are only counted, and long texts are cut."""
+    """Problems in the order found. After the first 200 of a check they are only counted, and long texts are cut."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
@@ -35,7 +35,7 @@ class Findings:
         return made
 
     def count(self, severity: str) -> int:
-        """How many problems of this severity were found, kept or not."""
+        """Return the number of problems of a severity, kept or not."""
         return sum(number for (_, found), number in self._counts.items() if found == severity)
 
     def refused(self) -> bool:
@@ -43,7 +43,7 @@ class Findings:
         return self.count("error") > 0
 
     def by_check(self) -> dict[str, int]:
-        """The number of problems of each check, sorted by its name."""
+        """Return the number of problems of each check, sorted by its name."""
         counts: Counter[str] = Counter()
         for (check, _), number in self._counts.items():
             counts[check] += number
@@ -59,7 +59,7 @@ class Refused(InputError):
 
     def __init__(self, what: str, findings: Findings) -> None:
         number = findings.count("error")
-        super().__init__(f"{what} is refused: {number} {'problem' if number == 1 else 'problems'}")
+        super().__init__(f"{what} was rejected: {number} {'problem' if number == 1 else 'problems'}")
         self.findings = findings
 
     def as_json(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Read the fields of a JSON object; each value of a wrong type is reported as a problem with its row and field."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from submissions.schema import Problem
@@ -20,7 +20,7 @@ _NAMES = {
 
 
 class Fields:
-    """One row of a file, read field by field. A method returns None where it has added a problem."""
+    """One row of a file, read field by field. A method that adds a problem returns None."""
 
     def __init__(self, raw: Mapping[str, Any], file: str, number: int, findings: Findings) -> None:
         self.raw = raw
@@ -41,21 +41,20 @@ class Fields:
         if field not in self.raw:
             self.problem(field, "the field is missing", f"give {field} in every row")
             return None
-        return self._text(field, self.raw[field])
+        return self.checked_text(field, self.raw[field])
 
     def texts(self, field: str) -> tuple[str, ...] | None:
         """A list of such strings."""
-        return self._each(field, self._text)
+        return self._each(field, self.checked_text)
 
     def reasons(self, field: str) -> tuple[str | None, ...] | None:
         """A list of strings and nulls."""
-        values = self.raw[field]
-        if not isinstance(values, list):
-            self._wrong(field, values, "a list")
+        values = self._list(field)
+        if values is None:
             return None
-        if self._too_many(field, values):
-            return None
-        return tuple(None if value is None else self._text(f"{field}[{i}]", value) for i, value in enumerate(values))
+        return tuple(
+            None if value is None else self.checked_text(f"{field}[{i}]", value) for i, value in enumerate(values)
+        )
 
     def integer(self, field: str) -> int | None:
         """A whole number."""
@@ -70,7 +69,7 @@ class Fields:
         return self._decimal(field, self.raw[field])
 
     def numbers(self, field: str, null_as: float | None = None) -> tuple[float, ...] | None:
-        """A list of finite numbers; `null_as` stands for null where it is given."""
+        """A list of finite numbers; `null_as` replaces null if it is given."""
 
         def read(place: str, value: Any) -> float | None:
             return null_as if value is None and null_as is not None else self._decimal(place, value)
@@ -78,26 +77,28 @@ class Fields:
         return self._each(field, read)
 
     def _each(self, field: str, read: Callable[[str, Any], T | None]) -> tuple[T, ...] | None:
-        values = self.raw.get(field)
-        if not isinstance(values, list):
-            if field not in self.raw:
-                self.problem(field, "the field is missing", f"give {field} in every row")
-            else:
-                self._wrong(field, values, "a list")
-            return None
-        if self._too_many(field, values):
+        values = self._list(field)
+        if values is None:
             return None
         made = [read(f"{field}[{place}]", value) for place, value in enumerate(values)]
         whole = tuple(value for value in made if value is not None)
         return whole if len(whole) == len(made) else None
 
-    def _too_many(self, field: str, values: Sequence[Any]) -> bool:
-        """Whether a list has more values than any row needs; each could be a problem of its own."""
-        if len(values) > MAX_VALUES:
+    def _list(self, field: str) -> list[Any] | None:
+        """A list with no more values than any row needs, because each value could be a problem."""
+        values = self.raw.get(field)
+        if field not in self.raw:
+            self.problem(field, "the field is missing", f"give {field} in every row")
+        elif not isinstance(values, list):
+            self._wrong(field, values, "a list")
+        elif len(values) > MAX_VALUES:
             self.problem(field, f"{len(values):,} values", f"at most {MAX_VALUES:,} are allowed")
-        return len(values) > MAX_VALUES
+        else:
+            return values
+        return None
 
-    def _text(self, field: str, value: Any) -> str | None:
+    def checked_text(self, field: str, value: Any) -> str | None:
+        """Return a value if it is a string that UTF-8 can encode."""
         if not isinstance(value, str):
             self._wrong(field, value, "a string")
             return None

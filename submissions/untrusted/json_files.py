@@ -19,14 +19,14 @@ from submissions.untrusted.limits import byte_lines, file_error, openable
 MAX_MANIFEST_BYTES = 64 * 2**10
 MAX_NESTING = 8
 
-# The closing quote may be missing and nothing is given back, so that no text takes more than one pass.
+# The closing quote is optional and the quantifier possessive, so that matching takes linear time on any text.
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 
 
 def strict_json(text: str) -> Any:
-    """Parse JSON that means one thing: no NaN or Infinity, no repeated key, no deep nesting.
+    """Parse strict JSON: no NaN or Infinity, no repeated key, no deep nesting.
 
-    A number that no float holds, such as 1e999, is JSON, and infinite in Python: that is for the field's check.
+    A number too large for a float, such as 1e999, is valid JSON and becomes infinite; callers must check their fields.
 
     Raises:
         ValueError: It is not such JSON; the message says why.
@@ -60,7 +60,7 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_jsonl(path: Path, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a JSON Lines file with their line numbers; a bad line is a problem and is passed over."""
+    """Yield the objects of a JSON Lines file with their line numbers; a bad line is reported and skipped."""
     for number, line in byte_lines(path, findings):
         value = _parse_line(line, path, number, findings)
         if value is not None:
@@ -87,7 +87,7 @@ def _parse_line(line: bytes, path: Path, number: int, findings: Findings) -> dic
 
 
 def read_manifest(path: Path, findings: Findings) -> Manifest | None:
-    """The manifest, or None with everything that is wrong with it among the findings."""
+    """Read the manifest; if it is invalid, report all its problems and return None."""
     if not openable(path, findings, MAX_MANIFEST_BYTES):
         return None
     try:

@@ -20,7 +20,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 def environment() -> dict[str, str]:
-    """The variables of the child: it needs no secret, so it has none to give away."""
+    """Return the child's environment variables, without secrets, which it does not need."""
     made = {name: value for name, value in os.environ.items() if not _SECRET_NAME.search(name)}
     made |= _VARIABLES
     made["PYTHONPATH"] = os.pathsep.join([str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -28,17 +28,17 @@ def environment() -> dict[str, str]:
 
 
 def limit(memory: int, seconds: int, written: int, *, files: int | None = None) -> None:
-    """Take limits for this process that it cannot lift again.
+    """Limit the resources of this process irrevocably.
 
     Args:
-        memory: Bytes of addresses.
+        memory: Address space in bytes.
         seconds: Processor time.
-        written: Bytes of each file that it writes.
-        files: Files and sockets that it may have open; with 0 it keeps those that it has, and opens no other.
+        written: Maximum size in bytes of each file that it writes.
+        files: Maximum number of open files and sockets; 0 keeps the open ones and allows no others. None: no limit.
     """
     try:
         import resource
-    except ImportError:  # there are none on Windows; the caller's clock is left
+    except ImportError:  # Windows has no such limits; only the caller's timeout remains
         return
     limits = [
         (resource.RLIMIT_AS, memory),
@@ -53,7 +53,7 @@ def limit(memory: int, seconds: int, written: int, *, files: int | None = None) 
 
 
 def reason(status: int, said: bytes) -> str:
-    """Why a process ended that should have said something; its status is negative after a signal."""
+    """Explain why a process ended without a reply; its status is negative after a signal."""
     if status < 0:
         name = signal.Signals(-status).name if -status in set(signal.Signals) else str(-status)
         return "took too much time" if name in {"SIGXCPU", "SIGALRM"} else f"ended its process by {name}"
@@ -62,6 +62,6 @@ def reason(status: int, said: bytes) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """The first line of an error's message without the path it concerns; the error's type where it has no message."""
+    """Return the first line of an error's message, without its path; the error's type if it has no message."""
     said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return next(iter(said.splitlines()), type(error).__name__)

@@ -12,7 +12,7 @@ MAX_LINE_BYTES = 8 * 2**20
 
 
 def file_error(check: str, file: str, row: int | None, message: str, hint: str) -> Problem:
-    """An error that concerns a file, or a row of it, but no single field."""
+    """Return an error about a file or one of its rows, but no single field."""
     return Problem(check, "error", file, row, "", message, hint)
 
 
@@ -39,7 +39,7 @@ def openable(path: Path, findings: Findings, limit: int = MAX_FILE_BYTES) -> boo
 
 
 def byte_lines(path: Path, findings: Findings) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file with their numbers, without a byte order mark; reading stops at a line over the limit."""
+    """Yield the lines of a file with their numbers, without a byte order mark; stop at a line over the limit."""
     if not openable(path, findings):
         return
     with path.open("rb") as file:

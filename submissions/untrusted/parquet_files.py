@@ -41,12 +41,12 @@ _NO_JSON = f"{_RETYPE}, not JSON: in pandas with engine='pyarrow'; fastparquet c
 
 @dataclass(frozen=True, slots=True)
 class ParquetTable:
-    """What was read of a Parquet file.
+    """The contents of a Parquet file.
 
     Attributes:
         name: Name of the file.
-        schema: Schema of all that it has, as it says.
-        count: Number of its rows, as it says.
+        schema: Declared schema of all its columns.
+        count: Declared number of its rows.
     """
 
     name: str
@@ -56,7 +56,7 @@ class ParquetTable:
     _written: pa.Buffer
 
     def batches(self, findings: Findings) -> Iterator[pa.RecordBatch]:
-        """The rows in batches of plain types, each of some megabytes; none if one is unreadable."""
+        """Yield the rows in batches of plain types of some megabytes each; none if one is unreadable."""
         if "message" in self._said:
             row = self._said["rows"]
             message = f"cannot be read after row {row}: {self._said['message']}"
@@ -65,11 +65,11 @@ class ParquetTable:
         for batch in pa.ipc.open_stream(self._written):
             kept = reader.plain_schema(self.schema, batch.schema.names)
             if batch.schema != kept or batch.nbytes > reader.BATCH_BYTES:
-                raise ValueError(f"{self.name} was read as something else")
+                raise ValueError(f"{self.name}: the reader process wrote other types or sizes than agreed")
             yield batch
 
     def rows(self, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The rows with their numbers. A field that is not UTF-8 is a problem, and its row lacks it."""
+        """Yield the rows with their numbers. A field that is not UTF-8 is reported and left out of its row."""
         before = 0
         for batch in self.batches(findings):
             yield from enumerate(_decoded(batch, before, self.name, findings), start=before + 1)
@@ -79,20 +79,20 @@ class ParquetTable:
 def read_parquet(
     path: Path, findings: Findings, columns: Sequence[str] | None = None, limit: int | None = None
 ) -> ParquetTable | None:
-    """Read a Parquet file in a process of its own.
+    """Read a Parquet file in a separate process.
 
     Args:
         path: The file.
         findings: Collector of problems.
-        columns: Columns to read, of those that it has; None: all.
+        columns: Columns to read if the file has them; None: all.
         limit: Limit on decoded bytes; None: `MAX_DECODED_BYTES`.
 
     Returns:
-        The table; None if it is no Parquet file or has too many rows. What is wrong behind its footer is told with the
-        rows.
+        The table; None if the file is not Parquet or has too many rows. Damage after its footer is reported when the
+        rows are read.
 
     Raises:
-        OSError: This machine has no room for the rows.
+        OSError: This machine has no space for the rows.
     """
     if not openable(path, findings):
         return None
@@ -112,14 +112,14 @@ def read_parquet(
 def open_parquet(
     path: Path, schema: pa.Schema, findings: Findings, limit: int | None = None, *, optional: Sequence[Field] = ()
 ) -> ParquetTable | None:
-    """Read a Parquet file of exactly this schema, as `read_parquet` does; None with the reason among the findings.
+    """Read a Parquet file with exactly this schema, as `read_parquet` does; None if problems were found.
 
     Args:
         path: The file.
-        schema: Its columns; an index of pandas' beside them is ignored.
+        schema: Its columns; a pandas index is ignored.
         findings: Collector of problems.
         limit: Limit on decoded bytes, as in `read_parquet`.
-        optional: Columns that it may have besides: all of them or none.
+        optional: Additional columns: the file has all of them or none.
     """
     file = read_parquet(path, findings, [*schema.names, *(field.name for field in optional)], limit)
     if file is None:
@@ -133,7 +133,7 @@ def open_parquet(
 
 
 def _misfits(found: pa.Schema, wanted: pa.Schema) -> Iterator[tuple[str, str, str]]:
-    """The columns of a file that are not as they should be: name, what is wrong, and a suggested fix."""
+    """Yield the columns that do not fit the schema: name, problem and suggested fix."""
     for field in wanted:
         kinds = [found.field(place).type for place in found.get_all_field_indices(field.name)]
         if not kinds:
@@ -144,12 +144,12 @@ def _misfits(found: pa.Schema, wanted: pa.Schema) -> Iterator[tuple[str, str, st
             hint = _NO_JSON if isinstance(kinds[0], pa.JsonType) else _RETYPE
             yield field.name, f"type {kinds[0]}, expected {field.type}", hint
     for name in sorted(set(found.names) - set(wanted.names)):
-        if not name.startswith("__index_level_"):  # pandas' index is no column, and nobody reads it
+        if not name.startswith("__index_level_"):  # the index of pandas, which is ignored
             yield name, "unknown column", "remove it"
 
 
 def _fits(found: pa.DataType, wanted: Field) -> bool:
-    """Whether a column is of a field's type; one of nothing but nulls may be of their type, as pandas writes it."""
+    """Whether a column has a field's type; a column of nulls may have the null type, as pandas writes it."""
     if pa.types.is_null(found):
         return wanted.nullable
     with suppress(TypeError):
@@ -174,16 +174,16 @@ def _decoded(batch: pa.RecordBatch, before: int, name: str, findings: Findings) 
 
 
 def _read_apart(path: Path, asked: reader.Asked) -> tuple[reader.Asked, pa.Buffer]:
-    """What a process of its own says of a file, and what it wrote: in memory only as far as it is looked at.
+    """Read a file in a separate process; return its reply and a memory map of what it wrote.
 
     Raises:
-        OSError: This machine has no room for that.
+        OSError: This machine has no space for it.
     """
     with ExitStack() as stack:
         talk, out = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
         try:
             source = stack.enter_context(path.open("rb"))
-        except OSError as error:  # it was there
+        except OSError as error:  # it was readable a moment ago
             return reader.fault("file", first_line(error), "allow reading it"), pa.py_buffer(b"")
         if not _HAS_FORK:
             said = reader.reply(asked, source, out)
@@ -204,13 +204,13 @@ def _read_apart(path: Path, asked: reader.Asked) -> tuple[reader.Asked, pa.Buffe
 
 
 def _ended(*fds: int) -> int:
-    """How the fork ended that read a file, given what it shall have open."""
+    """Let a fork read a file, given its file descriptors, and return its exit status."""
     ended, telling = os.pipe()
     with os.fdopen(ended, "rb") as status:
         with os.fdopen(telling, "wb"), _LOCK:
             try:
                 socket.send_fds(_server(), [b"."], [telling, *fds])
-            except BrokenPipeError:  # somebody ended it
+            except BrokenPipeError:  # the server was killed
                 _server().close()
                 _server.cache_clear()
                 socket.send_fds(_server(), [b"."], [telling, *fds])
@@ -231,8 +231,8 @@ def _server() -> socket.socket:
             stdout=subprocess.DEVNULL,
             env=environment(),
             pass_fds=[theirs.fileno()],
-            start_new_session=True,  # Ctrl-C is for us
+            start_new_session=True,  # Ctrl-C goes to this process alone
         )
-    for end in (process.wait, process.terminate, ours.close):  # in the other order; a fork of this process ends nothing
+    for end in (process.wait, process.terminate, ours.close):  # called in reverse order
         atexit.register(end)
     return ours

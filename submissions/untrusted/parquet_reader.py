@@ -15,39 +15,39 @@ from collections.abc import Iterator, Sequence
 from typing import IO, Any, cast
 
 import pyarrow as pa
-import pyarrow.compute  # what casts: a fork can import nothing
+import pyarrow.compute  # for casts; a fork can import nothing
 import pyarrow.parquet as pq
 
 from submissions.untrusted.limited_process import MAX_ROWS, first_line, limit
 
-MEMORY = 2 * 2**30  # of addresses, what pyarrow begins with among them
+MEMORY = 2 * 2**30  # address space, including what pyarrow reserves at the start
 SECONDS = 60
-BATCH_BYTES = 32 * 2**20  # of a batch, and so of a row; of a schema with its metadata, too
-VALUE_BYTES = 64  # what a value takes in Python beside its letters, at least
+BATCH_BYTES = 32 * 2**20  # limit on a batch, and so on a row; also on a schema with its metadata
+VALUE_BYTES = 64  # minimum overhead of a Python value besides its characters
 WRITE_AGAIN = "it may be truncated or damaged: write it again"
 SHORTER = "submit fewer or shorter responses"
 _ROWS_A_BATCH = 256
-# EFBIG: of a limit that this process was given; what a file may decode to is less than the limit that is set here.
+# EFBIG: a limit set from outside; the limit set here is larger than what a file may decode to.
 HOST_FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ECHILD}
 Asked = dict[str, Any]
 
 
 class Unreadable(Exception):
-    """A file cannot be read, or not from some row on: the name of the check, what is wrong, and a suggested fix."""
+    """A file cannot be read, or only up to some row. Arguments: name of the check, problem, and suggested fix."""
 
 
 def plain_schema(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
-    """The schema of what is written of some columns.
+    """Return the schema of some columns with plain types.
 
     Raises:
-        KeyError: There is no such column, or several.
-        TypeError: It holds something else than texts, numbers, booleans, and lists and structs of them.
+        KeyError: A column is missing or repeated.
+        TypeError: A column has other types than strings, numbers, booleans, and lists and structs of them.
     """
     return pa.schema([pa.field(name, plain_type(schema.field(name).type)) for name in columns])
 
 
 def plain_type(kind: Any) -> pa.DataType:
-    """A type without what only says how values lie in memory: dictionaries, views, 64-bit offsets, fixed lengths."""
+    """Return a type without its memory layout: dictionaries, views, 64-bit offsets, fixed lengths."""
     types = pa.types
     if types.is_dictionary(kind):
         return plain_type(kind.value_type)
@@ -63,17 +63,17 @@ def plain_type(kind: Any) -> pa.DataType:
 
 
 def plain_batches(file: pq.ParquetFile, columns: Sequence[str], most: int) -> Iterator[pa.RecordBatch]:
-    """Some columns of a Parquet file in batches of plain types, none of more than `BATCH_BYTES`.
+    """Yield some columns of a Parquet file in batches of plain types of at most `BATCH_BYTES`.
 
     Raises:
-        Unreadable: The file contradicts itself, or has a larger row, or more than `most` bytes in all.
-        Exception: Whatever pyarrow raises for a bad file.
+        Unreadable: The file contradicts itself, has a larger row, or decodes to more than `most` bytes in all.
+        Exception: Any error of pyarrow for a bad file.
     """
     schema = plain_schema(file.schema_arrow, columns)
     weight = rows = 0
     for batch in file.iter_batches(_ROWS_A_BATCH, columns=schema.names, use_threads=False):
         found = [(batch.column(field.name), field.type) for field in schema]
-        # Only where the type is another: pyarrow's cast of lists of nulls breaks them.
+        # Cast only if the types differ: pyarrow's cast breaks lists of nulls.
         kept = [column if column.type == kind else column.cast(kind) for column, kind in found]
         whole = pa.RecordBatch.from_arrays(kept, schema=schema)
         for part in [whole] if _weight(whole) <= BATCH_BYTES else (whole.slice(i, 1) for i in range(whole.num_rows)):
@@ -99,7 +99,7 @@ def _values(column: Any) -> int:
 
 
 def reply(asked: Asked, source: IO[bytes], out: Any) -> Asked:
-    """What is said of a file; its schema and the rows of those of the asked columns that it has once are written."""
+    """Write a file's schema and the rows of its requested columns; return what was read or the fault."""
     made: Asked = {"rows": 0}
     try:
         file = pq.ParquetFile(source, pre_buffer=False, buffer_size=2**20)  # page by page
@@ -122,21 +122,21 @@ def reply(asked: Asked, source: IO[bytes], out: Any) -> Asked:
         return made | fault(*error.args)
     except MemoryError:
         return made | fault("sizes", "takes too much memory", "write fewer rows per row group")
-    except Exception as error:  # whatever a library says of bytes that nobody foresaw
-        if isinstance(error, OSError) and error.errno in HOST_FAULTS:  # of this machine
+    except Exception as error:  # libraries may raise anything on malformed bytes
+        if isinstance(error, OSError) and error.errno in HOST_FAULTS:  # a fault of this machine
             return {"host": error.errno}
         return made | fault("parquet", first_line(error), WRITE_AGAIN)
     return made
 
 
 def fault(check: str, message: str, hint: str) -> Asked:
-    """What is said of a file that cannot be read."""
+    """Return the reply for a file that cannot be read."""
     return {"check": check, "message": message[:1000], "hint": hint}
 
 
 def _serve(parent: socket.socket) -> None:
     """Fork for each file that the parent sends."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forks
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nothing waits for the forks
     while fds := socket.recv_fds(parent, 1, 5)[1]:
         if os.fork() == 0:
             _watch(*fds)
@@ -145,7 +145,7 @@ def _serve(parent: socket.socket) -> None:
 
 
 def _watch(ended: int, *fds: int) -> None:
-    """The fork: let another one read the file, tell how it ended, and never return."""
+    """In the fork: let another fork read the file, report its exit status, and never return."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     child = os.fork()
     if child == 0:
@@ -157,8 +157,8 @@ def _watch(ended: int, *fds: int) -> None:
 
 
 def _work(talk: int, source: int, out: int) -> None:
-    """Read the file, and never return."""
-    os.dup2(talk, 2)  # what a library says at its end is the reason
+    """In the inner fork: read the file, and never return."""
+    os.dup2(talk, 2)  # the last output of a library that aborts is the reason
     with os.fdopen(talk, "r+b") as said, os.fdopen(source, "rb") as file, os.fdopen(out, "wb") as rows:
         asked = json.loads(said.read())
         signal.alarm(2 * SECONDS)
@@ -169,5 +169,5 @@ def _work(talk: int, source: int, out: int) -> None:
 
 
 if __name__ == "__main__":
-    pa.set_memory_pool(pa.system_memory_pool())  # the others reserve more addresses than they take
+    pa.set_memory_pool(pa.system_memory_pool())  # other pools reserve more address space than they use
     _serve(socket.socket(fileno=int(sys.argv[1])))

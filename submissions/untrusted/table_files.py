@@ -28,13 +28,13 @@ Rows = Iterator[tuple[int, dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What was read.
+    """The rows of a file.
 
     Attributes:
         name: Name of the file, for messages.
-        columns: The names of all its columns; of JSON Lines, the fields of any row.
-        rows: The number of each in its file, and its values in the columns asked for; a field that is not there lacks.
-            In CSV all values are text, and the heads are row 1.
+        columns: Names of all its columns; for JSON Lines, the fields of all rows.
+        rows: Number of each row in the file, and its values in the requested columns, without absent fields. In CSV all
+            values are strings, and the header is row 1.
     """
 
     name: str
@@ -45,16 +45,16 @@ class Table:
 def read_table(
     path: Path, wanted: Sequence[str], findings: Findings, *, endings: Sequence[str] = ENDINGS
 ) -> Table | None:
-    """The rows of a file, each with those of the wanted columns that it has.
+    """Read the wanted columns of a file.
 
     Args:
-        path: Its ending says what it is: one of `ENDINGS`.
-        wanted: Names of columns. A missing one is no problem: see `lacks`.
+        path: File whose extension, one of `ENDINGS`, names its format.
+        wanted: Names of columns. A missing one is not a problem; see `lacks_column`.
         findings: Collector of problems.
-        endings: Endings to name if the file has none of them.
+        endings: Extensions to name in the problem of an unknown extension.
 
     Returns:
-        The table, without what is among the problems; None where there is nothing to read.
+        The table, without invalid rows; None if nothing can be read.
     """
     readers = {".csv": _of_csv, ".jsonl": _of_jsonl, ".parquet": _of_parquet}
     if path.suffix not in readers:
@@ -66,7 +66,7 @@ def read_table(
 
 
 def lacks_column(table: Table, column: str, findings: Findings) -> bool:
-    """Whether a table has no such column; then that is among the problems."""
+    """Whether a table lacks a column, which is then reported."""
     if column in table.columns:
         return False
     shown = ", ".join(table.columns[:20]) + (", …" if len(table.columns) > 20 else "")
@@ -76,11 +76,11 @@ def lacks_column(table: Table, column: str, findings: Findings) -> bool:
 
 
 def rows_with_ids(table: Table, column: str, findings: Findings) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """The rows of a table that have an id of their own; of the others, why not is among the problems.
+    """Yield the rows that have a unique id, and report the others.
 
     Args:
         table: The rows.
-        column: Column of the ids; texts, or whole numbers as they are written.
+        column: Column of the ids: strings or whole numbers.
         findings: Collector of problems.
 
     Yields:
@@ -107,7 +107,7 @@ def _as_id(value: Any) -> str | None:
 
 
 def text_lines(path: Path, findings: Findings) -> Iterator[tuple[int, str]]:
-    """The lines of a UTF-8 file with their numbers and ends; where one is too long or no UTF-8, that is the last."""
+    """Yield the lines of a UTF-8 file with their numbers and line ends; stop at one that is too long or not UTF-8."""
     for number, line in byte_lines(path, findings):
         try:
             yield number, line.decode("utf-8")
@@ -143,7 +143,7 @@ def _of_csv(path: Path, wanted: frozenset[str], findings: Findings) -> Table | N
 
 
 def _good_heads(heads: Sequence[str], wanted: frozenset[str], name: str, findings: Findings) -> bool:
-    """Whether a table's columns have different names, and are not too many."""
+    """Whether the wanted columns have unique names, and the table does not have too many columns."""
     if len(heads) > MAX_COLUMNS:
         message = f"{len(heads):,} columns"
         findings.add(Problem("sizes", "error", name, None, "", message, f"at most {MAX_COLUMNS:,} are allowed"))
@@ -158,7 +158,7 @@ def _of_jsonl(path: Path, wanted: frozenset[str], findings: Findings) -> Table |
     rows: list[tuple[int, dict[str, Any]]] = []
     columns: dict[str, None] = {}
     for number, raw in read_jsonl(path, findings):
-        if len(columns) < MAX_COLUMNS:  # they are for messages
+        if len(columns) < MAX_COLUMNS:  # only messages need them
             columns |= dict.fromkeys(raw)
         rows.append((number, {key: value for key, value in raw.items() if key in wanted}))
         columns |= dict.fromkeys(rows[-1][1])
@@ -175,20 +175,20 @@ def _of_parquet(path: Path, wanted: frozenset[str], findings: Findings) -> Table
     there = [head for head in schema.names if head in wanted]
     good = _good_heads(schema.names, wanted, path.name, findings)
     for field in schema:
-        # pyarrow takes a column `a.b` for a part of `a`, and reads it, too.
+        # pyarrow regards a column `a.b` as a part of `a`, and reads it, too.
         if any(field.name == head or field.name.startswith(f"{head}.") for head in there) and not _plain(field.type):
             message, hint = f"type {field.type}", "write texts, numbers, booleans, or lists of texts"
             findings.add(Problem("schema", "error", path.name, None, field.name, message, hint))
             good = False
     if not good:
         return None
-    if not there:  # nothing to read, but as many rows
+    if not there:  # no columns to read, but the same number of rows
         return Table(path.name, tuple(schema.names), tuple((i + 1, {}) for i in range(file.count)))
     return Table(path.name, tuple(schema.names), tuple(file.rows(findings)))
 
 
 def _plain(kind: pa.DataType) -> bool:
-    """Whether values are texts, numbers, truth values, or lists of texts."""
+    """Whether a type is a string, number, boolean, or list of strings."""
     with suppress(TypeError):
         made = plain_type(kind)
         return not pa.types.is_nested(made) or made == pa.list_(pa.string())

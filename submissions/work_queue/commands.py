@@ -186,7 +186,7 @@ def withdraw(
 
 
 def _identity(name: str, option: str = "--submitter") -> "Identity":
-    """Who somebody says they are; only a login at the service makes that more than a word."""
+    """Return an unverified identity; only a login at the service verifies a name."""
     from pydantic import ValidationError
 
     from datasets_build.errors import ConfigurationError
@@ -200,7 +200,7 @@ def _identity(name: str, option: str = "--submitter") -> "Identity":
 
 
 def _submitter_of(folder: Path) -> str:
-    """The submitter in a manifest; where there is none, the checks are about to say so."""
+    """Return the submitter in a manifest; a placeholder if it is unreadable, which the checks will report."""
     from submissions.storage.submission_folders import MANIFEST_FILE
     from submissions.untrusted.findings import Findings
     from submissions.untrusted.json_files import read_manifest

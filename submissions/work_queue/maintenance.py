@@ -27,13 +27,13 @@ from submissions.work_queue.queue_files import (
     state_path,
 )
 from submissions.work_queue.schema import MAX_RESULTS, Identity, Record, State, utc_seconds
-from submissions.work_queue.transitions import own_versions, retried, time_after, withdrawn
+from submissions.work_queue.transitions import own_versions, received, retried, time_after, withdrawn
 
 _FILE = re.compile(r"submissions/([0-9a-f]{16})/[^/]+")
 
 
 def submissions_without_state(store: FileStore) -> list[str]:
-    """List the submissions at the head that have files and no state, as after the merge of a pull request."""
+    """List the submissions at the head that have files but no state, as after the merge of a pull request."""
     commit = store.head()
     there = {found[1] for path in store.paths(commit, "submissions") if (found := _FILE.fullmatch(path))}
     known = set(store.paths(commit, "states"))
@@ -41,27 +41,17 @@ def submissions_without_state(store: FileStore) -> list[str]:
 
 
 def adopt(store: FileStore, submission: Submission, by: str, now: datetime) -> State:
-    """Write the state of a submission that has none, so that it waits. An existing state is left unchanged.
+    """Queue a submission without a state by writing one. An existing state is left unchanged.
 
-    Everything in it is untrusted, so its submitter is not verified, and it counts as received when it is adopted.
+    Everything in it is untrusted, so its submitter is not verified, and its time of receipt is that of the adoption.
 
     Args:
         store: Store of submissions; it has the files.
         submission: Checked submission as fetched; its folder must be named by its id.
     """
-    at, manifest = utc_seconds(now), submission.manifest
-    record = Record(
-        state="pending", at=at, by=by, reason="submitted as a pull request", versions=own_versions(), attempt=1
-    )
-    state = State(
-        submission_id=submission.id,
-        name=manifest.name,
-        suite=manifest.suite,
-        submitter=Identity(name=manifest.submitter.name),
-        received=at,
-        rows_digest=submission.rows_digest,
-        history=(record,),
-    )
+    at, reason = utc_seconds(now), "submitted as a pull request"
+    first = Record(state="pending", at=at, by=by, reason=reason, versions=own_versions(), attempt=1)
+    state = received(submission, Identity(name=submission.manifest.submitter.name), first)
 
     def decide(commit: str) -> Step[State]:
         if state_path(submission.id) in store.paths(commit, "states"):
@@ -84,14 +74,14 @@ def add_results(
     """Publish more results of a scored submission.
 
     Args:
-        results: Result folders by result id; results that the submission has already are left unchanged.
+        results: Result folders by result id; existing results of the submission are left unchanged.
         results_store: Store of results, as in `finish`; None: the same.
 
     Returns:
         State whose last record has the old and the new results.
 
     Raises:
-        IllegalTransition: It is not scored (any more). Nothing was published in the store of submissions.
+        IllegalTransition: It is not scored (any longer). Nothing was published in the store of submissions.
         QueueError: It has the maximum number of results or records.
         InputError: A result lacks a file.
     """
@@ -132,15 +122,15 @@ def add_results(
 
 
 def retry(store: FileStore, submission_id: str, by: Identity, now: datetime, *, reason: str | None = None) -> State:
-    """Requeue a failed or refused submission with all its attempts, for the operator of the service.
+    """Requeue a failed or rejected submission with its full number of attempts, for the operator of the service.
 
-    It keeps its history and its position, which depends on when it was received.
+    It keeps its history and its position, which depends on its time of receipt.
 
     Args:
         reason: Reason, such as what was fixed; public.
 
     Raises:
-        IllegalTransition: It neither failed nor was refused.
+        IllegalTransition: It neither failed nor was rejected.
         QueueError: Its history is full.
     """
 
@@ -167,13 +157,13 @@ def withdraw(
 
     Args:
         by: Submitter; a submission made with a login is withdrawn only with that login.
-        operator: Whether the operator of the service asks, who may withdraw any.
+        operator: Whether `by` is the operator of the service, who may withdraw any submission.
         reason: Reason; public.
         results_store: Store of results; None: the same. It is changed last; after an interruption, withdraw again.
 
     Raises:
-        NotAllowed: It is somebody else's.
-        IllegalTransition: It is withdrawn already.
+        NotAllowed: It belongs to another submitter.
+        IllegalTransition: It is already withdrawn.
     """
     elsewhere = None if results_store is None or results_store.address == store.address else results_store
     message = f"withdraw {submission_id} by {by.name}"

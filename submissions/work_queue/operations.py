@@ -2,10 +2,10 @@
 
 A submission is named by its content, so submitting the same again changes nothing. Every operation reads one commit of
 the store, decides, and makes one commit on top of it; if another commit came first, it starts again. So no two workers
-get the same submission, and nobody sees half of a change. Times are arguments, never read here.
+get the same submission, and nobody sees half of a change. Times are arguments; no function reads the clock.
 
 Every operation raises StoreFault if the store cannot be read or written and QueueBusy if other commits came first each
-time; what concludes a claim also raises ClaimLost if the submission is no longer the claim's, and DamagedState.
+time. Operations that conclude a claim also raise ClaimLost if the claim no longer holds, and DamagedState.
 
 Paths in the store are in queue_files.py, states and their transitions in schema.py, the records that each operation
 appends in transitions.py.
@@ -46,6 +46,7 @@ from submissions.work_queue.transitions import (
     given_up,
     is_same_outcome,
     own_versions,
+    received,
     refused,
     released,
     renewed,
@@ -55,14 +56,14 @@ from submissions.work_queue.transitions import (
 
 @runtime_checkable
 class PullRequestStore(FileStore, Protocol):
-    """A store that takes pull requests from those who may not write to it."""
+    """A store that accepts pull requests from users without write access."""
 
     def as_pull_request(self, add: Mapping[str, bytes | Path], message: str) -> str:
         """Propose files; return the address of the pull request."""
         ...
 
 
-# What submitters do
+# For submitters
 
 
 def submit(
@@ -74,7 +75,7 @@ def submit(
     quota: Quota | None = None,
     find_suite: FindSuite = load_suite,
 ) -> Receipt:
-    """Submit a folder: its files and its state, in one commit. A known submission is left unchanged.
+    """Submit a folder: commit its files and its state together. A known submission is left unchanged.
 
     Args:
         folder: Submission folder; it is checked as the service checks it.
@@ -92,7 +93,7 @@ def submit(
 def propose(
     store: PullRequestStore, folder: Path, submitter: Identity, now: datetime, *, find_suite: FindSuite = load_suite
 ) -> Receipt:
-    """Submit without write access: a pull request with the files alone.
+    """Submit without write access, by a pull request with the files alone.
 
     A worker writes its state once the pull request is merged; see `adopt` in maintenance.py.
 
@@ -110,7 +111,7 @@ def propose(
 def _submitting(
     store: FileStore, folder: Path, submitter: Identity, now: datetime, quota: Quota | None, find_suite: FindSuite
 ) -> Callable[[str], Step[Receipt]]:
-    """Return what submitting a folder changes on a commit; the folder is read and checked once."""
+    """Read and check a folder, and return the function that decides what submitting it changes on a commit."""
     at = utc(now)
     submission, _, report = open_submission(folder, find_suite)
     warnings = report.findings.count("warning")
@@ -124,22 +125,15 @@ def _submitting(
             return Step(Receipt(found_in(found, submission.id, store.address), False, same, warnings))
         if quota is not None:
             check_quota(quota, found.states, submitter, at)
-        state = State(
-            submission_id=submission.id,
-            name=submission.manifest.name,
-            suite=submission.manifest.suite,
-            submitter=submitter,
-            received=at,
-            rows_digest=submission.rows_digest,
-            history=(Record(state="pending", at=at, by=submitter.name, versions=own_versions(), attempt=1),),
-        )
+        first = Record(state="pending", at=at, by=submitter.name, versions=own_versions(), attempt=1)
+        state = received(submission, submitter, first)
         message = f"submit {submission.id} by {submitter.name}"
         return Step(Receipt(state, True, same, warnings), message, (state,), submission_files(submission.id, folder))
 
     return decide
 
 
-# What workers do
+# For workers
 
 
 def claim(
@@ -160,11 +154,11 @@ def claim(
 
     Args:
         lease: Duration of the lease, in whole seconds; `renew` extends it.
-        versions: Versions of what it runs on; None: the version of this package.
-        wanted: Whether the worker can score a submission, such as one of a suite that it has. Others are left to other
-            workers: claiming and releasing them would keep this one from those behind them.
-        token: Random id of the claim, 16 hex digits. The same token again, after a lost reply, returns the claim that
-            was made. None: a new one.
+        versions: Versions of the worker's software; None: the version of this package.
+        wanted: Predicate for the submissions that the worker can score, such as those of a suite that it has. Claiming
+            and releasing the others would keep it from those behind them.
+        token: Random id of the claim, 16 hex digits. The same token again, after a lost reply, returns the existing
+            claim. None: a new one.
 
     Returns:
         Claim; None if nothing waits.
@@ -222,7 +216,7 @@ def renew(store: FileStore, claim: Claim, now: datetime) -> Claim:
 
 
 def release(store: FileStore, claim: Claim, reason: str, now: datetime) -> State:
-    """Give a submission back unscored, without using an attempt; after hundreds of times it fails."""
+    """Release a submission unscored, without using an attempt; it fails once its history is full."""
     return _conclude(store, claim, now, "release", lambda state: released(claim, reason, len(state.history)))
 
 
@@ -297,7 +291,7 @@ def _conclude(
     return change(store, decide)
 
 
-# What anybody may see
+# For everybody
 
 
 def listing(store: FileStore) -> Listing:

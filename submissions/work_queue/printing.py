@@ -18,12 +18,12 @@ _COLOURS = {"scored": "green", "refused": "red", "failed": "red", "withdrawn": "
 
 
 def when(time: datetime) -> str:
-    """A time for people."""
+    """Format a time for people."""
     return f"{time:%Y-%m-%d %H:%M} UTC"
 
 
 def duration_text(span: timedelta) -> str:
-    """How long, in one unit.
+    """Format a duration in one unit.
 
     >>> duration_text(timedelta(seconds=50)), duration_text(timedelta(hours=30)), duration_text(timedelta(days=3))
     ('50 s', '30 h', '3 days')
@@ -36,25 +36,25 @@ def duration_text(span: timedelta) -> str:
 
 
 def standing(state: State, now: datetime) -> str:
-    """The state in words: a claim whose lease is over is one no more."""
+    """Return the state in words, with a note on a claim whose lease has expired."""
     over = state.current.state == "claimed" and not state.is_leased(now)
     return "claimed, lease over" if over else state.current.state
 
 
 def person(submitter: Identity) -> str:
-    """A submitter; who is not known by a login is so called."""
+    """Return a submitter's name, with a note if no login verifies it."""
     return submitter.name if submitter.verified else f"{submitter.name} (not verified)"
 
 
 def state_json(state: State, now: datetime) -> dict[str, Any]:
-    """A submission as `--json` prints it."""
+    """Return a submission as `--json` prints it."""
     known = state.model_dump(mode="json", exclude={"history"})
     history = [record.model_dump(mode="json", exclude_defaults=True) for record in state.history]
     return known | {"state": state.current.state, "waits": state.is_waiting(now), "history": history}
 
 
 def receipt_json(receipt: Receipt, place: QueuePosition | None) -> dict[str, Any]:
-    """A receipt as `--json` prints it."""
+    """Return a receipt as `--json` prints it."""
     return {
         "id": receipt.state.submission_id,
         "new": receipt.new,
@@ -84,7 +84,9 @@ def print_receipt(
         f"Follow it: divbench submissions status {state.submission_id} --store {to}", markup=False, soft_wrap=True
     )
     for twin in receipt.same_rows:
-        line = Text.assemble("the store has the same generations as ", plain(twin.name), f", {twin.submission_id}")
+        line = Text.assemble(
+            "the store already has the same generations: ", plain(twin.name), f", {twin.submission_id}"
+        )
         aside.print(line, style="yellow")
     if receipt.warnings:
         line = Text(f"{receipt.warnings} warnings: divbench validate {folder} lists them")
@@ -92,7 +94,7 @@ def print_receipt(
 
 
 def print_list(states: Sequence[State], address: str, now: datetime, console: Console) -> None:
-    """A table of submissions in the order of the queue."""
+    """Print a table of submissions in the order of the queue."""
     if not states:
         console.print(f"there are no submissions in {address}", markup=False)
         return
@@ -107,20 +109,20 @@ def print_list(states: Sequence[State], address: str, now: datetime, console: Co
 
 
 def print_state(state: State, console: Console) -> None:
-    """Whose a submission is, and of what."""
+    """Print a submission's name, id, suite, time and submitter."""
     about = f" ({state.submission_id}) for suite {state.suite}; submitted on {when(state.received)} by "
     console.print(Text.assemble(plain(state.name), about, plain(person(state.submitter))))
 
 
 def print_status(state: State, place: QueuePosition, now: datetime, console: Console) -> None:
-    """How far a submission is, for its submitter."""
+    """Print a submission's state and position, for its submitter."""
     print_state(state, console)
     line = standing(state, now)
     if place.position is not None:
         line = f"{line}: {_place(place)}"
     console.print(line, style=_COLOURS.get(state.current.state))
     if state.current.state in ("pending", "claimed"):
-        seen = "no worker was ever seen" if place.worker_seen is None else None
+        seen = "no worker has been seen yet" if place.worker_seen is None else None
         console.print(seen or f"a worker was last seen {duration_text(now - (place.worker_seen or now))} ago")
 
 
@@ -129,7 +131,7 @@ def _place(place: QueuePosition) -> str:
 
 
 def print_history(state: State, console: Console) -> None:
-    """All that happened to a submission; what refused it, or how it failed, below."""
+    """Print a submission's history, with the problems of a rejection and the logs of failed attempts below."""
     rows = []
     for record in state.history:
         until = "" if record.lease_until is None else when(record.lease_until)
@@ -156,7 +158,7 @@ def _print_details(record: Record, console: Console) -> None:
 def print_files(
     files: Sequence[str], results: Sequence[str], same: Sequence[State], address: str, console: Console
 ) -> None:
-    """Where a submission's files and results lie, and which others have the same generations."""
+    """Print the paths of a submission's files and results, and the submissions with the same generations."""
     console.print(f"In {address}:", markup=False, soft_wrap=True)
     for path in (*files, *results):
         console.print(f"  {path}", markup=False, soft_wrap=True)

@@ -1,6 +1,6 @@
 """Read the queue's files from a store as untrusted input, and change them in one commit. Their paths:
 
-submissions/<id>/   manifest.json, generations.parquet, and reported.parquet where values came with the texts
+submissions/<id>/   manifest.json, generations.parquet, and reported.parquet if values were submitted with the texts
 states/<id>.json    its state and history; see schema.py
 results/<id>/       result.json and per_prompt.parquet
 """
@@ -24,7 +24,7 @@ from submissions.work_queue.errors import DamagedState, QueueBusy, UnknownSubmis
 from submissions.work_queue.schema import MAX_STATE_BYTES, Damaged, Listing, State
 
 RESULT_FILES = ("result.json", "per_prompt.parquet")
-SUBMISSION_FILES = (MANIFEST_FILE, GENERATIONS_FILE, REPORTED_FILE)  # the last need not be there
+SUBMISSION_FILES = (MANIFEST_FILE, GENERATIONS_FILE, REPORTED_FILE)  # the last is optional
 
 T = TypeVar("T")
 
@@ -109,9 +109,9 @@ def check_results(results: Mapping[str, Path]) -> None:
 
 
 def new_results(store: FileStore, results: Mapping[str, Path], commit: str) -> dict[str, Path]:
-    """Return the files of result folders by their paths in the store, without results that the store has.
+    """Return the files of result folders by their paths in the store, without files that the store has.
 
-    A result's id comes from its input, so an existing one is the same.
+    A result's id is derived from its input, so an existing one is the same.
     """
     there = set(store.paths(commit, "results"))
     return {
@@ -173,7 +173,7 @@ def _damaged(found: Damaged) -> DamagedState:
 
 
 def _read(store: FileStore, commit: str, path: str) -> State | Damaged:
-    """Read a state from a file that may hold anything."""
+    """Read a state from an untrusted file."""
     named = _STATE.fullmatch(path)
     if named is None:
         return Damaged(path, "not the name of a state file")
@@ -199,12 +199,12 @@ def result_paths(state: State) -> list[str]:
 
 
 def all_result_paths(state: State) -> list[str]:
-    """Return the paths of a submission's results, also of a withdrawn one."""
+    """Return the paths of a submission's results, even if it was withdrawn."""
     return [f"results/{result_id}/{file}" for result_id in state.results for file in RESULT_FILES]
 
 
 def fetch(store: FileStore, submission_id: str, target: Path) -> None:
-    """Copy the files of a submission into an existing folder, to be checked there as untrusted input.
+    """Copy the files of a submission into an existing folder. They are untrusted until checked there.
 
     Raises:
         UnknownSubmission: The store lacks the submission or one of its files.

@@ -1,7 +1,7 @@
 """The state that the queue keeps of each submission: `states/<id>.json`, a history that only grows.
 
-A state is as untrusted as a manifest: whoever may propose a file may propose this one. So it is closed,
-bounded, and its history must be one that `TRANSITIONS` allows.
+A state is as untrusted as a manifest, because anyone who can propose a file can propose a state. So unknown fields are
+rejected, sizes are bounded, and the history must be one that `TRANSITIONS` allows.
 """
 
 import re
@@ -28,7 +28,7 @@ from submissions.work_queue.errors import IllegalTransition, QueueError
 MAX_ATTEMPTS = 3
 MAX_STATE_BYTES = 2 * 2**20
 MAX_RECORDS = 1000
-FULL_HISTORY = 900  # from here on no renewal and no release lengthens it, so that its last record always has room
+FULL_HISTORY = 900  # no renewal or release makes it longer than this, so that there is always room for the last record
 MAX_PROBLEMS = 50
 MAX_LOG_LINES = 20
 MAX_RESULTS = 100
@@ -42,8 +42,8 @@ TRANSITIONS: Mapping[tuple[StateName, StateName], str] = {
     ("claimed", "claimed"): "renew",
     ("claimed", "scored"): "finish",
     ("claimed", "refused"): "refuse",
-    ("claimed", "pending"): "release; fail, or a lease that is over, while attempts are left",
-    ("claimed", "failed"): "fail, or a lease that is over, at the last attempt; release, where its history is full",
+    ("claimed", "pending"): "release; fail, or an expired lease, while attempts are left",
+    ("claimed", "failed"): "fail, or an expired lease, at the last attempt; release, if its history is full",
     ("scored", "scored"): "add results",
     ("refused", "pending"): "retry",
     ("failed", "pending"): "retry",
@@ -76,10 +76,10 @@ Versions = Annotated[dict[Word, Line], Field(max_length=20)]
 
 
 class Identity(Closed):
-    """A submitter as the service knows them.
+    """A submitter.
 
     Attributes:
-        name: Name of the login; without one, the name they give.
+        name: Name of the login; without a login, the name they gave.
         verified: Whether a login at the Hub vouches for the name.
     """
 
@@ -103,14 +103,14 @@ class Record(Closed):
     """One step of a submission.
 
     Attributes:
-        by: Name of who did it: the submitter, a worker or an operator.
+        by: Name of the submitter, worker or operator who wrote it.
         reason: Reason for readers; None if the state needs none.
-        versions: Versions of what the worker runs on, such as divbench.
+        versions: Versions of the worker's software, such as divbench.
         profile: Profile that the worker scores with, if it stated one.
         attempt: Number of this attempt, or of the next one; from 1.
         lease_until: End of the worker's lease of a claimed submission.
         token: Random id of a claim, or of added results, in all records that the claim's holder writes. No secret.
-        problems: First 50 problems of a refused submission.
+        problems: First 50 problems of a rejected submission.
         log: Last lines of the log of a worker that failed.
     """
 
@@ -131,9 +131,9 @@ class Record(Closed):
     def _fits(self) -> Self:
         claimed = self.state == "claimed"
         if (self.lease_until is not None) != claimed or (claimed and self.token is None):
-            raise ValueError("a claimed record, and no other, has a lease, and it has a token")
+            raise ValueError("a claimed record must have a lease and a token, other records no lease")
         if bool(self.results) != (self.state == "scored"):
-            raise ValueError("a scored record, and no other, has results")
+            raise ValueError("a scored record must have results, other records none")
         return self
 
 
@@ -143,7 +143,7 @@ class State(Closed):
     Attributes:
         submission_id: Id of the submission, from its content.
         received: Time of the submission; the queue is in this order.
-        rows_digest: SHA-256 of its generations alone, which recognises them under another manifest.
+        rows_digest: SHA-256 of its generations alone, which identifies them under another manifest.
         history: Its records, the latest last.
     """
 
@@ -160,7 +160,7 @@ class State(Closed):
     def _happened(self) -> Self:
         first = self.history[0]
         if (first.state, first.at, first.attempt) != ("pending", self.received, 1):
-            raise ValueError("the history must begin with the submission pending, as it was received")
+            raise ValueError("the history must begin with a pending record of the first attempt at the time of receipt")
         for before, after in pairwise(self.history):
             _check_step(before, after)
         return self
@@ -172,7 +172,7 @@ class State(Closed):
 
     @property
     def results(self) -> tuple[str, ...]:
-        """Ids of its results, even if it was withdrawn since."""
+        """Ids of its results, even if it was withdrawn later."""
         return next((record.results for record in reversed(self.history) if record.results), ())
 
     def is_leased(self, now: datetime) -> bool:
@@ -215,7 +215,7 @@ class State(Closed):
 def _check_step(before: Record, after: Record) -> None:
     """Raise ValueError if a record cannot follow another."""
     if (before.state, after.state) not in TRANSITIONS:
-        raise ValueError(f"{after.state} cannot follow on {before.state}")
+        raise ValueError(f"{after.state} cannot follow {before.state}")
     if after.at < before.at:
         raise ValueError("a record is older than the one before it")
     if before.state in ("refused", "failed") and after.state == "pending":
@@ -224,11 +224,11 @@ def _check_step(before: Record, after: Record) -> None:
         return
     again = int(after.state == "pending")
     if not before.attempt <= after.attempt <= before.attempt + again:
-        raise ValueError("attempts are counted one by one, where a submission is pending again")
+        raise ValueError("the attempt may increase only when a submission is pending again, and only by 1")
     if before.state == after.state == "claimed" and before.token != after.token:
-        raise ValueError("a claim is renewed by its holder alone")
+        raise ValueError("a claim can be renewed only by its holder")
     if before.state == after.state == "scored" and not set(before.results) < set(after.results):
-        raise ValueError("results are added to those that are there")
+        raise ValueError("added results must include the earlier ones")
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +237,7 @@ class Claim:
 
     Attributes:
         state: State at the claim or its latest renewal.
-        versions: Versions of what the worker runs on, for the records that begin and end the claim.
+        versions: Versions of the worker's software, for the records that begin and end the claim.
     """
 
     state: State
@@ -348,5 +348,5 @@ def utc_seconds(time: datetime) -> datetime:
         ValueError: It has no time zone.
     """
     if time.tzinfo is None:
-        raise ValueError("a time without a zone names no moment")
+        raise ValueError("the time has no time zone")
     return time.astimezone(UTC).replace(microsecond=0)

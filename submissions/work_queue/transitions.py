@@ -6,6 +6,7 @@ from importlib.metadata import version
 from typing import Any
 
 from submissions.schema import Problem
+from submissions.storage.submission_folders import Submission
 from submissions.untrusted.plain_text import one_line
 from submissions.work_queue.errors import ClaimLost, IllegalTransition, NotAllowed, QueueError, QuotaUsed
 from submissions.work_queue.schema import (
@@ -25,10 +26,10 @@ from submissions.work_queue.schema import (
 
 
 def check_quota(quota: Quota, states: Sequence[State], submitter: Identity, at: datetime) -> None:
-    """Check a submitter's quota. A name without a login uses nothing of the login's quota.
+    """Check a submitter's quota. An unverified name does not count towards the quota of the login of that name.
 
     Raises:
-        QuotaUsed: They have reached it.
+        QuotaUsed: The submitter has reached it.
     """
     since = at - timedelta(days=quota.days)
     key = (submitter.name.casefold(), submitter.verified)
@@ -41,12 +42,25 @@ def check_quota(quota: Quota, states: Sequence[State], submitter: Identity, at: 
         raise QuotaUsed(f"{message}; the limit is {quota.number}", hint)
 
 
+def received(submission: Submission, submitter: Identity, record: Record) -> State:
+    """Return the first state of a submission, received at the time of its first record."""
+    return State(
+        submission_id=submission.id,
+        name=submission.manifest.name,
+        suite=submission.manifest.suite,
+        submitter=submitter,
+        received=record.at,
+        rows_digest=submission.rows_digest,
+        history=(record,),
+    )
+
+
 def withdrawn(state: State, by: Identity, now: datetime, operator: bool, reason: str | None) -> State:
-    """The state of a submission that is taken back.
+    """Return the state of a withdrawn submission.
 
     Raises:
-        NotAllowed: It is somebody else's.
-        IllegalTransition: It is withdrawn already.
+        NotAllowed: It belongs to another submitter.
+        IllegalTransition: It is already withdrawn.
     """
     theirs = by.name == state.submitter.name and by.verified >= state.submitter.verified
     if not theirs and not operator:
@@ -61,10 +75,10 @@ def withdrawn(state: State, by: Identity, now: datetime, operator: bool, reason:
 
 
 def retried(state: State, by: Identity, now: datetime, reason: str | None) -> State:
-    """The state of a submission that waits again, with all its attempts.
+    """Return the state of a requeued submission with its full number of attempts.
 
     Raises:
-        IllegalTransition: It neither failed nor was refused.
+        IllegalTransition: It neither failed nor was rejected.
     """
     if state.current.state not in ("failed", "refused"):
         message = f"{state.submission_id} is {state.current.state}: only a failed or refused submission can be retried"
@@ -77,7 +91,7 @@ def retried(state: State, by: Identity, now: datetime, reason: str | None) -> St
 
 
 def claimed(state: State, record: Record) -> State:
-    """The state with a claim, which uses up an attempt if the claim before it lapsed."""
+    """Return the state with a claim, which uses an attempt if the lease before it expired."""
     at, attempt = time_after(state, record.at), state.current.attempt
     steps = []
     if state.current.state == "claimed":
@@ -87,7 +101,7 @@ def claimed(state: State, record: Record) -> State:
 
 
 def given_up(state: State, by: str, now: datetime) -> State:
-    """The state of a submission whose last attempt lapsed."""
+    """Return the failed state of a submission whose last lease expired."""
     attempt = state.current.attempt
     reason = one_line(f"given up after {attempt} attempts: {_lapse(state)}")
     return state.and_then(Record(state="failed", at=time_after(state, now), by=by, reason=reason, attempt=attempt))
@@ -98,7 +112,7 @@ def _lapse(state: State) -> str:
 
 
 def renewed(state: State, claim: Claim, now: datetime) -> State:
-    """The state with a new lease.
+    """Return the state with a new lease.
 
     Raises:
         QueueError: Its history is full.
@@ -111,10 +125,10 @@ def renewed(state: State, claim: Claim, now: datetime) -> State:
 
 
 def check_lease(state: State, claim: Claim) -> State:
-    """The state, if it is the claim's. A lease that is over is no matter while nobody else has taken the submission.
+    """Return the state if the claim still holds. An expired lease holds until another worker claims the submission.
 
     Raises:
-        ClaimLost: It is not.
+        ClaimLost: It does not.
     """
     now = state.current
     if now.state != "claimed" or now.token != claim.record.token:
@@ -124,7 +138,7 @@ def check_lease(state: State, claim: Claim) -> State:
 
 
 def ending(claim: Claim, state: StateName, reason: str | None = None, **values: Any) -> Record:
-    """The record that ends a claim. Its time is that of the claim, until it is written."""
+    """Return the record that ends a claim; `at` is the time of the claim until the record is written."""
     held = claim.record
     known: dict[str, Any] = {"versions": claim.versions, "profile": held.profile, "attempt": held.attempt} | values
     line = None if reason is None else one_line(reason)
@@ -132,14 +146,14 @@ def ending(claim: Claim, state: StateName, reason: str | None = None, **values: 
 
 
 def released(claim: Claim, reason: str, records: int) -> Record:
-    """The end of a claim that is given back; what has been given back too often is failed."""
+    """Return the record of a released claim: pending, or failed if the history is full."""
     if records < FULL_HISTORY:
         return ending(claim, "pending", reason)
     return ending(claim, "failed", f"given up after {records} records: {reason}")
 
 
 def refused(claim: Claim, problems: Sequence[Problem]) -> Record:
-    """The end of a claim on what is not acceptable: the first problems, errors before warnings."""
+    """Return the record of a rejected submission with its first problems, errors before warnings."""
     ordered = sorted(problems, key=lambda problem: problem.severity != "error")
     errors = sum(problem.severity == "error" for problem in problems)
     reason = f"{errors} {'problem' if errors == 1 else 'problems'}"
@@ -160,7 +174,7 @@ def _stored(problem: Problem) -> StoredProblem:
 
 
 def failed(claim: Claim, log_tail: str) -> Record:
-    """The end of an attempt that failed: pending again, while attempts are left."""
+    """Return the record of a failed attempt: pending while attempts are left, then failed."""
     lines = (one_line(line) for line in log_tail.splitlines())
     log = tuple(line for line in lines if line)[-MAX_LOG_LINES:]
     last = log[-1].strip() if log else "it has no log"
@@ -171,15 +185,15 @@ def failed(claim: Claim, log_tail: str) -> Record:
 
 
 def time_after(state: State, now: datetime) -> datetime:
-    """The time to write: never before the last record, however far the clocks of two machines are apart."""
+    """Return the time for the next record: never before the last one, even if the clocks of two machines differ."""
     return max(utc_seconds(now), state.current.at)
 
 
 def is_same_outcome(found: Record, record: Record) -> bool:
-    """Whether the record that ends a claim is there already, whenever it was written."""
+    """Whether two records are the same apart from their times."""
     return found.model_copy(update={"at": record.at}) == record
 
 
 def own_versions() -> dict[str, str]:
-    """The version of what writes here."""
+    """Return the version of this package."""
     return {"divbench": version("divbench")}

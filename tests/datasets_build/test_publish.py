@@ -216,4 +216,4 @@ def test_a_config_missing_from_a_repository_is_named(published: HubServer) -> No
         """,
         published,
     )
-    assert "alice/divbench at v1.0.0 gives no mcdiv/story_gen" in said
+    assert "alice/divbench at v1.0.0 has no mcdiv/story_gen" in said

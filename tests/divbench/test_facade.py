@@ -170,6 +170,6 @@ def test_importing_loads_nothing_heavy_and_a_folder_that_hides_ours_is_named(tmp
     (tmp_path / "benchmark" / "__init__.py").touch()
     hidden = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert hidden.returncode != 0
-    assert f"ImportError: DivBench needs its own package 'benchmark', and Python finds {tmp_path / 'benchmark'}" in (
+    assert f"ImportError: DivBench needs its own package 'benchmark', but Python finds {tmp_path / 'benchmark'}" in (
         hidden.stderr
     )

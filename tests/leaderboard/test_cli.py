@@ -161,7 +161,7 @@ def test_a_refused_import_exits_1_and_lists_every_problem(demo_file: Path) -> No
     ended = import_demo(demo_file)
     assert ended.returncode == 1
     assert ended.stdout == ""
-    for part in ("not JSON", "responses[0]", "responses[1]", "3 errors, 0 warnings", "is refused: 3 problems"):
+    for part in ("not JSON", "responses[0]", "responses[1]", "3 errors, 0 warnings", "was rejected: 3 problems"):
         assert part in ended.stderr
     assert not (demo_file.parent / "out").exists()
 

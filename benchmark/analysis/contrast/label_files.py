@@ -49,7 +49,7 @@ def read_scores(folder: Path) -> PromptScores:
     """
     result = read_result(folder)
     if isinstance(result, Missing):
-        raise InputError(f"{folder} is no whole result: {result.reason}", "score the submission again")
+        raise InputError(f"{folder} is not a complete result: {result.reason}", "score the submission again")
     names = [score.metric for score in result.scores if score.n]
     try:
         table = pq.read_table(folder / PER_PROMPT_FILE, columns=["prompt_id", "prompt", "missing", *names])

@@ -51,7 +51,7 @@ def scores_of_result(folder: Path) -> dict[str, dict[str, float]]:
     """
     result = read_result(folder)
     if isinstance(result, Missing):
-        raise InputError(f"{folder} is no whole result: {result.reason}", "score the submission again")
+        raise InputError(f"{folder} is not a complete result: {result.reason}", "score the submission again")
     if result.suite != "gssbench":
         raise InputError(f"{folder} is a result of {result.suite}", "give one of the suite gssbench")
     metrics = [score.metric for score in result.scores]

@@ -1,5 +1,5 @@
-// What Gradio's components lack: text alternatives of figures, plain words on headings, sorting by a click on one, the
-// menu of a narrow screen, groups of radio buttons, and the link of the footer. FIGURES and METRICS are replaced by our own texts.
+// Additions to Gradio's components: alternative texts of figures, explanations of headings, sorting by a click on a
+// heading, the menu on narrow screens, groups of radio buttons, the footer's link. FIGURES and METRICS are placeholders.
 const figures = FIGURES, metrics = METRICS;
 
 const describe = () => {
@@ -11,19 +11,19 @@ const describe = () => {
   }
 };
 
-// A list of choices scrolls, so Tab would stop at it between two controls and lose its place when the list closes.
+// A list of choices scrolls, so Tab would stop at it between two controls, and the focus would be lost when it closes.
 const pass = () => {
   for (const list of document.querySelectorAll("ul[role=listbox]:not([tabindex])")) list.tabIndex = -1;
 };
 
-// Radio buttons of one question are one stop of Tab, and the arrows choose: that is what a common name does.
+// A common name makes the radio buttons of a question one tab stop, with the arrow keys to choose.
 const group = () => {
   for (const question of document.querySelectorAll(".answers"))
     for (const button of question.querySelectorAll("input[type=radio]"))
       if (button.name !== question.id) button.name = question.id;
 };
 
-// The metric that a text begins with: a heading may go on with what tells two columns of one metric apart.
+// The metric that a text begins with: more text may follow, to distinguish two columns of one metric.
 const metricOf = (text) => metrics[text.replace(/^rank by /, "").split(/[\s[:]/)[0]];
 
 const explain = () => {
@@ -49,11 +49,11 @@ const explain = () => {
 let due = false;
 const look = () => { due = false; describe(); pass(); group(); explain(); };
 new MutationObserver(() => {
-  if (!due) requestAnimationFrame(look);  // once a frame: a table comes in thousands of changes
+  if (!due) requestAnimationFrame(look);  // once per frame: a new table makes thousands of changes
   due = true;
 }).observe(document, { childList: true, subtree: true });
 
-// Sort a table by a heading, through the menu that Gradio hides behind it: numbers begin with the highest.
+// Sort a table by a heading, through Gradio's hidden menu for it: numbers start with the highest.
 const sortBy = async (head) => {
   const column = head.dataset.heading, table = head.closest("[role=grid]");
   const first = table?.querySelector(`[role=gridcell][data-col='${column}']`)?.innerText.trim() ?? "";
@@ -82,7 +82,7 @@ document.addEventListener("click", (event) => {
 }, true);
 
 document.addEventListener("keydown", (event) => {
-  if (event.target.closest?.(".answers")) group();  // Gradio gives each button a name of its own after each choice
+  if (event.target.closest?.(".answers")) group();  // after each choice, Gradio gives each button a different name
   const head = event.target.closest?.("th.header-cell");
   if (head && (event.key === "Enter" || event.key === " ")) { event.preventDefault(); sortBy(head); }
 }, true);

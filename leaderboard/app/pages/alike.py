@@ -8,7 +8,7 @@ import gradio as gr
 
 from datasets_build.errors import InputError
 from leaderboard.app import components
-from leaderboard.app.permalinks import chosen, wire
+from leaderboard.app.permalinks import chosen, chosen_or_first, wire
 from leaderboard.data.board import Board
 from leaderboard.data.live_results import LiveResults
 from leaderboard.figures.alike_plot import alike_map
@@ -60,8 +60,7 @@ def _boards(live: LiveResults) -> list[Board]:
 def _controls(live: LiveResults, asked: Mapping[str, str]) -> list[Any]:
     """Fill the controls with choices, and select those in the permalink if they are offered."""
     offered = components.board_choices(_boards(live))
-    names = [name for _, name in offered]
-    table = chosen(asked, "table", names, names[0] if names else None)
+    table = chosen_or_first(asked, "table", [name for _, name in offered])
     if table is None:
         return [components.no_choice(), gr.Radio(visible=False)]
     return [

@@ -13,7 +13,7 @@ import gradio as gr
 
 from datasets_build.errors import DivBenchError
 from leaderboard.app import components
-from leaderboard.app.permalinks import chosen, count_on, wire
+from leaderboard.app.permalinks import QUIET, chosen, chosen_or_first, count_on, wire
 from leaderboard.app.requests import caller_address
 from leaderboard.app.submitting.identity import login_is_real, verified_login
 from leaderboard.app.submitting.intake import error_text
@@ -38,7 +38,6 @@ from submissions.judgements.visitors import is_token, new_token
 from submissions.judgements.votes import Question
 
 CHOICES = ("suite", "question", "metric")
-_QUIET: Mapping[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 # Stored in the browser: the visitor's token, the pair, and answers that are not submitted yet.
 _NOBODY = dict.fromkeys(("visitor", "pair", *QUESTIONS), "")
 _REMEMBER = "(state, ...answers) => ({...state, more_different: answers[0] ?? '', preferred: answers[1] ?? ''})"
@@ -128,18 +127,18 @@ def _wire_ballot(page: gr.Blocks, polls: Polls | None, ballot: _Ballot) -> None:
         view = None if offer is None or offer.answers is None or offer.pair.check else _metrics(offer)
         return components.filled(view) if view is not None and view.values else components.no_table()
 
-    start = page.load(opened, [ballot.state], ballot.outputs(), queue=False, **_QUIET)
+    start = page.load(opened, [ballot.state], ballot.outputs(), queue=False, **QUIET)
     start.then(None, js=count_on("asked"))
     for answer in ballot.answers:
         # Runs in the browser only, so that a choice survives an immediate reload.
         answer.input(None, [ballot.state, *ballot.answers], [ballot.state], js=_REMEMBER, api_visibility="private")
-    done = ballot.vote.click(vote, [ballot.state, *ballot.answers], ballot.outputs(), **_QUIET)
+    done = ballot.vote.click(vote, [ballot.state, *ballot.answers], ballot.outputs(), **QUIET)
     done.then(None, js=count_on("voted"))
     done.then(None, js=_FOCUS.replace("SELECTOR", "#next-pair"))
     # In a second step, so that the vote's outcome does not wait for the table.
-    start.then(metrics, [ballot.state], [ballot.metrics], queue=False, **_QUIET)
-    done.then(metrics, [ballot.state], [ballot.metrics], **_QUIET)
-    shown = ballot.following.click(following, [ballot.state], ballot.outputs(), **_QUIET)
+    start.then(metrics, [ballot.state], [ballot.metrics], queue=False, **QUIET)
+    done.then(metrics, [ballot.state], [ballot.metrics], **QUIET)
+    shown = ballot.following.click(following, [ballot.state], ballot.outputs(), **QUIET)
     shown.then(None, js=_FOCUS.replace("SELECTOR", ".pair")).then(None, js=count_on("asked"))
 
 
@@ -279,7 +278,7 @@ def _results(page: gr.Blocks, live: LiveResults, polls: Polls | None) -> None:
             gr.Radio(value=chosen(asked, "question", list(SHORT), "more_different"), visible=bool(counted)),
             gr.Dropdown(
                 components.column_choices(board),
-                value=chosen(asked, "metric", metrics, metrics[0] if metrics else None),
+                value=chosen_or_first(asked, "metric", metrics),
                 visible=bool(metrics),
             ),
         ]

@@ -9,10 +9,9 @@ import gradio as gr
 from datasets_build.errors import DivBenchError
 from leaderboard.app import components
 from leaderboard.app.downloads import Downloads
-from leaderboard.app.permalinks import chosen, chosen_several, count_on, remember, wire
+from leaderboard.app.permalinks import LATEST, chosen, chosen_or_first, chosen_several, count_on, remember, wire
 from leaderboard.data.board import Board, Column
 from leaderboard.data.live_results import LiveResults
-from leaderboard.data.sources import Snapshot
 from leaderboard.figures.board_plots import forest_figure
 from leaderboard.tables import page_text
 from leaderboard.tables.compare import (
@@ -95,25 +94,15 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         nothing=_nothing,
         cascade=("table", "systems", "by"),
     )
-    selected = prompts.select(
-        read,
-        [table, systems, prompt],
-        [prompt, *reading],
-        trigger_mode="always_last",
-        api_visibility="private",
-        show_progress="minimal",
-    )
+    selected = prompts.select(read, [table, systems, prompt], [prompt, *reading], **LATEST)
     noted = selected.then(None, [prompt], None, js=remember(["prompt"]), api_visibility="private")
     noted.then(None, js=count_on("shown"))
 
 
 def _controls(live: LiveResults, asked: Mapping[str, str]) -> list[Any]:
     """Fill the controls with choices, and select those in the permalink if they are offered."""
-    snapshot: Snapshot = live.snapshot()
-    tables = components.board_choices(snapshot.boards)
-    names = [name for _, name in tables]
-    table = chosen(asked, "table", names, names[0] if names else None)
-    board = snapshot.board(table)
+    snapshot = live.snapshot()
+    board = snapshot.board(asked.get("table"))
     if board is None:
         return [components.no_choice() for _ in CHOICES]
     ids = system_ids(board)
@@ -122,16 +111,15 @@ def _controls(live: LiveResults, asked: Mapping[str, str]) -> list[Any]:
     axes = default_axes(board)
     by = chosen(asked, "by", [label for _, label in labels], axes[0].label if axes else None)
     prompts = _prompts(live, board, places_of(board, systems), by)
-    first = prompts[0] if prompts else None
     wanted = asked.get("prompt")
     if wanted and wanted not in prompts and _has(live, board, wanted):
         prompts = [wanted, *prompts]
     return [
-        gr.Dropdown(tables, value=table),
+        gr.Dropdown(components.board_choices(snapshot.boards), value=board.name),
         gr.Dropdown(list(zip(system_labels(board), ids, strict=True)), value=systems),
         gr.Dropdown(SHOWN, value=chosen(asked, "show", SHOWN, "overview")),
         gr.Dropdown(labels, value=by),
-        gr.Dropdown(prompts, value=chosen(asked, "prompt", prompts, first)),
+        gr.Dropdown(prompts, value=chosen_or_first(asked, "prompt", prompts)),
     ]
 
 

@@ -8,7 +8,7 @@ import gradio as gr
 from benchmark.metrics.metric import Missing
 from datasets_build.sources import DATASETS
 from leaderboard.app import components
-from leaderboard.app.permalinks import chosen, wire
+from leaderboard.app.permalinks import chosen_or_first, wire
 from leaderboard.data.live_results import LiveResults
 from leaderboard.tables import page_text
 from leaderboard.tables.dataset_cards import (
@@ -46,9 +46,9 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     citation = gr.Code(label="Citation", language=None, interactive=False, elem_id="citation")
 
     def restore(asked: Mapping[str, str]) -> list[Any]:
-        name = chosen(asked, "dataset", names, names[0])
+        name = chosen_or_first(asked, "dataset", names)
         offered = [each.name for each in find_card(cards(), name).splits]
-        return [name, gr.Dropdown(offered, value=chosen(asked, "split", offered, offered[0]))]
+        return [name, gr.Dropdown(offered, value=chosen_or_first(asked, "split", offered))]
 
     def show(given: Mapping[str, Any]) -> list[Any]:
         found = cards()

@@ -11,7 +11,7 @@ import gradio as gr
 
 from datasets_build.errors import DivBenchError
 from leaderboard.app import components, live_models
-from leaderboard.app.permalinks import chosen, count_on, remember, wire
+from leaderboard.app.permalinks import QUIET, chosen, count_on, remember, wire
 from leaderboard.data.board import Board, Entry
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import prompt_row
@@ -103,9 +103,8 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
             _stepper(live, by),
             given,
             [prompt, *outputs],  # in one event: a second one would double the waiting time
-            api_visibility="private",
             trigger_mode="always_last",
-            show_progress="hidden",
+            **QUIET,
             queue=False,  # reading one prompt need not queue
         )
         moved.then(None, given, None, js=script).then(None, js=count_on("shown"))
@@ -185,10 +184,7 @@ def _prompt_list(
 
 def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
     """Fill the controls with choices, and select those in the permalink if they are offered."""
-    offered = components.board_choices(snapshot.boards)
-    there = [name for _, name in offered]
-    name = chosen(asked, "table", there, there[0] if there else None)
-    board = snapshot.board(name)
+    board = snapshot.board(asked.get("table"))
     words = asked.get("q", "")[:200]
     if board is None:
         return [
@@ -210,7 +206,11 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
     # A prompt hidden only by the filter, for example after choosing another category, still exists.
     gone = bool(prompt_id) and place_of(prompts, prompt_id) is None
     return [
-        gr.Dropdown(offered, value=name, info=components.gone(asked, "table", name)),
+        gr.Dropdown(
+            components.board_choices(snapshot.boards),
+            value=board.name,
+            info=components.gone(asked, "table", board.name),
+        ),
         gr.Dropdown(
             system_choices(board),
             value=system_ids(board)[board.entries.index(entry)],

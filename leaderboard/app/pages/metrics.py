@@ -7,14 +7,14 @@ from urllib.parse import urlencode
 import gradio as gr
 
 from leaderboard.app import components
-from leaderboard.app.permalinks import chosen, wire
+from leaderboard.app.permalinks import QUIET, chosen_or_first, wire
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.metric_study.files import Studies, load_studies
 from leaderboard.data.metric_study.pair_accuracies import PairStudy, drawn_blocks, has_real_model
 from leaderboard.data.metric_study.record import MEASURES, Agreement
 from leaderboard.figures.metric_plots import agreement_map, correlation_map
 from leaderboard.figures.trust_table import trust_table
-from leaderboard.reports.gss.figure import heat_map_of
+from leaderboard.reports.gss.figure import heat_map
 from leaderboard.tables import page_text
 from leaderboard.tables.metrics import (
     about_axioms,
@@ -90,9 +90,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         asked = set(request.query_params)
         return [gr.Accordion(open=bool(asked & names)) for names in ({"measure"}, {"over"}, {"metric", "case"})]
 
-    page.load(
-        unfolded, None, [by_task, between, details], queue=False, api_visibility="private", show_progress="hidden"
-    )
+    page.load(unfolded, None, [by_task, between, details], queue=False, **QUIET)
     wire(page, live, controls, restore, show, outputs, cascade=("metric",))
 
 
@@ -123,19 +121,17 @@ def _controls(there: Studies, agreements: Mapping[str, Agreement], asked: Mappin
     names = [each.name for each in there.study.metrics] if there.study else []
     measures = [(MEASURES[name], name) for name in measures_of(there.study)] if there.study else []
     over = [(f"{each.over}: {each.group}", name) for name, each in agreements.items()]
-    metric = chosen(asked, "metric", names, names[0] if names else None)
+    metric = chosen_or_first(asked, "metric", names)
     rows = disagreements(there.study, metric).shown if there.study and metric else ()
     cases = [
         (f"{row[0]}, {row[1]}: people {row[3]}, metric {row[5]} of {row[6]}", str(i)) for i, row in enumerate(rows)
     ]
-    offered = [value for _, value in cases]
+    case = chosen_or_first(asked, "case", [value for _, value in cases])
     return [
-        gr.Dropdown(
-            measures, value=chosen(asked, "measure", [m for _, m in measures], measures[0][1] if measures else None)
-        ),
-        gr.Dropdown(over, value=chosen(asked, "over", list(agreements), next(iter(agreements), None))),
+        gr.Dropdown(measures, value=chosen_or_first(asked, "measure", [name for _, name in measures])),
+        gr.Dropdown(over, value=chosen_or_first(asked, "over", list(agreements))),
         gr.Dropdown(names, value=metric),
-        gr.Dropdown(cases, value=chosen(asked, "case", offered, offered[0] if offered else None), visible=bool(cases)),
+        gr.Dropdown(cases, value=case, visible=bool(cases)),
     ]
 
 
@@ -152,7 +148,7 @@ def _pairs(study: PairStudy | None) -> list[Any]:
     if study is None:
         return [components.drawn(None), components.no_table()]
     blocks = drawn_blocks(study)
-    return [components.drawn(heat_map_of(blocks) if blocks else None), components.filled(pair_accuracies(study))]
+    return [components.drawn(heat_map(blocks) if blocks else None), components.filled(pair_accuracies(study))]
 
 
 def _agreement(found: Agreement | None) -> list[Any]:

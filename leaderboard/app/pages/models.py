@@ -12,7 +12,7 @@ from markupsafe import Markup
 from datasets_build.errors import DivBenchError
 from leaderboard.app import components
 from leaderboard.app.downloads import Downloads
-from leaderboard.app.permalinks import chosen, chosen_several, wire
+from leaderboard.app.permalinks import QUIET, chosen, chosen_or_first, chosen_several, wire
 from leaderboard.data.board import Board, Column, ranking_column
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.metric_study.files import load_studies
@@ -121,8 +121,8 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         return gr.Accordion(open=asked, visible=bool(live.snapshot().boards))
 
     # Columns are described per table, whatever else is chosen.
-    table.change(means, table, meaning, api_visibility="private", show_progress="hidden")
-    page.load(unfolded, None, more, queue=False, api_visibility="private", show_progress="hidden")
+    table.change(means, table, meaning, **QUIET)
+    page.load(unfolded, None, more, queue=False, **QUIET)
     # Another suite or table has other systems, metrics and filter values; choices that it lacks are dropped.
     wire(
         page,
@@ -209,8 +209,7 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str], study: Any) -> list[
     suites = list(dict.fromkeys(b.suite for b in boards if not is_matched(b.suite) or b.suite in wanted))
     suite = chosen(asked, "suite", suites, named.suite if named else suites[0] if suites else None)
     offered = components.board_choices([each for each in boards if each.suite == suite], suites=False)
-    there = [name for _, name in offered]
-    table = chosen(asked, "table", there, there[0] if there else None)
+    table = chosen_or_first(asked, "table", [name for _, name in offered])
     board = snapshot.board(table)
     labels = components.column_choices(board)
     names = [label for _, label in labels]
@@ -226,7 +225,7 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str], study: Any) -> list[
         gr.Radio(suites, value=suite, visible=bool(suites)),
         gr.Radio(
             [(each.label, each.column.label) for each in kinds],
-            value=None if other != AS_ABOVE else chosen(asked, "rank", front, front[0] if front else None),
+            value=chosen_or_first(asked, "rank", front) if other == AS_ABOVE else None,
             visible=bool(front),
         ),
         gr.Dropdown(offered, value=table),

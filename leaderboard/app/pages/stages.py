@@ -8,7 +8,7 @@ import gradio as gr
 from benchmark.analysis.contrast.choices import Expected, Pairing
 from benchmark.metrics.metric import Missing
 from leaderboard.app import components
-from leaderboard.app.permalinks import chosen, wire
+from leaderboard.app.permalinks import chosen, chosen_or_first, wire
 from leaderboard.data.board import Board
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.sources import Snapshot
@@ -105,13 +105,12 @@ def _boards(snapshot: Snapshot) -> dict[str, tuple[Board, list[Series]]]:
 def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
     """Fill the controls with choices, and select those in the permalink if they are offered."""
     boards = _boards(snapshot)
-    names = list(boards)
-    name = chosen(asked, "table", names, names[0] if names else None)
+    name = chosen_or_first(asked, "table", list(boards))
     if name is None:
         return [*(components.no_choice() for _ in range(3)), *(gr.Radio(visible=False) for _ in range(2))]
     pairs, expected = chosen(asked, "pairs", PAIRS, PAIRS[0]), chosen(asked, "expected", EXPECTED, EXPECTED[0])
     board, series = boards[name]
-    keys = [each.key for each in series]
+    key = chosen_or_first(asked, "series", [each.key for each in series])
     labels = components.column_choices(board)
     offered = [label for _, label in labels]
     main = next(
@@ -122,7 +121,7 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
         gr.Dropdown(tables, value=name, info=components.gone(asked, "table", name)),
         gr.Dropdown(
             [(_label(each), each.key) for each in series],
-            value=(key := chosen(asked, "series", keys, keys[0])),
+            value=key,
             info=components.gone(asked, "series", key),
         ),
         gr.Dropdown(labels, value=chosen(asked, "metric", offered, main)),

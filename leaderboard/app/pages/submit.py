@@ -11,7 +11,7 @@ import gradio as gr
 from datasets_build.errors import ConfigurationError, DivBenchError
 from datasets_build.load import SUITES
 from leaderboard.app import components
-from leaderboard.app.permalinks import chosen, chosen_several, count_on, remember, wire
+from leaderboard.app.permalinks import QUIET, chosen, chosen_several, count_on, remember, wire
 from leaderboard.app.submitting.identity import login_is_real, submitter, takes_names
 from leaderboard.app.submitting.intake import ENDINGS, PROBLEM_HEADERS, Checked, Intake, error_text, form
 from leaderboard.app.submitting.messages import accepted_text, receipt_text, refused_text
@@ -55,7 +55,6 @@ NO_QUEUE = (
 )
 FRESH_SECONDS = 5.0  # age from which the button rereads the snapshot
 _TURNS: Mapping[str, Any] = {"api_visibility": "private", "concurrency_limit": 2, "concurrency_id": "submissions"}
-_QUIET: Mapping[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +138,8 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     inputs = list(controls.values())
     wire(page, live, controls, restore, show, outputs)
     _wire_check(live, intake, given, verdict)
-    for event in (_wire_submit(live, intake, verdict, queue), queue.refresh.click(again, inputs, inputs, **_QUIET)):
-        event.then(show_values, inputs, outputs, js=remember(list(controls)), **_QUIET).then(None, js=count_on("shown"))
+    for event in (_wire_submit(live, intake, verdict, queue), queue.refresh.click(again, inputs, inputs, **QUIET)):
+        event.then(show_values, inputs, outputs, js=remember(list(controls)), **QUIET).then(None, js=count_on("shown"))
 
 
 def _given() -> _Given:
@@ -162,7 +161,7 @@ def _given() -> _Given:
         check = gr.Button("Validate", variant="primary", scale=0, min_width=160, elem_id="check")
         example = gr.Button("Fill in an example", scale=0, min_width=240, elem_id="example")
     panels = (folder, single, paste, about)
-    filled = example.click(_example, None, [way, *panels, pasted, *(fields[name] for name in EXAMPLE_FIELDS)], **_QUIET)
+    filled = example.click(_example, None, [way, *panels, pasted, *(fields[name] for name in EXAMPLE_FIELDS)], **QUIET)
     filled.then(None, js=count_on("filled"))
     return _Given(way, panels, files, file, kind, pasted, fields, check)
 

@@ -59,18 +59,21 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         board = live.snapshot().board(given["table"])
         return _nothing(page_text.NO_RESULTS) if board is None else _shown(live, downloads, board, given)
 
-    def restore(asked: Mapping[str, str]) -> list[Any]:
-        return _controls(live.snapshot(), asked)
-
-    wire(page, live, controls, restore, show, outputs, nothing=_nothing, cascade=("table",))
+    wire(
+        page,
+        live,
+        controls,
+        lambda asked: _controls(live.snapshot(), asked),
+        show,
+        outputs,
+        nothing=_nothing,
+        cascade=("table",),
+    )
 
 
 def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
     """Fill the controls with choices, and select those in the permalink if they are offered."""
-    tables = components.board_choices(snapshot.boards)
-    names = [name for _, name in tables]
-    table = chosen(asked, "table", names, names[0] if names else None)
-    board = snapshot.board(table)
+    board = snapshot.board(asked.get("table"))
     axes = default_axes(board) if board else None
     if board is None or axes is None:
         nothing = components.no_choice
@@ -81,7 +84,7 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
     systems = list(zip(system_labels(board), ids, strict=True))
     drawn = [ids[place] for place in first_systems(board)]
     return [
-        gr.Dropdown(tables, value=table),
+        gr.Dropdown(components.board_choices(snapshot.boards), value=board.name),
         gr.Dropdown(labels, value=chosen(asked, "x", offered, axes[0].label)),
         gr.Dropdown(labels, value=chosen(asked, "y", offered, axes[1].label)),
         chosen(asked, "front", [value for _, value in FIELDS], "systems"),

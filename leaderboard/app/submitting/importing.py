@@ -19,7 +19,7 @@ def import_in_child(
     """Make a submission folder from a file of responses with `import_submission` in a child process.
 
     Args:
-        file: File under a name of our own.
+        file: File under our own name.
         kind: One of `FORMATS`.
         known: Fields of the manifest, ready for JSON.
         memory: Address-space limit of the process in bytes.
@@ -53,7 +53,7 @@ def _imported(file: Path, kind: Any, out: Path, known: dict[str, Any]) -> dict[s
         return sandbox.stopped("took more memory than it may")
     except DivBenchError as error:
         return error.as_json()
-    assert report.submission is not None  # noqa: S101 - else it were refused
+    assert report.submission is not None  # noqa: S101 - otherwise `Refused` was raised
     made = {"accepted": True, "id": report.submission.id, "counts": asdict(report.counts)}
     return made | problems_json(report.findings) | {"passed_over": sorted(passed_over)}
 

@@ -1,6 +1,6 @@
 """Takes in untrusted uploads: copies them aside, validates them, submits them.
 
-No path contains anything that a client chose: uploads are copied, up to a size limit, under names of our own into a
+No path contains anything that a client chose: uploads are copied, up to a size limit, under our own names into a
 folder that only this process may enter, and are first read in a child process.
 """
 
@@ -11,7 +11,7 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -116,24 +116,21 @@ class Intake:
             ConfigurationError: The suite's file is not available here.
         """
         named: dict[str, Path] = {}
-        findings = Findings()
+        problems = []
         for upload in uploads[: 2 * len(_LIMITS)]:
             message = "" if upload.name in _LIMITS else f"is not one of {', '.join(_LIMITS)}"
             message = message or ("was given twice" if upload.name in named else "")
             if message:
-                findings.add(_of_file(upload.name, message, "upload each file of the folder once under its own name"))
+                problems.append(_of_file(upload.name, message, "upload each file of the folder once, under its name"))
             named.setdefault(upload.name, upload)
-        for needed in (MANIFEST_FILE, GENERATIONS_FILE):
-            if needed not in named:
-                findings.add(_of_file(needed, "is missing", "add it: a submission needs both files"))
-        if findings.refused():
-            return _refused(findings)
+        absent = [needed for needed in (MANIFEST_FILE, GENERATIONS_FILE) if needed not in named]
+        problems += [_of_file(each, "is missing", "add it: a submission needs both files") for each in absent]
+        if problems:
+            return _refused(problems)
         with self._turn(), self._aside() as folder:
-            for name, source in named.items():
-                if problem := take(source, folder / name, _LIMITS[name]):
-                    findings.add(problem)
-            if findings.refused():
-                return _refused(findings)
+            taken = [take(source, folder / name, _LIMITS[name]) for name, source in named.items()]
+            if problems := list(filter(None, taken)):
+                return _refused(problems)
             report = validate_in_child(folder, memory=self._memory, seconds=self._seconds)
             return self._outcome(folder, folder, report)
 
@@ -151,24 +148,17 @@ class Intake:
         with self._turn(), self._aside() as folder:
             source = folder / f"generations{_ending(kind)}"
             if problem := take(upload, source, MAX_UPLOAD_BYTES):
-                findings = Findings()
-                findings.add(problem)
-                return _refused(findings)
+                return _refused([problem])
             return self._imported(folder, source, kind, known, one_line(upload.name, _LETTERS))
 
     def check_text(self, text: str, known: Mapping[str, Any]) -> Checked:
         """Import pasted JSON Lines as a submission and validate it; otherwise like `check_file`."""
         content = text.encode("utf-8", "surrogatepass")
-        if not text.strip() or len(content) > MAX_PASTED_BYTES:
-            findings = Findings()
-            most = f"the limit is {MAX_PASTED_BYTES:,} bytes; upload a file instead"
-            said = (
-                ("is empty", "paste one JSON object per line")
-                if not text.strip()
-                else (f"has {len(content):,} bytes", most)
-            )
-            findings.add(_of_file("pasted text", *said))
-            return _refused(findings)
+        if not text.strip():
+            return _refused([_of_file("pasted text", "is empty", "paste one JSON object per line")])
+        if len(content) > MAX_PASTED_BYTES:
+            hint = f"the limit is {MAX_PASTED_BYTES:,} bytes; upload a file instead"
+            return _refused([_of_file("pasted text", f"has {len(content):,} bytes", hint)])
         with self._turn(), self._aside() as folder:
             source = folder / "generations.jsonl"
             source.write_bytes(content)
@@ -250,7 +240,7 @@ class Intake:
 
 
 def take(source: Path, target: Path, limit: int) -> Problem | None:
-    """Copy a regular file to a path of our own; if it is not one or too large, return the problem and leave nothing."""
+    """Copy a regular file to our own path. If it is not one or is too large, return the problem and write nothing."""
     try:
         handle = os.open(source, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError:
@@ -270,7 +260,7 @@ def take(source: Path, target: Path, limit: int) -> Problem | None:
 
 
 def form(values: Mapping[str, Any]) -> tuple[dict[str, Any], Checked | None]:
-    """The fields of a manifest from the page's form, and the rejection with all problems if there are any.
+    """The fields of a manifest from the page's form, and a rejection with all problems if there are any.
 
     Args:
         values: Values by field name: `name`, `suite`, `notes`, `reported`, and dotted names such as `system.type`.
@@ -289,17 +279,17 @@ def form(values: Mapping[str, Any]) -> tuple[dict[str, Any], Checked | None]:
             value = int(value)
         if value is not None and value != "":
             (known[part] if part else known)[name] = value
-    findings = _faults(known)
-    return known, _refused(findings) if findings.refused() else None
+    problems = _form_problems(known)
+    return known, _refused(problems) if problems else None
 
 
-def _faults(known: Mapping[str, Any]) -> Findings:
-    """The problems of a form's fields, apart from what only the file can show."""
+def _form_problems(known: Mapping[str, Any]) -> list[Problem]:
+    """The problems of a form's fields, apart from those that only the file can show."""
     from pydantic import ValidationError
 
     from datasets_build.files import canonical_json
 
-    findings = Findings()
+    problems = []
     whole = {key: value for key, value in known.items() if key != "reported"}
     whole["generation"] = {"k": 1, **known["generation"]}
     try:
@@ -308,10 +298,10 @@ def _faults(known: Mapping[str, Any]) -> Findings:
         for item in error.errors(include_url=False, include_context=False, include_input=False):
             said = "is missing" if item["type"] == "missing" else item["msg"].removeprefix("Value error, ")
             field = ".".join(str(part) for part in item["loc"])
-            findings.add(Problem("manifest", "error", "form", None, field, said, "correct the form"))
-    except (ValueError, TypeError):  # NaN, a lone surrogate, or what our form never sends
-        findings.add(_of_file("form", "has an invalid value", "fill it in again"))
-    return findings
+            problems.append(Problem("manifest", "error", "form", None, field, said, "correct the form"))
+    except (ValueError, TypeError):  # NaN, a lone surrogate, or a value that our form never sends
+        problems.append(_of_file("form", "has an invalid value", "fill it in again"))
+    return problems
 
 
 def error_text(error: Exception) -> str:
@@ -332,7 +322,10 @@ def _of_file(file: str, message: str, hint: str) -> Problem:
     return Problem("file", "error", one_line(file, _LETTERS), None, "", message, hint)
 
 
-def _refused(findings: Findings) -> Checked:
+def _refused(problems: Iterable[Problem]) -> Checked:
+    findings = Findings()
+    for problem in problems:
+        findings.add(problem)
     return Checked(None, None, {"accepted": False, "id": None, "counts": None} | problems_json(findings))
 
 

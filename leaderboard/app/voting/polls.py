@@ -35,7 +35,7 @@ _LOG = logging.getLogger("divbench.votes")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Offer:
-    """A pair as one visitor was shown it.
+    """A pair as it was shown to one visitor.
 
     Attributes:
         pair_id: Opaque id, 32 hex digits.

@@ -160,16 +160,13 @@ def read_texts(path: Path) -> dict[tuple[str, str], SetTexts]:
     for number, row in [] if file is None else file.rows(findings):
         texts = row.get("responses")
         if None in (row.get("task"), row.get("set_id"), row.get("context"), texts) or None in (texts or []):
-            findings.add(_null(path.name, number))
+            message = "a field is null, or not UTF-8"
+            findings.add(Problem("texts", "error", path.name, number, "", message, _AGAIN))
             continue
         found[row["task"], row["set_id"]] = (row["context"], tuple(texts or []))
     if findings.refused():
         raise Refused(str(path), findings)
     return found
-
-
-def _null(file: str, number: int) -> Problem:
-    return Problem("texts", "error", file, number, "", "a field is null, or not UTF-8", _AGAIN)
 
 
 def _read(path: Path, record: type[_Record], hint: str) -> _Record:

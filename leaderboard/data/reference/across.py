@@ -26,7 +26,7 @@ _DECIMALS = 4  # decimals of the similarities
 
 
 class AcrossWriter:
-    """Writes the file prompt by prompt; prompts that are there already are kept if submissions and models are the same.
+    """Writes the file prompt by prompt; existing prompts are kept if submissions and models are the same.
 
     Args:
         path: Path of the file.
@@ -104,7 +104,7 @@ def board_across(board: Board, folder: Path = FOLDER) -> tuple[AcrossSystems, tu
     return across_systems(names, board.k, part, valid), tuple(chosen)
 
 
-def homogeneity_of(board: Board, folder: Path = FOLDER) -> Homogeneity | None:
+def homogeneity_of(board: Board) -> Homogeneity | None:
     """Similarity of the reference systems of a board; None if it has fewer than two.
 
     The comparison of one system with several includes only ranked systems.
@@ -112,7 +112,7 @@ def homogeneity_of(board: Board, folder: Path = FOLDER) -> Homogeneity | None:
     Raises:
         InputError: As in `board_across`.
     """
-    found = board_across(board, folder)
+    found = board_across(board)
     if found is None:
         return None
     across, entries = found

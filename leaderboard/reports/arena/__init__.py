@@ -1,1 +1,1 @@
-"""A store of votes in; what they say, and a dataset of them, out."""
+"""In comes a store of votes, out go a report of their results and a dataset of the votes."""

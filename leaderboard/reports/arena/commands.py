@@ -1,4 +1,4 @@
-"""`divbench people votes` and `export`: what people say in the arena."""
+"""`divbench people votes` and `export`: report and export the votes of the arena."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Store = Annotated[str, typer.Argument(help="Store of the votes: a folder, or hf://datasets/ORG/NAME.", metavar="STORE")]
 Results = Annotated[
     Path | None,
-    typer.Option(help="Folder of the results that were judged; default: those of the store.", show_default=False),
+    typer.Option(help="Folder of the judged results; default: those in the store.", show_default=False),
 ]
 
 
@@ -27,9 +27,10 @@ def report(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Print what people's votes say: strengths of systems, and how well each metric agrees with people.
+    """Report on people's votes: the strengths of systems, and how well each metric agrees with people.
 
-    Both questions apart, with 95% intervals over voters and prompts. Visitors who fail checks count less.
+    The two questions are reported separately, with 95% intervals over voters and prompts. Votes of visitors who fail
+    checks count less.
 
     Example: divbench people votes votes --results results
     """
@@ -50,7 +51,7 @@ def export(
 ) -> None:
     """Write the votes as a dataset: Parquet with prompt, both response sets, question, answer and check, and its card.
 
-    Texts of results that are gone are null. Voters are salted hashes.
+    Texts are null if their results no longer exist. Voters are salted hashes.
 
     Example: divbench people export votes --results results --out votes-dataset, then
     datasets.load_dataset("votes-dataset", "votes")
@@ -66,10 +67,10 @@ def export(
 
 
 def _read(store: str, results: Path | None) -> "tuple[LiveResults, Votes]":
-    """The results and the votes.
+    """Read the results and the votes.
 
     Raises:
-        ConfigurationError: There is no such store, or no such folder.
+        ConfigurationError: The store or the folder does not exist.
         StoreFault: The store cannot be read.
     """
     from leaderboard.data.live_results import LiveResults

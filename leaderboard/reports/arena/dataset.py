@@ -37,7 +37,7 @@ configs:
 prompt has the more different ideas (`more_different`), and which one the visitor would rather have been given
 (`preferred`). `answer` is *left*, *right* or *tie*. Systems were not named. Rows with a `check` have a known answer
 (`expected`), and `passed` says whether it was given; leave them out of comparisons. `voter` is a salted hash. Texts are
-null where the results that hold them are gone; they belong to those who submitted them.
+null if the results that contain them no longer exist; they belong to those who submitted them.
 """
 
 
@@ -72,7 +72,7 @@ def _row(vote: Vote, entries: dict[str, Entry]) -> dict[str, Any]:
 
 
 def _shown(vote: Vote, side: str, entry: Entry | None) -> tuple[str | None, list[str] | None]:
-    """The prompt, and the responses as they were shown on a side; None if they are gone."""
+    """Return the prompt, and the responses as shown on a side; None for what no longer exists."""
     prompt, responses = (None, None) if entry is None else responses_of(entry, vote.prompt_id)
     positions = vote.left_positions if side == "left" else vote.right_positions
     if responses is None or max(positions) >= len(responses):

@@ -1,4 +1,4 @@
-"""What votes say, as tables for the terminal and documents."""
+"""The results of votes as tables for the terminal and documents."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,12 +19,12 @@ def votes_report(found: Sequence[VoteResults]) -> Report:
     blocks: list[Block] = [] if found else [NO_VOTES]
     for each in found:
         blocks.append(f"{each.suite}: {votes_text(each)}")
-        blocks.append(_table("Points per vote against an average system, a tie being half", strengths_table(each)))
+        blocks.append(_table("Points per vote against an average system; a tie counts half", strengths_table(each)))
         agreement = agreement_table(each)
         if agreement.values:
             blocks.append(_table("Share of votes for a side that a metric predicts", agreement))
         elif each.board is None:
-            blocks.append("No results of these systems are here, so there is no metric to compare: name --results.")
+            blocks.append("The results of these systems were not found, so no metric can be compared: give --results.")
     return Report("People's votes", blocks, {"suites": [_document(each) for each in found]}, blocks)
 
 

@@ -14,19 +14,22 @@ def simulate(
     systems: Annotated[int, typer.Option(min=2, max=200, help="Number of systems.")] = 40,
     votes: Annotated[int, typer.Option(min=100, max=200_000, help="Number of answers to one question.")] = 20_000,
     prompts: Annotated[int, typer.Option(min=2, max=10_000, help="Number of prompts.")] = 100,
-    per_voter: Annotated[float, typer.Option(min=1, max=1000, help="Mean number of votes of a voter.")] = 20.0,
+    per_voter: Annotated[float, typer.Option(min=1, max=1000, help="Mean number of votes per voter.")] = 20.0,
     careless: Annotated[float, typer.Option(min=0, max=0.5, help="Share of voters who answer without looking.")] = 0.15,
     hostile: Annotated[float, typer.Option(min=0, max=0.5, help="Share of voters who push one system.")] = 0.0,
     attack: Annotated[
-        VoteAttack, typer.Option(help="Attack: loyal voters push it where it is shown; picky ones wait for it.")
+        VoteAttack,
+        typer.Option(
+            help="Attack: loyal voters vote for their system whenever it is shown; picky ones vote only then."
+        ),
     ] = "picky",
     boards: Annotated[int, typer.Option(min=2, max=1000, help="Number of simulated boards.")] = 20,
     seed: Annotated[int, typer.Option(help="Random seed of the first board.")] = 0,
     json: JsonOption = False,
 ) -> None:
-    """Plan an arena: how sure are strengths with so many votes, and what can careless and hostile voters do?
+    """Plan an arena: how precise are strengths with so many votes, and what can careless and hostile voters do?
 
-    Simulated voters of known strength and noise; docs/votes.md has the model and tables for many sizes.
+    Systems and voters are simulated; docs/votes.md has the model and tables for many sizes.
 
     Example: divbench people simulate --systems 20 --votes 5000
     """
@@ -38,7 +41,7 @@ def simulate(
     fewest = max(10 * systems, round(20 * per_voter))
     if votes < fewest:
         raise ConfigurationError(
-            f"{votes:,} votes are too few to simulate", f"at least 10 a system and 20 voters: {fewest:,}"
+            f"{votes:,} votes are too few to simulate", f"at least 10 per system and 20 voters: {fewest:,}"
         )
     board = Board(systems=systems, votes=votes, prompts=prompts, per_voter=per_voter, careless=careless, attack=attack)
     with progress() as bar:

@@ -33,14 +33,13 @@ def classes(
         list[str] | None,
         typer.Option(
             help=(
-                "Clustering algorithm: greedy (as published; depends on the order), components, complete, "
-                "average; may "
-                "be repeated."
+                "Clustering algorithm: greedy (as published; depends on the order), components, complete, average; "
+                "may be repeated."
             )
         ),
     ] = None,
     short_answers: Annotated[
-        bool, typer.Option("--short-answers", help="Word-overlap rule for responses of up to five words.")
+        bool, typer.Option("--short-answers", help="Word-overlap rule for pairs of responses of up to five words.")
     ] = False,
     k: Annotated[int | None, typer.Option(help="Number of responses per prompt, the first ones; default: all.")] = None,
     orders: Annotated[
@@ -62,8 +61,8 @@ def classes(
     """Group responses by meaning, and compare equivalence backends with each other and with published classes.
 
     For each backend and system: the number of equivalence classes (distinct_k) with an interval over prompts, and the
-    number expected of fewer responses. Where a submission came with a partition: their agreement (adjusted Rand index,
-    F1 of pairs).
+    number expected of fewer responses. If a submission has its own partition: the agreement with it (adjusted Rand
+    index, F1 of pairs).
 
       divbench metrics equivalence subs/gpt-4o subs/humans --equivalence rouge-1 --equivalence embedding
     """
@@ -91,7 +90,7 @@ def classes(
 
 
 def _systems(folders: list[Path], k: int | None, mirror: Path | None) -> "list[System]":
-    """Open submissions, with the classes that came with them."""
+    """Open submissions, with their published classes if they have any."""
     from functools import partial
 
     from benchmark.analysis.equivalence_study import System
@@ -141,7 +140,7 @@ def _systems(folders: list[Path], k: int | None, mirror: Path | None) -> "list[S
 
 
 def _specs(names: list[str], algorithms: list[str], short_answers: bool) -> "dict[str, PartitionSpec]":
-    """By the name shown: each backend with each algorithm; a judge has its own."""
+    """Return each backend with each algorithm, by the name shown; a judge has its own algorithm."""
     from benchmark.equivalence.named_backends import find_partition_spec
 
     made = {}

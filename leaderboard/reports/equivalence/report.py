@@ -24,13 +24,13 @@ def report_of(
     choices: Sequence[Choice],
     utilities: Sequence[UtilityCurve],
 ) -> Report:
-    """The report of some backends.
+    """Make the report on some backends.
 
     Args:
         systems: The systems whose responses were grouped.
         orders: By backend and system, the sensitivity to the order of the responses.
         choices: Backends chosen on half of the prompts and evaluated on the other.
-        utilities: Utility of each system that came with classes and qualities.
+        utilities: Utility of each system whose submission has classes and qualities.
     """
     halves: list[Block] = [_summary(_choice_title(each), each.reported) for each in choices]
     curves: list[Block] = [_utilities(utilities)] if utilities else []
@@ -86,7 +86,7 @@ def _summary(title: str, found: Sequence[BackendClasses]) -> Table:
 
 
 def _order_table(name: str, systems: Sequence[System], found: Mapping[str, Sensitivity]) -> Table:
-    """The effect of the order of the responses."""
+    """A row for each system: the effect of the order of its responses."""
     numbers = _order_json(systems, found)
     rows = [
         (system, *(f"{each[key]:.3f}" for key in ("distinct", "sd_of_a_prompt", "range_of_a_prompt", "rand_index")))
@@ -128,7 +128,7 @@ def _choice_json(found: Choice) -> dict[str, Any]:
 def _utilities(found: Sequence[UtilityCurve]) -> Table:
     """A system's utility by patience."""
     return Table(
-        "Utility by the reader's patience p, from the classes and qualities that came with the submissions",
+        "Utility by the reader's patience p, from the classes and qualities in the submissions",
         ("system", *(f"p = {patience:g}" for patience in PATIENCES)),
         [(each.system, *map(str, each.utilities)) for each in found],
     )

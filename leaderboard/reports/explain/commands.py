@@ -1,6 +1,7 @@
 """`divbench metrics explain`."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,22 +21,19 @@ if TYPE_CHECKING:
 
 _UNIFORM_ORDERS = 50  # where --count is not given: as in the paper
 
+_data_option = partial(typer.Option, rich_help_panel="Data")
+_d_can_option = partial(typer.Option, rich_help_panel="D_Can")
+
 
 def explain(
     source: Annotated[
         Path | None,
         typer.Argument(help="Response set: a JSON file, - for stdin, or a submission folder; none with --dataset."),
     ] = None,
-    dataset: Annotated[
-        str | None, typer.Option(help="Dataset to take the set from, such as contest.", rich_help_panel="Data")
-    ] = None,
-    split: Annotated[
-        str | None, typer.Option(help="Split of the dataset, such as prompt_gen.", rich_help_panel="Data")
-    ] = None,
-    set_id: Annotated[str | None, typer.Option("--set", help="Id of the set (set_id).", rich_help_panel="Data")] = None,
-    prompt: Annotated[
-        str | None, typer.Option(help="Id of a submission's prompt (prompt_id).", rich_help_panel="Data")
-    ] = None,
+    dataset: Annotated[str | None, _data_option(help="Dataset to take the set from, such as contest.")] = None,
+    split: Annotated[str | None, _data_option(help="Split of the dataset, such as prompt_gen.")] = None,
+    set_id: Annotated[str | None, _data_option("--set", help="Id of the set (set_id).")] = None,
+    prompt: Annotated[str | None, _data_option(help="Id of a submission's prompt (prompt_id).")] = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -47,32 +45,26 @@ def explain(
     dtype: DtypeOption = None,
     format: Annotated[
         Format | None,
-        typer.Option(
-            help="Prompt format; default: completion for contest, mcdiv and dectest, instruct for all others.",
-            rich_help_panel="D_Can",
+        _d_can_option(
+            help="Prompt format; default: completion for contest, mcdiv and dectest, instruct for all others."
         ),
     ] = None,
     boundaries: Annotated[
-        Boundaries, typer.Option(help="Token boundaries; paper replicates published numbers.", rich_help_panel="D_Can")
+        Boundaries, _d_can_option(help="Token boundaries; paper replicates published numbers.")
     ] = "exact",
-    orders: Annotated[
-        OrderKind, typer.Option(help="Response orderings; endpoint gives a_n alone.", rich_help_panel="D_Can")
-    ] = "balanced",
+    orders: Annotated[OrderKind, _d_can_option(help="Response orderings; endpoint gives a_n alone.")] = "balanced",
     count: Annotated[
         int | None,
-        typer.Option(
+        _d_can_option(
             min=1,
             help="Number of Latin squares (balanced), trees (endpoint) or orders (uniform); default: 1, or 50 orders.",
-            rich_help_panel="D_Can",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Random seed of the orders.", rich_help_panel="D_Can")] = 42,
+    seed: Annotated[int, _d_can_option(help="Random seed of the orders.")] = 42,
     precision: Annotated[
         float | None,
-        typer.Option(
-            min=1e-6,
-            help="Standard error of a_n to reach, in bits/byte; prints how many balanced orders it takes.",
-            rich_help_panel="D_Can",
+        _d_can_option(
+            min=1e-6, help="Target standard error of a_n in bits/byte; prints the number of balanced orders it takes."
         ),
     ] = None,
     destination: Annotated[
@@ -81,11 +73,11 @@ def explain(
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Show what a language model finds in one response set: all that stands behind its D_Can (arXiv:2606.01811).
+    """Explain the D_Can of one response set (arXiv:2606.01811): curve, coherence, pairs of responses and tokens.
 
-    The model reads the responses in several orders. The curve a_k says what a response costs with k − 1 others before
-    it, in bits: it falls as far as the others tell of it. D_Ca_n is its end, a_n, times the coherence C. Beside it:
-    what each response costs alone and last, what each spares each other, and every token's bits.
+    The model reads the responses in several orders. The curve a_k is the cost in bits of a response after k − 1 others:
+    it falls as far as they help to predict it. D_Ca_n is its end, a_n, times the coherence C. Also shown: the cost of
+    each response alone and in the last position, the bits that each response saves each other, and every token's bits.
 
     A set of a dataset, with figures:
 
@@ -95,7 +87,7 @@ def explain(
 
       divbench metrics explain subs/my-model --prompt curated-0
 
-    Your own, as {"prompt": "...", "responses": ["...", "..."]}; and how many orders pin a_n down to 0.01 bits/byte:
+    Your own, as {"prompt": "...", "responses": ["...", "..."]}; and the orders needed for an error of 0.01 bits/byte:
 
       divbench metrics explain set.json --precision 0.01
     """
@@ -127,10 +119,10 @@ def explain(
 
 
 def load_model(name: str | None, device: str | None = None, dtype: "Dtype | None" = None) -> "CausalLM":
-    """The model that reads.
+    """Load the language model.
 
     Args:
-        name: A folder, or `ORG/NAME@COMMIT`; None: the one that comes with the package.
+        name: A folder, or `ORG/NAME@COMMIT`; None: the bundled one.
         device: Device, as torch names it; None: the best one, reported on stderr.
         dtype: Precision of the model; None: by the device.
 
@@ -161,11 +153,11 @@ def _find(
             "name exactly one response set", "give a JSON file, the folder of a submission, -, or --dataset"
         )
     if prompt is not None and (source is None or not source.is_dir()):
-        raise ConfigurationError("--prompt is of a submission", "give the folder of one")
+        raise ConfigurationError("--prompt needs a submission", "give its folder")
     if source is None:
         return sources.from_dataset(str(dataset), split, set_id, mirror)
     if split is not None or set_id is not None:
-        raise ConfigurationError("--split and --set are of a dataset", "give --dataset, too")
+        raise ConfigurationError("--split and --set need a dataset", "give --dataset, too")
     return sources.from_submission(source, prompt, mirror) if source.is_dir() else sources.from_json(source)
 
 
@@ -182,6 +174,5 @@ def _explain(found: "Found", model: "CausalLM", layout: "Layout", plan: "OrderPl
             return explain_set(model, found.given, layout, plan, progress=lambda done: bar.update(task, completed=done))
         except Unscorable as error:
             raise InputError(
-                f"{found.title} cannot be scored: {error}",
-                "give two or more responses that fit the model",
+                f"{found.title} cannot be scored: {error}", "give two or more responses that fit the model"
             ) from error

@@ -1,13 +1,13 @@
-"""An explanation as one HTML file that needs nothing else: figures, the code that draws them, tables.
+"""An explanation as one self-contained HTML file: figures, the code that draws them, tables.
 
-Texts are untrusted. They are escaped, and should one slip through, the page's policy runs no script but the two whose
-hashes it names, and fetches nothing.
+Texts are untrusted. They are escaped; in addition the page's policy allows only two scripts, by their hashes, and no
+requests.
 """
 
 import base64
 import hashlib
-import html
 from collections.abc import Iterable, Sequence
+from html import escape
 
 from benchmark.analysis.explain import Explanation
 from benchmark.metrics.metric import Missing
@@ -23,7 +23,7 @@ from leaderboard.reports.explain.rows import (
     scalar_rows,
 )
 
-# Plotly offers a button that uploads the chart to its makers' server: not with untrusted texts, nor unasked.
+# Plotly can offer a button that uploads the chart to its makers' server; these settings remove it.
 _DRAW = """
 const how = {responsive: true, displaylogo: false, showSendToCloud: false, plotlyServerURL: ""};
 for (const [name, figure] of Object.entries(JSON.parse(document.getElementById("figures").textContent))) {
@@ -42,7 +42,7 @@ td { white-space: nowrap }
 
 
 def page(found: Explanation, title: str, left_out: int = 0, precision: float | None = None) -> str:
-    """The file's text; the same for the same explanation.
+    """Return the file's text, which depends on the explanation alone.
 
     Args:
         left_out: Number of blank responses and placeholders, which were ignored.
@@ -55,8 +55,9 @@ def page(found: Explanation, title: str, left_out: int = 0, precision: float | N
     if not isinstance(found.pairs, Missing):
         figures["pairs"] = pair_figure(found.pairs, found.given.responses)
     figures["tokens"] = token_figure(found.tokens)
-    # Plotly's own JSON, with its own way of writing gaps; in an element of text a "<" could end the element.
+    # Plotly's own JSON, with its own encoding of gaps. An escaped "<" cannot end the script element.
     drawn = ",".join(f'"{name}":{figure.to_json(engine="json")}' for name, figure in figures.items())
+    drawn = drawn.replace("<", "\\u003c")
     scripts = [need("plotly.offline", "board").get_plotlyjs(), _DRAW]
     said = [f"{len(found.given.responses)} responses, read by {found.model} ({found.layout})."]
     return "\n".join(
@@ -64,14 +65,14 @@ def page(found: Explanation, title: str, left_out: int = 0, precision: float | N
             "<!DOCTYPE html>",
             '<html lang="en">',
             f'<head>\n<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="{_policy(scripts)}">',
-            f"<title>{_text(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>",
-            f'<h1><bdi>{_text(title)}</bdi></h1>\n<p class="text"><bdi>{_text(found.given.prompt)}</bdi></p>',
-            *(f"<p>{_text(line)}</p>" for line in [*said, *notes(found, left_out, precision)]),
+            f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>",
+            f'<h1><bdi>{escape(title)}</bdi></h1>\n<p class="text"><bdi>{escape(found.given.prompt)}</bdi></p>',
+            *(f"<p>{escape(line)}</p>" for line in [*said, *notes(found, left_out, precision)]),
             *(f'<div id="{name}"></div>' for name in figures),
             _table("What the model finds", SCALAR_COLUMNS, scalar_rows(found)),
             _table("The curve, with standard errors (SE)", CURVE_COLUMNS, curve_rows(found)),
             _table("The responses", RESPONSE_COLUMNS, _whole_responses(found)),
-            f'<script type="application/json" id="figures">{_in_script(f"{{{drawn}}}")}</script>',
+            f'<script type="application/json" id="figures">{{{drawn}}}</script>',
             *(f"<script>{script}</script>" for script in scripts),
             "</body>\n</html>\n",
         ]
@@ -79,7 +80,7 @@ def page(found: Explanation, title: str, left_out: int = 0, precision: float | N
 
 
 def _whole_responses(found: Explanation) -> list[tuple[str, ...]]:
-    """The rows of the responses with their whole texts."""
+    """Return the rows of the responses with their full texts."""
     rows = zip(response_rows(found, 1), found.given.responses, strict=True)
     return [(*numbers, text) for (*numbers, _), text in rows]
 
@@ -87,7 +88,7 @@ def _whole_responses(found: Explanation) -> list[tuple[str, ...]]:
 def _policy(scripts: Sequence[str]) -> str:
     hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     sources = " ".join(f"'sha256-{each}'" for each in hashes)
-    # Plotly styles what it draws by attributes, and saves a picture by way of an image of its own.
+    # Plotly sets style attributes, and saves a picture through an image element.
     return (
         f"default-src 'none'; script-src {sources}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; "
         "form-action 'none'"
@@ -95,22 +96,13 @@ def _policy(scripts: Sequence[str]) -> str:
 
 
 def _table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f"<th>{_text(column)}</th>" for column in columns)
+    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
     body = "\n".join(_row(row) for row in rows)
-    return f"<table>\n<caption>{_text(caption)}</caption>\n<tr>{head}</tr>\n{body}\n</table>"
+    return f"<table>\n<caption>{escape(caption)}</caption>\n<tr>{head}</tr>\n{body}\n</table>"
 
 
 def _row(cells: Sequence[str]) -> str:
-    """The last cell is the one for words, which may be long."""
+    """Return a row of a table; its last cell may hold a long text."""
     *numbers, words = cells
-    short = "".join(f"<td>{_text(cell)}</td>" for cell in numbers)
-    return f'<tr>{short}<td class="text"><bdi>{_text(words)}</bdi></td></tr>'
-
-
-def _text(text: str) -> str:
-    return html.escape(text)
-
-
-def _in_script(document: str) -> str:
-    """JSON that no HTML parser can find an end of the element in."""
-    return document.replace("<", "\\u003c")
+    short = "".join(f"<td>{escape(cell)}</td>" for cell in numbers)
+    return f'<tr>{short}<td class="text"><bdi>{escape(words)}</bdi></td></tr>'

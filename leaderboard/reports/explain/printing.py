@@ -1,4 +1,4 @@
-"""How an explanation looks in a terminal. Untrusted texts are printed without markup and control codes."""
+"""Print an explanation in a terminal, with untrusted texts free of markup and control codes."""
 
 from collections.abc import Iterable, Sequence
 
@@ -24,7 +24,7 @@ TEXT, PROMPT = 60, 200  # letters
 def print_explanation(
     found: Explanation, title: str, console: Console, left_out: int = 0, precision: float | None = None
 ) -> None:
-    """The scalars, the curve and the responses as tables, and the rest in sentences.
+    """Print the scalars, the curve and the responses as tables, and the rest in sentences.
 
     Args:
         left_out: Number of blank responses and placeholders, which were ignored.

@@ -1,6 +1,6 @@
-"""An explanation as rows of words and numbers: the same for the terminal and for the page. Pure.
+"""An explanation as rows of words and numbers, for the terminal and for the page. Pure.
 
-Untrusted text is cut to one line here; it is still to be escaped where it is shown.
+Untrusted text is cut to one line here; callers must still escape it.
 """
 
 import math
@@ -17,19 +17,19 @@ SCALAR_COLUMNS = ("number", "value", "unit", "what it says")
 CURVE_COLUMNS = ("position k", "a_k (bits/byte)", "± SE (bits/byte)", "a_k (bits)", "± SE (bits)")
 RESPONSE_COLUMNS = ("response", "bytes", "bits alone", "bits in last position", "bits saved", "text")
 _MEANINGS = {
-    "a_1": "what a response costs with only the prompt before it",
-    "a_n": "what a response costs with all others before it",
-    "d_can": "the paper's score: what the others cannot tell of a response, times coherence",
-    "tail_d_can": "D_Ca_n with the second half of the curve for a_n: less noise",
-    "retained_surprise": "how much surprise stays once others were read: near 0 repeats, near 1 nothing in common",
+    "a_1": "cost of a response after the prompt alone",
+    "a_n": "cost of a response after all others",
+    "d_can": "the paper's score: cost of a response after all others, times coherence",
+    "tail_d_can": "D_Ca_n with the mean of the curve's second half as a_n: less noise",
+    "retained_surprise": "share of surprise left after all others: near 0 repeats, near 1 nothing in common",
     "coherent_retained": "R times coherence, so that noise counts little",
-    "coherence": "how probable a byte is of the responses on their own; noise is near 0",
-    "coherence_spread": "how uneven that is between responses; no measure of diversity",
-    "excess_entropy": "how much the others tell of a response, summed over positions; grows with length",
-    "excess_entropy_rate": "E for each byte",
+    "coherence": "mean probability of a byte of the responses on their own (geometric); noise is near 0",
+    "coherence_spread": "spread of bits/byte between responses on their own; not a measure of diversity",
+    "excess_entropy": "bits that the others save a response, summed over positions; grows with length",
+    "excess_entropy_rate": "E per byte",
     "coherent_excess": "E times coherence",
     "coherent_excess_rate": "E_rate times coherence",
-    "total_correlation": "how much less the whole set costs read in turn than each response alone",
+    "total_correlation": "bits that reading the set in turn saves over reading each response alone",
     "d_can_bits": "a hybrid in the authors' code; grows with length",
 }
 
@@ -64,11 +64,11 @@ def response_rows(found: Explanation, length: int) -> list[tuple[str, ...]]:
 
 
 def notes(found: Explanation, left_out: int = 0, precision: float | None = None) -> Iterator[str]:
-    """What else is to be said, in sentences.
+    """Yield the other findings as sentences.
 
     Args:
         left_out: Number of blank responses and placeholders, which were ignored.
-        precision: A standard error of a_n, bits/byte, to say the number of orders for.
+        precision: Target standard error of a_n in bits/byte, to state the number of orders for; or None.
 
     Raises:
         ConfigurationError: As in `Explanation.orders_for`.
@@ -76,14 +76,14 @@ def notes(found: Explanation, left_out: int = 0, precision: float | None = None)
     if left_out:
         yield f"{left_out} responses are blank or placeholders such as [Blocked], and were left out."
     count, estimator = len(found.read.design.orders), found.estimator
-    yield f"Standard errors are those of choosing {count} orders ({found.read.design.name}), estimated by {estimator}."
+    yield f"Standard errors: due to the choice of {count} orders ({found.read.design.name}), estimated by {estimator}."
     if precision is not None:
         wanted = found.orders_for(precision)
         yield f"For a_n with a standard error of {precision:g} bits/byte: {wanted} balanced orders."
     (low, high), (less, more) = found.bands.coherence, found.bands.d_can
     yield (
         f"Over the spread of coherence, C runs from {number(low)} to {number(high)} and D_Ca_n from {number(less)} to "
-        f"{number(more)} bits/byte; that is no confidence interval."
+        f"{number(more)} bits/byte; this is not a confidence interval."
     )
     yield from (_fit(name, fit) for name, fit in found.fits.items())
     yield from _pairs(found)
@@ -92,7 +92,7 @@ def notes(found: Explanation, left_out: int = 0, precision: float | None = None)
 def _fit(name: str, fit: Fit) -> str:
     if not fit.converged:
         return f"The {name} fit of the curve failed: {fit.failure}."
-    bounds = f"; {', '.join(fit.at_bounds)} at the end of its range, so E_fit is not to be trusted"
+    bounds = f"; {', '.join(fit.at_bounds)} at the end of its range, so E_fit is unreliable"
     return (
         f"The {name} fit of the curve: floor {fit.floor:.1f}, drop {fit.drop:.1f}, E_fit {fit.excess:.1f} bits"
         f"{bounds if fit.at_bounds else ''}."
@@ -105,8 +105,8 @@ def _pairs(found: Explanation) -> Iterator[str]:
         return
     summary = found.pairs.summary
     yield (
-        f"Right after another response, one costs {_less(summary.off_diagonal)} on average, and right after itself "
-        f"{_less(summary.diagonal)}; {summary.share_positive:.0%} of the pairs save any."
+        f"Right after another response, a response costs {_less(summary.off_diagonal)} on average, and right after "
+        f"itself {_less(summary.diagonal)}; {summary.share_positive:.0%} of the pairs save bits."
     )
     strongest = found.pairs.strongest
     saved = sum(token.saved for token in found.strongest or ())
@@ -116,11 +116,11 @@ def _pairs(found: Explanation) -> Iterator[str]:
     shown = (token for token in found.strongest if token.text and token.saved > 0)
     best = sorted(shown, key=lambda token: -token.saved)[:MOST_TOKENS]
     tokens = ", ".join(f"“{shortened(token.text, 20)}” {token.saved:.1f}" for token in best)
-    yield f"Response {i + 1} gains most, {saved:.1f} bits from response {j + 1} before it; most of it in {tokens}."
+    yield f"Response {i + 1} saves most, {saved:.1f} bits after response {j + 1}; most of them in {tokens}."
 
 
 def _less(bits: float) -> str:
-    """Bits saved, in words: what saves less than nothing costs more."""
+    """Bits saved, in words; a negative number is "more"."""
     return f"{abs(bits):.1f} bits {'less' if bits >= 0 else 'more'}"
 
 

@@ -1,4 +1,4 @@
-"""Where the set to explain comes from: a dataset, a submission, or a JSON file."""
+"""Read the response set to explain from a dataset, a submission, or a JSON file."""
 
 import sys
 from collections.abc import Sequence
@@ -15,18 +15,18 @@ from submissions.untrusted.json_files import strict_json
 
 MAX_BYTES = 1 << 20
 MAX_RESPONSES = 200
-_COMPLETIONS = "tevet"  # the source whose contexts are beginnings that the responses go on from
+_COMPLETIONS = "tevet"  # the source whose contexts are beginnings that the responses continue
 _SHAPE = 'write {"prompt": "...", "responses": ["...", "..."]}'
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A set, and what to say of it.
+    """A response set to explain.
 
     Attributes:
         given: Its responses, without blank ones and placeholders, as when scored.
-        left_out: Number of those that were ignored.
-        format: Format in which such sets are read, unless another is asked for.
+        left_out: Number of blank responses and placeholders.
+        format: Default prompt format for such sets.
     """
 
     title: str
@@ -36,16 +36,16 @@ class Found:
 
 
 def from_dataset(name: str, split: str | None, set_id: str | None, mirror: Path | None = None) -> Found:
-    """A set of a dataset that has sets.
+    """Read a set of a dataset that has sets.
 
     Args:
         name: Name of the config, such as `contest`.
         split: Name of the split, such as `prompt_gen`.
-        mirror: A folder with released files; else the one that DIVBENCH_MIRROR names.
+        mirror: Folder with released files; default: the one that DIVBENCH_MIRROR names.
 
     Raises:
         ConfigurationError: No such config, split or set, or a config without sets; or as in `load_table`.
-        InputError: A file is not as it should be.
+        InputError: A file is invalid.
     """
     from datasets_build.load import load_table
     from datasets_build.sources import find_config
@@ -69,11 +69,11 @@ def from_dataset(name: str, split: str | None, set_id: str | None, mirror: Path 
 
 
 def from_submission(folder: Path, prompt_id: str | None, mirror: Path | None = None) -> Found:
-    """The responses of a submission to one prompt.
+    """Read the responses of a submission to one prompt.
 
     Raises:
         Refused: The submission does not pass its checks.
-        ConfigurationError: There is no such folder, or no such prompt in it.
+        ConfigurationError: The folder does not exist, or has no such prompt.
     """
     from datasets_build.load import load_suite
     from submissions.checking.validate import open_submission
@@ -90,21 +90,21 @@ def from_submission(folder: Path, prompt_id: str | None, mirror: Path | None = N
 
 
 def from_json(path: Path) -> Found:
-    """A set in a JSON file, or on stdin where the path is `-`.
+    """Read a set from a JSON file, or from stdin if the path is `-`.
 
     Raises:
-        InputError: It is no JSON object of a prompt and responses, or too large; the message names the field.
-        ConfigurationError: There is no such file.
+        InputError: It is not a JSON object with a prompt and responses, or is too large; the message names the field.
+        ConfigurationError: The file does not exist.
     """
     name = "stdin" if str(path) == "-" else path.name
     document = _parsed(name, _bytes_of(path))
     for field in document.keys() - {"prompt", "responses"}:
-        raise InputError(f"{name}: {field!r} is no field of a set", _SHAPE)
+        raise InputError(f"{name}: unknown field {field!r}", _SHAPE)
     prompt, responses = document.get("prompt"), document.get("responses")
     if not isinstance(responses, list):
-        raise InputError(f"{name}: responses is no list", _SHAPE)
+        raise InputError(f"{name}: responses is not a list", _SHAPE)
     if len(responses) > MAX_RESPONSES:
-        raise InputError(f"{name}: responses has {len(responses)} texts", f"at most {MAX_RESPONSES} are taken")
+        raise InputError(f"{name}: {len(responses)} responses", f"at most {MAX_RESPONSES} are allowed")
     for field, text in [("prompt", prompt), *((f"responses[{i}]", each) for i, each in enumerate(responses))]:
         _check_text(name, field, text)
     return _found(name, str(prompt), responses, "instruct")
@@ -121,7 +121,7 @@ def _bytes_of(path: Path) -> bytes:
 
 def _parsed(name: str, data: bytes) -> dict[str, Any]:
     if len(data) > MAX_BYTES:
-        raise InputError(f"{name}: more than {MAX_BYTES:,} bytes", f"at most {MAX_BYTES:,} are taken")
+        raise InputError(f"{name}: more than {MAX_BYTES:,} bytes", f"at most {MAX_BYTES:,} are allowed")
     try:
         document = strict_json(data.removeprefix(b"\xef\xbb\xbf").decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -136,11 +136,12 @@ def _parsed(name: str, data: bytes) -> dict[str, Any]:
 def _check_text(name: str, field: str, text: object) -> None:
     if not isinstance(text, str):
         what = "is missing or null" if text is None else f"is a {type(text).__name__}"
-        raise InputError(f"{name}: {field} {what}, wanted a text", _SHAPE)
+        raise InputError(f"{name}: {field} {what}, expected a string", _SHAPE)
     try:
         text.encode()
-    except UnicodeEncodeError as error:  # half of a surrogate pair, which JSON can write and no text can hold
-        raise InputError(f"{name}: {field} is no text at character {error.start}", "write whole characters") from error
+    except UnicodeEncodeError as error:  # JSON can escape half of a surrogate pair, UTF-8 cannot encode it
+        message = f"{name}: {field} has half of a surrogate pair at character {error.start}"
+        raise InputError(message, "write whole characters") from error
 
 
 def _found(title: str, prompt: str, responses: Sequence[str], form: Format) -> Found:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -28,95 +29,67 @@ if TYPE_CHECKING:
 MissingPairs = Literal["wrong", "left-out"]
 _SUITE = "gssbench"
 
+_models_option = partial(typer.Option, rich_help_panel="Models")
+_data_option = partial(typer.Option, rich_help_panel="Data")
+_statistics_option = partial(typer.Option, rich_help_panel="Statistics")
+_output_option = partial(typer.Option, rich_help_panel="Output")
+
 
 def gss(
     submissions: Annotated[
         list[Path], typer.Argument(help="Submission folders of the suite gssbench, or their result folders.")
     ],
     profile: Annotated[
-        str,
-        typer.Option(
-            help="Profile of models for submissions: lexical, offline or paper, as in divbench score.",
-            rich_help_panel="Models",
-        ),
+        str, _models_option(help="Profile of models for submissions: lexical, offline or paper, as in divbench score.")
     ] = "offline",
-    metric: Annotated[
-        list[str] | None, typer.Option(help="Metric to evaluate; may be repeated.", rich_help_panel="Data")
-    ] = None,
+    metric: Annotated[list[str] | None, _data_option(help="Metric to evaluate; may be repeated.")] = None,
     all_metrics: Annotated[
         bool,
-        typer.Option(
-            "--all-metrics",
-            help="Metrics of the whole profile, including the slow ones (D_Can and its family).",
-            rich_help_panel="Data",
+        _data_option(
+            "--all-metrics", help="Metrics of the whole profile, including the slow ones (D_Can and its family)."
         ),
     ] = False,
     equivalence: Annotated[
-        str | None,
-        typer.Option(
-            help="Equivalence backend, as in divbench score; default: the profile's.", rich_help_panel="Models"
-        ),
+        str | None, _models_option(help="Equivalence backend, as in divbench score; default: the profile's.")
     ] = None,
     algorithm: Annotated[
         Algorithm,
-        typer.Option(
-            help="Clustering algorithm: greedy (as published), or order-independent (components, complete, average).",
-            rich_help_panel="Models",
+        _models_option(
+            help="Clustering algorithm: greedy (as published), or order-independent (components, complete, average)."
         ),
     ] = "greedy",
     k: Annotated[
-        int | None,
-        typer.Option(
-            help="Number of responses per prompt of a submission, the first ones; default: all.", rich_help_panel="Data"
-        ),
+        int | None, _data_option(help="Number of responses per prompt of a submission, the first ones; default: all.")
     ] = None,
     missing: Annotated[
-        MissingPairs,
-        typer.Option(
-            help="Treatment of a pair with a missing score: wrong, or left out.", rich_help_panel="Statistics"
-        ),
+        MissingPairs, _statistics_option(help="Treatment of a pair with a missing score: wrong, or left out.")
     ] = "wrong",
     against: Annotated[
         str | None,
-        typer.Option(
-            help="Metric or reference to compare the others with, on the same resamples of sets.",
-            rich_help_panel="Statistics",
-        ),
+        _statistics_option(help="Metric or reference to compare the others with, on the same resamples of sets."),
     ] = None,
     published: Annotated[
-        bool,
-        typer.Option(
-            "--published", help="Accuracies that the paper printed, shown beside ours.", rich_help_panel="Output"
-        ),
+        bool, _output_option("--published", help="Accuracies that the paper printed, shown beside ours.")
     ] = False,
-    results: Annotated[Path, typer.Option(help="Folder of results, for submissions.", rich_help_panel="Output")] = Path(
-        "results"
-    ),
+    results: Annotated[Path, _output_option(help="Folder of results, for submissions.")] = Path("results"),
     resamples: Annotated[
-        int,
-        typer.Option(min=100, help="Number of bootstrap resamples over sets of pairs.", rich_help_panel="Statistics"),
+        int, _statistics_option(min=100, help="Number of bootstrap resamples over sets of pairs.")
     ] = 1000,
-    seed: Annotated[
-        int,
-        typer.Option(help="Random seed of the resamples and of the random reference.", rich_help_panel="Statistics"),
-    ] = 0,
+    seed: Annotated[int, _statistics_option(help="Random seed of the resamples and of the random reference.")] = 0,
     destination: Annotated[
-        Path | None,
-        typer.Option("--out", help="Output file of all numbers: .md, .csv or .json.", rich_help_panel="Output"),
+        Path | None, _output_option("--out", help="Output file of all numbers: .md, .csv or .json.")
     ] = None,
-    figure: Annotated[
-        Path | None, typer.Option(help="Output file of the heat map: .html.", rich_help_panel="Output")
-    ] = None,
+    figure: Annotated[Path | None, _output_option(help="Output file of the heat map: .html.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Test metrics on GSSBench (arXiv:2510.12699): do they tell how much room a prompt leaves for good responses?
+    """Test metrics on GSSBench (arXiv:2510.12699): do they measure how many good responses a prompt allows?
 
     9,300 pairs of prompts in six splits; one prompt of each pair has the larger generation space. A metric is right on
-    a pair if that prompt's responses are the more diverse by it. References show what chance, the prompt's length, a
-    constant and an oracle get.
+    a pair if it scores that prompt's responses as more diverse. Reference scorers: chance, the prompt's length, a
+    constant and an oracle.
 
-    Submissions are scored first, into --results; what was scored before is recognised. Perplexity, energy, entropies
-    and EigenScores of hidden states need the submission's internals.parquet, which divbench metrics internals makes.
+    Submissions are scored first, into --results; existing results are reused. Perplexity, energy, entropies and
+    EigenScores of hidden states need the submission's internals.parquet, which divbench metrics internals makes.
 
       divbench metrics gss subs/model-a subs/model-b --figure map.html --out table.md
 
@@ -149,7 +122,7 @@ def gss(
     work = _Work(suite, ScoringBackends(chosen, default_cache_path()), wanted, named=bool(metric), k=k, results=results)
     for each in given:
         if isinstance(each, _Submitted):
-            work.metrics(each)  # what cannot be had is told before the work, not after
+            work.metrics(each)  # raises before the work
     with progress() as bar:
         models = _models(given, work, bar)
         pairs = load_pairs()
@@ -168,12 +141,12 @@ def gss(
         )
     deliver(report_of(study, out()), destination, as_json=json)
     if figure is not None:
-        write_figures([heat_map(study)], "GSSBench: pair accuracy", figure)
+        write_figures([heat_map(study.blocks)], "GSSBench: pair accuracy", figure)
 
 
 @dataclass(frozen=True, slots=True)
 class _Submitted:
-    """A submission, checked, with its internals where there are any."""
+    """A checked submission, with its internals if it has any."""
 
     folder: Path
     submission: "Submission"
@@ -182,7 +155,7 @@ class _Submitted:
 
 @dataclass(frozen=True, slots=True)
 class _Scored:
-    """A result with its scores; `folder` is that of the submission, where it was scored for this."""
+    """A result with its scores; `folder` is the submission's folder if the result was made by this command."""
 
     result: "Result"
     scorers: "Sequence[Scorer]"
@@ -191,7 +164,7 @@ class _Scored:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What submissions are scored with; `named` says that the wanted metrics were asked for by name."""
+    """Settings for scoring submissions; `named`: whether the wanted metrics were requested by name."""
 
     suite: "Suite"
     backends: "ScoringBackends"
@@ -201,10 +174,10 @@ class _Work:
     results: Path
 
     def metrics(self, given: _Submitted) -> "tuple[Metric, ...]":
-        """Those to score a submission with.
+        """Return the metrics to score a submission with.
 
         Raises:
-            ConfigurationError: The profile has no model for one that was named, or there are none.
+            ConfigurationError: The profile has no model for a named metric, or no metric can be computed.
         """
         from benchmark.analysis.gss.accuracy import no_internals
         from benchmark.metrics import METRICS
@@ -217,24 +190,24 @@ class _Work:
             raise ConfigurationError(f"the profile {profile.name} has no metric {lacking[0]!r}", f"one of {known}")
         if not profile.metrics(asked, internals=given.internals is not None):
             reason, hint = no_internals(str(given.folder))
-            raise ConfigurationError(f"{given.folder}: none of the metrics can be had: {reason}", hint)
+            raise ConfigurationError(f"{given.folder}: none of the metrics can be computed: {reason}", hint)
         return asked
 
 
 def _wanted(metric: list[str] | None, all_metrics: bool, against: str | None) -> tuple[str, ...] | None:
-    """The metrics' ids; None: all."""
+    """Return the ids of the metrics to evaluate; None: all."""
     from benchmark.analysis.gss.accuracy import REFERENCES, USUAL
     from benchmark.metrics import METRICS
 
     if metric and all_metrics:
-        raise ConfigurationError("--metric names some, --all-metrics all", "give one of them")
+        raise ConfigurationError("--metric and --all-metrics exclude each other", "give one of them")
     direction = {each.id: each.direction for each in METRICS}
     there = [name for name, sign in direction.items() if sign]
     for name in metric or []:
         if name not in direction:
             raise ConfigurationError(f"there is no metric {name!r}", f"one of {', '.join(there)}")
         if not direction[name]:
-            raise ConfigurationError(f"{name} says neither more nor less diverse", f"one of {', '.join(there)}")
+            raise ConfigurationError(f"{name} does not measure diversity", f"one of {', '.join(there)}")
     wanted = None if all_metrics else tuple(dict.fromkeys(metric or USUAL))
     names = [*(there if wanted is None else wanted), *REFERENCES]
     if against is not None and against not in names:
@@ -243,10 +216,10 @@ def _wanted(metric: list[str] | None, all_metrics: bool, against: str | None) ->
 
 
 def _open(folder: Path, suite: "Suite") -> _Submitted | _Scored:
-    """What a folder holds.
+    """Open the submission or the result in a folder.
 
     Raises:
-        ConfigurationError: There is none.
+        ConfigurationError: The folder does not exist.
         InputError: It is neither a submission nor a result, or of another suite.
         Refused: It is a submission that does not pass the checks.
     """
@@ -264,7 +237,7 @@ def _open(folder: Path, suite: "Suite") -> _Submitted | _Scored:
         return _scored(folder, suite)
     if not (folder / MANIFEST_FILE).exists():
         raise InputError(f"{folder} has neither {MANIFEST_FILE} nor {RESULT_FILE}", hint)
-    manifest = read_manifest(folder / MANIFEST_FILE, Findings())  # what is wrong with it is told below
+    manifest = read_manifest(folder / MANIFEST_FILE, Findings())  # `open_submission` reports what is wrong with it
     if manifest is not None and manifest.suite != _SUITE:
         raise InputError(f"{folder} is a submission to {manifest.suite}", f"give one to the suite {_SUITE}")
     submission, _, _ = open_submission(folder, lambda name: suite)
@@ -280,17 +253,17 @@ def _scored(folder: Path, suite: "Suite", submission: Path | None = None) -> _Sc
     scorers = scorers_of_result(folder)
     result = read_result(folder)
     if isinstance(result, Missing):  # it was whole a moment ago
-        raise InputError(f"{folder} is no whole result: {result.reason}", "score the submission again")
+        raise InputError(f"{folder} is not a complete result: {result.reason}", "score the submission again")
     if result.suite_revision != suite.revision:
         raise InputError(
-            f"{folder} is of {_SUITE} in revision {result.suite_revision}, and the pairs are of {suite.revision}",
+            f"{folder} is for revision {result.suite_revision} of {_SUITE}, but the pairs are of {suite.revision}",
             "score the submission again",
         )
     return _Scored(result, scorers, submission)
 
 
 def _models(given: "Sequence[_Submitted | _Scored]", work: _Work, bar: "Progress") -> "list[Model]":
-    """The scores of each; submissions are scored here."""
+    """Return the scores of each result, after scoring the submissions."""
     from benchmark.analysis.gss.accuracy import Model, choose, names_of
 
     scored = [_score(each, work, bar) if isinstance(each, _Submitted) else each for each in given]

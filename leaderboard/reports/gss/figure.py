@@ -1,10 +1,10 @@
-"""The heat map of `divbench metrics gss --figure`: metrics by splits, a panel a model, coloured from chance."""
+"""The heat map of `divbench metrics gss --figure`: metrics by splits, one panel per model."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from benchmark.analysis.estimate import Estimate
-from benchmark.analysis.gss.accuracy import HALF, MEAN, MISSING, TIES, Block, GssStudy, Row
+from benchmark.analysis.gss.accuracy import HALF, MEAN, MISSING, TIES, Block, Row
 from benchmark.analysis.metaeval.prompt_pairs import SPLITS
 from datasets_build.errors import need
 from leaderboard.figures.plots import CLEAR, DIVERGING, FONT, inert
@@ -15,19 +15,14 @@ _TITLE, _LINE = 40, 12  # letters of a name; letters of a label that is not brok
 _COLUMNS = {**{split: SHORT.get(split, split) for split in SPLITS}, MEAN: "mean"}
 
 
-def heat_map(study: GssStudy) -> Any:
-    """The heat map of a study; see `heat_map_of`."""
-    return heat_map_of(study.blocks)
-
-
-def heat_map_of(given: Sequence[Block]) -> Any:
-    """The accuracy of each metric on each split and their mean, a panel a model; blue is right, red the wrong way.
+def heat_map(given: Sequence[Block]) -> Any:
+    """Draw the accuracy of each metric on each split and their mean, one panel per model; blue: above chance.
 
     Args:
         given: Blocks to draw; models without metrics are left out.
 
     Returns:
-        A `plotly.graph_objects.Figure` of a trace a panel.
+        A `plotly.graph_objects.Figure` with one trace per panel.
     """
     graph, subplots = need("plotly.graph_objects", "board"), need("plotly.subplots", "board")
     blocks = [block for block in given if block.rows]
@@ -44,7 +39,7 @@ def heat_map_of(given: Sequence[Block]) -> Any:
         figure.add_trace(_panel(graph, block), row=place, col=1)
     figure.update_xaxes(tickangle=-45, tickfont={"size": 12}, ticks="")
     figure.update_yaxes(autorange="reversed", tickfont={"size": 11}, ticks="")
-    # Titles begin at the left edge of the figure, not of the panel: so there is room for them on a narrow screen.
+    # Titles begin at the left edge of the figure, not of the panel, to fit on a narrow screen.
     figure.update_annotations(x=0, xanchor="left", xshift=8 - _LABELS, align="left", font={"size": 14})
     figure.update_layout(
         template="plotly_white",
@@ -65,7 +60,7 @@ def heat_map_of(given: Sequence[Block]) -> Any:
             "cmin": 0,
             "cmid": 0.5,
             "cmax": 1,
-            # Below the panels: at their side it would take a third of a narrow screen.
+            # Below the panels: beside them it would take a third of a narrow screen.
             "colorbar": {
                 "orientation": "h",
                 "tickvals": [0, 0.5, 1],
@@ -103,7 +98,7 @@ def _title(block: Block) -> str:
 
 
 def _broken(metric: str) -> str:
-    """A long name on two lines, broken after the underscore nearest to its middle."""
+    """Break a long name after the underscore nearest to its middle."""
     places = [place + 1 for place, letter in enumerate(metric) if letter == "_"]
     if len(metric) <= _LINE or not places:
         return metric

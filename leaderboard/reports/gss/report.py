@@ -14,7 +14,7 @@ from leaderboard.reports.metaeval.report import cell
 _N = "n"
 _PARTS = {split: SHORT.get(split, split) for split in SPLITS} | {MEAN: "mean", BALANCED: "balanced"}  # part: heading
 _PARTS |= {part: part for part in (HALF, TIES, MISSING, _N)}
-# For a terminal too narrow for one table: the parts of two, and those of them that have intervals.
+# For a terminal too narrow for one table: the parts of each of two tables, and the parts shown with intervals.
 _NARROW = (((*SPLITS, MEAN), ()), ((MEAN, BALANCED, HALF, TIES, MISSING, _N), (MEAN,)))
 
 
@@ -45,13 +45,13 @@ def legend(study: GssStudy) -> str:
         "responses; chance is .5. Ties are wrong, as published; half: a tie counts half. A pair with a missing score "
         f"{missing}; n: pairs with both scores. Mean: of the six splits, the published overall accuracy. Balanced: "
         "mean over the splits whose longer prompt has the larger space and over those whose shorter prompt has it, so "
-        f"that length alone gets .5. Intervals: {study.how.level:.0%}, bootstrap over the sets that pairs come in. "
+        f"that length alone gets .5. Intervals: {study.how.level:.0%}, bootstrap over the sets of pairs. "
         "Bold: the highest mean of a model."
     )
 
 
 def notes(study: GssStudy) -> list[str]:
-    """What does not compare and what is missing, a line each."""
+    """Return a line for each group of numbers that are not comparable or missing."""
     made = []
     if differing := study.differing:
         made.append(
@@ -75,7 +75,7 @@ def _table(
     """The rows of a block.
 
     Args:
-        parts: Parts to show; those that no row has are left out.
+        parts: Parts to show; a part that no row has is left out.
         intervals: Parts that are shown with their intervals.
     """
     rows = [
@@ -102,7 +102,7 @@ def _that_fit(block: Block, console: Console) -> list[Table]:
     if console.measure(rendered, options=console.options.update(width=10_000)).maximum <= console.width:
         return [whole]
     narrow = [_table(block, "", *each) for each in _NARROW]
-    return [each for each in narrow if len(each.columns) > 2]  # published numbers have nothing but the mean there
+    return [each for each in narrow if len(each.columns) > 2]  # published numbers have only the mean there
 
 
 def _records(study: GssStudy) -> Table:

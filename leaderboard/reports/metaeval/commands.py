@@ -1,6 +1,7 @@
 """`divbench metrics metaeval`."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,27 +22,20 @@ if TYPE_CHECKING:
     from datasets_build.tables import Report
 
 _PAIRS = "gssbench"
-# Options that several commands have.
-Metrics = Annotated[
-    list[str] | None,
-    typer.Option(help="Metric of the profile; may be repeated; default: all.", rich_help_panel="Metrics"),
-]
-TimeLimit = Annotated[
-    float, typer.Option(min=0.01, help="Seconds that --external may take per set.", rich_help_panel="Metrics")
-]
+_metrics_option = partial(typer.Option, rich_help_panel="Metrics")
+_statistics_option = partial(typer.Option, rich_help_panel="Statistics")
+_output_option = partial(typer.Option, rich_help_panel="Output")
+Metrics = Annotated[list[str] | None, _metrics_option(help="Metric of the profile; may be repeated; default: all.")]
+TimeLimit = Annotated[float, _metrics_option(min=0.01, help="Seconds that --external may take per set.")]
 Lm = Annotated[
     str | None,
     typer.Option(
         help="Language model of D_Can, as in divbench score: ORG/NAME@COMMIT or a folder.", rich_help_panel="Models"
     ),
 ]
-Resamples = Annotated[
-    int, typer.Option(min=100, help="Number of bootstrap resamples over contexts.", rich_help_panel="Statistics")
-]
-Seed = Annotated[int, typer.Option(help="Random seed of the resamples.", rich_help_panel="Statistics")]
-Numbers = Annotated[
-    Path | None, typer.Option("--out", help="Output file of all numbers: .json or .md.", rich_help_panel="Output")
-]
+Resamples = Annotated[int, _statistics_option(min=100, help="Number of bootstrap resamples over contexts.")]
+Seed = Annotated[int, _statistics_option(help="Random seed of the resamples.")]
+Numbers = Annotated[Path | None, _output_option("--out", help="Output file of all numbers: .json or .md.")]
 Mirror = Annotated[
     Path | None,
     typer.Option(
@@ -62,50 +56,35 @@ def metaeval(
     ] = None,
     profile: Annotated[
         str,
-        typer.Option(
-            help="Profile of metrics to test: lexical (seconds), offline (minutes), paper (the papers' models).",
-            rich_help_panel="Metrics",
+        _metrics_option(
+            help="Profile of metrics to test: lexical (seconds), offline (minutes), paper (the papers' models)."
         ),
     ] = "lexical",
     metric: Metrics = None,
     external: Annotated[
         list[str] | None,
-        typer.Option(
+        _metrics_option(
             help=(
-                "Function of your own, MODULE:FUNCTION, called with the list of responses, and with context= if "
-                "it takes it."
-            ),
-            rich_help_panel="Metrics",
+                "Custom metric, MODULE:FUNCTION, called with the list of responses, and with context= if it takes it."
+            )
         ),
     ] = None,
     scores: Annotated[
         list[Path] | None,
-        typer.Option(
+        _metrics_option(
             help="Scores file (.csv or .parquet) with set_id (gssbench: prompt_id) and a numeric column per metric, or "
-            "qwen25_curves: metrics of surprisals from the released results of Qwen2.5-3B.",
-            rich_help_panel="Metrics",
+            "qwen25_curves: metrics of surprisals from the released results of Qwen2.5-3B."
         ),
     ] = None,
     results: Annotated[
-        Path | None,
-        typer.Option(help="Result folder of a gssbench submission, for the task gssbench.", rich_help_panel="Metrics"),
+        Path | None, _metrics_option(help="Result folder of a gssbench submission, for the task gssbench.")
     ] = None,
     lower_is_more_diverse: Annotated[
-        bool,
-        typer.Option(
-            "--lower-is-more-diverse",
-            help="Negation of the numbers of --external and --scores.",
-            rich_help_panel="Metrics",
-        ),
+        bool, _metrics_option("--lower-is-more-diverse", help="Negation of the numbers of --external and --scores.")
     ] = False,
-    released: Annotated[
-        bool, typer.Option(help="Metric columns released with the texts, tested as well.", rich_help_panel="Metrics")
-    ] = True,
+    released: Annotated[bool, _metrics_option(help="Metric columns released with the texts, tested as well.")] = True,
     against: Annotated[
-        str | None,
-        typer.Option(
-            help="Metric to compare all others with, on the same sets and resamples.", rich_help_panel="Statistics"
-        ),
+        str | None, _statistics_option(help="Metric to compare all others with, on the same sets and resamples.")
     ] = None,
     time_limit: TimeLimit = 60.0,
     lm: Lm = None,
@@ -114,25 +93,22 @@ def metaeval(
     resamples: Resamples = 1000,
     seed: Seed = 0,
     destination: Annotated[
-        Path | None,
-        typer.Option("--out", help="Output file of all numbers: .json, .csv or .md.", rich_help_panel="Output"),
+        Path | None, _output_option("--out", help="Output file of all numbers: .json, .csv or .md.")
     ] = None,
-    figure: Annotated[
-        Path | None, typer.Option(help="Output file of the scores at each label: .html.", rich_help_panel="Output")
-    ] = None,
+    figure: Annotated[Path | None, _output_option(help="Output file of the scores at each label: .html.")] = None,
     mirror: Mirror = None,
     json: JsonOption = False,
 ) -> None:
-    """Test metrics against what is known: labels by construction, people's scores, decoding settings, prompt pairs.
+    """Test metrics against ground truth: labels by construction, people's scores, decoding settings, prompt pairs.
 
     Without tasks: the nine with two labels (contest, mcdiv, mcdiv_nuggets, each story_gen, resp_gen, prompt_gen).
-    Each number has a bootstrap interval over contexts. A set that one metric has no score for is left out for all.
+    Each number has a bootstrap interval over contexts. A set without a score of one metric is excluded for all.
 
     The lexical metrics beside the released columns, in a minute:
 
       divbench metrics metaeval --against released:sent_bert
 
-    A metric of your own, in mine.py of this folder, on one task, with a figure:
+    A custom metric, in mine.py in this folder, on one task, with a figure:
 
       divbench metrics metaeval contest/story_gen --external mine:spread --figure spread.html
 
@@ -140,7 +116,7 @@ def metaeval(
 
       divbench metrics metaeval mcdiv --scores my_scores.csv --json
 
-    A sweep of a decoding parameter of your own, from divbench generate --sweep:
+    Your own sweep of a decoding parameter, from divbench generate --sweep:
 
       divbench metrics metaeval sweep.parquet
     """
@@ -156,7 +132,7 @@ def metaeval(
     how = Resampling(resamples=resamples, seed=seed)
     if _PAIRS in named:
         if named != [_PAIRS]:
-            raise ConfigurationError("gssbench has pairs of prompts, the others sets", "ask for it alone")
+            raise ConfigurationError("gssbench cannot be combined with other tasks", "name it alone")
         deliver(_pairs(results, scores or [], lower_is_more_diverse, against, how), destination, as_json=json)
         return
     if results is not None:
@@ -180,7 +156,7 @@ def metaeval(
 
             columns += released_scores(labelled)
         empty = [each for each in columns if each.origin.startswith("external") and not each.has_values()]
-        columns = [each for each in columns if each not in empty]  # else it would leave out every set for all
+        columns = [each for each in columns if each not in empty]  # it would exclude every set for all
         if columns:
             reports, overall = _evaluate(labelled, columns, against, how, tell)
     _warn({each.name: each.problems for each in columns} | {each.name: [_no_value(each)] for each in empty})
@@ -194,10 +170,10 @@ def metaeval(
 
 
 def _no_value(scores: "Scores") -> str:
-    """Why a function's scores are left out."""
+    """State why a function's scores are left out."""
     reasons = scores.reasons(list(scores.values))
     reason = max(reasons, key=lambda reason: reasons[reason], default="there is no set")
-    return f"left out, as it has no value for any set: {one_line(reason)}"
+    return f"left out, because it has no value for any set: {one_line(reason)}"
 
 
 def _evaluate(

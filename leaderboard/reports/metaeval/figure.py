@@ -1,4 +1,4 @@
-"""How a metric's scores lie at each label: the figure of `divbench metrics metaeval --figure`."""
+"""The distribution of a metric's scores at each label: the figure of `divbench metrics metaeval --figure`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,14 +10,14 @@ from benchmark.analysis.metaeval.scores import Scores
 from datasets_build.errors import need
 from leaderboard.figures.plots import BLUE, FONT, VERMILION, inert
 
-_ROW, _FRAME = 230, 140  # pixels: of a row of panels, of what stands around them
+_ROW, _FRAME = 230, 140  # pixels: height of a row of panels, of title and margins
 _ACROSS = 3
 
 
 def label_figure(task: Labelled, columns: Sequence[Scores]) -> Any:
-    """Scores by label, a panel a metric: violins of low and high sets, or points over graded labels.
+    """Draw scores by label, one panel per metric: violins of low and high sets, or points over graded labels.
 
-    A gap between the violins is what OCA and AUC count; their overlap is what no threshold can separate.
+    OCA and AUC measure how far the violins are apart; no threshold can separate their overlap.
 
     Args:
         columns: The metrics' scores; sets without one are not drawn.

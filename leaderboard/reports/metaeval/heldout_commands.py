@@ -1,5 +1,6 @@
 """`divbench metrics heldout`."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -9,59 +10,48 @@ from datasets_build.console import JsonOption, deliver, steps
 from datasets_build.tables import check_report_path
 from leaderboard.reports.metaeval.commands import Metrics, Mirror, Numbers, Resamples, TimeLimit
 
+_metrics_option = partial(typer.Option, rich_help_panel="Metrics")
+_statistics_option = partial(typer.Option, rich_help_panel="Statistics")
+
 
 def heldout(
     profile: Annotated[
-        str, typer.Option(help="Profile of metrics to combine: lexical, offline or paper.", rich_help_panel="Metrics")
+        str, _metrics_option(help="Profile of metrics to combine: lexical, offline or paper.")
     ] = "offline",
     metric: Metrics = None,
     external: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Function of your own, MODULE:FUNCTION, combined with the others.", rich_help_panel="Metrics"
-        ),
+        list[str] | None, _metrics_option(help="Custom metric, MODULE:FUNCTION, combined with the others.")
     ] = None,
     scores: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="Scores file (.csv or .parquet) with set_id and a numeric column per metric, or qwen25_curves ("
-            "metrics from the released results of Qwen2.5-3B); combined as well.",
-            rich_help_panel="Metrics",
+        _metrics_option(
+            help="Scores file (.csv or .parquet) with set_id and a numeric column per metric, or qwen25_curves "
+            "(metrics from the released results of Qwen2.5-3B); combined as well."
         ),
     ] = None,
     combine_released: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Released column to combine, such as sent_bert; the others are shown for comparison.",
-            rich_help_panel="Metrics",
-        ),
+        _metrics_option(help="Released column to combine, such as sent_bert; the others are shown for comparison."),
     ] = None,
-    largest: Annotated[
-        int, typer.Option(min=1, max=4, help="Maximum number of metrics in a combination.", rich_help_panel="Metrics")
-    ] = 3,
+    largest: Annotated[int, _metrics_option(min=1, max=4, help="Maximum number of metrics in a combination.")] = 3,
     by: Annotated[
         Literal["halves", "kinds"],
-        typer.Option(
-            help="Split for choosing: halves (half of the contexts) or kinds (two of story, response and prompt).",
-            rich_help_panel="Statistics",
+        _statistics_option(
+            help="Split for choosing: halves (half of the contexts) or kinds (two of story, response and prompt)."
         ),
     ] = "halves",
-    against: Annotated[
-        str, typer.Option(help="Metric to compare all others with.", rich_help_panel="Statistics")
-    ] = "released:sent_bert",
+    against: Annotated[str, _statistics_option(help="Metric to compare all others with.")] = "released:sent_bert",
     time_limit: TimeLimit = 60.0,
     resamples: Resamples = 1000,
-    seed: Annotated[
-        int, typer.Option(help="Random seed of the halves and the resamples.", rich_help_panel="Statistics")
-    ] = 0,
+    seed: Annotated[int, _statistics_option(help="Random seed of the halves and the resamples.")] = 0,
     destination: Numbers = None,
     mirror: Mirror = None,
     json: JsonOption = False,
 ) -> None:
-    """Choose the best combination of metrics on some contexts and report it on the others, win or lose.
+    """Choose the best combination of metrics on some contexts and report it on the others, whether it wins or not.
 
-    Over the nine tasks with two labels. A combination is a sum of z-scores; every one of up to --largest metrics
-    is tried, and the number tried is reported. The released columns, which were not chosen on these sets, are shown for
+    On the nine tasks with two labels. A combination is a sum of z-scores; all combinations of up to --largest metrics
+    are tried, and their number is reported. The released columns, which were not chosen on these sets, are shown for
     comparison.
 
     Example: divbench metrics heldout --profile offline --out heldout.md

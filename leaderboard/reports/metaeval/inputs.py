@@ -36,7 +36,7 @@ from datasets_build.errors import ConfigurationError
 
 
 def load_tasks(named: list[str], mirror: Path | None) -> list[Labelled]:
-    """Load tasks by name or from files; the nine with two labels where none is named."""
+    """Load tasks by name or from files; default: the nine with two labels."""
     files = [Path(name) for name in dict.fromkeys(named) if name.endswith(SUFFIX)]
     tasks = task_names([name for name in named if not name.endswith(SUFFIX)]) if named else BINARY_TASKS
     made = [read_set_file(path) for path in files]  # first: the others are larger
@@ -54,12 +54,12 @@ def profile_of(
     dtype: Dtype | None = None,
     device: str | None = None,
 ) -> Profile:
-    """Return a profile whose language model reads the sets as continuations, which they are.
+    """Return a profile whose language model reads the responses as continuations of their contexts.
 
-    A device or precision that is not named is chosen here and reported on stderr.
+    A default device or precision is chosen here and reported on stderr.
 
     Args:
-        named: Ids of metrics that are asked for by name; see `with_named`.
+        named: Ids of metrics that are requested by name; see `with_named`.
     """
     chosen = with_reading(with_named(find_profile(name), named), format="completion")
     if lm is not None:
@@ -97,12 +97,12 @@ def learned_features(
     """Collect the features of fitted metrics by name: of pairs, of surprisals, released ones, metrics of the package.
 
     Args:
-        pairs: File of pair features: read if it is there, else written.
-        scores: File of scores of metrics; what it lacks is computed.
+        pairs: File of pair features: read if it exists, written otherwise.
+        scores: File of scores of metrics; missing ones are computed.
 
     Raises:
-        ConfigurationError: A feature is none of these.
-        InputError: A file is not as it should be.
+        ConfigurationError: A feature is unknown.
+        InputError: A file is invalid.
     """
     found = {each.name: each for each in released_scores(labelled)}
     if any(name in needed for name in SURPRISAL_NAMES):

@@ -1,5 +1,6 @@
 """`divbench metrics learn`."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -9,36 +10,34 @@ from datasets_build.console import JsonOption, deliver, steps
 from datasets_build.tables import check_report_path
 from leaderboard.reports.metaeval.commands import Mirror, Numbers, Resamples
 
+_statistics_option = partial(typer.Option, rich_help_panel="Statistics")
+_metrics_option = partial(typer.Option, rich_help_panel="Metrics")
+
 
 def learn(
     scheme: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Way to hold sets out: within tasks, all tasks, across generation tasks or across datasets; default: "
-            "all four.",
-            rich_help_panel="Statistics",
+        _statistics_option(
+            help="Hold-out scheme: within tasks, all tasks, across generation tasks or across datasets; default: all."
         ),
     ] = None,
     version: Annotated[
         list[str] | None,
-        typer.Option(
+        _metrics_option(
             help="Version to fit: open (no language model), surprisals (and R of a causal model), sent-bert (and "
-            "sent-BERT's released scores); default: all.",
-            rich_help_panel="Metrics",
+            "sent-BERT's released scores); default: all."
         ),
     ] = None,
     features: Annotated[
         Path | None,
-        typer.Option(
-            help="Parquet file of pair features: read if it is there, else made in minutes and written.",
-            rich_help_panel="Metrics",
+        _metrics_option(
+            help="Parquet file of pair features: read if it exists, otherwise computed in minutes and written."
         ),
     ] = None,
     scores: Annotated[
         Path | None,
-        typer.Option(
-            help="Scores file (.csv or .parquet) with set_id and a column for each metric; what it lacks is computed.",
-            rich_help_panel="Metrics",
+        _metrics_option(
+            help="Scores file (.csv or .parquet) with set_id and a column for each metric; missing ones are computed."
         ),
     ] = None,
     weights: Annotated[
@@ -49,16 +48,14 @@ def learn(
         ),
     ] = None,
     resamples: Resamples = 1000,
-    seed: Annotated[
-        int, typer.Option(help="Random seed of the folds and the resamples.", rich_help_panel="Statistics")
-    ] = 0,
+    seed: Annotated[int, _statistics_option(help="Random seed of the folds and the resamples.")] = 0,
     destination: Numbers = None,
     mirror: Mirror = None,
     json: JsonOption = False,
 ) -> None:
-    """Fit metrics to labels and report how well they do on sets that they were not fitted on, beside sent-BERT.
+    """Fit metrics to labels and report how well they do on held-out sets, compared with sent-BERT.
 
-    Over the nine tasks with two labels. Features and penalty are chosen by cross-validation inside what may be seen, no
+    On the nine tasks with two labels. Features and penalty are chosen by cross-validation within the training sets, no
     context or set is on both sides, and the number of candidates is reported. Surprisals are the released ones of
     Qwen2.5-3B.
 

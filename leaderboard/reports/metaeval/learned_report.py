@@ -9,12 +9,12 @@ from datasets_build.tables import Block, Report, Table, p_value
 _ABOUT = (
     "OCA: optimal classification accuracy, high above a threshold. Differences are from sent-BERT's released scores, "
     "on the same sets and the same resamples of groups of contexts; the fits are not repeated in the resamples. p is "
-    "adjusted over the tasks (Holm). Each split chooses features and penalty by cross-validation inside what it sees."
+    "adjusted over the tasks (Holm). Each split chooses features and penalty by cross-validation on its training sets."
 )
 
 
 def learned_report(found: Sequence[Outcome]) -> Report:
-    """Tables: each version's mean under each way to hold sets out, then its tasks, then what was chosen."""
+    """Make tables of each version's mean under each hold-out scheme, then of its tasks with the chosen candidates."""
     rows = [
         (
             each.version,

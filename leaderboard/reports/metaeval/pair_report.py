@@ -1,4 +1,4 @@
-"""The report of `divbench metrics metaeval gssbench`: how often a metric ranks two prompts rightly."""
+"""The report of `divbench metrics metaeval gssbench`: how often a metric ranks two prompts correctly."""
 
 from collections.abc import Iterator, Mapping
 
@@ -10,8 +10,8 @@ from leaderboard.reports.metaeval.report import cell
 
 LEGEND = (
     "Strict accuracy: ties are wrong, as published; half: a tie counts half. Intervals: 95%, bootstrap over the sets "
-    "that pairs come in. Length-balanced: mean over the splits whose longer prompt has the larger space and over those "
-    "whose shorter prompt has it, so that length alone gets one half. The last four scorers are reference points."
+    "of pairs. Length-balanced: mean over the splits whose longer prompt has the larger space and over those whose "
+    "shorter prompt has it, so that length alone gets one half. The last four scorers are reference points."
 )
 SHORT = {"complement": "compl.", "factualqa": "factual", "random_choice": "choice", "intersection": "inters."}
 _OVERALL = {
@@ -60,7 +60,7 @@ def differences(title: str, comparisons: Mapping[str, PairComparison]) -> Table:
 
 
 def records_of(found: PairEvaluation) -> Iterator[tuple[Cell, ...]]:
-    """Part, number, value, low and high of each number of each part, in full precision."""
+    """Yield part, number, value, low and high of each number of each part, in full precision."""
     for part, accuracy in accuracies(found).items():
         for number in ("strict", "half", "tie_rate", "missing_rate"):
             each: Estimate = getattr(accuracy, number)

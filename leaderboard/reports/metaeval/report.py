@@ -55,7 +55,7 @@ def heldout_report(found: Sequence[HeldOut]) -> Report:
 
 
 def cell(found: Estimate | None, interval: bool = False) -> str:
-    """A number, with its interval if wanted; a dash for what is missing."""
+    """Format a number, with its interval if wanted; a dash if it is missing."""
     return str(found) if found and interval else with_interval(found.value if found else None, None, None)
 
 
@@ -91,7 +91,7 @@ def title_of(report: TaskReport) -> str:
 
 
 def missing_of(report: TaskReport) -> list[Styled]:
-    """A line for each group of metrics that lack the same scores."""
+    """Return a line for each group of metrics that lack the same scores."""
     lacking: dict[tuple[tuple[str, int], ...], list[str]] = {}
     for each in report.evaluations:
         if each.missing:

@@ -1,5 +1,6 @@
 """`divbench metrics study`."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,38 +20,28 @@ if TYPE_CHECKING:
     from leaderboard.data.metric_study.pair_accuracies import PairStudy
     from leaderboard.data.metric_study.record import MetricStudy
 
+_output_option = partial(typer.Option, rich_help_panel="Output")
+_metrics_option = partial(typer.Option, rich_help_panel="Metrics")
+
 
 def metrics_study(
-    destination: Annotated[Path, typer.Option("--out", help="Output folder.", rich_help_panel="Output")] = Path(
-        "metric-study"
-    ),
+    destination: Annotated[Path, _output_option("--out", help="Output folder.")] = Path("metric-study"),
     profile: Annotated[
-        str, typer.Option(help="Profile of metrics to study: lexical, offline or paper.", rich_help_panel="Metrics")
+        str, _metrics_option(help="Profile of metrics to study: lexical, offline or paper.")
     ] = "offline",
     task: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Task, such as contest or mcdiv/story_gen; may be repeated; default: all.", rich_help_panel="Metrics"
-        ),
+        _metrics_option(help="Task, such as contest or mcdiv/story_gen; may be repeated; default: all."),
     ] = None,
     metric: Metrics = None,
     merge: Annotated[
         bool,
-        typer.Option(
-            "--merge",
-            help="Results of other metrics in OUT/metric_study.json, kept.",
-            rich_help_panel="Metrics",
-        ),
+        _metrics_option("--merge", help="Merge mode: keeps the results of other metrics in OUT/metric_study.json."),
     ] = False,
-    released: Annotated[
-        bool, typer.Option(help="Metric columns released with the texts, studied as well.", rich_help_panel="Metrics")
-    ] = True,
+    released: Annotated[bool, _metrics_option(help="Metric columns released with the texts, studied as well.")] = True,
     gss: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="Result folder of the suite gssbench, for accuracies on prompt pairs; may be repeated.",
-            rich_help_panel="Metrics",
-        ),
+        _metrics_option(help="Result folder of the suite gssbench, for accuracies on prompt pairs; may be repeated."),
     ] = None,
     lm: Lm = None,
     dtype: DtypeOption = None,
@@ -64,20 +55,14 @@ def metrics_study(
         ),
     ] = 10,
     worst: Annotated[
-        int,
-        typer.Option(
-            min=0, max=20, help="Number of sets to list as a metric's worst disagreements.", rich_help_panel="Output"
-        ),
+        int, _output_option(min=0, max=20, help="Number of sets to list as a metric's worst disagreements.")
     ] = 5,
     resamples: Resamples = 1000,
     seed: Seed = 0,
     cache: CacheOption = None,
     mirror: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder with the released files, where they are not built. (env: DIVBENCH_MIRROR)",
-            rich_help_panel="Metrics",
-        ),
+        _metrics_option(help="Folder with the released files, where they are not built. (env: DIVBENCH_MIRROR)"),
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -85,13 +70,13 @@ def metrics_study(
 
     Writes OUT/metric_study.json, numbers without texts, and OUT/disagreements.parquet, the texts of the sets that each
     metric ranks farthest from people; with --gss also OUT/gssbench.json. All sets with labels are read: conTest, McDiv,
-    McDiv_nuggets and decTest. What the language model read is kept, so an interrupted run goes on there.
+    McDiv_nuggets and decTest. Surprisals are cached, so an interrupted run can be continued.
 
-    OUT/scores.parquet keeps each metric's value of each set, and a metric whose signature stands there is not computed
-    again: after a new metric, the same command computes that one alone. Without the file, --metric NEW --merge adds a
-    metric to the study in OUT; its rank agreement with the others is then unknown.
+    OUT/scores.parquet keeps each metric's value of each set, and a metric whose signature it has is not computed again:
+    after a new metric, the same command computes that one alone. Without the file, --metric NEW --merge adds a metric
+    to the study in OUT; its rank agreement with the others is then unknown.
 
-    With the models of the package, decTest's sets of ten not read by the language model: three quarters of an hour.
+    With the bundled models, without surprisals of decTest's sets of ten, in three quarters of an hour:
 
       divbench metrics study --most-read 5 --out study
 
@@ -124,10 +109,10 @@ def metrics_study(
     how = Resampling(resamples=resamples, seed=seed)
     pairs = _pairs(gss or [], how)
     if destination.exists() and not destination.is_dir():
-        raise ConfigurationError(f"{destination} is no folder", "name one to write to")
+        raise ConfigurationError(f"{destination} is not a folder", "name an output folder")
     earlier = read_study(destination / STUDY_FILE) if merge else None
     tasks = [load_labelled(name, mirror=mirror) for name in study_tasks(task or [])]
-    destination.mkdir(parents=True, exist_ok=True)  # only now, after everything that can be wrong with the call
+    destination.mkdir(parents=True, exist_ok=True)  # only now, after all checks of the arguments
     with steps() as tell:
         backends = ScoringBackends(chosen, cache or default_cache_path())
         columns = study_scores(tasks, wanted, backends, most_read, destination / SCORES_FILE, tell)
@@ -151,19 +136,19 @@ def metrics_study(
 
 
 def _metrics(profile: "Profile", wanted: list[str] | None) -> "list[Metric]":
-    """The metrics of a profile that say more diverse or less, or those of them that were named."""
+    """Return the metrics of a profile that have a direction, or those of them that were named."""
     from benchmark.scoring.inputs import computed
 
     there = {each.id: each for each in computed(profile.metrics()) if each.direction}
     for name in wanted or []:
         if name not in there:
-            message = f"the profile {profile.name} has no metric {name!r} that says more diverse or less"
+            message = f"the profile {profile.name} has no diversity metric {name!r}"
             raise ConfigurationError(message, f"one of {', '.join(there)}")
     return [each for name, each in there.items() if not wanted or name in wanted]
 
 
 def _pairs(folders: list[Path], how: "Resampling") -> "PairStudy | None":
-    """GSSBench's accuracies of results, beside those that the paper printed; before the long work, for it may fail."""
+    """Evaluate results on GSSBench, with the paper's accuracies; called before the long work, because it may fail."""
     if not folders:
         return None
     from benchmark.analysis.gss.accuracy import Model, choose, evaluate, names_of, published_blocks
@@ -204,7 +189,7 @@ def _pairs(folders: list[Path], how: "Resampling") -> "PairStudy | None":
 
 
 def _print(study: "MetricStudy") -> None:
-    """The means over tasks, and which metric agrees best with people on each."""
+    """Print the means over tasks, and the metric that agrees best with people on each."""
     if study.overall:
         rows = []
         for each in study.overall:

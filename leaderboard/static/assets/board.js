@@ -1,5 +1,5 @@
-// The exported board: sorting, searching, choosing columns, drawing figures, showing responses. Untrusted text is only
-// ever set as text. Data files loaded after this one put their data into `divbench`.
+// The exported board: sorting, searching, choosing columns, drawing figures, showing responses. Untrusted text is set
+// only as text. Data files loaded after this one put their data into `divbench`.
 "use strict";
 const divbench = {figures: {}, texts: null};
 globalThis.divbench = divbench;
@@ -19,7 +19,7 @@ document.addEventListener("DOMContentLoaded", () => {
   if (divbench.texts) explore(divbench.texts);
 });
 
-// The application's navigation on a narrow screen, and the link of its footer.
+// The application's navigation on a narrow screen, and the link in its footer.
 document.addEventListener("click", (event) => {
   const menu = event.target.closest(".menu"), copy = event.target.closest(".copy-link");
   if (menu) menu.setAttribute("aria-expanded", String(menu.getAttribute("aria-expanded") !== "true"));
@@ -29,7 +29,7 @@ document.addEventListener("click", (event) => {
   }
 });
 
-// Choices are kept in the fragment of the address, so that it is a permalink.
+// The fragment of the URL holds the choices, so that the URL is a permalink.
 function chosen() {
   return new URLSearchParams(location.hash.slice(1));
 }
@@ -93,7 +93,7 @@ function columns(select) {
   select.addEventListener("change", () => { show(); remember("show", select.value); });
 }
 
-// Search: rows that contain all words stay.
+// Search: only rows that contain all words are shown.
 function rows(search) {
   const body = document.getElementById(search.dataset.rowsOf).tBodies[0];
   const found = document.getElementById("found");

@@ -1,5 +1,5 @@
 "use strict";
-// One screen at a time: instructions, items, the end. Texts are untrusted: they only ever become text nodes.
+// One screen at a time: instructions, items, the end. Texts are untrusted and only become text nodes.
 const data = JSON.parse(document.getElementById("data").textContent);
 const page = document.querySelector("main");
 const key = `divbench-rating-${data.study}-${data.form}`;
@@ -67,7 +67,7 @@ function start() {
   const notes = [
     ...data.instructions,
     "The first items are training: they show which answer is expected, and why.",
-    "Keys: a number chooses an answer, Enter goes on. Your answers stay on this device until you send the file at the end.",
+    "Keys: a number chooses an answer, Enter continues. Your answers stay on this device until you send the file at the end.",
   ];
   return [
     heading("Rating responses"),
@@ -187,7 +187,7 @@ function end() {
 }
 
 document.addEventListener("visibilitychange", () => {
-  // Time that the page is out of sight does not count.
+  // Time while the page is hidden does not count.
   if (document.hidden) {
     const item = data.items[state.at];
     if (item) state.seconds[item.item] = (state.seconds[item.item] || 0) + (performance.now() - since) / 1000;
@@ -199,7 +199,7 @@ document.addEventListener("visibilitychange", () => {
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "TEXTAREA") return;
   if (/^[1-9]$/.test(event.key)) {
-    // With two questions a number answers the one in focus, or else the first that is open.
+    // A number answers the question that has the focus, or else the first unanswered one.
     const fields = [...page.querySelectorAll("fieldset")];
     const field = fields.find((each) => each.contains(document.activeElement)) || fields.find((each) => !each.querySelector(":checked"));
     const input = (field || fields[0])?.querySelectorAll("input")[Number(event.key) - 1];

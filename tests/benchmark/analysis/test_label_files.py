@@ -185,7 +185,7 @@ def test_what_is_no_result_is_refused(folders: tuple[Path, Path], tmp_path: Path
     with pytest.raises(InputError, match=r"does not match result\.json"):
         read_scores(tmp_path)
     (tmp_path / "per_prompt.parquet").write_bytes(b"")
-    with pytest.raises(InputError, match="is no whole result"):
+    with pytest.raises(InputError, match="is not a complete result"):
         read_scores(tmp_path)
 
 
@@ -236,7 +236,7 @@ def test_the_command_scores_what_is_not_scored(folders: tuple[Path, Path], label
 @pytest.mark.parametrize(
     ("arguments", "status", "says"),
     [
-        (["{0}", "--labels", "{2}"], 1, "rifts.csv is refused"),
+        (["{0}", "--labels", "{2}"], 1, "rifts.csv was rejected"),
         (["{0}", "{1}", "--labels", "{2}"], 2, "--labels compares prompts of one system, and 2 are named"),
         (["{0}", "--labels", "{2}", "--length", "raw"], 2, "--length cannot be used with --labels"),
         (["{1}", "--labels", "{2}", "--profile", "offline"], 2, "--profile has no effect on a result"),

@@ -162,7 +162,7 @@ def test_the_answers_of_a_submission_are_those_that_are_scored(run: Run, tmp_pat
     assert (code, "no prompt is named" in said) == (2, True)
     (folder / "manifest.json").write_text("{")
     code, _, said = run(folder, "--prompt", first.prompt_id)
-    assert (code, "is refused" in said) == (1, True)
+    assert (code, "was rejected" in said) == (1, True)
 
 
 def test_a_set_may_come_on_stdin(run: Run, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,20 +177,20 @@ def test_a_set_may_come_on_stdin(run: Run, write: Write, monkeypatch: pytest.Mon
     [
         (b"", "not JSON"),
         (b"[]", "a JSON list, expected an object"),
-        (b'{"prompt": "a"}', "responses is no list"),
-        (b'{"prompt": "a", "responses": "b"}', "responses is no list"),
+        (b'{"prompt": "a"}', "responses is not a list"),
+        (b'{"prompt": "a", "responses": "b"}', "responses is not a list"),
         (b'{"responses": ["b"]}', "prompt is missing or null"),
         (b'{"prompt": 3, "responses": ["b"]}', "prompt is a int"),
         (b'{"prompt": "a", "responses": ["b", null]}', "responses[1] is missing or null"),
         (b'{"prompt": "a", "responses": ["b", 4.5]}', "responses[1] is a float"),
-        (b'{"prompt": "a", "responses": ["b", "\\ud800"]}', "responses[1] is no text at character 0"),
-        (b'{"prompt": "a", "responses": [], "answers": []}', "'answers' is no field"),
+        (b'{"prompt": "a", "responses": ["b", "\\ud800"]}', "responses[1] has half of a surrogate pair at character 0"),
+        (b'{"prompt": "a", "responses": [], "answers": []}', "unknown field 'answers'"),
         (b'{"prompt": "a", "prompt": "b", "responses": []}', "the key 'prompt' is repeated"),
         (b'{"prompt": "a", "responses": [NaN]}', "NaN is not a JSON value"),
         (b"[" * 100_000, "nested more than"),
         (b'{"prompt": "\xff", "responses": []}', "not UTF-8 at byte 12"),
         (b" " * (2**20 + 1), "more than 1,048,576 bytes"),
-        (json.dumps({"prompt": "a", "responses": ["b"] * 201}).encode(), "responses has 201 texts (at most 200"),
+        (json.dumps({"prompt": "a", "responses": ["b"] * 201}).encode(), "201 responses (at most 200"),
         (b'{"prompt": "a", "responses": []}', "set.json cannot be scored: no response"),
         (b'{"prompt": "a", "responses": ["b"]}', "cannot be scored: fewer than two responses"),
         (b'{"prompt": "a", "responses": ["b", " ", "[Blocked]"]}', "cannot be scored: fewer than two responses"),
@@ -227,10 +227,10 @@ def test_a_set_longer_than_the_model_reads_says_so(run: Run, write: Write, monke
         ([], "name exactly one response set"),
         (["set.json", "--dataset", "scenarios"], "name exactly one response set"),
         (["nowhere.json"], "there is no file nowhere.json"),
-        (["set.json", "--prompt", "p"], "--prompt is of a submission"),
-        (["--dataset", "scenarios", "--prompt", "p"], "--prompt is of a submission"),
-        (["set.json", "--split", "p"], "--split and --set are of a dataset"),
-        (["set.json", "--set", "p"], "--split and --set are of a dataset"),
+        (["set.json", "--prompt", "p"], "--prompt needs a submission"),
+        (["--dataset", "scenarios", "--prompt", "p"], "--prompt needs a submission"),
+        (["set.json", "--split", "p"], "--split and --set need a dataset"),
+        (["set.json", "--set", "p"], "--split and --set need a dataset"),
         (["set.json", "--out", "no/folder.html"], "cannot be written"),
         (["set.json", "--out", "."], "cannot be written"),
         (["set.json", "--orders", "endpoint", "--count", "0"], "--count"),
@@ -279,17 +279,17 @@ def test_what_saves_less_than_nothing_is_said_to_cost_more() -> None:
     found = explain_set(HashLM(), ResponseSet(PROMPT, ("a b c d", "a b c d", "e f g")))
     assert not isinstance(found.pairs, Missing)
     said = list(notes(found))
-    assert re.fullmatch(r"Right after another response, one costs \d+\.\d bits less on average, .*", said[-2])
+    assert re.fullmatch(r"Right after another response, a response costs \d+\.\d bits less on average, .*", said[-2])
     saved, (i, j) = found.pairs.saved.max(where=~np.eye(3, dtype=bool), initial=0), found.pairs.strongest or (0, 0)
-    assert said[-1].startswith(
-        f"Response {i + 1} gains most, {saved:.1f} bits from response {j + 1} before it; most of"
-    )
+    assert said[-1].startswith(f"Response {i + 1} saves most, {saved:.1f} bits after response {j + 1}; most of")
     worse = replace(
         found,
         pairs=replace(found.pairs, given=found.pairs.given + 1000),
         strongest=tuple(replace(token, given=token.given + 1000) for token in found.strongest or ()),
     )
-    assert re.match(r"Right after another response, one costs \d+\.\d bits more .* 0% of", list(notes(worse))[-1])
+    assert re.match(
+        r"Right after another response, a response costs \d+\.\d bits more .* 0% of", list(notes(worse))[-1]
+    )
 
 
 def test_long_sets_are_shown_in_part_and_without_pairs(run: Run, write: Write) -> None:

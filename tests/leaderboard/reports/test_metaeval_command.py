@@ -62,7 +62,7 @@ def test_a_function_that_raises_on_every_set_is_left_out_alone(mirror: Path, tmp
     )  # fmt: skip
     assert ended.returncode == 1
     told = " ".join(ended.stderr.split())
-    assert r"mine:broken: left out, as it has no value for any set: raised ValueError: no \x1b[2J" in told
+    assert r"mine:broken: left out, because it has no value for any set: raised ValueError: no \x1b[2J" in told
     found = json.loads(ended.stdout)
     left_out = {each["metric"]: each["left_out"] for each in found["tasks"][0]["evaluations"]}
     assert left_out["distinct_n_tevet"] == 0
@@ -166,14 +166,14 @@ def test_scores_of_prompts(tmp_path: Path) -> None:
     [
         (["olmo_stages"], 2, "is not a dataset with labels"),
         (["contest/nothing"], 2, "has no split"),
-        (["gssbench", "contest"], 2, "pairs of prompts"),
+        (["gssbench", "contest"], 2, "cannot be combined"),
         (["contest", "--results", "x"], 2, "--results is for gssbench"),
         (["contest", "--out", "x.txt"], 2, "does not end in .md, .csv, .json"),
         (["contest", "--figure", "no/such/folder/x.html"], 2, "cannot be written"),
         (["contest"], 2, "not available locally"),
         (["gssbench", "--against", "nothing"], 2, "no scores named"),
         (["gssbench", "--scores", "nothing.csv"], 1, "there is no file"),
-        (["gssbench", "--results", "nothing"], 1, "is no whole result"),
+        (["gssbench", "--results", "nothing"], 1, "is not a complete result"),
     ],
 )
 def test_what_cannot_be_done_is_told(arguments: list[str], status: int, message: str) -> None:

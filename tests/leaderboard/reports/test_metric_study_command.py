@@ -70,10 +70,10 @@ def test_a_study_has_the_numbers_of_metaeval_and_its_texts_aside(mirror: Path, t
 def test_what_cannot_be_studied_is_told_before_the_work(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for arguments, message in (
-        (("--metric", "coherence"), "has no metric 'coherence' that says more diverse or less"),
+        (("--metric", "coherence"), "has no diversity metric 'coherence'"),
         (("--task", "gssbench"), "is not a dataset with labels"),
         (("--gss", tmp_path), "result.json"),
-        (("--out", tmp_path / "file"), "is no folder"),
+        (("--out", tmp_path / "file"), "is not a folder"),
         (("--profile", "none"), "there is no profile 'none'"),
     ):
         place = () if "--out" in arguments else ("--out", tmp_path / "made")

@@ -31,7 +31,7 @@ def test_a_study_of_submissions_is_made_read_and_evaluated(tmp_path: Path) -> No
     assert {len(each.responses) for each in study.sets} == {4}
     again = divbench("people", "forms", varied, "--out", out)
     assert again.returncode == 2
-    assert "is there already" in again.stderr
+    assert "already exists" in again.stderr
 
     items = study.by_id()
     answers = tmp_path / "answers"

@@ -102,7 +102,7 @@ BAD: dict[str, tuple[Callable[[Json], Json | None], list[tuple[str, int | None, 
         changed(2, prompt=None),
         [("prompt_text", 2, "prompt")],
         "the prompt's text is missing",
-        "it is in no suite",
+        "no suite has it",
     ),
     "blank": (changed(1, prompt=" \n\u200b"), [("prompt_text", 1, "prompt")], "blank", "write a prompt"),
     "long": (

@@ -184,7 +184,7 @@ def test_the_given_k_is_what_each_prompt_must_have(tmp_path: Path) -> None:
 
 def test_a_refusal_names_the_file_and_the_number_of_problems(tmp_path: Path) -> None:
     path = jsonl(tmp_path / "in.jsonl", a_prompt_a_row()[:3])
-    with pytest.raises(Refused, match=r"in\.jsonl is refused: 1 problem$"):
+    with pytest.raises(Refused, match=r"in\.jsonl was rejected: 1 problem$"):
         import_submission(path, "jsonl", tmp_path / "out", KNOWN, find_toy)
 
 

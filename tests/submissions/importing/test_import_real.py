@@ -109,7 +109,7 @@ def test_the_conventions_of_two_files_cannot_be_mixed(tmp_path: Path, mirror: Pa
         row["distinct"] += 1
     path = tmp_path / "mixed.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(Exception, match="is refused: 1 problem"):
+    with pytest.raises(Exception, match="was rejected: 1 problem"):
         take(path, "noveltybench", tmp_path / "out", mirror)
     assert not (tmp_path / "out").exists()
 

@@ -222,7 +222,7 @@ BAD_SAMPLES: list[tuple[str, list[object], list[Place], str, str]] = [
         "two prompt texts for one id",
         [{**row, "prompt": "Other."} if i == 4 else row for i, row in enumerate(a_response_a_row())],
         [("json", 5, "prompt")],
-        "differs from that of toy-1 in row 4",
+        "differs from toy-1's text in row 4",
         "give one text for each prompt id",
     ),
     (

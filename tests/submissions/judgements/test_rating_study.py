@@ -85,7 +85,7 @@ def test_forms_have_training_first_and_hidden_checks_and_the_same_bytes_for_the_
     # Ranking asks about two sets of one prompt; similarity about each pair of responses.
     assert sum(each.kind == "rating" for each in study_of("ranking").items) == 6
     assert sum(each.kind == "rating" for each in study_of("similarity").items) == 12 * 3
-    with pytest.raises(ConfigurationError, match="nothing to ask"):
+    with pytest.raises(ConfigurationError, match="nothing to rate"):
         make_study("ranking", SETS[:1], raters_per_item=3, per_rater=6, seed=1)
 
 

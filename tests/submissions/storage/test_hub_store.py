@@ -242,7 +242,7 @@ def test_who_may_not_write_proposes(server: HubServer, store: HubStore, repo: Re
     assert repo.head == head
     repo.merge(1, "alice")
     assert store.read(store.head(), "b", 10) == b"2"
-    with pytest.raises(InputError, match="has these files already"):
+    with pytest.raises(InputError, match="already has these files"):
         bob.as_pull_request({"b": b"2"}, "Bob's files again")
     with pytest.raises(StoreFault):
         hub_store(server, tmp_path / "bob", None).as_pull_request({"c": b"2"}, "Nobody's files")

@@ -110,7 +110,7 @@ def test_a_file_that_was_damaged_after_it_was_checked_is_not_cut_short(tmp_path:
     path = folder / "generations.parquet"
     content = path.read_bytes()
     path.write_bytes(content[:40] + bytes(200) + content[240:])
-    with pytest.raises(Refused, match=r"generations\.parquet is refused"):
+    with pytest.raises(Refused, match=r"generations\.parquet was rejected"):
         list(submission.rows())
 
 

@@ -91,7 +91,7 @@ def test_the_json_has_every_kept_problem_and_the_counts() -> None:
         "hint": "mend it",
     }
     error = Refused("x", findings).as_json()
-    assert error["error"] == {"kind": "Refused", "message": "x is refused: 1 problem", "hint": ""}
+    assert error["error"] == {"kind": "Refused", "message": "x was rejected: 1 problem", "hint": ""}
     assert error["problems"] == made["problems"]
 
 

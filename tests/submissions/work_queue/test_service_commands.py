@@ -69,7 +69,7 @@ def test_from_handing_in_to_results(tmp_path: Path, store: Path, demos: list[Pat
     assert found["place"] == {"position": 1, "waiting": 2, "claimed": 0, "worker_seen": None}
     shown = divbench("submissions", "status", name, "--store", store).stdout
     assert "pending: number 1 of 2 waiting, 0 being scored" in shown
-    assert "no worker was ever seen" in shown
+    assert "no worker has been seen yet" in shown
 
     opened, made, now = claimed(store)
     shown = divbench("submissions", "status", name, "--store", store).stdout
@@ -171,7 +171,7 @@ def test_names_of_strangers_are_no_markup(tmp_path: Path, store: Path, demos: li
         assert "[red]eve[/red] (not verified)" in ended.stdout
     handed_in(store, demos[0])
     twin = divbench("submit", demos[0], "--to", store)
-    assert f"the store has the same generations as {evil}, {name}" in twin.stderr
+    assert f"the store already has the same generations: {evil}, {name}" in twin.stderr
 
 
 def test_only_its_submitter_or_an_operator_withdraws(store: Path, demos: list[Path]) -> None:

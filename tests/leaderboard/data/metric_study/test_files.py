@@ -230,7 +230,7 @@ def test_accuracies_on_pairs_come_back_as_the_blocks_of_the_heat_map(result: Any
             for name, cell in one.cells.items():
                 assert cell.value == pytest.approx(other.cells[name].value, abs=5.1e-4)
     assert {split for block in back for row in block.rows for split in row.cells} >= {*SPLITS, MEAN}
-    assert len(heat_map(report).data) == len(back)
+    assert len(heat_map(report.blocks).data) == len(back)
     assert sanity_scores(PAIRS).keys() == {row.metric for row in back[1].rows}
 
 
