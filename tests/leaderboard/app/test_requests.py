@@ -68,6 +68,24 @@ def test_a_body_too_long_and_a_visitor_too_quick_are_refused() -> None:
     assert answers(app, 1024, visitor="b") == 200
 
 
+def test_a_long_body_is_received_before_it_is_refused_and_a_far_longer_one_is_not() -> None:
+    received, sent = [], []
+
+    async def receive() -> Json:
+        received.append(1)
+        return {"type": "http.request", "body": b"x" * 2**20, "more_body": len(received) < 3}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    for size, pieces in ((3 * 2**20, 3), (2**30, 0)):
+        received.clear()
+        headers = [(b"content-length", str(size).encode())]
+        scope = {"type": "http", "method": "POST", "path": "/call", "client": ("a", 1), "headers": headers}
+        asyncio.run(RequestLimits(reads_all)(scope, receive, send))
+        assert (sent[-2]["status"], len(received)) == (413, pieces)
+
+
 def test_a_refusal_says_why_in_the_field_that_gradio_shows() -> None:
     sent: list[Json] = []
 
