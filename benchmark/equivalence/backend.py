@@ -55,7 +55,7 @@ class SetJudge(Protocol):
     def partition(self, sets: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[int, ...] | Missing]:
         """Return for each prompt and its k responses the labels [k] (0, 1, 2, … by first use), or why there are none.
 
-        Equal texts have equal labels.
+        Equal texts have equal labels; a set of one needs no judgement.
 
         Raises:
             DivBenchError: The judge cannot be asked. What it said before that is in its cache, if it has one.

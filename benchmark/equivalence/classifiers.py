@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.special import softmax
 
 from benchmark.equivalence.backend import Floats, ResponsePair
 from benchmark.equivalence.pair_classifier import PairClassifier, PairTokens, load_pair_classifier
@@ -101,7 +102,8 @@ class ClassifierEquivalence:
         texts = sorted({text for pair in pairs for text in (pair.a, pair.b)})
         ids = dict(zip(texts, self._classifier.encode(texts), strict=True))
         logits = self._classifier.logits([self._join(ids[pair.a], ids[pair.b]) for pair in pairs])
-        return _softmax(logits)[:, 1]
+        probabilities: Floats = softmax(logits, axis=1)
+        return probabilities[:, 1]
 
     def _join(self, a: list[int], b: list[int]) -> PairTokens:
         kept_a, kept_b = self._kept(len(a), len(b))
@@ -180,7 +182,7 @@ class NLIEquivalence:
         texts = [tuple(f"{q.prompt} {text}" if self._spec.with_prompt else text for text in (q.a, q.b)) for q in pairs]
         directions = sorted({pair for a, b in texts for pair in ((a, b), (b, a))})
         sequences = self._classifier.encode_pairs(directions, self._spec.max_tokens)
-        p = dict(zip(directions, _softmax(self._classifier.logits(sequences)), strict=True))
+        p = dict(zip(directions, softmax(self._classifier.logits(sequences), axis=1), strict=True))
         return np.array([self._score(np.stack([p[a, b], p[b, a]])) for a, b in texts], dtype=np.float64)
 
     def _score(self, p: Floats) -> float:
@@ -196,13 +198,6 @@ def _margins(p: Floats, label: int) -> Floats:
     """How much more probable a label is than the best other one, [rows]."""
     margins: Floats = p[:, label] - np.delete(p, label, axis=1).max(axis=1)
     return margins
-
-
-def _softmax(logits: Floats) -> Floats:
-    """Probabilities of rows, [rows, labels]."""
-    raised = np.exp(logits - logits.max(axis=1, keepdims=True, initial=-np.inf))
-    probabilities: Floats = raised / raised.sum(axis=1, keepdims=True)
-    return probabilities
 
 
 def _check_room(name: str, longest: int, classifier: PairClassifier) -> None:

@@ -17,7 +17,7 @@ from benchmark.equivalence.deberta import has_positions_to_leave_out, narrow_pos
 from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.choices import Dtype
 from benchmark.models.device_errors import loading_on, within_memory
-from benchmark.models.model_files import ModelFiles, loading
+from benchmark.models.model_files import ModelFiles, load_weights, loading
 from datasets_build.errors import ConfigurationError, need
 
 _BATCH_TOKENS = {"cpu": 2048, "cuda": 32_768}  # including padding; more is no faster
@@ -50,7 +50,6 @@ def load_pair_classifier(
     """
     torch = need("torch", "score")
     transformers = need("transformers", "score")
-    transformers.utils.logging.disable_progress_bar()  # of loading
     where, options = files.locate()
     its_where, its_options = (tokeniser or files).locate()
     try:
@@ -63,15 +62,8 @@ def load_pair_classifier(
             f"{its_where}: its tokeniser is a sentencepiece model, and no reader of these is installed",
             "pip install 'divbench[score]', or save the tokeniser as a tokenizer.json into the model's folder",
         ) from error
-    with loading(where):
-        model, found = transformers.AutoModelForSequenceClassification.from_pretrained(
-            where, use_safetensors=True, dtype=getattr(torch, dtype), output_loading_info=True, **options
-        )
-    if found["missing_keys"]:  # the library would use random ones
-        raise ConfigurationError(
-            f"{where} lacks weights, such as {min(found['missing_keys'])}",
-            "give the files of a model that was trained to classify pairs",
-        )
+    kind, hint = transformers.AutoModelForSequenceClassification, "give a model that was trained to classify pairs"
+    model = load_weights(kind, where, hint, dtype=getattr(torch, dtype), **options)
     with loading_on(device, dtype, files.name):
         return PairClassifier(model.to(device), its)
 

@@ -15,7 +15,7 @@ response is never novel. Refusals, blanks and placeholders are in no class.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, cast
 
 import numpy as np
 
@@ -137,11 +137,9 @@ def partition_sets(
     Raises:
         DivBenchError: A judge cannot be asked.
     """
-    loaded: Any = backend
     if isinstance(spec.backend, LLMJudgeSpec):
-        return partition_by_judge(sets, loaded)
-    algorithm: Any = spec.algorithm
-    return list(partition_by_pairs(sets, loaded, algorithm))
+        return partition_by_judge(sets, cast("SetJudge", backend))
+    return list(partition_by_pairs(sets, cast("EquivalenceBackend", backend), cast("Algorithm", spec.algorithm)))
 
 
 def partition_by_pairs(
@@ -165,14 +163,11 @@ def partition_by_judge(sets: Sequence[ResponsesToGroup], judge: SetJudge) -> lis
         For each set labels as of `partition_by_pairs`, or why the judge made no classes.
     """
     distinct = [_DistinctTexts.of(each, in_order=True) for each in sets]
-    several = [i for i, each in enumerate(distinct) if len(each.texts) > 1]
-    replies = judge.partition([(distinct[i].prompt, distinct[i].texts) for i in several])
-    labels_of = dict(zip(several, replies, strict=True))
-    made: list[Labels | Missing] = []
-    for i, (each, texts) in enumerate(zip(sets, distinct, strict=True)):
-        labels = labels_of.get(i, tuple(range(len(texts.texts))))
-        made.append(labels if isinstance(labels, Missing) else _counted(each, texts.spread(labels)))
-    return made
+    replies = judge.partition([(each.prompt, each.texts) for each in distinct])
+    return [
+        labels if isinstance(labels, Missing) else _counted(each, texts.spread(labels))
+        for each, texts, labels in zip(sets, distinct, replies, strict=True)
+    ]
 
 
 def rate_first_responses(

@@ -60,6 +60,9 @@ class Learned:
 class LearnedEquivalence:
     """Scores pairs by the probability, in [0, 1], that they are equivalent; each text is read once.
 
+    Attributes:
+        reader: Makes the features of pairs; it keeps the responses that it has read.
+
     Args:
         embedder: Embedder that also gives token states.
     """
@@ -70,25 +73,20 @@ class LearnedEquivalence:
         self.signature = spec.signature
         self.threshold = spec.threshold
         self._embedder = embedder
-        self._reader = PairReader(embedder)
+        self.reader = PairReader(embedder)
         self._model = model
 
     def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
         """Implement `EquivalenceBackend.scores`."""
         if not pairs:
             return np.empty(0)
-        made = self._model.higher_probabilities(*self._reader.features(pairs))
+        made = self._model.higher_probabilities(*self.reader.features(pairs))
         made[[pair.a == pair.b for pair in pairs]] = 1.0
         return made
 
-    @property
-    def reader(self) -> "PairReader":
-        """What makes the features of pairs, with the responses that it keeps."""
-        return self._reader
-
     def forget(self) -> None:
         """Read all texts anew from here on; see `ScoringBackends.materials`."""
-        self._reader = PairReader(self._embedder)
+        self.reader = PairReader(self._embedder)
 
 
 class PairReader:
