@@ -1,6 +1,7 @@
 """Coherence: how likely the responses are for a language model, each on its own (arXiv:2606.01811)."""
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -25,35 +26,29 @@ def coherence_spread(s: Surprisals) -> float:
     return float(np.std(unconditional_rates(s)))
 
 
+_metric = partial(Metric, reads="surprisals", direction=0, family="surprise", history=(FIRST,))
+
 METRICS: tuple[Metric, ...] = (
-    Metric(
+    _metric(
         "coherence",
         "coherence C",
         coherence,
-        reads="surprisals",
-        direction=0,
         bounds=(0, 1),
         unit="probability of a byte",
         paper="D_Can 2026, arXiv:2606.01811, eq. 4",
-        family="surprise",
         formula=COHERENCE,
         summary="How likely a byte of the responses is for the model: near 1 for plain language, near 0 for noise.",
         failures=(NEITHER, "Rare words, names and other languages lower it just as nonsense does.", JUDGE),
-        history=(FIRST,),
     ),
-    Metric(
+    _metric(
         "coherence_spread",
         "coherence spread sigma_l",
         coherence_spread,
-        reads="surprisals",
-        direction=0,
         bounds=(0, None),
         unit="bits/byte",
         paper="D_Can 2026, arXiv:2606.01811, section B.2",
-        family="surprise",
         formula="the standard deviation (over n, not n − 1) of h, the bits per byte of each response alone",
         summary="Whether responses of very different fluency stand in one set.",
         failures=(NEITHER, "Short responses vary more in bits per byte, whatever they say.", JUDGE),
-        history=(FIRST,),
     ),
 )

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics.distances import MOST
+from benchmark.metrics.distances import MODELS, MOST, SEES
 from benchmark.metrics.metric import Metric, Unscorable, Version
 from datasets_build.errors import need
 
@@ -182,12 +182,10 @@ def eigenscore_of_covariance(
     return float(np.mean(np.log10(eigenvalues) if log == "10" else np.log(eigenvalues)))
 
 
-_SEES = "A text is cut at the model's token limit, and texts that mean nothing have vectors, too."
 _ORDER = "Shuffled words look like the sentence they were made of."
 _TOPIC = (
     "Responses to one question share its topic, so differences of content stand beside a large part that all share."
 )
-_MODELS = "Values under two embedders cannot be compared."
 _FIRST = Version(1, "2026-11-20", "first version: geometry of sentence embeddings")
 
 _metric = partial(Metric, reads="embeddings", direction=+1, needs=2, family="meaning", history=(_FIRST,))
@@ -204,12 +202,12 @@ METRICS: tuple[Metric, ...] = (
         summary="How far apart the responses' meanings lie on average, for a sentence-embedding model.",
         failures=(
             "Noise lies far from everything: of nine systems on NoveltyBench's prompts, random characters come third.",
-            _SEES,
+            SEES,
             _ORDER,
             _TOPIC,
             "Where wording is held equal it loses much: on McDiv_nuggets' stories 0.38 against 0.61 on all of "
             "McDiv's (Spearman with the label, all-MiniLM-L6-v2).",
-            f"{_MODELS} Under Tevet & Berant's embedder it is their sent-BERT.",
+            f"{MODELS} Under Tevet & Berant's embedder it is their sent-BERT.",
         ),
     ),
     _metric(
@@ -225,8 +223,8 @@ METRICS: tuple[Metric, ...] = (
         failures=(
             "It is at most the number of responses and grows with it: compare equal k only.",
             "Similar but not equal responses add up: ten loosely related responses count as several.",
-            _SEES,
-            _MODELS,
+            SEES,
+            MODELS,
         ),
     ),
     _metric(
@@ -242,7 +240,7 @@ METRICS: tuple[Metric, ...] = (
         failures=(
             "One outlier among many repeats is all but lost.",
             "It grows with the number of responses: compare equal k only.",
-            _SEES,
+            SEES,
         ),
     ),
     _metric(
@@ -260,7 +258,7 @@ METRICS: tuple[Metric, ...] = (
             "Three tight groups of different responses score 0: diversity between groups does not count.",
             "It needs more responses than centres, and of few responses it says little.",
             "The number three is a choice.",
-            _SEES,
+            SEES,
         ),
     ),
     _metric(
@@ -278,7 +276,7 @@ METRICS: tuple[Metric, ...] = (
             "Its range is narrow: for ten unit vectors of 1,024 numbers from −2.90 (identical) to −2.70 (orthogonal).",
             "It depends on the size of vectors, their number of features and K: none of these may differ.",
             "The constant 10⁻³ is about as large as what it is added to, and decides much.",
-            _SEES,
+            SEES,
         ),
     ),
 )

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics.distances import MOST
+from benchmark.metrics.distances import MODELS, MOST, SEES
 from benchmark.metrics.embedding import vendi_score
 from benchmark.metrics.metric import Metric, Unscorable, Version
 
@@ -114,8 +114,6 @@ def hill_number(embeddings: Floats, order: float) -> float:
     return min(max(value, 1.0), float(n))  # rounding can pass the bounds by 1e-15
 
 
-_SEES = "A text is cut at the model's token limit, and texts that mean nothing have vectors, too."
-_MODELS = "Values under two embedders cannot be compared."
 _GROWS = "It is at most the number of responses and grows with it: compare equal k only."
 _LEINSTER = "Leinster & Cobbold 2012, Ecology 93"
 _FIRST = Version(1, "2026-11-22", "first version: kernels of sentence embeddings")
@@ -136,8 +134,8 @@ METRICS: tuple[Metric, ...] = (
         failures=(
             "It is the logarithm of vendi_score_q2: it ranks response sets identically, and only means differ.",
             "It grows with the number of responses, up to its logarithm: compare equal k only.",
-            _SEES,
-            _MODELS,
+            SEES,
+            MODELS,
         ),
     ),
     _metric(
@@ -153,8 +151,8 @@ METRICS: tuple[Metric, ...] = (
         failures=(
             "One duplicate costs 14 nats, whatever the others are: the regulariser decides how much.",
             "It adds up over responses: compare equal k only.",
-            _SEES,
-            _MODELS,
+            SEES,
+            MODELS,
         ),
     ),
     _metric(
@@ -170,8 +168,8 @@ METRICS: tuple[Metric, ...] = (
         failures=(
             "At temperature 1 ten responses that have nothing in common have 2.3 of 10: it is no count.",
             _GROWS,
-            _SEES,
-            _MODELS,
+            SEES,
+            MODELS,
         ),
     ),
     _metric(
@@ -188,8 +186,8 @@ METRICS: tuple[Metric, ...] = (
             "Responses to one question share much, so it stays far below their number: 2.4 on average over sets "
             "of five and ten of McDiv and decTest (all-MiniLM-L6-v2).",
             _GROWS,
-            _SEES,
-            _MODELS,
+            SEES,
+            MODELS,
         ),
     ),
     _metric(
@@ -207,8 +205,8 @@ METRICS: tuple[Metric, ...] = (
             "Where no cosine is below 0 it is a function of the mean pairwise distance and of k, and ranks sets "
             "of equal k as embedding_diversity does.",
             _GROWS,
-            _SEES,
-            _MODELS,
+            SEES,
+            MODELS,
         ),
     ),
 )

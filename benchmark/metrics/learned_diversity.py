@@ -7,7 +7,7 @@ that shows once the prompt's part is taken out. Pairs of equal texts have simila
 
 import json
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import resources
 
 import numpy as np
@@ -86,19 +86,17 @@ _SEES = (
 )
 _PROMPT = "It needs the prompt: with another wording of the prompt the same responses have another value."
 
+_metric = partial(Metric, reads="pairs:beside_prompt", direction=+1, needs=2, family="meaning", history=(_FIRST,))
+
 METRICS: tuple[Metric, ...] = (
-    Metric(
+    _metric(
         "learned_diversity",
         "probability of high content diversity, learned from labelled sets",
         learned_diversity,
-        reads="pairs:beside_prompt",
-        direction=+1,
         bounds=(0, 1),
         unit="probability",
         paper="of this package, 2026; fitted on the sets of Tevet & Berant 2021, arXiv:2004.02990",
         parameters={"weights": "tevet-1"},
-        needs=2,
-        family="meaning",
         formula="1 / (1 + exp(−(w₀ + w₁ r + w₂ d + w₃ c))), r the mean cosine of a response with the prompt, d the "
         "mean distance of pairs beside the prompt, c the mean distance of the pairs' content words",
         summary="How likely five sentences like these were written to say different things, by weights that were "
@@ -114,19 +112,14 @@ METRICS: tuple[Metric, ...] = (
             _PROMPT,
             _SEES,
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "distance_beside_prompt",
         "mean pairwise cosine distance of embeddings, the prompt's part taken out",
         distance_beside_prompt,
-        reads="pairs:beside_prompt",
-        direction=+1,
         bounds=(0, 2),
         unit="cosine distance",
         paper="of this package, 2026",
-        needs=2,
-        family="meaning",
         formula="1 − mean over pairs i < j of cos(xᵢ − (xᵢ·p)p, xⱼ − (xⱼ·p)p), x the responses' unit vectors, p the "
         "prompt's",
         summary="How far apart responses lie in what they add to the prompt; nothing was fitted.",
@@ -138,6 +131,5 @@ METRICS: tuple[Metric, ...] = (
             _PROMPT,
             _SEES,
         ),
-        history=(_FIRST,),
     ),
 )

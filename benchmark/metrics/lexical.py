@@ -108,17 +108,17 @@ def ngram_entropy(ngrams: NgramStatistics, n: int) -> float:
     return min(ngrams.entropy[n - 1] / math.log(total), 1.0)
 
 
-_NOISE = "Random characters come first: nothing in them repeats, and nothing is said."
-_SHUFFLED = "Shuffled words score a little higher than the sentences they were made of."
+NOISE = "Random characters come first: nothing in them repeats, and nothing is said."
+SHUFFLED = "Shuffled words score a little higher than the sentences they were made of."
 _ORDERLESS = "The order of words plays no part: shuffled, they score exactly as the sentences do."
-_WORDING = "The same response in other words counts as a new one."
+WORDING = "The same response in other words counts as a new one."
 _NUGGETS = "On McDiv_nuggets, whose high and low sets have equal distinct-n, it is near chance."
 _SHORT_LOW = "A length n that no response reaches counts as 0, so five different one-word responses get only 0.2."
 _SPACES = "Words are split at white space: a script without spaces is one word a run."
-_LENGTH = "It depends on length: compare sets of like length only."
-_FIRST = Version(1, "2026-11-20", "first version: words and n-grams")
+LENGTH = "It depends on length: compare sets of like length only."
+FIRST = Version(1, "2026-11-20", "first version: words and n-grams")
 
-_metric = partial(Metric, reads="ngrams:whitespace", direction=+1, family="words", history=(_FIRST,))
+_metric = partial(Metric, reads="ngrams:whitespace", direction=+1, family="words", history=(FIRST,))
 
 METRICS: tuple[Metric, ...] = (
     _metric(
@@ -136,8 +136,8 @@ METRICS: tuple[Metric, ...] = (
         "Berant did.",
         failures=(
             _NUGGETS,
-            _WORDING,
-            _SHUFFLED,
+            WORDING,
+            SHUFFLED,
             _SHORT_LOW,
             "A newline joins its two neighbours into one word; case and other punctuation make words differ.",
         ),
@@ -157,10 +157,10 @@ METRICS: tuple[Metric, ...] = (
         summary="How little two responses share of the same word sequences, averaged over all pairs and over one to "
         "five words.",
         failures=(
-            _NOISE,
+            NOISE,
             "Short texts score high whatever they say: identical one-word responses get −0.2, identical long ones −1.",
-            _WORDING,
-            _SHUFFLED,
+            WORDING,
+            SHUFFLED,
         ),
     ),
     _metric(
@@ -174,7 +174,7 @@ METRICS: tuple[Metric, ...] = (
         formula="(1/5) Σₙ₌₁..₅ |different n-grams| / |n-grams|, over all responses together; 0 for an n that has none. "
         "Split at white space",
         summary="The share of word sequences of one to five words that are not repeats.",
-        failures=(_NUGGETS, _WORDING, _SHUFFLED, f"{_LENGTH} Longer texts repeat more.", _SHORT_LOW, _SPACES),
+        failures=(_NUGGETS, WORDING, SHUFFLED, f"{LENGTH} Longer texts repeat more.", _SHORT_LOW, _SPACES),
     ),
     _metric(
         "ead",
@@ -193,7 +193,7 @@ METRICS: tuple[Metric, ...] = (
             "The same V stands for every n, though there are far more possible pairs than words.",
             "It can pass 1: different n-grams are more than draws with repeats would give.",
             _NUGGETS,
-            _SHUFFLED,
+            SHUFFLED,
         ),
     ),
     _metric(
@@ -223,7 +223,7 @@ METRICS: tuple[Metric, ...] = (
         parameters={"tokens": "whitespace"},
         formula="|different words| / |words|, over all responses together",
         summary="The share of words that are new when they come: distinct-n for single words alone.",
-        failures=(_NOISE, f"{_LENGTH} It falls as texts grow.", _ORDERLESS, _WORDING),
+        failures=(NOISE, f"{LENGTH} It falls as texts grow.", _ORDERLESS, WORDING),
     ),
     _metric(
         "entropy_1",
@@ -235,7 +235,7 @@ METRICS: tuple[Metric, ...] = (
         parameters={"n": "1", "tokens": "whitespace"},
         formula="−Σ p ln p / ln C, p the share of each word among all C words of the responses",
         summary="How evenly the words are used, as a share of the evenness that C different words would have.",
-        failures=(_NOISE, _ORDERLESS, f"{_LENGTH} ln C grows with it.", _WORDING),
+        failures=(NOISE, _ORDERLESS, f"{LENGTH} ln C grows with it.", WORDING),
     ),
     _metric(
         "entropy_2",
@@ -247,6 +247,6 @@ METRICS: tuple[Metric, ...] = (
         parameters={"n": "2", "tokens": "whitespace"},
         formula="−Σ p ln p / ln C, p the share of each pair of neighbouring words among all C pairs of the responses",
         summary="How evenly pairs of neighbouring words are used, as a share of the most that is possible.",
-        failures=(_NOISE, _SHUFFLED, "In short texts nearly every pair is new, so it is near 1 for most sets."),
+        failures=(NOISE, SHUFFLED, "In short texts nearly every pair is new, so it is near 1 for most sets."),
     ),
 )

@@ -4,6 +4,8 @@ Tevet & Berant's third neural metric, sent-BERT, is `embedding_diversity` with t
 minus the mean cosine, which ranks sets as minus the mean cosine does.
 """
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,18 +28,16 @@ def pairwise_diversity(similarities: NDArray[np.float64]) -> float:
 
 _FIRST = Version(1, "2026-11-21", "first version: diversity from the similarity of pairs")
 
+_metric = partial(Metric, fn=pairwise_diversity, direction=+1, needs=2, family="meaning", history=(_FIRST,))
+
 METRICS: tuple[Metric, ...] = (
-    Metric(
+    _metric(
         "bert_score_diversity",
         "BERTScore diversity (minus the mean rescaled F1)",
-        pairwise_diversity,
         reads="pairs:bert_score",
-        direction=+1,
         bounds=(-1, None),
         unit="negative F1, rescaled",
         paper="Tevet & Berant 2021, arXiv:2004.02990, section 5; Zhang et al. 2020, arXiv:1904.09675",
-        needs=2,
-        family="meaning",
         formula="−mean over pairs i < j of F1ᵢⱼ, BERTScore's F1 of best-matching tokens, rescaled by its baseline",
         summary="How badly the words of one response find partners of like meaning in another.",
         failures=(
@@ -46,19 +46,14 @@ METRICS: tuple[Metric, ...] = (
             "Rescaling puts an F1 below its baseline under 0, so values can pass 0.",
             "It needs a large model for every pair, and texts over its token limit are cut.",
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "bert_sts_diversity",
         "STS diversity (minus the mean score of a model trained on STS-B)",
-        pairwise_diversity,
         reads="pairs:sts",
-        direction=+1,
         bounds=(-1, 0),
         unit="negative similarity",
         paper="Tevet & Berant 2021, arXiv:2004.02990, section 5 (BERT-STS), with another model",
-        needs=2,
-        family="meaning",
         formula="−mean over pairs i < j of s(i, j), s the score of a model trained to judge sentence similarity "
         "(STS-B)",
         summary="How unlike two responses are to a model that was trained on people's judgements of similarity.",
@@ -67,6 +62,5 @@ METRICS: tuple[Metric, ...] = (
             "It was trained on pairs of single sentences; longer responses are strange to it.",
             "A pair's score can depend on which text comes first.",
         ),
-        history=(_FIRST,),
     ),
 )

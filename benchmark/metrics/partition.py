@@ -173,34 +173,32 @@ def _qualities(partition: Partition) -> tuple[float | None, ...]:
 NOVELTYBENCH = "Zhang et al. 2025, arXiv:2504.05228"
 
 
-_RULE = "It inherits every mistake of what judges that two responses mean the same; the signature names that."
+RULE = "It inherits every mistake of what judges that two responses mean the same; the signature names that."
 _NOISE = "Nonsense is always something new: only blanks, placeholders and refusals are left out."
 _GREEDY = (
     "Greedy classes depend on the order of the responses: a prompt's count has a standard deviation of up to 0.32."
 )
-_CEILING = "It ends at k: where all responses differ, how much they differ does not count."
+CEILING = "It ends at k: where all responses differ, how much they differ does not count."
 REWARD = (
     "A reward model stands in for people: it seems to favour long responses, and gives most good ones the top mark."
 )
 _FIRST = Version(1, "2026-11-21", "first version: equivalence classes of responses, and their quality")
 
-_metric = partial(Metric, family="classes", history=(_FIRST,))
+_metric = partial(Metric, reads="partition", direction=+1, family="classes", history=(_FIRST,))
 
 METRICS: tuple[Metric, ...] = (
     _metric(
         "distinct_k",
         "number of equivalence classes",
         distinct_k,
-        reads="partition",
-        direction=+1,
         bounds=(1, None),
         unit="classes",
         paper=f"{NOVELTYBENCH}, eq. 1",
         formula="|{classes among the k responses}|",
         summary="How many different things the k responses say.",
         failures=(
-            _RULE,
-            _CEILING,
+            RULE,
+            CEILING,
             _GREEDY,
             _NOISE,
             "Three conventions of it are published: one less, the number itself, and one more. Here it is the number.",
@@ -210,8 +208,6 @@ METRICS: tuple[Metric, ...] = (
         "distinct_at_2",
         "expected number of classes among 2 responses",
         partial(rarefied, size=2),
-        reads="partition",
-        direction=+1,
         bounds=(1, None),
         unit="classes",
         paper="Hurlbert 1971 (rarefaction)",
@@ -220,14 +216,12 @@ METRICS: tuple[Metric, ...] = (
         formula="Σ_c (1 − C(N − n_c, 2) / C(N, 2)), n_c of N responses in class c",
         summary="How many different things two of the responses would say: one, and the chance that the second "
         "differs.",
-        failures=(_RULE, "It sees how common the common responses are, and hardly the rare ones.", _NOISE),
+        failures=(RULE, "It sees how common the common responses are, and hardly the rare ones.", _NOISE),
     ),
     _metric(
         "distinct_at_5",
         "expected number of classes among 5 responses",
         partial(rarefied, size=5),
-        reads="partition",
-        direction=+1,
         bounds=(1, None),
         unit="classes",
         paper="Hurlbert 1971 (rarefaction)",
@@ -236,26 +230,23 @@ METRICS: tuple[Metric, ...] = (
         formula="Σ_c (1 − C(N − n_c, 5) / C(N, 5)), n_c of N responses in class c",
         summary="How many different things five of the responses would say, so that systems with other k can be "
         "compared.",
-        failures=(_RULE, "It needs five responses that are in a class.", _NOISE),
+        failures=(RULE, "It needs five responses that are in a class.", _NOISE),
     ),
     _metric(
         "class_entropy",
         "entropy of the class sizes",
         class_entropy,
-        reads="partition",
-        direction=+1,
         bounds=(0, None),
         unit="bits",
         paper="Shannon 1948",
         formula="−Σ_c (n_c / N) log₂(n_c / N), n_c of N responses in class c",
         summary="How evenly the responses fall into things said, in bits.",
-        failures=(_RULE, f"{_CEILING} Its end is log₂ k.", _NOISE),
+        failures=(RULE, f"{CEILING} Its end is log₂ k.", _NOISE),
     ),
     _metric(
         "largest_class_share",
         "share of the largest class",
         largest_class_share,
-        reads="partition",
         direction=-1,
         bounds=(0, 1),
         unit="share of responses",
@@ -263,7 +254,7 @@ METRICS: tuple[Metric, ...] = (
         formula="max_c n_c / N, n_c of N responses in class c; less is more diverse",
         summary="How often the most common response comes.",
         failures=(
-            _RULE,
+            RULE,
             "Only one class counts: the others may be many or one.",
             "With few responses it has few values, so many sets tie.",
         ),
@@ -273,7 +264,6 @@ METRICS: tuple[Metric, ...] = (
         "NoveltyBench's utility",
         partial(utility_k, patience=0.8),
         reads="partition+rewards",
-        direction=+1,
         bounds=(0, 10),
         unit="quality, 0 to 10",
         paper=f"{NOVELTYBENCH}, eq. 2",
@@ -286,7 +276,7 @@ METRICS: tuple[Metric, ...] = (
             REWARD,
             "Quality and diversity in one number: a good first response repeated ten times gets 2.24 of 10.",
             "The order of the responses matters by design.",
-            _RULE,
+            RULE,
         ),
     ),
     _metric(

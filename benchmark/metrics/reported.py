@@ -37,18 +37,16 @@ _FIRST_REPORTED = Version(
 )
 
 
+_metric = partial(Metric, reads="reported", direction=+1, needs=0, family="classes", history=(_FIRST_REPORTED,))
+
 METRICS: tuple[Metric, ...] = (
-    Metric(
+    _metric(
         "distinct_k_reported",
         "number of equivalence classes, as reported",
         _reported(distinct_k),
-        reads="reported",
-        direction=+1,
         bounds=(1, None),
         unit="classes",
         paper=f"{NOVELTYBENCH}, eq. 1",
-        needs=0,
-        family="classes",
         formula="|{classes in the partition that came with the submission}|",
         summary="The number of equivalence classes as the submitter reported it.",
         failures=(
@@ -56,24 +54,18 @@ METRICS: tuple[Metric, ...] = (
             "NoveltyBench's published files were made by two different rules, and some part identical texts.",
             "Files that count one too few are converted; one that counts by its own rule cannot be detected.",
         ),
-        history=(_FIRST_REPORTED,),
     ),
-    Metric(
+    _metric(
         "utility_k_reported",
         "NoveltyBench's utility, as reported",
         _reported(partial(utility_k, patience=0.8)),
-        reads="reported",
-        direction=+1,
         bounds=(0, 10),
         unit="quality, 0 to 10",
         paper=f"{NOVELTYBENCH}, eq. 2",
         parameters={"patience": "0.8"},
-        needs=0,
-        family="classes",
         formula="(1 − p) / (1 − pᵏ) · Σᵢ pⁱ⁻¹ uᵢ over responses that open a class, with classes and qualities that "
         "came with the submission, p = 0.8",
         summary="The utility of the responses, from the submitter's classes and qualities.",
         failures=(_CAME, REWARD, "People's short responses get low qualities, which looks like a taste for length."),
-        history=(_FIRST_REPORTED,),
     ),
 )

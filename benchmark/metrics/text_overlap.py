@@ -9,6 +9,7 @@ from itertools import chain, combinations
 from types import SimpleNamespace
 from typing import Any
 
+from benchmark.metrics.lexical import FIRST, LENGTH, NOISE, SHUFFLED, WORDING
 from benchmark.metrics.metric import Metric, Unscorable, Version
 from datasets_build.errors import need
 
@@ -165,13 +166,7 @@ def _rouge_tokens(text: str) -> list[str]:
     return tokenise(text, stemmer)
 
 
-_NOISE = "Random characters come first: nothing in them repeats, and nothing is said."
-_SHUFFLED = "Shuffled words score a little higher than the sentences they were made of."
-_WORDING = "The same response in other words counts as a new one."
-_LENGTH = "It depends on length: compare sets of like length only."
-_FIRST = Version(1, "2026-11-20", "first version: words and n-grams")
-
-_metric = partial(Metric, reads="responses", direction=-1, needs=2, family="words", history=(_FIRST,))
+_metric = partial(Metric, reads="responses", direction=-1, needs=2, family="words", history=(FIRST,))
 
 METRICS: tuple[Metric, ...] = (
     _metric(
@@ -186,11 +181,11 @@ METRICS: tuple[Metric, ...] = (
         formula="bytes(DEFLATE₉(responses, sorted, joined by spaces)) / bytes(responses, sorted, joined by spaces)",
         summary="How much of the text is left when a packer has taken out what repeats.",
         failures=(
-            _NOISE,
-            f"{_LENGTH} Longer texts pack better, and very short ones pass 1.",
+            NOISE,
+            f"{LENGTH} Longer texts pack better, and very short ones pass 1.",
             "The packer looks back 32,768 bytes only: of long responses, far repeats go unseen.",
-            _WORDING,
-            _SHUFFLED,
+            WORDING,
+            SHUFFLED,
         ),
     ),
     _metric(
@@ -206,11 +201,11 @@ METRICS: tuple[Metric, ...] = (
         summary="How well each response could pass for a translation of the others: shared phrases of one to four "
         "words.",
         failures=(
-            _NOISE,
+            NOISE,
             "Each response is compared with all others at once, so more responses give higher values: compare "
             "equal k only.",
             "Responses under four words are judged by fewer words, and smoothing decides much of what they get.",
-            _WORDING,
+            WORDING,
         ),
     ),
     _metric(
@@ -225,9 +220,9 @@ METRICS: tuple[Metric, ...] = (
         "words; less is more diverse",
         summary="How much of two responses' wording runs in the same order, averaged over all pairs.",
         failures=(
-            _NOISE,
+            NOISE,
             "Only letters a–z and digits are words: responses in other scripts, or of symbols, cannot be scored.",
-            _WORDING,
+            WORDING,
             "GSSBench prints it with the sign of a similarity in some tables and of a diversity in others.",
         ),
     ),
@@ -243,11 +238,11 @@ METRICS: tuple[Metric, ...] = (
         "with g); less is more diverse",
         summary="How many phrases of four words a response shares with the others, on a logarithmic scale.",
         failures=(
-            _NOISE,
+            NOISE,
             "Repetition of shorter phrases is not seen: copies of a response of three words have 0, the best.",
             "It grows with length and with the number of responses: compare sets of like length and equal k only.",
-            _WORDING,
-            _SHUFFLED,
+            WORDING,
+            SHUFFLED,
         ),
         history=(Version(1, "2026-11-22", "first version: phrases of four words in several responses"),),
     ),

@@ -6,13 +6,13 @@ Input: a `JudgedPartition`, from an equivalence backend and what judges validity
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics.metric import Metric, Version
-from benchmark.metrics.partition import Partition
+from benchmark.metrics.partition import CEILING, RULE, Partition
 
 
 @dataclass(frozen=True)
@@ -72,46 +72,40 @@ _VALIDITY = (
     "does not know whether a response is true, safe or good."
 )
 
+_metric = partial(Metric, reads="partition+validity", needs=0, family="classes", history=(_FIRST,))
+
 METRICS: tuple[Metric, ...] = (
-    Metric(
+    _metric(
         "valid_distinct_k",
         "different valid responses of k",
         valid_distinct_k,
-        reads="partition+validity",
         direction=+1,
         bounds=(0, None),
         unit="classes",
         paper="of this package, 2026; on the classes of Zhang et al. 2025, arXiv:2504.05228",
-        needs=0,
-        family="classes",
         formula="|{classes with a valid response among the k responses}|",
         summary="How many different things the k responses say that answer the prompt: 0 where none does, k where all "
         "do and all differ; only a valid response that means something new raises it.",
         failures=(
-            "It inherits every mistake of what judges that two responses mean the same; the signature names that.",
+            RULE,
             _VALIDITY,
             "The learned equivalence backend compares responses without first sentences that say nothing, too; "
             "the same response behind a longer opening, or one that runs into it, may still be a new class.",
             "A response that is wrong, but fluent and about the prompt, counts as valid.",
             "Of responses of one or two words, it hardly sees that they are junk, unless the whole set is.",
-            "It ends at k: where all responses differ, how much they differ does not count.",
+            CEILING,
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "valid_share",
         "share of valid responses",
         valid_share,
-        reads="partition+validity",
         direction=0,
         bounds=(0, 1),
         unit="share of the responses",
         paper="of this package, 2026",
-        needs=0,
-        family="classes",
         formula="|{valid responses}| / k",
         summary="How many of the responses are answers to the prompt at all: a floor of quality, and no more.",
         failures=(_VALIDITY, "It says nothing of diversity."),
-        history=(_FIRST,),
     ),
 )
