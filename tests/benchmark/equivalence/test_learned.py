@@ -169,7 +169,7 @@ def test_openings_that_say_nothing_change_nothing(learned: LearnedEquivalence) -
         plain = ResponsePair(prompt, text, other)
         pairs = [ResponsePair(prompt, f"{a} {text}", f"{b} {other}") for a in OPENINGS for b in OPENINGS]
         pairs.append(ResponsePair(prompt, f"{OPENINGS[0]} {OPENINGS[1]}\n\n{OPENINGS[2]} {text}", other))
-        (expected, _), (_, found) = learned.reader.features([plain]), learned._reader.features(pairs)
+        (expected, _), (_, found) = learned.reader.features([plain]), learned.reader.features(pairs)
         np.testing.assert_allclose(found, np.repeat(expected, len(pairs), axis=0), atol=1e-3)
         assert learned.scores(pairs).min() >= learned.scores([plain])[0] - 0.01 - (text == other) * 0.1
 
