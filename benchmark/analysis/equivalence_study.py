@@ -15,7 +15,7 @@ from benchmark.analysis.estimate import Estimate, Resampling, estimate, without_
 from benchmark.equivalence.agreement import adjusted_rand_index, classes_of, pair_counts
 from benchmark.equivalence.partitioning import ResponsesToGroup
 from benchmark.metrics.partition import Labels, Partition, distinct_curve, utility_curve
-from benchmark.scoring.resampling import Floats, resample_weights
+from benchmark.scoring.resampling import Floats, weights_with_original
 from datasets_build.errors import ConfigurationError
 
 
@@ -119,9 +119,7 @@ def utility_curves(systems: Sequence[System], resampling: Resampling | None = No
         if system.judged is None:
             continue
         values = np.array([utility_curve(each, PATIENCES) for each in system.judged])
-        weights = np.concatenate(
-            [np.ones((1, len(values))), resample_weights(len(values), resamples=how.resamples, seed=how.seed)]
-        )
+        weights = weights_with_original(len(values), resamples=how.resamples, seed=how.seed)
         means = weights @ values / weights.sum(axis=1, keepdims=True)
         made.append(UtilityCurve(system.name, tuple(estimate(column, how.level) for column in means.T)))
     return made
@@ -140,8 +138,7 @@ def measure(
     """Measure the counts and agreement of a backend's partitions."""
     how = resampling or Resampling()
     ids = sorted({name for system in systems for name in system.prompt_ids})
-    drawn = resample_weights(len(ids), resamples=how.resamples, seed=how.seed)
-    weights = np.concatenate([np.ones((1, len(ids))), drawn])
+    weights = weights_with_original(len(ids), resamples=how.resamples, seed=how.seed)
     column = {name: i for i, name in enumerate(ids)}
     tables = {system.name: _Table.of(system, parts[system.name], weights, column) for system in systems}
     known = [table for table in tables.values() if table.has_published]

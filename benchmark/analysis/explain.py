@@ -119,7 +119,7 @@ class Explanation:
             ConfigurationError: The precision is not above 0, or too few orders were read for an estimate.
         """
         try:
-            return response_orders.orders_for(precision, self.read.design, _rates(self.read))
+            return response_orders.orders_for(precision, self.read.design, self.read.surprisals.rates)
         except ValueError as error:
             if self.estimator == "exact":  # such as with two responses: all orders were read
                 return len(self.read.design.orders)
@@ -216,12 +216,6 @@ def explain(
         pairs=pairs,
         strongest=_strongest(model, layout, given, pairs),
     )
-
-
-def _rates(read: SetSurprisals) -> Floats:
-    """The bits/byte behind the curve, [orders, n]."""
-    found = read.surprisals
-    return found.bits / np.maximum(found.byte_counts, 1)[found.orders]
 
 
 def _curves(read: SetSurprisals) -> tuple[Curve, Curve, Estimator]:

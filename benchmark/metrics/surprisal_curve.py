@@ -56,6 +56,11 @@ class Surprisals:
         if (np.sort(self.orders, axis=1) != np.arange(len(self.byte_counts))).any():
             raise ValueError("each order must name every response once")
 
+    @property
+    def rates(self) -> Floats:
+        """The bits/byte of the response at each position of each order, [orders, n]; 0 for an empty one."""
+        return self.bits / np.maximum(self.byte_counts, 1)[self.orders]
+
     def _check_shapes(self) -> None:
         # Half precision would round a response's bits by up to an eighth of a bit.
         for name, kind in (
@@ -86,7 +91,7 @@ def curve_rate(s: Surprisals) -> Floats:
 
     It is a mean of ratios, as in the paper's numbers: each response counts equally, however long it is.
     """
-    return _by_position(s, s.bits / np.maximum(s.byte_counts, 1)[s.orders])
+    return _by_position(s, s.rates)
 
 
 def tail(curve: Floats) -> Floats:

@@ -97,6 +97,14 @@ def resample_weights(
     return _drawn(count, resamples, np.random.default_rng(seed))[:, codes]
 
 
+def weights_with_original(
+    rows: int, *, clusters: Sequence[Hashable] | None = None, resamples: int = 1000, seed: int = 0
+) -> Floats:
+    """Return `resample_weights` below a row of ones for the original data, [1 + resamples, rows]; args as there."""
+    drawn = resample_weights(rows, clusters=clusters, resamples=resamples, seed=seed)
+    return np.vstack([np.ones((1, rows)), drawn])
+
+
 def cluster_codes(rows: int, clusters: Sequence[Hashable] | None) -> tuple[NDArray[np.int64], int]:
     """Number the clusters in order of first appearance; return each row's number, and the number of clusters.
 

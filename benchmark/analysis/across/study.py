@@ -15,8 +15,7 @@ from benchmark.analysis.across.classes import (
     same_class,
     several_of_one,
 )
-from benchmark.analysis.estimate import Estimate
-from benchmark.scoring.resampling import bootstrap_means
+from benchmark.analysis.estimate import Estimate, estimates
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,23 +136,6 @@ def _means(values: Floats) -> Floats:
     there = np.isfinite(values)
     total = np.where(there, values, 0.0).sum(axis=0)
     return np.asarray(np.divide(total, there.sum(axis=0), out=np.full(total.shape, np.nan), where=there.any(axis=0)))
-
-
-def estimates(values: Floats, *, resamples: int = 10_000, seed: int = 0) -> list[Estimate]:
-    """The mean of each column over prompts with its bootstrap interval over prompts; NaN is left out.
-
-    Args:
-        values: [prompts, columns].
-    """
-    intervals = bootstrap_means(values, resamples=resamples, seed=seed)
-    made = []
-    for column, interval in zip(values.T, intervals, strict=True):
-        there = column[np.isfinite(column)]
-        if interval is None:
-            made.append(Estimate(float(there.mean()) if len(there) else None))
-        else:
-            made.append(Estimate(float(there.mean()), interval.low, interval.high))
-    return made
 
 
 def cluster_order(alike: Floats) -> list[int]:

@@ -10,11 +10,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.analysis.estimate import Estimate, estimate
 from benchmark.analysis.metaeval import agreement
-from benchmark.scoring.resampling import Floats, resample_weights
+from benchmark.scoring.resampling import Floats, weights_with_original
 
 SPLITS = ("complement", "factualqa", "random_choice", "subset", "union", "intersection")
 PREVAILS = 0.95
@@ -248,7 +247,7 @@ def _outcome(
     numbers = np.column_stack([strict, strict + 0.5 * tied, tied, ~there]).astype(np.float64)
     of = np.column_stack([counted, counted, counted, np.ones(len(rows))]).astype(np.float64)
     sets = [row["set_id"] for row in rows]
-    weights = _with_all(len(rows), sets, resamples, seed)
+    weights = weights_with_original(len(rows), clusters=sets, resamples=resamples, seed=seed)
     lengths = {side: np.array([len(row[side].encode()) for row in rows]) for side in ("a", "b")}
     return _Outcome(
         right=weights @ numbers,
@@ -257,12 +256,6 @@ def _outcome(
         longer=float(np.mean(lengths["b"] > lengths["a"])),
         shorter=float(np.mean(lengths["b"] < lengths["a"])),
     )
-
-
-def _with_all(rows: int, sets: Sequence[str], resamples: int, seed: int) -> NDArray[np.int64]:
-    """The weights of each resample, after a first row of ones for the original data."""
-    drawn = resample_weights(rows, clusters=sets, resamples=resamples, seed=seed)
-    return np.vstack([np.ones((1, rows), np.int64), drawn])
 
 
 def _length_correlations(
@@ -275,12 +268,12 @@ def _length_correlations(
             texts.setdefault(row[f"{side}_id"], (row[side], row["set_id"]))
     given = direction * np.array([scores.get(prompt, np.nan) for prompt in texts])
     there = np.isfinite(given)
-    weights = _with_all(len(texts), [own for _, own in texts.values()], resamples, seed)[:, there]
+    sets = [own for _, own in texts.values()]
+    weights = weights_with_original(len(texts), clusters=sets, resamples=resamples, seed=seed)[:, there]
     if not there.any():
         return np.full(len(weights), np.nan), np.full(len(weights), np.nan)
     lengths = np.array([len(text.encode()) for text, _ in texts.values()], np.float64)[there]
-    counts = weights.astype(np.float64)
-    return agreement.pearson(given[there], lengths, counts), agreement.spearman(given[there], lengths, counts)
+    return agreement.pearson(given[there], lengths, weights), agreement.spearman(given[there], lengths, weights)
 
 
 def _length_groups(outcomes: Mapping[str, _Outcome]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from benchmark.analysis.metaeval.prompt_pairs import Pairs
-from benchmark.metrics.metric import Missing
-from benchmark.scoring.result_files import PER_PROMPT_FILE, read_result
+from benchmark.scoring.result_files import PER_PROMPT_FILE, require_result
 from datasets_build.errors import InputError
 
 
@@ -49,9 +48,7 @@ def scores_of_result(folder: Path) -> dict[str, dict[str, float]]:
     Raises:
         InputError: The folder is not a complete result, or belongs to another suite.
     """
-    result = read_result(folder)
-    if isinstance(result, Missing):
-        raise InputError(f"{folder} is no whole result: {result.reason}", "score the submission again")
+    result = require_result(folder)
     if result.suite != "gssbench":
         raise InputError(f"{folder} is a result of {result.suite}", "give one of the suite gssbench")
     metrics = [score.metric for score in result.scores]

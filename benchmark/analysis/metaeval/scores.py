@@ -23,7 +23,7 @@ from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import Value, score_sets
 from benchmark.surprisal.engine import ResponseSet
-from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.errors import ConfigurationError, InputError, first_line
 
 Floats = NDArray[np.float64]
 MAX_FILE_BYTES = 2**30
@@ -247,7 +247,5 @@ def _table(path: Path, key: str) -> pa.Table:
             as_text = pa.csv.ConvertOptions(column_types={key: pa.string()})  # else the id 007 would become 7
             return pa.csv.read_csv(path, convert_options=as_text)
     except (pa.ArrowInvalid, pa.ArrowKeyError, OSError) as error:
-        raise InputError(
-            f"{path} cannot be read: {str(error).splitlines()[0][:200]}", "repair the file or write it again"
-        ) from error
+        raise InputError(f"{path} cannot be read: {first_line(error)}", "repair the file or write it again") from error
     raise InputError(f"{path} is neither .csv nor .parquet", "convert or rename the file")

@@ -185,7 +185,7 @@ def test_what_is_no_result_is_refused(folders: tuple[Path, Path], tmp_path: Path
     with pytest.raises(InputError, match=r"does not match result\.json"):
         read_scores(tmp_path)
     (tmp_path / "per_prompt.parquet").write_bytes(b"")
-    with pytest.raises(InputError, match="is no whole result"):
+    with pytest.raises(InputError, match="is not a complete result"):
         read_scores(tmp_path)
 
 

@@ -299,7 +299,7 @@ def test_metrics_of_states_that_were_not_read_have_no_accuracy(
         (["{demo}"], 1, "is a submission to demo (give one to the suite gssbench)"),
         (["{demo_result}"], 1, "is a result of demo (give one of the suite gssbench)"),
         (["{old}"], 1, "score the submission again"),
-        (["{damaged}"], 1, "is no whole result"),
+        (["{damaged}"], 1, "is not a complete result"),
         (["{plain}", "{plain}"], 2, "is given twice"),
         (["{strange}"], 1, "belongs to the submission"),
         (["{plain}", "--metric", "e_average"], 2, "none of the metrics can be had: there are no internals"),

@@ -173,7 +173,7 @@ def test_scores_of_prompts(tmp_path: Path) -> None:
         (["contest"], 2, "not available locally"),
         (["gssbench", "--against", "nothing"], 2, "no scores named"),
         (["gssbench", "--scores", "nothing.csv"], 1, "there is no file"),
-        (["gssbench", "--results", "nothing"], 1, "is no whole result"),
+        (["gssbench", "--results", "nothing"], 1, "is not a complete result"),
     ],
 )
 def test_what_cannot_be_done_is_told(arguments: list[str], status: int, message: str) -> None:
