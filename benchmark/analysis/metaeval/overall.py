@@ -11,7 +11,7 @@ from benchmark.analysis.metaeval import agreement
 from benchmark.analysis.metaeval.evaluate import chance_of
 from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.analysis.metaeval.scores import Scores
-from benchmark.scoring.resampling import Floats, resample_weights
+from benchmark.scoring.resampling import Floats, weights_with_original
 
 OVERALL = ("spearman", "oca_directional", "roc_auc")
 
@@ -77,13 +77,9 @@ def kind_of(task: Labelled) -> str:
 def _weights(tasks: Sequence[Labelled], how: Resampling) -> dict[tuple[str, str], Floats]:
     """For each task the weights of its rows, [1 + resamples, rows], by the task's name and kind."""
     contexts = list(dict.fromkeys(context for task in tasks for context in task.contexts))
-    drawn = resample_weights(len(contexts), resamples=how.resamples, seed=how.seed)
+    weights = weights_with_original(len(contexts), resamples=how.resamples, seed=how.seed)
     place = {context: i for i, context in enumerate(contexts)}
-    made = {}
-    for task in tasks:
-        weights = drawn[:, [place[context] for context in task.contexts]].astype(np.float64)
-        made[task.name, kind_of(task)] = np.concatenate([agreement.ones(len(task.contexts)), weights])
-    return made
+    return {(task.name, kind_of(task)): weights[:, [place[context] for context in task.contexts]] for task in tasks}
 
 
 def _means(tasks: Sequence[Labelled], scores: Scores, weights: dict[tuple[str, str], Floats]) -> dict[str, Floats]:
