@@ -101,10 +101,10 @@ PATIENCES = (0.0, 0.25, 0.5, 0.8, 0.9, 0.95, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class UtilityCurve:
-    """A system's mean utility by the patience of its reader (NoveltyBench, eq. 2), from qualities that came with it.
+    """A system's mean utility by the patience of its reader (NoveltyBench, eq. 2), from published qualities.
 
     Attributes:
-        utilities: One a patience, in the order of `PATIENCES`; the published metric is at 0.8.
+        utilities: Utility at each of `PATIENCES`; the published metric is at 0.8.
     """
 
     system: str
@@ -112,7 +112,7 @@ class UtilityCurve:
 
 
 def utility_curves(systems: Sequence[System], resampling: Resampling | None = None) -> list[UtilityCurve]:
-    """Compute the utility curves of systems that came with qualities; intervals over prompts."""
+    """Compute the utility curves of systems with published qualities; intervals over prompts."""
     how = resampling or Resampling()
     made = []
     for system in systems:
@@ -125,7 +125,7 @@ def utility_curves(systems: Sequence[System], resampling: Resampling | None = No
     return made
 
 
-Parts = Sequence[Labels | str]  # of each prompt its labels, or why there are none
+Parts = Sequence[Labels | str]  # for each prompt its labels, or why they are missing
 
 
 def measure(
@@ -194,7 +194,7 @@ class _Table:
 
 
 def _mean(tables: Sequence[_Table], name: str) -> Floats:
-    """Over systems, each prompt of each system alike."""
+    """Return the mean over all prompts of all systems, with equal weight, in each resample."""
     total = sum(table.weights @ getattr(table, name) for table in tables)
     return np.asarray(total / sum(table.weights.sum(axis=1) for table in tables))
 

@@ -36,7 +36,7 @@ class Estimate:
     p: float | None = None
 
     def __str__(self) -> str:
-        """The number with its interval in brackets."""
+        """Return the number with its interval in brackets."""
         return with_interval(self.value, self.low, self.high)
 
 

@@ -219,7 +219,7 @@ def explain(
 
 
 def _curves(read: SetSurprisals) -> tuple[Curve, Curve, Estimator]:
-    """In bits and in bits/byte, and what estimated their errors."""
+    """Return the curves in bits and in bits/byte, and the estimator of their errors."""
     found = read.surprisals
     text = found.byte_counts > 0
     alone = found.unconditional[text]
@@ -227,7 +227,7 @@ def _curves(read: SetSurprisals) -> tuple[Curve, Curve, Estimator]:
         response_orders.standard_errors(read.design, found.bits),
         surprisal_columns.rate_errors(read),
     )
-    if not text.all():  # the means leave empty responses out, which these do not
+    if not text.all():  # means leave empty responses out, but these errors do not
         unknown = np.full(len(text), np.nan)
         bit_errors, rate_errors = (response_orders.StandardErrors(unknown, "none") for _ in range(2))
     return (
@@ -242,7 +242,7 @@ def _curves(read: SetSurprisals) -> tuple[Curve, Curve, Estimator]:
 
 
 def _known(read: SetSurprisals, curve: Floats) -> Floats:
-    """A curve without the positions that the orders do not estimate."""
+    """Return a curve with NaN at the positions that the orders do not estimate."""
     made = curve.copy()
     if not _whole(read):
         made[:-1] = np.nan
@@ -275,7 +275,7 @@ def _fits(read: SetSurprisals) -> dict[str, Fit]:
 
 
 def _last(read: SetSurprisals) -> Floats:
-    """The mean bits of each response over the orders in which it is last."""
+    """Return the mean bits of each response over the orders in which it is last; NaN if there are none."""
     found = read.surprisals
     ends = found.orders[:, -1]
     n = len(found.byte_counts)

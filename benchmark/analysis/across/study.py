@@ -76,7 +76,7 @@ class Homogeneity:
     of_several: Estimate
 
     def matrix(self, measure: str) -> list[list[float | None]]:
-        """The means of *similarity* or *same_class*, [systems, systems]; a system's own on the diagonal."""
+        """Return the means of *similarity* or *same_class*, [systems, systems], each system's own on the diagonal."""
         made: list[list[float | None]] = [[None] * len(self.systems) for _ in self.systems]
         for place, own in enumerate(self.alone):
             made[place][place] = getattr(own, measure).value
@@ -132,14 +132,14 @@ def homogeneity(
 
 
 def _means(values: Floats) -> Floats:
-    """Means over prompts of [prompts, systems, systems], NaN left out; NaN where there is none."""
+    """Return means over prompts of [prompts, systems, systems] without NaN; NaN if nothing is left."""
     there = np.isfinite(values)
     total = np.where(there, values, 0.0).sum(axis=0)
     return np.asarray(np.divide(total, there.sum(axis=0), out=np.full(total.shape, np.nan), where=there.any(axis=0)))
 
 
 def cluster_order(alike: Floats) -> list[int]:
-    """An order of the systems in which alike ones stand together: average linkage, leaves ordered optimally.
+    """Order the systems so that similar ones are adjacent: average linkage with optimal leaf order.
 
     Args:
         alike: Mean similarity [systems, systems], symmetric; the diagonal is not read.

@@ -207,7 +207,7 @@ def _check_named(
 def _numbers(
     column: str, rows: Sequence[tuple[int, str, Mapping[str, Any]]], table: Table, findings: Findings
 ) -> dict[str, float]:
-    """A column's numbers by prompt id; empty fields, null and NaN are missing."""
+    """Return a column's numbers by prompt id; empty fields, null and NaN are missing."""
     made: dict[str, float] = {}
     for number, name, row in rows:
         given = row.get(column)

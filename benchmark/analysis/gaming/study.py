@@ -135,7 +135,7 @@ def _score(
     metrics: tuple[Metric, ...],
     progress: Callable[[int], None],
 ) -> tuple[Floats, Counter[str]]:
-    """Values [prompts, metrics], NaN where missing, and the number of responses that are not valid, by reason."""
+    """Return values [prompts, metrics], NaN where missing, and the number of invalid responses by reason."""
     rows: list[list[float]] = []
     invalid: Counter[str] = Counter()
     ids = list(prompts)
@@ -152,7 +152,7 @@ def _score(
 
 
 def _ranges(metrics: Sequence[Metric], real: Sequence[Floats]) -> dict[str, tuple[float, float] | None]:
-    """By metric the lowest and highest mean of real systems."""
+    """Return the lowest and highest mean of real systems by metric."""
     if len(real) < 2:
         return dict.fromkeys(metric.id for metric in metrics)
     made: dict[str, tuple[float, float] | None] = {}

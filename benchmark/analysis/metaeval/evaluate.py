@@ -177,7 +177,7 @@ def _decoding(name: str, scores: Floats, labels: Floats, seed: int) -> DecodingT
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sheet:
-    """What all metrics of a task share: blocks of weights, and in each the ranks of labels, lengths and ratings."""
+    """Values shared by all metrics of a task: blocks of weights, each with the ranks of labels, lengths and ratings."""
 
     task: Labelled
     pairs: agreement.Pairs
@@ -223,7 +223,7 @@ class _Sheet:
         return made
 
     def noise_ceiling(self) -> Floats | None:
-        """[1 + resamples]."""
+        """Compute the noise ceiling, [1 + resamples]; None without human scores."""
         human, spread = self.task.human, self.task.human_spread
         if human is None or spread is None:
             return None

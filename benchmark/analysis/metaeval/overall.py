@@ -21,7 +21,7 @@ class Overall:
     """The unweighted mean of a metric's measures over tasks with two labels, on the sets that all metrics scored.
 
     Attributes:
-        less: The same minus those of the metric to compare with; empty without such a metric, and for that metric.
+        less: Differences from the metric to compare with; empty without such a metric, and for that metric.
     """
 
     metric: str
@@ -75,7 +75,7 @@ def kind_of(task: Labelled) -> str:
 
 
 def _weights(tasks: Sequence[Labelled], how: Resampling) -> dict[tuple[str, str], Floats]:
-    """For each task the weights of its rows, [1 + resamples, rows], by the task's name and kind."""
+    """Return the weights of each task's rows, [1 + resamples, rows], by the task's name and kind."""
     contexts = list(dict.fromkeys(context for task in tasks for context in task.contexts))
     weights = weights_with_original(len(contexts), resamples=how.resamples, seed=how.seed)
     place = {context: i for i, context in enumerate(contexts)}
@@ -83,7 +83,7 @@ def _weights(tasks: Sequence[Labelled], how: Resampling) -> dict[tuple[str, str]
 
 
 def _means(tasks: Sequence[Labelled], scores: Scores, weights: dict[tuple[str, str], Floats]) -> dict[str, Floats]:
-    """By measure, [1 + resamples]."""
+    """Return the mean over tasks of each measure, [1 + resamples]."""
     found: dict[str, list[Floats]] = {name: [] for name in OVERALL}
     for task in tasks:
         column, given, high = scores.column(task.set_ids), weights[task.name, kind_of(task)], task.labels == 1

@@ -1,8 +1,9 @@
-"""Does a score of prompts order the pairs of *gssbench*? (arXiv:2510.12699; `a` has the smaller generation space.)
+"""Evaluates how well a score of prompts orders the pairs of *gssbench* (arXiv:2510.12699).
 
-A scorer gives every prompt a number; a pair is right where `b`, the prompt with more room for good responses, has the
-strictly greater one. Pairs of one set share texts, so intervals resample whole sets (`set_id`). A few short texts occur
-in several sets of *subset* and *intersection* (datasets_build/gssbench/rows.py); these sets are treated as independent.
+A scorer gives every prompt a number; a pair is ordered correctly if `b`, the prompt with the larger generation space,
+has a strictly greater number than `a`. Pairs of one set share texts, so intervals resample whole sets (`set_id`). A few
+short texts occur in several sets of *subset* and *intersection* (datasets_build/gssbench/rows.py); these sets are
+treated as independent.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +28,7 @@ _NUMBERS = ("strict", "half", "tie_rate", "missing_rate")
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Shares of pairs that are ordered rightly, tied or missing.
+    """Shares of pairs that are ordered correctly, tied or missing.
 
     Attributes:
         strict: Share of pairs with the greater score on `b`; ties are wrong, as published.
@@ -200,8 +201,8 @@ class _Outcome:
     """A split under a scorer.
 
     Attributes:
-        right: [1 + resamples, numbers], how much of each of `_NUMBERS`; the first row is that of all pairs.
-        of: [1 + resamples, numbers], the number of pairs that each is a share of.
+        right: [1 + resamples, numbers], numerators of `_NUMBERS`; the first row is that of all pairs.
+        of: [1 + resamples, numbers], denominators of `_NUMBERS`: numbers of pairs.
         longer: Share of pairs whose larger space has the longer prompt.
         shorter: Share of pairs whose larger space has the shorter prompt.
     """
@@ -214,7 +215,7 @@ class _Outcome:
 
     @property
     def rates(self) -> Floats:
-        """[1 + resamples, numbers]; NaN of no pairs."""
+        """The numbers as shares, [1 + resamples, numbers]; NaN if there are no pairs."""
         with np.errstate(invalid="ignore"):
             return self.right / self.of
 
@@ -283,7 +284,7 @@ def _length_groups(outcomes: Mapping[str, _Outcome]) -> tuple[tuple[str, ...], t
 
 
 def _overall(outcomes: Mapping[str, _Outcome], longer: Sequence[str], shorter: Sequence[str]) -> dict[str, Floats]:
-    """The overall accuracies: [1 + resamples, numbers] each."""
+    """Return the overall accuracies, each [1 + resamples, numbers]."""
     rates = {split: each.rates for split, each in outcomes.items()}
     right, of = (sum((getattr(each, name) for each in outcomes.values()), np.zeros(())) for name in ("right", "of"))
     with np.errstate(invalid="ignore"):

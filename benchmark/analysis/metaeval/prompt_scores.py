@@ -62,7 +62,7 @@ def scores_of_result(folder: Path) -> dict[str, dict[str, float]]:
 
 
 def _oracle(pairs: Pairs, prompts: Sequence[str]) -> dict[str, float]:
-    """For each prompt the length of the longest chain of smaller spaces below it."""
+    """Return for each prompt the length of the longest chain of smaller spaces below it."""
     numbers = {prompt: i for i, prompt in enumerate(prompts)}
     ids = [(numbers[row["a_id"]], numbers[row["b_id"]]) for rows in pairs.values() for row in rows]
     a, b = np.array(ids, np.int64).reshape(-1, 2).T
@@ -73,4 +73,4 @@ def _oracle(pairs: Pairs, prompts: Sequence[str]) -> dict[str, float]:
         if (raised == levels).all():
             return dict(zip(prompts, levels.tolist(), strict=True))
         levels = raised
-    raise ValueError("the pairs contradict each other: a chain of smaller spaces comes back to where it began")
+    raise ValueError("the pairs contradict each other: a chain of smaller spaces returns to its beginning")
