@@ -20,7 +20,7 @@ from benchmark.models.device_errors import loading_on, within_memory
 from benchmark.models.model_files import ModelFiles, load_weights, loading
 from datasets_build.errors import ConfigurationError, need
 
-_BATCH_TOKENS = {"cpu": 2048, "cuda": 32_768}  # including padding; more is no faster
+_BATCH_TOKENS = {"cpu": 2048, "cuda": 32_768}  # including padding; larger batches are not faster
 
 
 @dataclass(frozen=True, slots=True)

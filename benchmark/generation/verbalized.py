@@ -63,7 +63,7 @@ def _response(given: Any) -> tuple[str, float | None] | None:
         return None
     try:
         text.encode()
-    except UnicodeEncodeError:  # an unpaired surrogate is no text
+    except UnicodeEncodeError:  # an unpaired surrogate is not valid text
         return None
     stated = given.get("probability")
     if not isinstance(stated, int | float) or isinstance(stated, bool) or not 0 <= stated <= 1:

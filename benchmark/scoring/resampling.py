@@ -89,7 +89,7 @@ def resample_weights(
         [resamples, rows] counts; a resample draws as many clusters as there are.
 
     Raises:
-        ValueError: There are not as many cluster names as rows.
+        ValueError: The number of cluster names differs from the number of rows.
     """
     codes, count = cluster_codes(rows, clusters)
     if count == 0:
@@ -109,7 +109,7 @@ def cluster_codes(rows: int, clusters: Sequence[Hashable] | None) -> tuple[NDArr
     """Number the clusters in order of first appearance; return each row's number, and the number of clusters.
 
     Raises:
-        ValueError: There are not as many cluster names as rows.
+        ValueError: The number of cluster names differs from the number of rows.
     """
     if clusters is None:
         return np.arange(rows), rows
@@ -173,7 +173,7 @@ def wilcoxon(a: Floats, b: Floats, alternative: Alternative = "two-sided") -> Si
     if np.array_equal(first, second):
         return SignedRank(n, 0.0, 1.0)
     with warnings.catch_warnings():
-        # Some versions say that few pairs make a poor normal approximation; n stands beside p.
+        # Some versions warn that the normal approximation is poor for few pairs; the reader sees n next to p.
         warnings.simplefilter("ignore", UserWarning)
         found = stats.wilcoxon(first, second, zero_method="wilcox", alternative=alternative)
     return SignedRank(n, float(found.statistic), float(found.pvalue))

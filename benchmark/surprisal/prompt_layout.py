@@ -88,7 +88,7 @@ def response_label(position: int) -> str:
 
 
 def pieces(layout: Layout, prompt: str, responses: Sequence[str]) -> list[tuple[str, int]]:
-    r"""Return the pieces that *exact* tokenises separately, each with its response's position; −1 if it is no response.
+    r"""Return the pieces that *exact* tokenises separately, each with its response's position; −1 for the others.
 
     Joined, they form the text that *paper* tokenises at once.
 
