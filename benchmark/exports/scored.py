@@ -199,7 +199,7 @@ def model_name(result: Result) -> str:
 
 
 def json_line(record: Mapping[str, Any]) -> str:
-    """Return a record as one line of JSON Lines, free of every character that a reader may take for a line end."""
+    """Return a record as one line of JSON Lines, without characters that a reader may take for line ends."""
     return json.dumps(record, ensure_ascii=False, allow_nan=False).translate(_LINE_ENDS) + "\n"
 
 

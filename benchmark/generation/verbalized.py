@@ -10,7 +10,7 @@ from typing import Any
 from datasets_build.schema import Prompt
 
 ATTEMPTS = 4
-TAIL = 0.1  # each response of the tail variant is to have a lower probability
+TAIL = 0.1  # each response of the tail variant should have a lower probability
 _MODES = ("verbalized", "verbalized-tail")
 _LONGEST = 2**20  # characters of a reply that are parsed
 _NAMES = ("text", "response")
