@@ -72,6 +72,11 @@ def need(module: str, extra: str) -> ModuleType:
         ) from error
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, up to 300 characters, or its type if the message is empty."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)[:300]
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a hint for an unknown name: the nearest known ones, and all of them if they are few or none is near.
 

@@ -40,11 +40,6 @@ def cause_of(error: BaseException) -> BaseException:
     return error.__cause__ if type(error) is RuntimeError and error.__cause__ else error
 
 
-def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or its type if the message is empty."""
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-
-
 def _wait(state: RetryCallState) -> float:
     """Return the seconds before the next attempt: longer each time, and at least as long as the Hub asks for."""
     usual = wait_exponential(multiplier=0.5, max=20)(state) + wait_random(0, 1)(state)

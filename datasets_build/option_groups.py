@@ -1,7 +1,7 @@
 """Options shared by several commands: a dataclass whose fields are the options, as one parameter of a command."""
 
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from inspect import Parameter, signature
 from typing import Any
 
@@ -11,7 +11,7 @@ def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
 
     Args:
         command: Function that is called with the dataclasses. Its annotations and those of the fields are types, not
-            strings: `Annotated[..., typer.Option(...)]`, with the options' defaults.
+            strings: `Annotated[..., typer.Option(...)]`, with the options' defaults; a field without one is required.
     """
     own = signature(command)
     kinds = [(each.name, each.annotation) for each in own.parameters.values()]
@@ -22,8 +22,8 @@ def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
             shown.append(each.replace(kind=Parameter.KEYWORD_ONLY))
             continue
         for field in fields(groups[each.name]):
-            option = Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
-            shown.append(option)
+            default = Parameter.empty if field.default is MISSING else field.default
+            shown.append(Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=field.type))
 
     def run(**values: Any) -> None:
         chosen = {

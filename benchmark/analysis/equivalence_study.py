@@ -15,7 +15,7 @@ from benchmark.analysis.estimate import Estimate, Resampling, estimate, without_
 from benchmark.equivalence.agreement import adjusted_rand_index, classes_of, pair_counts
 from benchmark.equivalence.partitioning import ResponsesToGroup
 from benchmark.metrics.partition import Labels, Partition, distinct_curve, utility_curve
-from benchmark.scoring.resampling import Floats, resample_weights
+from benchmark.scoring.resampling import Floats, weights_with_original
 from datasets_build.errors import ConfigurationError
 
 
@@ -101,10 +101,10 @@ PATIENCES = (0.0, 0.25, 0.5, 0.8, 0.9, 0.95, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class UtilityCurve:
-    """A system's mean utility by the patience of its reader (NoveltyBench, eq. 2), from qualities that came with it.
+    """A system's mean utility by the patience of its reader (NoveltyBench, eq. 2), from published qualities.
 
     Attributes:
-        utilities: One a patience, in the order of `PATIENCES`; the published metric is at 0.8.
+        utilities: Utility at each of `PATIENCES`; the published metric is at 0.8.
     """
 
     system: str
@@ -112,22 +112,20 @@ class UtilityCurve:
 
 
 def utility_curves(systems: Sequence[System], resampling: Resampling | None = None) -> list[UtilityCurve]:
-    """Compute the utility curves of systems that came with qualities; intervals over prompts."""
+    """Compute the utility curves of systems with published qualities; intervals over prompts."""
     how = resampling or Resampling()
     made = []
     for system in systems:
         if system.judged is None:
             continue
         values = np.array([utility_curve(each, PATIENCES) for each in system.judged])
-        weights = np.concatenate(
-            [np.ones((1, len(values))), resample_weights(len(values), resamples=how.resamples, seed=how.seed)]
-        )
+        weights = weights_with_original(len(values), resamples=how.resamples, seed=how.seed)
         means = weights @ values / weights.sum(axis=1, keepdims=True)
         made.append(UtilityCurve(system.name, tuple(estimate(column, how.level) for column in means.T)))
     return made
 
 
-Parts = Sequence[Labels | str]  # of each prompt its labels, or why there are none
+Parts = Sequence[Labels | str]  # for each prompt its labels, or why they are missing
 
 
 def measure(
@@ -140,8 +138,7 @@ def measure(
     """Measure the counts and agreement of a backend's partitions."""
     how = resampling or Resampling()
     ids = sorted({name for system in systems for name in system.prompt_ids})
-    drawn = resample_weights(len(ids), resamples=how.resamples, seed=how.seed)
-    weights = np.concatenate([np.ones((1, len(ids))), drawn])
+    weights = weights_with_original(len(ids), resamples=how.resamples, seed=how.seed)
     column = {name: i for i, name in enumerate(ids)}
     tables = {system.name: _Table.of(system, parts[system.name], weights, column) for system in systems}
     known = [table for table in tables.values() if table.has_published]
@@ -197,7 +194,7 @@ class _Table:
 
 
 def _mean(tables: Sequence[_Table], name: str) -> Floats:
-    """Over systems, each prompt of each system alike."""
+    """Return the mean over all prompts of all systems, with equal weight, in each resample."""
     total = sum(table.weights @ getattr(table, name) for table in tables)
     return np.asarray(total / sum(table.weights.sum(axis=1) for table in tables))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.scoring.resampling import Floats, percentile_interval
+from benchmark.scoring.resampling import Floats, bootstrap_means, percentile_interval
 from datasets_build.tables import with_interval
 
 
@@ -36,7 +36,7 @@ class Estimate:
     p: float | None = None
 
     def __str__(self) -> str:
-        """The number with its interval in brackets."""
+        """Return the number with its interval in brackets."""
         return with_interval(self.value, self.low, self.high)
 
 
@@ -64,6 +64,20 @@ def estimate(draws: Floats, level: float, chance: float | None = None) -> Estima
         share = 2 * min(float(np.mean(resampled <= 0)), float(np.mean(resampled >= 0)))
         p = min(1.0, max(share, 1 / (len(resampled) + 1)))
     return Estimate(float(draws[0]), found.low + offset, found.high + offset, p)
+
+
+def estimates(values: Floats, *, resamples: int = 10_000, seed: int = 0) -> list[Estimate]:
+    """Return the mean of each column over prompts, with its bootstrap interval over prompts.
+
+    Args:
+        values: [prompts, columns], NaN where missing; missing values are left out.
+    """
+    made = []
+    for column, interval in zip(values.T, bootstrap_means(values, resamples=resamples, seed=seed), strict=True):
+        there = column[np.isfinite(column)]
+        ends = (None, None) if interval is None else (interval.low, interval.high)
+        made.append(Estimate(float(there.mean()) if len(there) else None, *ends))
+    return made
 
 
 def without_nan(document: Any) -> Any:

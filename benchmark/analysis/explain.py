@@ -119,7 +119,7 @@ class Explanation:
             ConfigurationError: The precision is not above 0, or too few orders were read for an estimate.
         """
         try:
-            return response_orders.orders_for(precision, self.read.design, _rates(self.read))
+            return response_orders.orders_for(precision, self.read.design, self.read.surprisals.rates)
         except ValueError as error:
             if self.estimator == "exact":  # such as with two responses: all orders were read
                 return len(self.read.design.orders)
@@ -218,14 +218,8 @@ def explain(
     )
 
 
-def _rates(read: SetSurprisals) -> Floats:
-    """The bits/byte behind the curve, [orders, n]."""
-    found = read.surprisals
-    return found.bits / np.maximum(found.byte_counts, 1)[found.orders]
-
-
 def _curves(read: SetSurprisals) -> tuple[Curve, Curve, Estimator]:
-    """In bits and in bits/byte, and what estimated their errors."""
+    """Return the curves in bits and in bits/byte, and the estimator of their errors."""
     found = read.surprisals
     text = found.byte_counts > 0
     alone = found.unconditional[text]
@@ -233,7 +227,7 @@ def _curves(read: SetSurprisals) -> tuple[Curve, Curve, Estimator]:
         response_orders.standard_errors(read.design, found.bits),
         surprisal_columns.rate_errors(read),
     )
-    if not text.all():  # the means leave empty responses out, which these do not
+    if not text.all():  # means leave empty responses out, but these errors do not
         unknown = np.full(len(text), np.nan)
         bit_errors, rate_errors = (response_orders.StandardErrors(unknown, "none") for _ in range(2))
     return (
@@ -248,7 +242,7 @@ def _curves(read: SetSurprisals) -> tuple[Curve, Curve, Estimator]:
 
 
 def _known(read: SetSurprisals, curve: Floats) -> Floats:
-    """A curve without the positions that the orders do not estimate."""
+    """Return a curve with NaN at the positions that the orders do not estimate."""
     made = curve.copy()
     if not _whole(read):
         made[:-1] = np.nan
@@ -281,7 +275,7 @@ def _fits(read: SetSurprisals) -> dict[str, Fit]:
 
 
 def _last(read: SetSurprisals) -> Floats:
-    """The mean bits of each response over the orders in which it is last."""
+    """Return the mean bits of each response over the orders in which it is last; NaN if there are none."""
     found = read.surprisals
     ends = found.orders[:, -1]
     n = len(found.byte_counts)

@@ -1,4 +1,4 @@
-"""From ratings to scores of response sets, rater agreement, and files of labelled sets for `metrics metaeval`."""
+"""Computes scores of response sets and rater agreement from ratings; writes labelled sets for `metrics metaeval`."""
 
 from collections import defaultdict
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
-"""How many prompts and responses a comparison of two systems needs: the power of the paired t-test. Pure.
+"""Computes how many prompts and responses a comparison of two systems needs, from the power of the paired t-test. Pure.
 
-The input is the classes of known systems' responses, `LABELS[system, prompt, response]`, with -1 for a response that is
-not valid. Mean and variance of the number of different valid responses of k are computed in closed form over all
-k-subsets of the responses (sampling without replacement; Hurlbert 1971 for the mean), so nothing is drawn.
+The input is the classes of known systems' responses, `LABELS[system, prompt, response]`, with -1 for invalid responses.
+Mean and variance of the number of different valid responses of k are computed in closed form over all k-subsets of the
+responses (sampling without replacement; Hurlbert 1971 for the mean), so nothing is sampled.
 """
 
 from collections.abc import Sequence
@@ -21,12 +21,13 @@ MOST_PROMPTS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """The headline of systems at k responses, over the k-subsets of their responses.
+    """The headline metric of systems at k responses, over the k-subsets of their responses.
 
     Attributes:
         means: Expected number of different valid responses of k, [systems, prompts].
-        sampling: Its variance over subsets, [systems, prompts].
-        halves: Its covariance with that of the other responses, where these are k, too, [systems, prompts]; else NaN.
+        sampling: Variance of that number over subsets, [systems, prompts].
+        halves: Covariance of that number with that of the other responses, if these are also k, [systems, prompts];
+            otherwise NaN.
     """
 
     k: int
@@ -35,9 +36,9 @@ class Headline:
     halves: Floats
 
     def pair_deviations(self) -> Floats:
-        """Standard deviation over prompts of the difference of two systems that are sampled k times, [pairs].
+        """Return the standard deviation over prompts of the difference of two systems sampled k times, [pairs].
 
-        By the law of total variance: that of what is expected, and the mean over prompts of what sampling adds.
+        By the law of total variance: the variance of the expectations plus the mean variance from sampling.
         """
         made = []
         for a, b in combinations(range(len(self.means)), 2):
@@ -48,7 +49,7 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """Variance of a system's headline over prompts, by where it comes from; they add up.
+    """Components of the variance of a system's headline metric over prompts.
 
     Attributes:
         prompts: Variance shared by all systems: prompts differ in how many valid responses they allow.
@@ -62,11 +63,11 @@ class Components:
 
 
 def headline_at(labels: Labels, k: int) -> Headline:
-    """Mean and variance of the number of different valid responses over all k-subsets.
+    """Compute mean and variance of the number of different valid responses over all k-subsets.
 
     Args:
-        labels: Classes of the responses, [systems, prompts, responses]; -1 for one that is not valid.
-        k: Number of responses, at most as many as there are.
+        labels: Classes of the responses, [systems, prompts, responses]; -1 for an invalid one.
+        k: Size of the subsets, at most the number of responses.
     """
     systems, prompts, responses = labels.shape
     cells = [_of_set(labels[s, p], k, responses) for s in range(systems) for p in range(prompts)]
@@ -75,30 +76,30 @@ def headline_at(labels: Labels, k: int) -> Headline:
 
 
 def _of_set(labels: Labels, k: int, responses: int) -> tuple[float, float, float]:
-    """Expectation, variance, and covariance with the other half, of the classes in a k-subset."""
+    """Return mean and variance of the number of classes in a k-subset, and its covariance with the other half."""
     sizes = np.unique(labels[labels >= 0], return_counts=True)[1].tolist()
     subsets = comb(responses, k)
     absent = [comb(responses - size, k) / subsets for size in sizes]
     variance, covariance = sum(q * (1 - q) for q in absent), -sum(q * q for q in absent)
     for (one, q_one), (other, q_other) in combinations(zip(sizes, absent, strict=True), 2):
         variance += 2 * (comb(responses - one - other, k) / subsets - q_one * q_other)
-        # One class is absent here and the other there where the other's responses are all here, and the one's not.
+        # Probability that one class is absent here and the other in the rest: all responses of the other are here.
         apart = sum(comb(responses - one - other, k - there) for there in (one, other) if there <= k) / subsets
         covariance += apart - 2 * q_one * q_other
     return len(sizes) - sum(absent), variance, covariance if 2 * k == responses else float("nan")
 
 
 def components(headline: Headline) -> Components:
-    """Variance components over prompts, at k half of the responses that there are.
+    """Compute the variance components over prompts, if k is half of the number of responses.
 
     Two halves of a system's responses to a prompt are independent samples, so half their mean squared difference is the
-    variance that sampling adds.
+    variance from sampling.
 
     Raises:
         ValueError: k is not half of the number of responses.
     """
     if np.isnan(headline.halves).any():
-        raise ValueError("the variance of sampling is known at half of the responses only")
+        raise ValueError("the variance of sampling is only known for half of the responses")
     sampling = float((headline.sampling - headline.halves).mean())
     interaction = float((headline.pair_deviations() ** 2).mean()) / 2 - sampling
     total = float((headline.means.var(axis=1, ddof=1) + headline.sampling.mean(axis=1)).mean())
@@ -106,7 +107,7 @@ def components(headline: Headline) -> Components:
 
 
 def power(effect: float, deviation: float, prompts: int) -> float:
-    """Power of the two-sided paired t-test at 5%, by the noncentral t distribution.
+    """Compute the power of the two-sided paired t-test at 5%, by the noncentral t distribution.
 
     Args:
         deviation: Standard deviation over prompts of the difference.
@@ -117,12 +118,12 @@ def power(effect: float, deviation: float, prompts: int) -> float:
     freedom = prompts - 1
     limit = t.ppf(1 - ALPHA / 2, freedom)
     shift = effect * np.sqrt(prompts) / deviation
-    against = nct.cdf(-limit, freedom, shift)  # NaN in scipy where it is below 1e-20
+    against = nct.cdf(-limit, freedom, shift)  # NaN in scipy if it is below 1e-20
     return float(nct.sf(limit, freedom, shift) + np.nan_to_num(against))
 
 
 def prompts_needed(effect: float, deviation: float, wanted: float = 0.8) -> int | None:
-    """Return the smallest number of prompts with the wanted power; None where `MOST_PROMPTS` are too few."""
+    """Return the smallest number of prompts with the desired power; None if it is over `MOST_PROMPTS`."""
     low, high = 1, 2
     while power(effect, deviation, high) < wanted:
         low, high = high, high * 2
@@ -135,7 +136,7 @@ def prompts_needed(effect: float, deviation: float, wanted: float = 0.8) -> int 
 
 
 def smallest_effect(deviation: float, prompts: int, wanted: float = 0.8) -> float:
-    """Return the smallest difference of means that is found with the wanted power, for a number of prompts."""
+    """Return the smallest difference of means that is detected with the desired power, for a number of prompts."""
     from scipy.optimize import brentq
 
     return float(brentq(lambda effect: power(effect, deviation, prompts) - wanted, 0.0, 100 * deviation))
@@ -143,14 +144,14 @@ def smallest_effect(deviation: float, prompts: int, wanted: float = 0.8) -> floa
 
 @dataclass(frozen=True, slots=True)
 class PlanRow:
-    """What comparisons at k responses per prompt need.
+    """Requirements of comparisons at k responses per prompt.
 
     Attributes:
-        effect: Difference to find, in responses of k.
+        effect: Difference to detect, in responses of k.
         deviation: Median over pairs of the standard deviation of the difference over prompts.
-        prompts: Prompts for the wanted power, at the median pair; None: more than `MOST_PROMPTS`.
+        prompts: Number of prompts for the desired power, at the median pair; None: more than `MOST_PROMPTS`.
         prompts_hard: The same for the pair at the 90th percentile of the deviation.
-        smallest: Smallest difference found with `given` prompts at the median pair, as a share of the mean.
+        smallest: Smallest difference detected with `given` prompts at the median pair, as a share of the mean.
     """
 
     k: int
@@ -163,11 +164,11 @@ class PlanRow:
 
 
 def plan(labels: Labels, share: float, ks: Sequence[int], given: int, wanted: float = 0.8) -> list[PlanRow]:
-    """Plan a comparison of two systems with as many prompts as each k needs.
+    """Plan a comparison of two systems: the number of prompts needed for each k.
 
     Args:
         labels: Classes of known systems' responses, as in `headline_at`.
-        share: Difference to find, as a share of the mean headline, such as 0.1: a tenth more different responses.
+        share: Difference to detect, as a share of the mean, such as 0.1: a tenth more different responses.
         ks: Numbers of responses per prompt.
         given: Number of prompts for `smallest`.
         wanted: Power.

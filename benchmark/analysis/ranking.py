@@ -18,16 +18,16 @@ _MOST_AT_ONCE = 128  # systems whose differences from another are resampled toge
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A system's place on a board.
+    """A system's rank on a board.
 
     Attributes:
-        mean: Mean over its prompts; NaN where it has none.
-        rank: One more than the number of systems that are better; None where it has no mean or is not ranked; then
-            the fields below are None, too.
-        low: The best rank in the interval of resampled ranks; None where it has fewer than two prompts.
-        high: The worst such rank; None with fewer than two prompts.
-        group: Its tie group, 1 for the best. Groups follow the ranks: the first system that differs from the best of
-            a group starts the next group.
+        mean: Mean over its prompts; NaN if it has none.
+        rank: One more than the number of better systems; None if it has no mean or is not ranked, in which case the
+            fields below are also None.
+        low: Best rank in the interval of resampled ranks; None if it has fewer than two prompts.
+        high: Worst rank in that interval; None if it has fewer than two prompts.
+        group: Tie group, 1 for the best. Groups follow the ranks: the first system that differs from the best of a
+            group starts the next group.
     """
 
     mean: float
@@ -48,15 +48,15 @@ def standings(
 ) -> list[Standing]:
     """Compute ranks with intervals and tie groups, from one bootstrap over prompts shared by all systems.
 
-    A system ties with the best of a group when the interval of their paired difference, over prompts that have both,
-    contains 0, or when there is no interval.
+    A system ties with the best of a group if the interval of their paired difference, over prompts that have both,
+    contains 0, or if there is no interval.
 
     Args:
-        values: [prompts, systems], NaN where missing; a mean is over the values that are there.
+        values: [prompts, systems], NaN where missing; missing values are left out of means.
         clusters: Cluster of each prompt, as in `resample_weights`.
 
     Returns:
-        For each system, in the order of the columns.
+        The standing of each system, in the order of the columns.
     """
     good = direction * values
     prompts = len(good)
@@ -78,16 +78,16 @@ def standings(
 
 
 def unranked(values: Floats) -> Standing:
-    """The standing of what is not ranked: its mean over prompts [prompts], NaN where missing."""
+    """Return the standing of an unranked system from its values [prompts], NaN where missing."""
     there = values[np.isfinite(values)]
     return Standing(float(there.mean()) if len(there) else float("nan"), None, None, None, None)
 
 
 def prompt_wins(values: Floats, direction: int = 1) -> Floats:
-    """Who wins on each prompt: [prompts, systems, systems], 1 where the row's system is better, ½ where they tie.
+    """Return who wins on each prompt: [prompts, systems, systems], 1 if the row's system is better, ½ for a tie.
 
     Args:
-        values: [prompts, systems], NaN where missing: no comparison, 0 both ways.
+        values: [prompts, systems], NaN where missing; without a comparison, both entries are 0.
     """
     good = direction * values
     one, other = good[:, :, None], good[:, None, :]
@@ -99,16 +99,16 @@ def prompt_wins(values: Floats, direction: int = 1) -> Floats:
 
 
 def _plain_means(values: Floats) -> Floats:
-    """The mean of each column's values that are there: equal columns have equal means, to the last digit."""
+    """Return the mean of each column without missing values; equal columns have equal means, to the last digit."""
     there = np.isfinite(values)
-    sums = np.ascontiguousarray(np.where(there, values, 0.0).T).sum(axis=1)  # each column by itself, in one order
+    sums = np.ascontiguousarray(np.where(there, values, 0.0).T).sum(axis=1)  # each column separately, in one order
     with np.errstate(invalid="ignore"):
         means: Floats = sums / there.sum(axis=0)
     return means
 
 
 def _means(values: Floats, weights: Floats) -> Floats:
-    """The weighted mean of each column: [resamples, columns]."""
+    """Return the weighted mean of each column, [resamples, columns]."""
     there = np.isfinite(values)
     if there.all():
         counts = weights.sum(axis=1, keepdims=True)
@@ -120,8 +120,8 @@ def _means(values: Floats, weights: Floats) -> Floats:
 
 
 def _positions(means: Floats) -> Floats:
-    """Ranks along rows of [resamples, systems], 1 the greatest, what differs by rounding equal; NaN of NaN."""
-    # Better than v is what exceeds it by more than TIE times the greater of the two absolute values.
+    """Rank along rows of [resamples, systems], 1 for the greatest; rounding errors are ties, and NaN stays NaN."""
+    # A value is better than v if it exceeds v by more than TIE times the greater of the two absolute values.
     limits = np.where(means >= 0, means / (1 - TIE), means * (1 - TIE))
     ascending = np.sort(means, axis=1)  # NaN last
     there = np.isfinite(means).sum(axis=1)
@@ -133,11 +133,11 @@ def _positions(means: Floats) -> Floats:
 
 
 def _rank_intervals(drawn: Floats, level: float) -> tuple[Floats, Floats]:
-    """The ranks [systems] between which the middle `level` of resampled ranks lie; NaN of a system without any.
+    """Return the ends [systems] of the intervals that hold the middle `level` of resampled ranks; NaN if none.
 
     Args:
         drawn: [resamples, systems], NaN where a resample has no value of a system.
-        level: Coverage, such as 0.95. The ends are ranks that were drawn, the outer ones.
+        level: Coverage, such as 0.95. The ends are resampled ranks, rounded outwards.
     """
     tail = (1 - level) / 2
     ordered = np.sort(drawn, axis=0)  # NaN last
@@ -150,10 +150,10 @@ def _rank_intervals(drawn: Floats, level: float) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """Values and what the resamples make of them.
+    """Values, and their means in each resample.
 
     Attributes:
-        values: [prompts, systems], the greater the better.
+        values: [prompts, systems], greater is better.
         there: [prompts, systems], whether there is a value.
         weights: [resamples, prompts].
         means: [resamples, systems].
@@ -166,7 +166,7 @@ class _Drawn:
     level: float
 
     def ties(self, best: int, others: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether the interval of the mean gap of one system to each of others holds 0, or there is none."""
+        """Return whether the interval of the mean difference from each other system contains 0, or is undefined."""
         both = self.there[:, [best]] & self.there[:, others]
         gaps = self._gaps(best, others)
         tail = (1 - self.level) / 2
@@ -179,10 +179,10 @@ class _Drawn:
         return np.asarray(holds | (both.sum(axis=0) < 2))
 
     def _gaps(self, best: int, others: NDArray[np.int64]) -> Floats:
-        """The mean differences over prompts that have both: [resamples, others]."""
+        """Return the mean differences over prompts that have both, [resamples, others]."""
         if (self.there[:, [best]] != self.there[:, others]).any():
             return _means(self.values[:, [best]] - self.values[:, others], self.weights)
-        # On the same prompts it is the difference of the means that are known; equal ones may differ by rounding.
+        # On the same prompts, it is the difference of the known means; equal means may differ by rounding errors.
         one, other = self.means[:, [best]], self.means[:, others]
         gaps: Floats = one - other
         gaps[np.abs(gaps) <= TIE * np.maximum(np.abs(one), np.abs(other))] = 0.0
@@ -190,9 +190,9 @@ class _Drawn:
 
 
 def _tie_groups(ranks: Floats, drawn: _Drawn) -> list[int | None]:
-    """The tie group of each system; None where it has no rank."""
+    """Return the tie group of each system; None if it has no rank."""
     groups: list[int | None] = [None] * len(ranks)
-    order = np.argsort(ranks, kind="stable")  # not by the means: rounding must not say who is the best of a group
+    order = np.argsort(ranks, kind="stable")  # not by means: rounding errors must not determine the best of a group
     left = order[np.isfinite(ranks[order])]
     group = 0
     while len(left):
@@ -205,7 +205,7 @@ def _tie_groups(ranks: Floats, drawn: _Drawn) -> list[int | None]:
 
 
 def _tied(best: int, others: NDArray[np.int64], drawn: _Drawn) -> int:
-    """How many of others, in their order, tie with the best before the first that does not."""
+    """Count the other systems, in order, that tie with the best before the first that does not."""
     tied, size = 0, 1
     while tied < len(others):
         block = others[tied : tied + size]
@@ -213,5 +213,5 @@ def _tied(best: int, others: NDArray[np.int64], drawn: _Drawn) -> int:
         if not each.all():
             return tied + int(np.argmin(each))
         tied += len(block)
-        size = min(2 * size, _MOST_AT_ONCE)  # most groups are small, and some hold all
+        size = min(2 * size, _MOST_AT_ONCE)  # most groups are small, and some contain all systems
     return tied

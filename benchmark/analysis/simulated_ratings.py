@@ -1,8 +1,8 @@
-"""Raters simulated from released human scores: does the rating kit recover the known correlations of metrics?
+"""Simulates raters from released human scores, to test whether the rating kit recovers known correlations of metrics.
 
 `python -m benchmark.analysis.simulated_ratings` makes the forms for conTest's sets, answers them with ratings that have
 the released mean and standard deviation of each set, reads them back, and compares each metric's correlation with
-people. With `--redraw` the ratings are drawn anew around the released means. Those means already contain the noise of
+people. With `--redraw`, the ratings are drawn anew around the released means. Those means already contain the noise of
 ten raters, so correlations fall by the square root of the ratings' reliability.
 """
 
@@ -46,7 +46,7 @@ class Returned:
 
     @property
     def within(self) -> bool:
-        """Whether the kit's correlation lies in the interval of the released one."""
+        """Whether the kit's correlation is in the interval of the released one."""
         low, value, high = self.released.low, self.returned.value, self.released.high
         return low is not None and value is not None and high is not None and low <= value <= high
 
@@ -68,7 +68,7 @@ class Outcome:
 def simulated_answers(
     study: Study, scores: Mapping[str, tuple[float, float]], *, careless: int = 0, redraw: bool = False, seed: int = 0
 ) -> list[dict[str, Any]]:
-    """The files of a study's raters, as the pages write them.
+    """Return the answer files of a study's raters, as the pages write them.
 
     Args:
         scores: Mean and standard deviation of the ratings of each set.
@@ -97,7 +97,7 @@ def simulated_answers(
 
 
 def ratings_with(mean: float, spread: float, number: int) -> list[int]:
-    """So many ratings of 1 … 5 with the mean nearest to the given one, and of these the nearest deviation (ddof 0).
+    """Return ratings of 1 … 5 with the mean closest to the given one, and among these the closest deviation (ddof 0).
 
     >>> ratings_with(4.2, 0.6, 5)
     [3, 4, 4, 5, 5]
@@ -117,10 +117,10 @@ def simulated_study(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Outcome:
-    """Make the forms for sets of a task, answer, read and evaluate.
+    """Make the forms for sets of a task, answer and read them, and evaluate the ratings.
 
     Args:
-        sets: Number of sets, at most those of the task, drawn at random.
+        sets: Maximum number of sets, drawn at random.
     """
     if task.human is None or task.human_spread is None:
         raise ValueError(f"{task.name} has no human scores")
@@ -174,7 +174,7 @@ def _main(
         ]
         note = f"{name}: {found.sets} sets, {len(found.ratings.ratings)} ratings, {removed} raters removed"
         out().print(f"{note}; alpha {found.alpha}", markup=False)
-    columns_ = ("task", "metric", "released", "given back", "within")
+    columns_ = ("task", "metric", "released", "recovered", "within")
     out().print(Text(to_markdown(Table("", columns_, rows, numbers=()))), soft_wrap=True)
 
 

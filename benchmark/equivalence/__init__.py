@@ -1,5 +1,5 @@
-"""The responses to a prompt in; their partition into equivalence classes out.
+"""Partitions the responses to a prompt into equivalence classes.
 
-A backend decides two responses at a time, or judges a whole response set; `partitioning` makes classes of its
-decisions, and `partition_columns` says how a result keeps them.
+A backend compares two responses at a time, or judges a whole response set; `partitioning` makes classes from its
+decisions, and `partition_columns` defines how a result stores them.
 """

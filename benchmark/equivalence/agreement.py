@@ -1,4 +1,4 @@
-"""How well two partitions agree, and how much greedy classes depend on the order of the responses."""
+"""Measures how well two partitions agree, and how much greedy classes depend on the order of the responses."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -35,10 +35,10 @@ class Sensitivity:
 def order_sensitivity(
     sets: Sequence[ResponsesToGroup], backend: EquivalenceBackend, *, orders: int = 20, seed: int = 0
 ) -> Sensitivity:
-    """Group each response set greedily in random orders.
+    """Group each response set greedily in several random orders.
 
     Args:
-        backend: Decides pairs; each pair is asked for once, whatever the number of orders.
+        backend: Backend that scores pairs; it scores each pair once, whatever the number of orders.
         orders: Number of random orders, at least 2.
     """
     memoised = MemoisedBackend(backend)
@@ -80,7 +80,9 @@ def classes_of(labels: Labels) -> int:
 
 
 def adjusted_rand_index(a: Sequence[int | None], b: Sequence[int | None]) -> float:
-    """Agreement of two partitions beyond chance (Hubert & Arabie 1985); what is in no class is a class of its own.
+    """Compute the agreement of two partitions beyond chance (Hubert & Arabie 1985).
+
+    A response in no class counts as a separate class.
 
     >>> adjusted_rand_index((0, 0, 1), (5, 5, 2))
     1.0
@@ -90,15 +92,15 @@ def adjusted_rand_index(a: Sequence[int | None], b: Sequence[int | None]) -> flo
     apart = pairs - both - only_a - only_b
     if only_a == only_b == 0:
         return 1.0
-    # scikit-learn's form of the index; its own function takes a millisecond, and there are thousands.
+    # scikit-learn's formula; its function takes a millisecond, and there are thousands of calls.
     spread = (both + only_a) * (only_a + apart) + (both + only_b) * (only_b + apart)
     return 2.0 * (both * apart - only_a * only_b) / spread
 
 
 def pair_counts(a: Sequence[int | None], b: Sequence[int | None]) -> tuple[int, int, int]:
-    """Count the pairs of responses that share a class in both partitions, in `a` alone, and in `b` alone.
+    """Count the pairs of responses that share a class in both partitions, only in `a`, and only in `b`.
 
-    Pair F1 of many sets is 2·both / (2·both + only_a + only_b) over their sums.
+    The pair F1 of several sets is 2·both / (2·both + only_a + only_b), from the sums of their counts.
     """
 
     def together(*labels: Sequence[int | None]) -> int:

@@ -1,4 +1,4 @@
-"""What decides whether responses to a prompt are equivalent: a backend for two at a time, or a judge of whole sets."""
+"""Protocols for deciding whether responses are equivalent: a backend for pairs, and a judge of whole response sets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class ResponsePair:
-    """Two responses to a prompt, in an order."""
+    """Two responses to a prompt; their order matters."""
 
     prompt: str
     a: str
@@ -23,11 +23,11 @@ class ResponsePair:
 
 
 class EquivalenceBackend(Protocol):
-    """Scores how alike two responses are.
+    """Scores the similarity of two responses.
 
     Attributes:
-        signature: All that determines the scores, and the threshold.
-        threshold: Two responses are equivalent where their score is greater.
+        signature: Everything that determines the scores, and the threshold.
+        threshold: Two responses are equivalent if their score is greater.
         symmetric: Whether (a, b) and (b, a) have the same score.
     """
 
@@ -36,7 +36,7 @@ class EquivalenceBackend(Protocol):
     symmetric: bool
 
     def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
-        """Return a score for each pair, float64 [pairs]; higher is more alike. Equal pairs have equal scores."""
+        """Return a score for each pair, float64 [pairs]; higher is more similar. Equal pairs have equal scores."""
         ...
 
 
@@ -47,24 +47,24 @@ class SetJudge(Protocol):
     """Groups all responses to a prompt at once.
 
     Attributes:
-        signature: All that is known of what determines the partitions.
+        signature: Everything known that determines the partitions.
     """
 
     signature: str
 
     def partition(self, sets: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[int, ...] | Missing]:
-        """Return for each prompt and its k responses the labels [k] (0, 1, 2, … by first use), or why there are none.
+        """Return the labels [k] of the k responses to each prompt (0, 1, 2, … by first use), or why they are missing.
 
-        Equal texts have equal labels.
+        Equal texts have equal labels; a single text needs no judgement.
 
         Raises:
-            DivBenchError: The judge cannot be asked. What it said before that is in its cache, if it has one.
+            DivBenchError: The judge is not available. Earlier judgements are in its cache, if it has one.
         """
         ...
 
 
 class MemoisedBackend:
-    """A backend that is asked for the score of each pair once."""
+    """A backend that computes the score of each pair only once."""
 
     def __init__(self, backend: EquivalenceBackend) -> None:
         self.signature, self.threshold, self.symmetric = backend.signature, backend.threshold, backend.symmetric

@@ -1,10 +1,11 @@
-"""Equivalence by a model that reads both responses at once: NoveltyBench's classifier, and entailment both ways."""
+"""Equivalence by a model that reads both responses together: NoveltyBench's classifier, or entailment both ways."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.special import softmax
 
 from benchmark.equivalence.backend import Floats, ResponsePair
 from benchmark.equivalence.pair_classifier import PairClassifier, PairTokens, load_pair_classifier
@@ -21,18 +22,18 @@ _SPECIAL_TOKENS = 3  # [CLS], and [SEP] after each response
 class GenerationSimilarity:
     """NoveltyBench's classifier of pairs of responses (arXiv:2504.05228, section 3.1).
 
-    It reads [CLS] a [SEP] b [SEP], with token type 0 up to the first [SEP] and 1 after it, and its second output is the
-    probability that both are equivalent. The prompt is not read, (a, b) and (b, a) have different scores, and what
-    looks like a special token in a response is plain text. It was trained on the first 128 tokens of each response.
+    It reads [CLS] a [SEP] b [SEP], with token type 0 up to the first [SEP] and 1 after it; its second output is the
+    probability that the responses are equivalent. It does not read the prompt, (a, b) and (b, a) have different scores,
+    and strings that look like special tokens are plain text. It was trained on the first 128 tokens of each response.
 
     Attributes:
         files: Files of a DeBERTa (v2 or v3) with two outputs.
         tokeniser: Files of its tokeniser; None: with the model.
-        window: Number of first tokens to read of each response; 128 is as trained and as published. None: as many as
-            `max_tokens` leaves room for, which the model was not trained on.
-        max_tokens: Most tokens of a pair with its three special ones; DeBERTa has 512 positions. Longer pairs are
-            truncated, the longer response first.
-        threshold: Threshold as published: of the best F1 on the 100 pairs of the paper.
+        window: Number of tokens to read of each response, from the first; 128 as in training and as published. None:
+            as many as `max_tokens` allows, on which the model was not trained.
+        max_tokens: Maximum number of tokens per pair, including three special ones; DeBERTa has 512 positions. Longer
+            pairs are truncated, the longer response first.
+        threshold: Published threshold, which has the best F1 on the 100 pairs of the paper.
     """
 
     files: ModelFiles
@@ -57,7 +58,7 @@ class GenerationSimilarity:
 def find_generation_similarity(name: str, window: int | None = 128) -> GenerationSimilarity:
     """Make the spec of a classifier, `ORG/NAME@COMMIT` on the Hub or a folder.
 
-    The published one comes without a tokeniser; where a folder has none, DeBERTa v3's is used.
+    The published one has no tokeniser; if a folder has none, DeBERTa v3's is used.
 
     Raises:
         ConfigurationError: As `find_model_files`.
@@ -72,7 +73,7 @@ class ClassifierEquivalence:
     """Scores pairs by the probability, in [0, 1], that they are equivalent.
 
     Raises:
-        ConfigurationError: The model is of another family, has not two outputs, or too few positions.
+        ConfigurationError: The model is of another family, does not have two outputs, or has too few positions.
     """
 
     symmetric = False
@@ -85,8 +86,8 @@ class ClassifierEquivalence:
         name = spec.files.name
         if classifier.kind != "deberta-v2" or len(classifier.labels) != 2:
             raise ConfigurationError(
-                f"{name} is a {classifier.kind} with {len(classifier.labels)} outputs, and NoveltyBench's classifier a "
-                "deberta-v2 with 2",
+                f"{name} is a {classifier.kind} with {len(classifier.labels)} outputs, but NoveltyBench's classifier "
+                "is a deberta-v2 with 2",
                 "give its files, or those of a model trained like it",
             )
         begin, end = classifier.tokeniser.cls_token_id, classifier.tokeniser.sep_token_id
@@ -101,7 +102,8 @@ class ClassifierEquivalence:
         texts = sorted({text for pair in pairs for text in (pair.a, pair.b)})
         ids = dict(zip(texts, self._classifier.encode(texts), strict=True))
         logits = self._classifier.logits([self._join(ids[pair.a], ids[pair.b]) for pair in pairs])
-        return _softmax(logits)[:, 1]
+        probabilities: Floats = softmax(logits, axis=1)
+        return probabilities[:, 1]
 
     def _join(self, a: list[int], b: list[int]) -> PairTokens:
         kept_a, kept_b = self._kept(len(a), len(b))
@@ -109,7 +111,7 @@ class ClassifierEquivalence:
         return PairTokens(first + second, (0,) * len(first) + (1,) * len(second))
 
     def _kept(self, a: int, b: int) -> tuple[int, int]:
-        """Number of tokens to read of responses with `a` and `b` tokens."""
+        """Return the number of tokens to read of two responses with `a` and `b` tokens."""
         if self._window is not None:
             return min(a, self._window), min(b, self._window)
         room = self._max_tokens - _SPECIAL_TOKENS
@@ -120,16 +122,16 @@ class ClassifierEquivalence:
 class BothWaysNLI:
     """Entailment from each response to the other (Farquhar et al. 2024, Nature, doi:10.1038/s41586-024-07421-0).
 
-    Both texts are the prompt, a space and the response, as in that paper. Each direction's label is its most probable
-    one. The score is positive exactly where the responses are equivalent:
+    Each text is the prompt, a space and the response, as in that paper. The label of a direction is the most probable
+    one. The score is positive if and only if the responses are equivalent:
 
-    *strict*: both directions are entailment. The smaller of both margins, p(entailment) − the greatest other p.
-    *lax*: neither direction is contradiction, nor both neutral. The smallest of both margins of the best other label
-    over contradiction, and the greater of both margins of entailment.
+    *strict*: both directions are entailment. Score: the smaller of their margins, p(entailment) − the largest other p.
+    *lax*: neither direction is contradiction, and not both are neutral. Score: the smallest of the two margins of the
+    best other label over contradiction and the larger margin of entailment.
 
     Attributes:
         files: Files of any model for natural language inference that names its labels.
-        max_tokens: Most tokens of a pair; longer ones are truncated, the longer text first.
+        max_tokens: Maximum number of tokens per pair; longer pairs are truncated, the longer text first.
     """
 
     files: ModelFiles
@@ -180,11 +182,11 @@ class NLIEquivalence:
         texts = [tuple(f"{q.prompt} {text}" if self._spec.with_prompt else text for text in (q.a, q.b)) for q in pairs]
         directions = sorted({pair for a, b in texts for pair in ((a, b), (b, a))})
         sequences = self._classifier.encode_pairs(directions, self._spec.max_tokens)
-        p = dict(zip(directions, _softmax(self._classifier.logits(sequences)), strict=True))
+        p = dict(zip(directions, softmax(self._classifier.logits(sequences), axis=1), strict=True))
         return np.array([self._score(np.stack([p[a, b], p[b, a]])) for a, b in texts], dtype=np.float64)
 
     def _score(self, p: Floats) -> float:
-        """The score from the probabilities of both directions, [2, labels]."""
+        """Compute the score from the probabilities of both directions, [2, labels]."""
         entailed = _margins(p, self._entailment)
         if self._contradiction is None:
             return float(entailed.min())
@@ -193,16 +195,9 @@ class NLIEquivalence:
 
 
 def _margins(p: Floats, label: int) -> Floats:
-    """How much more probable a label is than the best other one, [rows]."""
+    """Return how much more probable a label is than the best other label, [rows]."""
     margins: Floats = p[:, label] - np.delete(p, label, axis=1).max(axis=1)
     return margins
-
-
-def _softmax(logits: Floats) -> Floats:
-    """Probabilities of rows, [rows, labels]."""
-    raised = np.exp(logits - logits.max(axis=1, keepdims=True, initial=-np.inf))
-    probabilities: Floats = raised / raised.sum(axis=1, keepdims=True)
-    return probabilities
 
 
 def _check_room(name: str, longest: int, classifier: PairClassifier) -> None:
@@ -221,7 +216,7 @@ GENERATION_SIMILARITY = GenerationSimilarity(
 )
 
 # The model of Farquhar et al. Its `main` has no safetensors; this commit, of pull request 1 on the model's page
-# (refs/pr/1), adds those that the Hub's own converter made.
+# (refs/pr/1), adds the ones made by the Hub's converter.
 DEBERTA_V2_XLARGE_MNLI = BothWaysNLI(
     ModelFiles("microsoft/deberta-v2-xlarge-mnli", "11c091bfe1cb424a4fd559c4f34662faa9ebbe52")
 )

@@ -1,8 +1,8 @@
-"""DeBERTa (v2, v3) with no more relative positions than a batch needs.
+"""Lets DeBERTa (v2, v3) compute only the relative positions that a batch needs.
 
 The library projects and compares every relative position of the model, 512 in deberta-v3-large, whatever the length of
-the texts. Two responses of ten words have some fifty. Leaving out the others changes no number beyond rounding; pairs
-of such responses are read 1.5 times as fast on one core, with a tenth of the memory.
+the texts. Two responses of ten words need about fifty. Omitting the others changes no number beyond rounding; pairs of
+such responses are then read 1.5 times as fast on one core, with a tenth of the memory.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def has_positions_to_leave_out(model: Any) -> bool:
-    """Whether a model is of that family, has relative positions, and has what `narrow_positions` changes."""
+    """Whether a model is of that family, has relative positions, and has the attributes that are changed here."""
     if model.config.model_type != "deberta-v2" or not getattr(model.config, "relative_attention", False):
         return False
     encoder = model.base_model.encoder
@@ -24,7 +24,7 @@ def has_positions_to_leave_out(model: Any) -> bool:
 
 @contextmanager
 def narrow_positions(model: Any, longest: int) -> Iterator[None]:
-    """Inside, the model reads sequences of at most `longest` tokens, with only their relative positions."""
+    """Let the model read sequences of at most `longest` tokens inside the block, with only the positions they need."""
     import torch
 
     encoder = model.base_model.encoder
@@ -39,6 +39,6 @@ def narrow_positions(model: Any, longest: int) -> Iterator[None]:
     try:
         yield
     finally:
-        del encoder.get_rel_embedding  # and the class's is there again
+        del encoder.get_rel_embedding  # uncovers the class's method
         for attention in attentions:
             attention.pos_ebd_size = span

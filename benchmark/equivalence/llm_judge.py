@@ -1,7 +1,8 @@
 """A language model behind a chat server that groups all responses to a prompt at once.
 
-Responses are untrusted. The model sees them as strings of a JSON document, which no response can leave, and what could
-pass for a token of a chat template is escaped. Its reply is JSON of indices, accepted only if it is a partition.
+Responses are untrusted. The model reads them as strings of a JSON document, which no response can break out of, and
+anything that resembles a token of a chat template is escaped. Its reply is JSON of indices, accepted only if it is a
+partition.
 """
 
 import hashlib
@@ -26,8 +27,8 @@ from benchmark.models.http_client import (
 )
 from datasets_build.errors import ConfigurationError
 
-JUDGE_VERSION = 1  # of the instructions, the document and how replies are read; part of signatures
-REPLIES = 3  # attempts at a partition before a set is given up
+JUDGE_VERSION = 1  # changed with the instructions, the document or the parsing of replies; part of signatures
+REPLIES = 3  # replies requested per set before it counts as missing
 
 _REPLY_BYTES = 1 << 20
 _TEMPLATE_TOKENS = re.compile(r"[<\[](?=[|\uff5c/A-Za-z_])")  # their beginnings: <|user|>, </s>, [INST]
@@ -53,21 +54,21 @@ _Distinct = tuple[str, tuple[str, ...]]  # a prompt and its distinct responses
 
 
 class _NoPartitionError(Exception):
-    """What is wrong with a reply."""
+    """A reply is not a partition; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class LLMJudgeSpec:
-    """Which model judges, and where; no request is sent yet.
+    """Names the judging model and its server; no request is sent yet.
 
-    The signature has what the server calls its model (`identified`). The server cannot prove which weights it has, and
-    even at temperature 0 it may not repeat itself: only the cache makes partitions repeatable.
+    The signature contains the server's name for its model (`identified`). The server cannot prove which weights it has,
+    and even at temperature 0 its replies may vary: only the cache makes partitions reproducible.
 
     Attributes:
-        url: Address of a server that speaks OpenAI's chat completions; with or without `/v1`.
-        reported: What the server calls it in its replies; replies of another are refused. None: not known.
-        max_tokens: Most tokens of a reply, including its reasoning.
-        timeout: Seconds without a sign of the server, and again for the rest of its answer after the first byte.
+        url: Address of a server with OpenAI's chat completions API; with or without `/v1`.
+        reported: Name of the model in the server's replies; replies from another model are rejected. None: unknown.
+        max_tokens: Maximum number of tokens per reply, including reasoning.
+        timeout: Maximum wait in seconds for the first byte of a reply, and again for the rest of it.
 
     Raises:
         ConfigurationError: A number is too small, or the model's or the variable's name is malformed.
@@ -91,15 +92,15 @@ class LLMJudgeSpec:
 
     @property
     def signature(self) -> str:
-        """`SetJudge.signature`, such as `gpt-x=gpt-x-2026-01-31,judge-v1,4096-tokens`."""
+        """Return `SetJudge.signature`, such as `gpt-x=gpt-x-2026-01-31,judge-v1,4096-tokens`."""
         name = self.model if self.reported is None else f"{self.model}={self.reported}"
         return f"{name},judge-v{JUDGE_VERSION},{self.max_tokens}-tokens"
 
     def identified(self, cache: JudgementCache | None = None) -> "LLMJudgeSpec":
-        """Add what the server calls its model: from the cache, else by one short request.
+        """Add the server's name for its model, from the cache or by one short request.
 
         Raises:
-            ServerFault: The server is unreachable, refuses, or is of another kind.
+            ServerFault: The server is unreachable, refuses the request, or is of another kind.
         """
         if self.reported is not None:
             return self
@@ -122,7 +123,7 @@ class LLMJudgeSpec:
 class LLMJudge:
     """The judge of a spec. See `SetJudge`.
 
-    A set with a partition in the cache is not judged again; one without a partition is, next time.
+    A set whose partition is in the cache is not judged again; a set without one is judged anew at the next call.
     """
 
     def __init__(self, spec: LLMJudgeSpec, cache: JudgementCache | None = None) -> None:
@@ -138,8 +139,8 @@ class LLMJudge:
         """Implement `SetJudge.partition`.
 
         Raises:
-            ServerFault: The server is unreachable, still busy or failing after all attempts, refuses, is of another
-                kind, or changed its model.
+            ServerFault: The server is unreachable, is still busy or failing after all attempts, refuses a request, is
+                of another kind, or changed its model.
         """
         distinct: list[_Distinct] = [(prompt, tuple(dict.fromkeys(responses))) for prompt, responses in sets]
         labels: dict[_Distinct, tuple[int, ...] | Missing] = {
@@ -151,7 +152,7 @@ class LLMJudge:
         return [_spread(labels[each], each[1], responses) for each, (_, responses) in zip(distinct, sets, strict=True)]
 
     def request_name(self) -> str | None:
-        """Find out by one short request what the server calls its model; None where it does not say.
+        """Request the server's name for its model; None if it reports none.
 
         Raises:
             ServerFault: As `partition`.
@@ -200,7 +201,7 @@ class LLMJudge:
         return _labels(message.get("content") if isinstance(message, dict) else None, count)
 
     def _reply(self, client: Any, messages: list[dict[str, str]], halt: threading.Event) -> dict[str, Any]:
-        """Return the first choice of the server's answer; fields that it does not know are left out or renamed."""
+        """Return the first choice of the server's reply; fields that it does not know are left out or renamed."""
         while True:
             body: dict[str, Any] = {"model": self._spec.model, "messages": messages, "temperature": 0}
             limit = "max_completion_tokens" if "max_tokens" in self._unknown else "max_tokens"
@@ -229,21 +230,21 @@ class LLMJudge:
         if name is not None and known not in {None, name}:
             raise ServerFault(
                 f"the model behind {self._endpoint.base} changed: it now calls itself {name}, earlier {known}",
-                "do not mix partitions of two models: name the model by its exact version, or use a new cache",
+                "partitions of two models must not be mixed: name the exact version of the model, or use a new cache",
             )
         return choice
 
 
 def _document(prompt: str, texts: Sequence[str]) -> str:
-    """The JSON that the judge reads."""
+    """Return the JSON document that the judge reads."""
     answers = [{"index": index, "text": text} for index, text in enumerate(texts)]
     plain = json.dumps({"prompt": prompt, "answers": answers}, ensure_ascii=False, indent=1)
-    # Outside of strings there is no "<", and after "[" no letter: only texts are changed, into JSON of the same texts.
+    # Outside strings there is no "<", and no letter after "[", so only texts are changed, to JSON of the same texts.
     return _TEMPLATE_TOKENS.sub(lambda token: f"\\u{ord(token[0]):04x}", plain)
 
 
 def _labels(reply: object, count: int) -> tuple[int, ...]:
-    """Read canonical labels [count] from a reply; a code fence around it and reasoning before it are allowed."""
+    """Parse canonical labels [count] from a reply, which may have a code fence around it and reasoning before it."""
     if not isinstance(reply, str) or not reply.strip():
         raise _NoPartitionError("it has no text")
     text = reply.rpartition("</think>")[2].strip()
@@ -272,7 +273,7 @@ def _labels(reply: object, count: int) -> tuple[int, ...]:
 def _spread(
     labels: tuple[int, ...] | Missing, distinct: Sequence[str], responses: Sequence[str]
 ) -> tuple[int, ...] | Missing:
-    """Give every response the label of its text."""
+    """Return the label of each response from those of the distinct texts."""
     if isinstance(labels, Missing):
         return labels
     label_of = dict(zip(distinct, labels, strict=True))

@@ -1,4 +1,4 @@
-"""Equivalence backends by the names that commands take."""
+"""Finds equivalence backends by their names on the command line."""
 
 from benchmark.equivalence.backend import EquivalenceSpec
 from benchmark.equivalence.classifiers import BothWaysNLI, find_generation_similarity
@@ -17,16 +17,17 @@ NAMES = (
 
 
 def find_partition_spec(name: str, algorithm: str = "greedy", *, short_answers: bool = False) -> PartitionSpec:
-    """Find out how to group responses from the name of a backend.
+    """Return the partition spec for the name of a backend.
 
     Args:
         name: One of `NAMES`.
-        algorithm: One of `ALGORITHMS`; a judge needs none.
-        short_answers: Whether shared words decide responses of up to five words, as in NoveltyBench's code since v1.0.
+        algorithm: One of `ALGORITHMS`; ignored for a judge.
+        short_answers: Whether responses of up to five words are compared by shared words, as in NoveltyBench's code
+            since v1.0.
 
     Raises:
         ConfigurationError: There is no such backend or algorithm, or its model's name is malformed.
-        ServerFault: A judge's server cannot be asked for the name of its model.
+        ServerFault: The server of a judge cannot be asked for its model's name.
     """
     chosen = next((each for each in ALGORITHMS if each == algorithm), None)
     if chosen is None:
@@ -36,7 +37,7 @@ def find_partition_spec(name: str, algorithm: str = "greedy", *, short_answers: 
         judge, _, url = model.partition("@")
         if not judge or not url or short_answers:
             raise ConfigurationError(f"{name!r} names no judge", "write judge=NAME@URL, without --short-answers")
-        # What the server calls its model is part of the signature; it is asked once, then the cache knows.
+        # The server's name for its model is part of the signature; it is requested once, then cached.
         return PartitionSpec(LLMJudgeSpec(url, judge).identified(JudgementCache(default_judgements_path())), "judge")
     backend = _backend(kind, model)
     if backend is None:

@@ -1,8 +1,8 @@
-"""Classifiers of pairs of texts: any sequence classification model of transformers, from pairs to logits in batches.
+"""Classifiers of pairs of texts: computes the logits of any sequence classification model of transformers in batches.
 
-Weights are safetensors of a pinned revision, without remote code. Each distinct sequence is read once, together with
-others of similar length, the longest first, so that a lack of memory shows at once; a batch that does not fit is halved
-until it does.
+Weights are safetensors of a pinned revision, without remote code. Each distinct sequence is read once, in batches of
+similar length, the longest first, so that a lack of memory shows at once; a batch that does not fit is halved until it
+does.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,10 +17,10 @@ from benchmark.equivalence.deberta import has_positions_to_leave_out, narrow_pos
 from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.choices import Dtype
 from benchmark.models.device_errors import loading_on, within_memory
-from benchmark.models.model_files import ModelFiles, loading
+from benchmark.models.model_files import ModelFiles, load_weights, loading
 from datasets_build.errors import ConfigurationError, need
 
-_BATCH_TOKENS = {"cpu": 2048, "cuda": 32_768}  # including padding; more is no faster
+_BATCH_TOKENS = {"cpu": 2048, "cuda": 32_768}  # including padding; larger batches are not faster
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class PairTokens:
     """A pair as the model reads it.
 
     Attributes:
-        types: Token types, 0 for the first text and 1 for the second; None: the model has none.
+        types: Token types, 0 for the first text and 1 for the second; None if the model has none.
     """
 
     ids: tuple[int, ...]
@@ -44,34 +44,26 @@ def load_pair_classifier(
         tokeniser: Files of its tokeniser; None: with the model.
 
     Raises:
-        ConfigurationError: The files are missing, no safetensors, not those pinned, need remote code, or lack weights,
-            as those of a model that was not trained to classify; or the model does not fit the device.
+        ConfigurationError: The files are missing, are not safetensors, differ from the pinned ones, need remote code,
+            or lack weights (as for a model that was not trained to classify); or the model does not fit the device.
         MissingExtra: torch or transformers is not installed.
     """
     torch = need("torch", "score")
     transformers = need("transformers", "score")
-    transformers.utils.logging.disable_progress_bar()  # of loading
     where, options = files.locate()
     its_where, its_options = (tokeniser or files).locate()
     try:
         with loading(its_where):
             its = transformers.AutoTokenizer.from_pretrained(its_where, **its_options)
     except ConfigurationError as error:
-        if "tiktoken" not in error.message:  # the library's message where sentencepiece is missing
+        if "tiktoken" not in error.message:  # the library's message if sentencepiece is missing
             raise
         raise ConfigurationError(
             f"{its_where}: its tokeniser is a sentencepiece model, and no reader of these is installed",
             "pip install 'divbench[score]', or save the tokeniser as a tokenizer.json into the model's folder",
         ) from error
-    with loading(where):
-        model, found = transformers.AutoModelForSequenceClassification.from_pretrained(
-            where, use_safetensors=True, dtype=getattr(torch, dtype), output_loading_info=True, **options
-        )
-    if found["missing_keys"]:  # the library would use random ones
-        raise ConfigurationError(
-            f"{where} lacks weights, such as {min(found['missing_keys'])}",
-            "give the files of a model that was trained to classify pairs",
-        )
+    kind, hint = transformers.AutoModelForSequenceClassification, "give a model that was trained to classify pairs"
+    model = load_weights(kind, where, hint, dtype=getattr(torch, dtype), **options)
     with loading_on(device, dtype, files.name):
         return PairClassifier(model.to(device), its)
 
@@ -81,9 +73,9 @@ class PairClassifier:
 
     Attributes:
         kind: Family of the model, such as `deberta-v2`.
-        labels: Labels of the outputs, in their order.
-        context: Most tokens of a sequence; None: unlimited.
-        batch_tokens: Most tokens read at once, including padding.
+        labels: Labels of the outputs, in order.
+        context: Maximum number of tokens per sequence; None: unlimited.
+        batch_tokens: Maximum number of tokens read at once, including padding.
     """
 
     def __init__(self, model: Any, tokeniser: Any, batch_tokens: int | None = None) -> None:
@@ -107,7 +99,7 @@ class PairClassifier:
             )
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """Tokenise each text without special tokens; what looks like one is plain text."""
+        """Tokenise each text without special tokens; strings that look like special tokens are plain text."""
         if not texts:
             return []
         ids: list[list[int]] = self.tokeniser(
@@ -116,16 +108,16 @@ class PairClassifier:
         return ids
 
     def _plain(self, text: str) -> str:
-        """Put a space inside what would be a special token, such as "[SEP]" in an untrusted text.
+        """Put a space inside strings that would be special tokens, such as "[SEP]" in an untrusted text.
 
-        The library's `split_special_tokens` does not help where these are in the vocabulary, as in DeBERTa's.
+        The library's `split_special_tokens` has no effect if they are in the vocabulary, as in DeBERTa's.
         """
         for token in self._special:
             text = text.replace(token, f"{token[0]} {token[1:]}")
         return text
 
     def encode_pairs(self, pairs: Sequence[tuple[str, str]], max_tokens: int) -> list[PairTokens]:
-        """Tokenise pairs; those over `max_tokens` are truncated, the longer text first, at its end."""
+        """Tokenise pairs; those with more than `max_tokens` are truncated at the end, the longer text first."""
         if not pairs:
             return []
         found = self.tokeniser(
@@ -143,7 +135,7 @@ class PairClassifier:
         ]
 
     def logits(self, sequences: Sequence[PairTokens]) -> Floats:
-        """Compute logits, float64 [sequences, labels]; equal sequences have equal ones, and their order is irrelevant.
+        """Compute logits, float64 [sequences, labels]; equal sequences have equal logits, whatever their order.
 
         Raises:
             OutOfMemory: A sequence does not fit even alone.
@@ -167,13 +159,13 @@ class PairClassifier:
             except OutOfMemory:
                 if len(batch) == 1:
                     raise
-                self.batch_tokens = len(batch) // 2 * longest  # for what comes after, too: it would not fit either
+                self.batch_tokens = len(batch) // 2 * longest  # later batches of this size would not fit either
                 continue
             yield batch, rows
             start += len(batch)
 
     def _read(self, batch: Sequence[PairTokens]) -> Floats:
-        """Logits of one batch, whose first sequence is the longest: float64 [sequences, labels]."""
+        """Compute the logits of one batch, whose first sequence is the longest: float64 [sequences, labels]."""
         import torch
 
         device = self.model.device

@@ -1,4 +1,4 @@
-"""How a result keeps the equivalence classes of each response set: two columns of the per-prompt table."""
+"""Defines the two columns of the per-prompt table that hold the equivalence classes of each response set."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ FIELD = pa.field(
         [
             pa.field("labels", pa.list_(pa.int32())),  # a response's class, 0, 1, …; null: in no class that counts
             pa.field("curve", pa.list_(pa.float64())),  # expected number of classes of 1, 2, … responses
-            pa.field("rewards", pa.list_(pa.float64())),  # raw, of each class's first response; null without a model
+            pa.field("rewards", pa.list_(pa.float64())),  # reward of each class's first response; null without a model
             pa.field("qualities", pa.list_(pa.float64())),  # 1 to 10, likewise
         ]
     ),
@@ -34,7 +34,7 @@ REPORTED_FIELD = pa.field(
 
 
 def record(partition: Partition | Missing) -> dict[str, Any] | None:
-    """Return a row of the column `classes`; None where there are no classes."""
+    """Return a row of the column `classes`; None if there are no classes."""
     if isinstance(partition, Missing):
         return None
     return {
@@ -46,7 +46,7 @@ def record(partition: Partition | Missing) -> dict[str, Any] | None:
 
 
 def reported_record(reported: Reported | None) -> dict[str, Any] | None:
-    """Return a row of the column `reported_classes`; None where no classes came with the submission."""
+    """Return a row of the column `reported_classes`; None if no classes came with the submission."""
     if reported is None:
         return None
     partition = of_reported(reported)

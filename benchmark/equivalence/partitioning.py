@@ -1,21 +1,22 @@
-"""Responses to equivalence classes (NoveltyBench, arXiv:2504.05228, section 3.1).
+"""Groups responses into equivalence classes (NoveltyBench, arXiv:2504.05228, section 3.1).
 
-Texts that are equal but for case, spacing and punctuation at their ends are in one class before any model is asked. A
-backend decides the rest, for all prompts at once, and no more pairs than an algorithm needs:
+Texts that differ only in case, spacing and punctuation at their ends are in one class without asking a model. All other
+pairs are decided by a backend, for all prompts at once and only as many as the algorithm needs:
 
 *greedy*: as published. In the given order, a response joins the first class whose first response it matches. The
-classes depend on the order; `order_sensitivity` says how much.
-*components*: matches connect responses to classes. Independent of the order; one wrong match merges two classes.
-*complete*: any two responses of a class match, the closest pairs joined first. Independent of the order.
+classes depend on the order; `order_sensitivity` measures how much.
+*components*: classes are the connected components of the matches. Independent of the order; a single wrong match merges
+two classes.
+*complete*: any two responses of a class match; the closest pairs are joined first. Independent of the order.
 *average*: classes are joined, the closest first, while their pairs match on average. Independent of the order.
 
-A truncated response may belong to a class, but a class of truncated responses alone does not count: an unfinished
+A truncated response may belong to a class, but a class that has only truncated responses does not count: an unfinished
 response is never novel. Refusals, blanks and placeholders are in no class.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, cast
 
 import numpy as np
 
@@ -36,7 +37,7 @@ from benchmark.models.reward import RewardModel, quality
 from submissions.checking.response_kinds import is_refusal, is_scorable
 
 ALGORITHMS: tuple[Algorithm, ...] = ("greedy", "components", "complete", "average")
-PARTITION_VERSION = 1  # of merging and algorithms; part of signatures
+PARTITION_VERSION = 1  # changed with the normalisation or the algorithms; part of signatures
 _ENDS = " \t\r\n\v\f\"'`*_“”‘’«».,;:!?…"
 
 
@@ -45,8 +46,8 @@ class PartitionSpec:
     """How a profile groups responses.
 
     Attributes:
-        backend: Decides two responses at a time, or judges whole sets.
-        algorithm: Makes classes of a backend's decisions; *judge*: the judge makes them itself.
+        backend: Backend that compares two responses, or judge of whole sets.
+        algorithm: Algorithm that makes classes from a backend's decisions; *judge*: the judge makes the classes.
     """
 
     backend: EquivalenceSpec | LLMJudgeSpec
@@ -54,7 +55,7 @@ class PartitionSpec:
 
     @property
     def signature(self) -> str:
-        """Such as `greedy-v1,rouge-1-f1,no-stemmer,over-0.458`.
+        """Return the signature, such as `greedy-v1,rouge-1-f1,no-stemmer,over-0.458`.
 
         Raises:
             ConfigurationError: The backend's model is not pinned.
@@ -65,10 +66,10 @@ class PartitionSpec:
         """Load the backend, or the judge with the cache of earlier judgements.
 
         Args:
-            device: Device of its model, if it has one.
+            device: Device of the backend's model, if it has one.
 
         Raises:
-            ConfigurationError: It is not pinned or not available.
+            ConfigurationError: The model is not pinned or not available.
         """
         if isinstance(self.backend, LLMJudgeSpec):
             return self.backend.load(JudgementCache(default_judgements_path()))
@@ -77,12 +78,12 @@ class PartitionSpec:
 
 @dataclass(frozen=True, slots=True)
 class ResponsesToGroup:
-    """The responses to one prompt, and what each may count for.
+    """The responses to one prompt, and whether each of them counts and is complete.
 
     Attributes:
         texts: [k], the responses in the given order.
-        counted: [k], whether each is a real response: no blank, placeholder or refusal.
-        whole: [k], whether each is complete: not truncated.
+        counted: [k], whether each counts: it is not blank, a placeholder or a refusal.
+        whole: [k], whether each is complete, not truncated.
     """
 
     prompt: str
@@ -94,7 +95,7 @@ class ResponsesToGroup:
     def of(
         prompt: str, responses: Sequence[str], finish_reasons: Sequence[str | None] | None = None
     ) -> "ResponsesToGroup":
-        """Tell from texts and finish reasons [k] which responses count and which are complete."""
+        """Determine from texts and finish reasons [k] which responses count and which are complete."""
         return ResponsesToGroup(
             prompt,
             tuple(responses),
@@ -104,7 +105,7 @@ class ResponsesToGroup:
 
 
 def normalised(text: str) -> str:
-    """Drop a text's case, spacing and punctuation at its ends; keep the text where nothing would be left.
+    """Normalise case and spacing, and strip punctuation at both ends; a text of which nothing would be left is kept.
 
     >>> normalised(' **Nairobi**, Kenya. '), normalised("-5"), normalised("?!")
     ('nairobi**, kenya', '-5', '?!')
@@ -113,7 +114,7 @@ def normalised(text: str) -> str:
 
 
 def canonical(labels: Sequence[int | None]) -> Labels:
-    """Number the same classes from 0 in the order of their first use.
+    """Renumber classes from 0 in the order of their first use.
 
     >>> canonical([7, None, 3, 7])
     (0, None, 1, 0)
@@ -125,29 +126,27 @@ def canonical(labels: Sequence[int | None]) -> Labels:
 def partition_sets(
     sets: Sequence[ResponsesToGroup], backend: EquivalenceBackend | SetJudge, spec: PartitionSpec
 ) -> list[Labels | Missing]:
-    """Group each response set as a spec says.
+    """Group each response set according to a spec.
 
     Args:
-        backend: What `spec.load` returned, or a backend to use in its place.
-        spec: Which algorithm makes the classes.
+        backend: Backend or judge from `spec.load`, or one to use in its place.
+        spec: Spec that names the algorithm.
 
     Returns:
-        For each set canonical labels [k], None for a response in no class that counts; or why there are none.
+        For each set canonical labels [k], None for a response in no class that counts; or why they are missing.
 
     Raises:
-        DivBenchError: A judge cannot be asked.
+        DivBenchError: The judge is not available.
     """
-    loaded: Any = backend
     if isinstance(spec.backend, LLMJudgeSpec):
-        return partition_by_judge(sets, loaded)
-    algorithm: Any = spec.algorithm
-    return list(partition_by_pairs(sets, loaded, algorithm))
+        return partition_by_judge(sets, cast("SetJudge", backend))
+    return list(partition_by_pairs(sets, cast("EquivalenceBackend", backend), cast("Algorithm", spec.algorithm)))
 
 
 def partition_by_pairs(
     sets: Sequence[ResponsesToGroup], backend: EquivalenceBackend, algorithm: Algorithm = "greedy"
 ) -> list[Labels]:
-    """Group each response set by a backend's decisions; see the module's docstring for the algorithms.
+    """Group each response set by a backend's decisions; the module's docstring describes the algorithms.
 
     Returns:
         For each set canonical labels [k], None for a response in no class that counts.
@@ -159,28 +158,25 @@ def partition_by_pairs(
 
 
 def partition_by_judge(sets: Sequence[ResponsesToGroup], judge: SetJudge) -> list[Labels | Missing]:
-    """Group each response set by a judge that sees its distinct texts together.
+    """Group each response set by a judge that reads its distinct texts together.
 
     Returns:
-        For each set labels as of `partition_by_pairs`, or why the judge made no classes.
+        For each set labels as from `partition_by_pairs`, or why the judge made no classes.
     """
     distinct = [_DistinctTexts.of(each, in_order=True) for each in sets]
-    several = [i for i, each in enumerate(distinct) if len(each.texts) > 1]
-    replies = judge.partition([(distinct[i].prompt, distinct[i].texts) for i in several])
-    labels_of = dict(zip(several, replies, strict=True))
-    made: list[Labels | Missing] = []
-    for i, (each, texts) in enumerate(zip(sets, distinct, strict=True)):
-        labels = labels_of.get(i, tuple(range(len(texts.texts))))
-        made.append(labels if isinstance(labels, Missing) else _counted(each, texts.spread(labels)))
-    return made
+    replies = judge.partition([(each.prompt, each.texts) for each in distinct])
+    return [
+        labels if isinstance(labels, Missing) else _counted(each, texts.spread(labels))
+        for each, texts, labels in zip(sets, distinct, replies, strict=True)
+    ]
 
 
 def rate_first_responses(
     sets: Sequence[ResponsesToGroup], labels: Sequence[Labels | Missing], reward: RewardModel | None
 ) -> list[Partition | Missing]:
-    """Make partitions of labels, with the reward and quality of each class's first response.
+    """Make partitions from labels, with the reward and quality of each class's first response.
 
-    Metrics read the quality of no other response, so no other is rated.
+    Only first responses are rated, because metrics read no other qualities.
 
     Args:
         reward: The reward model; None: no rewards and no qualities.
@@ -215,7 +211,7 @@ class _DistinctTexts:
 
     Attributes:
         texts: [texts], one for each normalised text.
-        index: [k], each response's text among them; None for what does not count.
+        index: [k], index of each response's text among them; None if the response does not count.
     """
 
     prompt: str
@@ -224,7 +220,7 @@ class _DistinctTexts:
 
     @staticmethod
     def of(responses: ResponsesToGroup, *, in_order: bool) -> "_DistinctTexts":
-        """In the order of the responses; else sorted by text, so that their order changes nothing."""
+        """Keep the order of the responses, or sort the texts, so that the order of the responses has no effect."""
         forms = [
             normalised(text) if counted else None
             for text, counted in zip(responses.texts, responses.counted, strict=True)
@@ -242,7 +238,7 @@ class _DistinctTexts:
         )
 
     def spread(self, labels: Sequence[int]) -> Labels:
-        """Give every response the label of its text."""
+        """Return the label of each response from those of the distinct texts."""
         return tuple(None if i is None else labels[i] for i in self.index)
 
     def pair(self, i: int, j: int) -> ResponsePair:
@@ -250,7 +246,7 @@ class _DistinctTexts:
 
 
 def _margins(backend: MemoisedBackend, pairs: Sequence[ResponsePair], *, both_ways: bool = False) -> Floats:
-    """How far each score is above the threshold, [pairs]; `both_ways`: the mean of both orders of a pair."""
+    """Return each score minus the threshold, [pairs]; with `both_ways` the mean over both orders of a pair."""
     if both_ways and not backend.symmetric:
         turned = [ResponsePair(each.prompt, each.b, each.a) for each in pairs]
         margins = _margins(backend, [*pairs, *turned])
@@ -259,7 +255,7 @@ def _margins(backend: MemoisedBackend, pairs: Sequence[ResponsePair], *, both_wa
 
 
 def _greedy(sets: Sequence[_DistinctTexts], backend: MemoisedBackend) -> list[list[int]]:
-    """Each round opens a class in every set and compares its first text with all that have no class yet."""
+    """Open a class in every set in each round, and compare its first text with all texts that have no class yet."""
     labels = [[-1] * len(each.texts) for each in sets]
     classes = [0] * len(sets)
     while True:
@@ -282,7 +278,7 @@ def _greedy(sets: Sequence[_DistinctTexts], backend: MemoisedBackend) -> list[li
 
 
 def _components(sets: Sequence[_DistinctTexts], backend: MemoisedBackend) -> list[list[int]]:
-    """Each round compares the texts at one distance, but for those that are connected already."""
+    """Compare texts at one distance in each round, except those that are already connected."""
     labels = [list(range(len(each.texts))) for each in sets]
     for distance in range(1, max((len(each.texts) for each in sets), default=0)):
         compared = [
@@ -301,7 +297,7 @@ def _components(sets: Sequence[_DistinctTexts], backend: MemoisedBackend) -> lis
 
 def _complete(sets: Sequence[_DistinctTexts], backend: MemoisedBackend) -> list[list[int]]:
     def cluster(margins: Floats) -> list[int]:
-        # The ranks of the margins as distances: what matches comes before what does not, exactly.
+        # Ranks of the margins as distances, so that matches come before non-matches exactly.
         levels, ranks = np.unique(-margins, return_inverse=True)
         return _linked(ranks.astype(np.float64), "complete", float((levels < 0).sum()) - 0.5)
 
@@ -317,7 +313,7 @@ def _average(sets: Sequence[_DistinctTexts], backend: MemoisedBackend) -> list[l
 
 
 def _linked(distances: Floats, method: Literal["complete", "average"], limit: float) -> list[int]:
-    """Classes of the tree of distances [pairs], cut at a limit."""
+    """Return the classes of a hierarchical clustering of distances [pairs], cut at a limit."""
     from scipy.cluster.hierarchy import fcluster, linkage
 
     labels: list[int] = fcluster(linkage(distances, method=method), t=limit, criterion="distance").tolist()
@@ -327,7 +323,7 @@ def _linked(distances: Floats, method: Literal["complete", "average"], limit: fl
 def _of_all_pairs(
     sets: Sequence[_DistinctTexts], backend: MemoisedBackend, cluster: Callable[[Floats], list[int]]
 ) -> list[list[int]]:
-    """Ask for all pairs of all sets at once; `cluster` makes a set's classes of its margins [pairs]."""
+    """Score all pairs of all sets at once; `cluster` makes the classes of a set from its margins [pairs]."""
     compared = [[(i, j) for i in range(len(each.texts)) for j in range(i + 1, len(each.texts))] for each in sets]
     pairs = [each.pair(i, j) for each, own in zip(sets, compared, strict=True) for i, j in own]
     margins = _margins(backend, pairs, both_ways=True)

@@ -1,4 +1,4 @@
-"""Equivalence without a classifier: by shared words, embeddings, or a rule for short responses."""
+"""Equivalence without a classifier: by shared words, by embeddings, or by a rule for short responses."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from benchmark.models.embedder import ALL_MINILM_L6_V2, Embedder, EmbedderSpec, 
 from datasets_build.errors import need
 
 _CACHED_EMBEDDINGS = 100_000  # some hundreds of megabytes
-_CACHED_TEXTS = 4096  # tokenised texts: some megabytes, more than a shard of the scorer has
+_CACHED_TEXTS = 4096  # tokenised texts: some megabytes; more texts than in a shard of the scorer
 _AT_ONCE = 2048  # pairs compared at once: some tens of megabytes
 
 
@@ -23,8 +23,8 @@ class Rouge1:
     """ROUGE-1 F1 above a threshold, NoveltyBench's `unigram`.
 
     Tokens are those of Google's rouge-score without stemming, as in NoveltyBench's src/partition.py: lower-case runs of
-    the letters a–z and digits. A text without any, such as one in another script, is equivalent to nothing, not even to
-    itself. The prompt is not read.
+    the letters a–z and digits. A text without tokens, such as one in another script, is equivalent to no text, not even
+    to itself. The prompt is not read.
     """
 
     threshold: float = 0.458
@@ -48,7 +48,7 @@ class Rouge1Equivalence:
         self.signature = spec.signature
         self.threshold = spec.threshold
         tokenise = need("rouge_score.tokenizers", "score").DefaultTokenizer(use_stemmer=False).tokenize
-        self._tokenise = lru_cache(maxsize=_CACHED_TEXTS)(tokenise)  # later calls have the same texts
+        self._tokenise = lru_cache(maxsize=_CACHED_TEXTS)(tokenise)  # because later calls have the same texts
 
     def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
         """Implement `EquivalenceBackend.scores`."""
@@ -59,7 +59,7 @@ class Rouge1Equivalence:
         for start in range(0, len(pairs), _AT_ONCE):
             some = slice(start, start + _AT_ONCE)
             shared[some] = bags[firsts[some]].multiply(bags[seconds[some]]).sum(axis=1)
-        # The library's own steps, so that scores near the threshold fall on the same side.
+        # The library's steps, so that scores near the threshold fall on the same side.
         recall = shared / np.maximum(lengths[firsts], 1)
         precision = shared / np.maximum(lengths[seconds], 1)
         total = precision + recall
@@ -67,7 +67,7 @@ class Rouge1Equivalence:
         return f1
 
     def _bags(self, texts: Sequence[str]) -> csr_array:
-        """[texts, occurrences], 1 where a text has a word for the n-th time, so that a product counts shared words."""
+        """Return [texts, occurrences], 1 for the n-th occurrence of a word in a text; products count shared words."""
         places: dict[tuple[str, int], int] = {}
         columns: list[int] = []
         ends = [0]
@@ -87,7 +87,7 @@ class EmbeddingThreshold:
 
     Attributes:
         threshold: Cosine above which responses are equivalent.
-        calibrated_on: Name of the data that the threshold was chosen on.
+        calibrated_on: Name of the data on which the threshold was chosen.
     """
 
     embedder: EmbedderSpec
@@ -130,11 +130,11 @@ class EmbeddingEquivalence:
         return cosines
 
     def forget(self) -> None:
-        """Embed all texts anew from here on; see `ScoringBackends.materials`."""
+        """Clear the cache of embeddings; see `ScoringBackends.materials`."""
         self._known = {}
 
     def _vectors(self, texts: Sequence[str]) -> Floats:
-        """The embedding of each text, cached: algorithms compare the same texts in many rounds."""
+        """Return the embedding of each text, cached because algorithms compare the same texts in many rounds."""
         if len(self._known) > _CACHED_EMBEDDINGS:
             self._known = {}
         new = [text for text in texts if text not in self._known]
@@ -143,8 +143,8 @@ class EmbeddingEquivalence:
         return np.stack([self._known[text] for text in texts])
 
 
-# By the adjusted Rand index with the published partitions (v1.0) of six systems, curated prompts, greedy: flat from
-# 0.74 to 0.84, whose best is 0.84 on one half of the prompts and 0.74 on the other.
+# Chosen by the adjusted Rand index with the published partitions (v1.0) of six systems, curated prompts, greedy: it is
+# flat from 0.74 to 0.84; the best is 0.84 on one half of the prompts and 0.74 on the other.
 MINILM_THRESHOLD = 0.8
 MINILM_CALIBRATED_ON = "noveltybench-curated-v1.0"
 MINILM_COSINE = EmbeddingThreshold(ALL_MINILM_L6_V2, MINILM_THRESHOLD, MINILM_CALIBRATED_ON)
@@ -152,15 +152,15 @@ MINILM_COSINE = EmbeddingThreshold(ALL_MINILM_L6_V2, MINILM_THRESHOLD, MINILM_CA
 
 @dataclass(frozen=True, slots=True)
 class ShortAnswers:
-    """NoveltyBench's rule for responses of up to five words, ahead of a backend.
+    """NoveltyBench's rule for responses of up to five words, applied before a backend.
 
-    Where the longer response has at most five words (split at white space, in lower case), two responses are equivalent
+    If the longer response has at most five words (split at white space, in lower case), two responses are equivalent
     if they share at least half as many distinct words as the longer one has words; the backend decides all other pairs.
-    It is as published, with its consequences: punctuation is part of a word ("Giraffe." is not "Giraffe"), "the cat" is
-    equivalent to "the dog", and "ha ha ha" is not equivalent to itself (1 distinct word, 3 words).
+    The rule is as published, with its consequences: punctuation is part of a word ("Giraffe." differs from "Giraffe"),
+    "the cat" is equivalent to "the dog", and "ha ha ha" is not equivalent to itself (1 distinct word, 3 words).
 
-    NoveltyBench's code got the rule after the 20 models of its paper were scored: their partitions do not follow it,
-    later ones do.
+    The rule was added to NoveltyBench's code after the 20 models of its paper were scored, so their partitions do not
+    follow it, but later ones do.
 
     Attributes:
         backend: Backend for all other pairs.
@@ -179,7 +179,7 @@ class ShortAnswers:
 
 
 class ShortAnswersEquivalence:
-    """Scores pairs that the rule decides by the backend's threshold ± 1, and others by the backend."""
+    """Scores pairs that the rule decides with the backend's threshold ± 1, and all others with the backend."""
 
     def __init__(self, backend: EquivalenceBackend, signature: str) -> None:
         self.signature = signature
@@ -200,7 +200,7 @@ _SHORT = 5
 
 
 def short_answers_equivalent(a: str, b: str) -> bool | None:
-    """Apply the rule of `ShortAnswers`; None: a response is too long for it.
+    """Apply the rule of `ShortAnswers`; None if a response is too long for it.
 
     >>> short_answers_equivalent("A giraffe", "giraffe"), short_answers_equivalent("Giraffe.", "giraffe")
     (True, False)
@@ -213,7 +213,7 @@ def short_answers_equivalent(a: str, b: str) -> bool | None:
 
 
 def _distinct_texts(pairs: Sequence[ResponsePair]) -> tuple[list[str], Integers, Integers]:
-    """The distinct texts, and the indices of each pair's first and second text, int64 [pairs] each."""
+    """Return the distinct texts, and the indices of each pair's first and second text, int64 [pairs] each."""
     texts = sorted({text for pair in pairs for text in (pair.a, pair.b)})
     place = {text: i for i, text in enumerate(texts)}
     firsts = np.array([place[pair.a] for pair in pairs], dtype=np.int64)

@@ -167,7 +167,7 @@ def _value(cell: str, column: str) -> Any:
 
 
 def _of_parquet(path: Path, findings: Findings) -> Table | None:
-    """Do as `read_table`, which does not support lists of numbers."""
+    """Read a Parquet table; `read_table` does not support lists of numbers."""
     file = read_parquet(path, findings, COLUMNS, MAX_KEPT_BYTES)
     if file is None:
         return None

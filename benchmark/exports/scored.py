@@ -1,7 +1,7 @@
 """Reads result folders for exporters: the result, and its prompts with responses and values, streamed and checked.
 
-Results are untrusted. `read_result` checks that `per_prompt.parquet` is the one that `result.json` names; this module
-checks that it has the columns and the numbers of values that `result.json` states.
+Results are untrusted. `require_result` checks that `per_prompt.parquet` is the one that `result.json` names; this
+module checks that it has the columns and the numbers of values that `result.json` states.
 """
 
 import json
@@ -17,8 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from benchmark.metrics import METRICS, Metric
-from benchmark.metrics.metric import Missing
-from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, read_result
+from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, require_result
 from benchmark.scoring.result_schema import Aggregate, Result
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.files import atomic_file
@@ -111,9 +110,7 @@ def open_result(folder: Path, metrics: Sequence[str] = ()) -> ScoredResult:
         InputError: It is not a complete result, or none of the metrics has a value.
         ConfigurationError: The result has no such metric.
     """
-    result = read_result(folder)
-    if isinstance(result, Missing):
-        raise InputError(f"{folder} is not a complete result: {result.reason}", _HINT)
+    result = require_result(folder)
     names = [score.metric for score in result.scores]
     if unknown := [metric for metric in metrics if metric not in names]:
         raise ConfigurationError(f"{folder} has no metric {unknown[0]!r}", f"its metrics are {', '.join(names)}")
@@ -202,7 +199,7 @@ def model_name(result: Result) -> str:
 
 
 def json_line(record: Mapping[str, Any]) -> str:
-    """Return a record as one line of JSON Lines, free of every character that a reader may take for a line end."""
+    """Return a record as one line of JSON Lines, without characters that a reader may take for line ends."""
     return json.dumps(record, ensure_ascii=False, allow_nan=False).translate(_LINE_ENDS) + "\n"
 
 

@@ -333,7 +333,7 @@ def _identity(
 
 
 def _sample(plan: "Plan", loaded: "Model", journal: "Journal") -> None:
-    """Return all items, or raise an error that says what failed and how often.
+    """Sample the whole plan; report on stderr what failed and how often.
 
     Raises:
         InputError: Some prompts have no responses yet.
@@ -359,7 +359,7 @@ def _sample(plan: "Plan", loaded: "Model", journal: "Journal") -> None:
         err().print(f"{unparsed} {UNPARSED}; they were requested again", style="yellow")
     lacking = len(plan.sets) - len(journal.done())
     if lacking:
-        reasons = list(failures(journal))
+        reasons = failures(journal)
         for reason, count in reasons[:10]:
             err().print(f"{count} prompts: {reason}", style="yellow", markup=False)
         raise InputError(

@@ -1,10 +1,11 @@
-"""Samples a whole plan and can resume: a prompt goes to the journal once all its responses are there.
+"""Samples a whole plan and can resume: a prompt is written to the journal once it has all its responses.
 
 If one response fails, none is stored for its prompt: the error is recorded, the run continues with the other prompts,
 and the next run retries.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from benchmark.generation.hf_sampler import HFSampler
@@ -49,7 +50,7 @@ class Plan:
 
     Attributes:
         sets: Response sets in the order of the output.
-        seed: Random seed; an item's responses depend on it and on the item alone.
+        seed: Random seed; an item's responses depend only on the seed and the item.
         greedy: Whether each item also gets a greedy response to the plain prompt.
     """
 
@@ -254,8 +255,6 @@ def _asked(plan: Plan, sampler: HFSampler, item: PlannedSet, samples: PromptSamp
     )
 
 
-def failures(journal: Journal) -> Iterator[tuple[str, int]]:
-    """Yield the reasons of failures with their counts, the most frequent first."""
-    reasons = list(journal.errors().values())
-    for reason in sorted(set(reasons), key=lambda each: (-reasons.count(each), each)):
-        yield reason, reasons.count(reason)
+def failures(journal: Journal) -> list[tuple[str, int]]:
+    """Return the reasons of failures with their counts, the most frequent first."""
+    return sorted(Counter(journal.errors().values()).items(), key=lambda each: (-each[1], each[0]))

@@ -10,7 +10,7 @@ from typing import Any
 from datasets_build.schema import Prompt
 
 ATTEMPTS = 4
-TAIL = 0.1  # each response of the tail variant is to have a lower probability
+TAIL = 0.1  # each response of the tail variant should have a lower probability
 _MODES = ("verbalized", "verbalized-tail")
 _LONGEST = 2**20  # characters of a reply that are parsed
 _NAMES = ("text", "response")
@@ -63,7 +63,7 @@ def _response(given: Any) -> tuple[str, float | None] | None:
         return None
     try:
         text.encode()
-    except UnicodeEncodeError:  # an unpaired surrogate is no text
+    except UnicodeEncodeError:  # an unpaired surrogate is not valid text
         return None
     stated = given.get("probability")
     if not isinstance(stated, int | float) or isinstance(stated, bool) or not 0 <= stated <= 1:

@@ -1,6 +1,7 @@
-"""Coherence: how likely the responses are for a language model, each on its own (arXiv:2606.01811)."""
+"""Coherence: how likely each response is by itself under a language model (arXiv:2606.01811)."""
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -10,50 +11,44 @@ from benchmark.metrics.surprisal_curve import Surprisals, unconditional_rates
 
 
 def coherence(s: Surprisals) -> float:
-    """C = 2^(−mean of h), in (0, 1], h the unconditional bits/byte of each response. Section 3.2, eq. 4.
+    """Compute C = 2^(−mean of h), in (0, 1], h the unconditional bits/byte of each response. Section 3.2, eq. 4.
 
-    The geometric mean of the probability of a byte; orders play no part, and one response is enough.
+    It is the geometric mean of the probability of a byte. Orders have no effect, and one response is enough.
     """
     return min(math.exp2(-float(np.mean(unconditional_rates(s)))), 1.0)
 
 
 def coherence_spread(s: Surprisals) -> float:
-    """Coherence spread sigma_l, the standard deviation (over n, not n − 1) of h, bits/byte. Section B.2, Table 5.
+    """Compute sigma_l, the standard deviation (over n, not n − 1) of h, in bits/byte. Section B.2, Table 5.
 
-    A diagnostic: it is large where coherent and incoherent responses are mixed, and no measure of diversity (B.6).
+    A diagnostic: it is large if coherent and incoherent responses are mixed, but does not measure diversity (B.6).
     """
     return float(np.std(unconditional_rates(s)))
 
 
+_metric = partial(Metric, reads="surprisals", direction=0, family="surprise", history=(FIRST,))
+
 METRICS: tuple[Metric, ...] = (
-    Metric(
+    _metric(
         "coherence",
         "coherence C",
         coherence,
-        reads="surprisals",
-        direction=0,
         bounds=(0, 1),
         unit="probability of a byte",
         paper="D_Can 2026, arXiv:2606.01811, eq. 4",
-        family="surprise",
         formula=COHERENCE,
         summary="How likely a byte of the responses is for the model: near 1 for plain language, near 0 for noise.",
         failures=(NEITHER, "Rare words, names and other languages lower it just as nonsense does.", JUDGE),
-        history=(FIRST,),
     ),
-    Metric(
+    _metric(
         "coherence_spread",
         "coherence spread sigma_l",
         coherence_spread,
-        reads="surprisals",
-        direction=0,
         bounds=(0, None),
         unit="bits/byte",
         paper="D_Can 2026, arXiv:2606.01811, section B.2",
-        family="surprise",
         formula="the standard deviation (over n, not n − 1) of h, the bits per byte of each response alone",
-        summary="Whether responses of very different fluency stand in one set.",
+        summary="Whether a set mixes responses of very different fluency.",
         failures=(NEITHER, "Short responses vary more in bits per byte, whatever they say.", JUDGE),
-        history=(FIRST,),
     ),
 )

@@ -1,4 +1,4 @@
-"""What response sets tell of each other: the matrix of surprise reductions (arXiv:2606.01811, section B.4)."""
+"""The matrix of surprise reductions between response sets (arXiv:2606.01811, section B.4)."""
 
 from dataclasses import dataclass
 
@@ -12,10 +12,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CrossMode:
-    """What sets tell of each other, in bits but for the share.
+    """Surprise reductions between m sets, in bits, and their summary.
 
     Attributes:
-        reduction: [m, m]; M_ij, the bits that a text of set i costs less after one of set j.
+        reduction: [m, m]; M_ij, by how many bits a text of set i costs less after a text of set j.
         diagonal: Mean M_ii.
         off_diagonal: Mean M_ij, i ≠ j.
         share_positive: Share of M_ij > 0, i ≠ j.
@@ -30,16 +30,16 @@ class CrossMode:
 
 
 def cross_mode(alone: Floats, given: Floats) -> CrossMode:
-    """The matrix M_ij = alone_i − given_ij of surprise reductions, and its summary. Section B.4.
+    """Compute the matrix M_ij = alone_i − given_ij of surprise reductions, and its summary. Section B.4.
 
     Args:
-        alone: [m]; mean bits of texts of set i.
-        given: [m, m]; mean bits of the same texts after a text of set j; on the diagonal another one of the set, or a
-            repeat is measured. Empty texts belong in neither.
+        alone: [m]; mean bits of the texts of set i.
+        given: [m, m]; mean bits of the same texts after a text of set j; on the diagonal, after another text of the
+            set, because a repeat would otherwise be measured. Empty texts must be left out of both.
 
     Raises:
         Unscorable: Fewer than two sets.
-        ValueError: Shapes that do not fit, or numbers that are not finite.
+        ValueError: The shapes do not match, or a number is not finite.
     """
     m = len(alone)
     if alone.shape != (m,) or given.shape != (m, m):

@@ -1,4 +1,4 @@
-"""Falling shapes fitted through a curve of surprisals (arXiv:2606.01811, section D.6)."""
+"""Fits of decreasing functions to a curve of surprisals (arXiv:2606.01811, section D.6)."""
 
 import math
 import warnings
@@ -14,15 +14,15 @@ _Ends = tuple[float, ...]
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A falling shape through a curve; all numbers are NaN where the solver did not converge.
+    """A decreasing function fitted to a curve; all numbers are NaN if the solver did not converge.
 
     Attributes:
         floor: a_inf, in the curve's unit, as are `drop` (alpha) and `excess`.
         drop: alpha.
         steepness: beta.
         midpoint: k_0; 1 for the exponential.
-        excess: E_fit, the integral of the shape over the floor from 1 to infinity. Not to be trusted at a bound.
-        at_bounds: Parameters at an end of their range: it, not the curve, set them.
+        excess: E_fit, the integral of the function minus the floor from 1 to infinity; unreliable at a bound.
+        at_bounds: Parameters at a limit of their range, which the curve therefore does not determine.
         failure: Reason why the solver did not converge; None if it did.
     """
 
@@ -36,22 +36,23 @@ class Fit:
 
     @property
     def converged(self) -> bool:
-        """Whether the numbers are the solver's."""
+        """Whether the solver converged."""
         return self.failure is None
 
 
 def fit_sigmoid(curve: Floats) -> Fit:
-    """Least squares a_inf + alpha / (1 + e^(beta (k − k_0))), eq. 9; E_fit = alpha / beta · ln(1 + e^(beta (k_0 − 1))).
+    """Fit a_inf + alpha / (1 + e^(beta (k − k_0))), eq. 9; E_fit = alpha / beta · ln(1 + e^(beta (k_0 − 1))).
 
-    Start and ranges are the authors' code's: a_inf, alpha ≥ 0, beta in [0.01, 50], k_0 in [−10, 3 n]. On a curve that
-    falls from the start k_0 runs to −10 and the shape is an exponential (Figure 14). A curve may be a mean over sets.
+    Start values and ranges are from the authors' code: a_inf, alpha ≥ 0, beta in [0.01, 50], k_0 in [−10, 3 n]. If a
+    curve falls from the start, k_0 goes to −10 and the function is an exponential (Figure 14). The curve may be a mean
+    over sets.
     """
     high = (np.inf, np.inf, 50.0, 3.0 * len(curve))
     return _fit(_sigmoid, curve, (1.0, len(curve) / 2), (0.0, 0.0, 0.01, -10.0), high)
 
 
 def fit_exponential(curve: Floats) -> Fit:
-    """Least squares a_inf + alpha e^(−beta (k − 1)), beta in [0.001, 50]; E_fit = alpha / beta. The authors' code."""
+    """Fit a_inf + alpha e^(−beta (k − 1)), beta in [0.001, 50]; E_fit = alpha / beta. From the authors' code."""
     return _fit(_exponential, curve, (0.5,), (0.0, 0.0, 0.001), (np.inf, np.inf, 50.0))
 
 

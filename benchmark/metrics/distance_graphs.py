@@ -1,4 +1,4 @@
-"""Metrics of the graph whose nodes are responses and whose edges are the distances between them.
+"""Metrics of the graph whose nodes are responses and whose edges are weighted by the distances between them.
 
 Input: the unit vectors of one set, float64 [responses, dimensions]; see distances.py.
 """
@@ -13,11 +13,11 @@ from benchmark.metrics.distances import COX, FIRST, GROWS, MODELS, NOISE, SEES, 
 from benchmark.metrics.metric import Metric, Unscorable
 
 Integers = NDArray[np.int64]
-MOST_IN_CIRCUIT = 16  # responses; the exact search doubles with each
+MOST_IN_CIRCUIT = 16  # responses; each more doubles the time of the exact search
 
 
 def mst_dispersion(embeddings: Floats) -> float:
-    """Total length of the minimum spanning tree, by Prim's algorithm.
+    """Compute the total length of the minimum spanning tree by Prim's algorithm.
 
     Raises:
         Unscorable: As `distances`.
@@ -38,12 +38,12 @@ def mst_dispersion(embeddings: Floats) -> float:
 
 
 def graph_entropy(embeddings: Floats) -> float:
-    """Sum over responses of the entropy, in nats, of how their distances to the others are shared out.
+    """Compute the sum over responses of the entropy, in nats, of their distances to the others as shares.
 
     A response that equals all others adds nothing.
 
     Raises:
-        Unscorable: As `distances`, or two responses, for which it is always 0.
+        Unscorable: As `distances`, or there are two responses, for which it is always 0.
     """
     found = distances(embeddings)
     n = len(found)
@@ -56,17 +56,17 @@ def graph_entropy(embeddings: Floats) -> float:
 
 @lru_cache(maxsize=MOST_IN_CIRCUIT)
 def _extensions(nodes: int) -> tuple[tuple[Integers, Integers], ...]:
-    """For each size below `nodes`, the subsets of that size as bits, beside each node that is not in them."""
+    """Return for each size below `nodes` the subsets of that size as bits, each paired with every node not in it."""
     subsets, added = np.divmod(np.arange(nodes << nodes), nodes)
     sizes = np.where(subsets >> added & 1, 0, np.bitwise_count(subsets))
     return tuple((subsets[sizes == size], added[sizes == size]) for size in range(1, nodes))
 
 
 def hamdiv(embeddings: Floats) -> float:
-    """Length of the shortest round trip through all responses, exact (Held & Karp 1962).
+    """Compute the exact length of the shortest round trip through all responses (Held & Karp 1962).
 
     Raises:
-        Unscorable: As `distances`, or more than `MOST_IN_CIRCUIT` responses.
+        Unscorable: As `distances`, or there are more than `MOST_IN_CIRCUIT` responses.
 
     >>> hamdiv(np.eye(4))
     4.0
@@ -95,12 +95,12 @@ METRICS: tuple[Metric, ...] = (
         paper=COX,
         needs=2,
         formula="sum of dᵢⱼ over the edges of the minimum spanning tree, d the cosine distance of embeddings",
-        summary="How long the shortest net is that joins all responses.",
+        summary="The length of the shortest tree that connects all responses.",
         failures=(
             GROWS,
             NOISE,
-            "Counting a duplicate's distance of 0 as no edge, as sparse graph libraries do, makes it too large: "
-            "emb-diversity 0.1.0 does where vectors are exactly equal.",
+            "Treating a duplicate's distance of 0 as a missing edge, as sparse graph libraries do, makes it too large: "
+            "emb-diversity 0.1.0 does so if vectors are exactly equal.",
             SEES,
             MODELS,
         ),
@@ -130,11 +130,11 @@ METRICS: tuple[Metric, ...] = (
         paper="Hu et al. 2024, Journal of Cheminformatics 16:94",
         needs=2,
         formula="min over orders π of Σᵢ d(π(i), π(i + 1)), round to the start, d the cosine distance of embeddings",
-        summary="How long the shortest round trip through all responses is.",
+        summary="The length of the shortest round trip through all responses.",
         failures=(
-            f"It is exact, so more than {MOST_IN_CIRCUIT} responses have no value; emb-diversity gives an "
-            "approximation (Christofides), which is up to 1.5 times as long where the triangle inequality holds, "
-            "as it need not for cosine distance.",
+            f"It is exact, so more than {MOST_IN_CIRCUIT} responses have no value; emb-diversity uses an "
+            "approximation (Christofides), which is up to 1.5 times as long if the triangle inequality holds; for "
+            "cosine distance it need not.",
             GROWS,
             NOISE,
             SEES,

@@ -1,7 +1,7 @@
 """Metrics of the distances between responses. Input: the unit vectors of one set, float64 [responses, dimensions].
 
-Distance is cosine distance, 1 − x · y, in [0, 2]. All but spans and the geometric mean read the whole matrix of
-distances, so sets of more than `MOST` responses have no value.
+Distance is cosine distance, 1 − x · y, in [0, 2]. All except the span to the centroid and the geometric mean compute
+the whole matrix of distances, so sets with more than `MOST` responses have no value.
 """
 
 import math
@@ -14,7 +14,7 @@ from benchmark.metrics.metric import Metric, Unscorable, Version
 
 Floats = NDArray[np.float64]
 MOST = 5_000  # responses; their distances take 200 MB
-_SAME = 1e-12  # distances below are rounding: the vectors are the same
+_SAME = 1e-12  # smaller distances are rounding errors: the vectors are the same
 
 
 def distances(embeddings: Floats) -> Floats:
@@ -38,15 +38,15 @@ def distances(embeddings: Floats) -> Floats:
 
 
 def pair_distances(embeddings: Floats) -> Floats:
-    """`distances` of the unordered pairs, float64 [n (n − 1) / 2]."""
+    """Return `distances` of the unordered pairs, float64 [n (n − 1) / 2]."""
     return distances(embeddings)[np.triu_indices(len(embeddings), 1)]
 
 
 def nearest_neighbour_distance(embeddings: Floats, k: int) -> float:
-    """Mean distance of a response to its k-th nearest; with k = 1 the chamfer distance.
+    """Compute the mean distance of a response to its k-th nearest neighbour; with k = 1, the chamfer distance.
 
     Raises:
-        Unscorable: As `distances`, or not more than k responses.
+        Unscorable: As `distances`, or there are at most k responses.
 
     >>> nearest_neighbour_distance(np.array([[1.0, 0], [0, 1], [1, 0]]), k=1)
     0.3333333333333333
@@ -59,7 +59,7 @@ def nearest_neighbour_distance(embeddings: Floats, k: int) -> float:
 
 
 def bottleneck(embeddings: Floats) -> float:
-    """Smallest distance of two responses, 0 with any duplicate.
+    """Return the smallest distance of two responses; 0 if there is any duplicate.
 
     Raises:
         Unscorable: As `distances`.
@@ -68,7 +68,7 @@ def bottleneck(embeddings: Floats) -> float:
 
 
 def diameter(embeddings: Floats) -> float:
-    """Largest distance of two responses.
+    """Return the largest distance of two responses.
 
     Raises:
         Unscorable: As `distances`.
@@ -77,7 +77,7 @@ def diameter(embeddings: Floats) -> float:
 
 
 def sum_diameter(embeddings: Floats) -> float:
-    """Sum over responses of the distance to the farthest other.
+    """Compute the sum over responses of the distance to the farthest other response.
 
     Raises:
         Unscorable: As `distances`.
@@ -86,10 +86,10 @@ def sum_diameter(embeddings: Floats) -> float:
 
 
 def span_centroid(embeddings: Floats, percentile: int) -> float:
-    """A percentile of the responses' distances to their mean vector.
+    """Return a percentile of the responses' distances to their mean vector.
 
     Raises:
-        Unscorable: Fewer than two responses, or their mean is zero and has no direction.
+        Unscorable: Fewer than two responses, or their mean is zero and so has no direction.
     """
     if len(embeddings) < 2:
         raise Unscorable("fewer than two responses")
@@ -101,7 +101,7 @@ def span_centroid(embeddings: Floats, percentile: int) -> float:
 
 
 def _percentile(values: Floats, percentile: int) -> float:
-    """Return numpy's percentile of a few values, to the bit; numpy's own takes most of the time of a span."""
+    """Return numpy's percentile of a few values, to the bit; numpy's function would take most of a span's time."""
     ordered = np.sort(values).tolist()
     place = (len(ordered) - 1) * (percentile / 100)
     below = int(place)
@@ -112,7 +112,7 @@ def _percentile(values: Floats, percentile: int) -> float:
 
 
 def span_medoid(embeddings: Floats) -> float:
-    """Mean distance to the medoid, the response nearest to all others; its own 0 counts.
+    """Compute the mean distance to the medoid, the response nearest to all others, including its distance of 0.
 
     Raises:
         Unscorable: As `distances`.
@@ -121,11 +121,11 @@ def span_medoid(embeddings: Floats) -> float:
 
 
 def pairwise_energy(embeddings: Floats, epsilon: float) -> float:
-    """Minus the mean over pairs of 1 / distance, as if charges repelled each other.
+    """Compute minus the mean over pairs of 1 / distance, the energy of charges that repel each other.
 
     Args:
         embeddings: Unit vectors.
-        epsilon: Smallest distance counted, so that equal responses have a value.
+        epsilon: Lower limit of distances, so that equal responses have a value.
 
     Returns:
         In [−1 / epsilon, −1/2].
@@ -138,9 +138,9 @@ def pairwise_energy(embeddings: Floats, epsilon: float) -> float:
 
 
 def geometric_std(embeddings: Floats) -> float:
-    """Geometric mean over embedding dimensions of the responses' standard deviation (divisor n − 1).
+    """Compute the geometric mean over embedding dimensions of the responses' standard deviation (divisor n − 1).
 
-    A dimension in which all agree counts as 1e-12.
+    A dimension in which all responses are equal counts as 1e-12.
 
     Raises:
         Unscorable: Fewer than two responses.
@@ -154,10 +154,10 @@ def geometric_std(embeddings: Floats) -> float:
     return math.sqrt(math.exp(mean_log) / (n - 1))
 
 
-SEES = "A text is cut at the model's token limit, and texts that mean nothing have vectors, too."
-MODELS = "Values under two embedders cannot be compared."
+SEES = "A text is truncated at the model's token limit, and meaningless texts have vectors, too."
+MODELS = "Values under different embedders cannot be compared."
 GROWS = "It grows with the number of responses: compare equal k only."
-NOISE = "Random characters lie far from everything and score high."
+NOISE = "Random characters are far from everything and score high."
 COX = "Cox et al. 2021, DOI 10.1145/3411764.3445782"
 _XIE = "Xie et al. 2021, arXiv:2112.12542"
 _MIRONOV = "Mironov & Prokhorenkova 2024, arXiv:2410.14556"
@@ -176,10 +176,10 @@ METRICS: tuple[Metric, ...] = (
         paper=COX,
         parameters={"k": "1"},
         formula="mean over i of min over j ≠ i of dᵢⱼ, d the cosine distance of embeddings",
-        summary="How far a response lies from the one most like it.",
+        summary="How far a response is from the one most similar to it.",
         failures=(
-            "A second copy of every response makes it 0, whatever else was said.",
-            "It sees neighbours alone: two close pairs at any distance from each other have one value.",
+            "A second copy of every response makes it 0, whatever the responses say.",
+            "It depends on nearest neighbours only: two close pairs have the same value, however far apart they are.",
             NOISE,
             SEES,
             MODELS,
@@ -192,7 +192,7 @@ METRICS: tuple[Metric, ...] = (
         bounds=(0, 2),
         paper=_XIE,
         formula="min over pairs i < j of dᵢⱼ, d the cosine distance of embeddings",
-        summary="How far apart the two most alike responses lie.",
+        summary="How far apart the two most similar responses are.",
         failures=(
             "One pair decides: with a single duplicate it is 0, however varied the others are.",
             "It falls with the number of responses: compare equal k only.",
@@ -207,7 +207,7 @@ METRICS: tuple[Metric, ...] = (
         bounds=(0, 2),
         paper=_XIE,
         formula="max over pairs i < j of dᵢⱼ, d the cosine distance of embeddings",
-        summary="How far apart the two most different responses lie.",
+        summary="How far apart the two most different responses are.",
         failures=(
             "One odd response decides: nine copies and one outlier score as ten different responses.",
             GROWS,
@@ -223,7 +223,7 @@ METRICS: tuple[Metric, ...] = (
         bounds=(0, None),
         paper=_XIE,
         formula="Σᵢ max over j of dᵢⱼ, d the cosine distance of embeddings",
-        summary="How far each response lies from the one least like it, added up.",
+        summary="How far each response is from the one least similar to it, summed up.",
         failures=(
             "Two clusters of copies at the ends score as well as responses spread between them.",
             GROWS,
@@ -240,10 +240,10 @@ METRICS: tuple[Metric, ...] = (
         paper=COX,
         parameters={"percentile": "90"},
         formula="90th percentile over i of the cosine distance of xᵢ to the mean of all x, interpolated linearly",
-        summary="How far from the middle nearly all responses lie.",
+        summary="The distance to the centre within which nearly all responses are.",
         failures=(
-            "Of ten responses only the two farthest decide it.",
-            "It has no value where the vectors cancel out, as two opposite ones do.",
+            "Among ten responses, only the two farthest determine it.",
+            "It has no value if the vectors cancel out, as two opposite ones do.",
             NOISE,
             SEES,
             MODELS,
@@ -256,9 +256,9 @@ METRICS: tuple[Metric, ...] = (
         bounds=(0, 2),
         paper=COX,
         formula="min over j of mean over i of dᵢⱼ, d the cosine distance of embeddings; dⱼⱼ = 0 counts",
-        summary="How far the responses lie from the one that is most like all of them.",
+        summary="How far the responses are from the one that is most similar to all of them.",
         failures=(
-            "The medoid's own 0 counts, so it grows with the number of responses: compare equal k only.",
+            "The medoid's distance of 0 counts, so it grows with the number of responses: compare equal k only.",
             NOISE,
             SEES,
             MODELS,
@@ -275,9 +275,9 @@ METRICS: tuple[Metric, ...] = (
         formula="−mean over pairs i < j of 1 / max(dᵢⱼ, 0.01), d the cosine distance of embeddings",
         summary="How strongly the responses would repel each other if they were charges.",
         failures=(
-            "The smallest distance counted decides what a duplicate costs; it is 0.01 here, and 10⁻¹² in "
+            "The lower limit of distances determines the cost of a duplicate; it is 0.01 here, and 10⁻¹² in "
             "emb-diversity, where one duplicate outweighs all prompts of a suite.",
-            "Close pairs decide: how far apart the rest lie hardly counts.",
+            "Close pairs determine it: how far apart the others are hardly counts.",
             SEES,
             MODELS,
         ),
@@ -290,9 +290,9 @@ METRICS: tuple[Metric, ...] = (
         unit="unit vectors' length",
         paper="Lai et al. 2020, LREC, Diversity, density, and homogeneity",
         formula="(∏ₕ σₕ)^(1/H), σₕ the standard deviation (divisor n − 1) of the vectors' component h of H",
-        summary="How much the vectors vary in every direction that the embedder knows.",
+        summary="How much the vectors vary in every dimension of the embedder.",
         failures=(
-            "One component in which all agree pulls it towards 0.",
+            "One component in which all responses are equal pulls it towards 0.",
             "It depends on the embedder's choice of axes: a rotation changes it, though no distance changes.",
             SEES,
             MODELS,

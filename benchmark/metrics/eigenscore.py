@@ -1,10 +1,10 @@
-"""EigenScore of a model's hidden states, and what each response adds to it (INSIDE, arXiv:2402.03744; GSSBench).
+"""EigenScore of a model's hidden states, and the contribution of each response (INSIDE, arXiv:2402.03744; GSSBench).
 
-Input: `Covariances`, a summary of the generating model's hidden states: how the states of the responses vary together
-at each layer. The states themselves, thousands of numbers per response and layer, are not kept, because every score
-here follows from K × K numbers per layer, under any convention and for any subset of the responses. More means more
-diverse. Scores of different models, layers, conventions or numbers of responses are not comparable. The functional is
-`eigenscore` of embedding.py, which E_output applies to sentence embeddings.
+Input: `Covariances`, a summary of the generating model's hidden states: the covariance of the responses' states at each
+layer. The states themselves, thousands of numbers per response and layer, are not stored, because K × K numbers per
+layer suffice for every score here, under any convention and for any subset of the responses. Higher is more diverse.
+Scores of different models, layers, conventions or numbers of responses are not comparable. The function is `eigenscore`
+of embedding.py, which E_output applies to sentence embeddings.
 """
 
 import math
@@ -20,12 +20,12 @@ from benchmark.metrics.metric import Unscorable
 
 Floats = NDArray[np.float64]
 Pooling = Literal["last", "mean"]
-_SAME = 1e-9  # leave-one-out scores of equal rows differ by what eigenvalues are rounded to, over alpha
+_SAME = 1e-9  # leave-one-out scores of equal rows differ by the rounding errors of eigenvalues over alpha
 
 
 @dataclass(frozen=True, slots=True)
 class EigenConvention:
-    """What is left open by the name EigenScore; `eigenscore` says what each means.
+    """A choice among the definitions of EigenScore; the arguments of `eigenscore` explain them.
 
     Attributes:
         alpha: Regulariser, above 0.
@@ -36,31 +36,31 @@ class EigenConvention:
     divisor: Divisor = "d-1"
 
     def score(self, vectors: Floats) -> float:
-        """`eigenscore` of [K, d] under this convention."""
+        """Compute `eigenscore` of [K, d] under this convention."""
         return eigenscore(vectors, self.alpha, self.log, self.divisor)
 
     def score_covariance(self, covariance: Floats, features: int) -> float:
-        """`eigenscore_of_covariance` of [K, K] under this convention."""
+        """Compute `eigenscore_of_covariance` of [K, K] under this convention."""
         return eigenscore_of_covariance(covariance, features, self.alpha, self.log, self.divisor)
 
 
-GSSBENCH = EigenConvention()  # and INSIDE's code
+GSSBENCH = EigenConvention()  # also that of INSIDE's code
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Covariances:
-    """How the hidden states of K responses vary together over their features, at some layers of a model.
+    """Covariances over features of the hidden states of K responses, at some layers of a model.
 
     Attributes:
         blocks: L, the number of the model's blocks.
         features: d, the size of a state.
-        layers: Distinct, each 0 … L: 0 the embeddings, l the output of block l (of the last, after the final norm).
-        matrices: float64 [layers, K, K]; `feature_covariance` of the states at each. The row and column of a response
-            that has no states (one of no tokens) are not finite.
-        pooling: *last*: the state of the last token before EOS. *mean*: the mean over the tokens without EOS.
+        layers: Distinct layers in 0 … L: 0 is the embeddings, l the output of block l (for L, after the final norm).
+        matrices: float64 [layers, K, K]; `feature_covariance` of the states at each layer. The row and column of a
+            response without states (because it has no tokens) are not finite.
+        pooling: *last*: the state of the last token before EOS. *mean*: the mean over all tokens except EOS.
 
     Raises:
-        ValueError: Shapes or types that do not fit, or layers that the model has not.
+        ValueError: Shapes or types do not match, or the model does not have these layers.
     """
 
     blocks: int
@@ -78,11 +78,11 @@ class Covariances:
 
     @property
     def complete(self) -> NDArray[np.bool_]:
-        """[K]; which responses have states at every layer. The others are left out of every score."""
+        """Whether each response [K] has states at every layer; the others are left out of every score."""
         return np.asarray(np.isfinite(np.diagonal(self.matrices, axis1=1, axis2=2)).all(axis=0))
 
     def at(self, layer: int) -> Floats:
-        """The covariance at a layer of the responses that have states, [complete, complete].
+        """Return the covariance at a layer of the responses that have states, [complete, complete].
 
         Raises:
             ValueError: The layer was not read.
@@ -93,14 +93,14 @@ class Covariances:
         return chosen
 
     def take(self, places: Sequence[int]) -> "Covariances":
-        """Return the covariances of the given responses alone, in the given order."""
+        """Return the covariances of only the given responses, in the given order."""
         rows = np.array(places, dtype=np.int64)
         kept = self.matrices[:, rows[:, None], rows[None, :]]
         return Covariances(self.blocks, self.features, self.layers, kept, self.pooling)
 
 
 def covariances_of(blocks: int, layers: Sequence[int], states: Floats, pooling: Pooling) -> Covariances:
-    """The covariances of states, [layers, K, d]; the row of a response that has none is not finite.
+    """Compute the covariances of states [layers, K, d]; the row of a response without states is not finite.
 
     Raises:
         Unscorable: Fewer than two features.
@@ -117,12 +117,12 @@ def covariances_of(blocks: int, layers: Sequence[int], states: Floats, pooling: 
 
 
 def original_layer(blocks: int, layer: Literal["middle", "last"] | int = "middle") -> int:
-    """The layer of E_original in a model of L blocks.
+    """Return the layer of E_original in a model with L blocks.
 
-    *middle*, (L + 1) // 2, is that of INSIDE's code (16 of 32, 18 of 36); *last*, L, is what GSSBench's prose says.
+    *middle*, (L + 1) // 2, is the one in INSIDE's code (16 of 32, 18 of 36); *last*, L, is the one in GSSBench's text.
 
     Raises:
-        ValueError: No block, or no such layer.
+        ValueError: There is no block, or no such layer.
 
     >>> original_layer(32), original_layer(32, "last")
     (16, 32)
@@ -134,12 +134,12 @@ def original_layer(blocks: int, layer: Literal["middle", "last"] | int = "middle
 
 
 def inside_layers(blocks: int) -> tuple[int, ...]:
-    """The layers of E_average in a model of L blocks: 20 … L − 2, those of INSIDE's code.
+    """Return the layers of E_average in a model with L blocks: 20 … L − 2, as in INSIDE's code.
 
-    A model of fewer than 22 blocks has too few of them; there it is ⌈L / 2⌉ … L − 2, and at least one, by our choice.
+    For models with fewer than 22 blocks we chose ⌈L / 2⌉ … L − 2, but at least one layer.
 
     Raises:
-        ValueError: No block.
+        ValueError: There is no block.
 
     >>> inside_layers(28), inside_layers(12)
     ((20, 21, 22, 23, 24, 25, 26), (6, 7, 8, 9, 10))
@@ -151,16 +151,16 @@ def inside_layers(blocks: int) -> tuple[int, ...]:
 
 
 def e_original(states: Covariances, layer: int | None = None, convention: EigenConvention = GSSBENCH) -> float:
-    """E_original: EigenScore of the last tokens' states at one layer. INSIDE, arXiv:2402.03744, eq. 6.
+    """Compute E_original: EigenScore of the last tokens' states at one layer. INSIDE, arXiv:2402.03744, eq. 6.
 
-    (INSIDE's code reads the token before the last, and in a response of one token the prompt; that is not repeated.)
+    (INSIDE's code reads the token before the last, or for a response of one token the prompt; this is not replicated.)
 
     Args:
         states: Covariances of the last tokens' states.
         layer: Layer; default: `original_layer`.
 
     Raises:
-        Unscorable: Fewer than two responses with states, or fewer than two features.
+        Unscorable: Fewer than two responses have states, or there are fewer than two features.
         ValueError: The states are not of the last tokens, or the layer was not read.
     """
     if states.pooling != "last":
@@ -172,17 +172,17 @@ def e_original(states: Covariances, layer: int | None = None, convention: EigenC
 def e_average(
     states: Covariances, layers: Sequence[int] | None = None, convention: EigenConvention = GSSBENCH
 ) -> float:
-    """E_average: the mean over layers of the EigenScore of tokens' mean states. GSSBench, arXiv:2510.12699, eq. 7.
+    """Compute E_average: the mean over layers of the EigenScore of mean states. GSSBench, arXiv:2510.12699, eq. 7.
 
-    Each layer is scored and the scores are averaged, not the states. Where GSSBench's text leaves the layers open, the
-    default is that of INSIDE's code.
+    Scores are averaged over layers, not states. GSSBench's text does not name the layers; the default is that of
+    INSIDE's code.
 
     Args:
         layers: Layers; default: `inside_layers`.
 
     Raises:
         Unscorable: As `e_original`.
-        ValueError: The states are not means, a layer was not read, or there is none.
+        ValueError: The states are not means, a layer was not read, or no layer is given.
     """
     scores = [convention.score_covariance(each, states.features) for each in _of_layers(states, layers)]
     return math.fsum(scores) / len(scores)
@@ -198,10 +198,10 @@ def _of_layers(states: Covariances, layers: Sequence[int] | None) -> list[Floats
 
 
 def leave_one_out(vectors: Floats, convention: EigenConvention = GSSBENCH) -> Floats:
-    """LOOE of each response: the EigenScore E(Z) of all, less that of the others, E(Z without i).
+    """Compute the LOOE of each response i: the EigenScore of all, E(Z), minus that of the others, E(Z without i).
 
-    Each E is the mean over its own rows. More is more diverse, though values are usually below 0; the order is that of
-    −E(Z without i). Sign and form are inferred from the values of GSSBench's table A23: its formula is not to be had.
+    Each E is the mean over its rows. Higher is more diverse, although values are usually below 0; responses are ranked
+    by −E(Z without i). Sign and form are inferred from the values in GSSBench's table A23, which gives no formula.
 
     Args:
         vectors: [K, d]; a response whose row is not finite is left out.
@@ -219,7 +219,7 @@ def leave_one_out(vectors: Floats, convention: EigenConvention = GSSBENCH) -> Fl
 
 
 def leave_one_out_average(states: Covariances, layers: Sequence[int] | None = None) -> Floats:
-    """LOOE under `e_average`: the mean over layers of `leave_one_out`, with the arguments and errors of both."""
+    """Compute LOOE under `e_average`: the mean over layers of `leave_one_out`; arguments and errors as in both."""
     found = np.full(len(states.complete), np.nan)
     of_layers = [_without_each(each, states.features, GSSBENCH) for each in _of_layers(states, layers)]
     found[states.complete] = np.mean(of_layers, axis=0)
@@ -235,13 +235,13 @@ def _without_each(covariance: Floats, features: int, convention: EigenConvention
 
 
 def min_max(scores: Floats) -> Floats:
-    """Scores of one prompt's responses over their range, (x − min) / (max − min); GSSBench's table A23.
+    """Normalise the scores of one prompt's responses to their range, (x − min) / (max − min); GSSBench's table A23.
 
     Returns:
-        In [0, 1], NaN where a score is NaN; 0.5 for all where none differ by more than rounding.
+        Values in [0, 1], NaN where a score is NaN; all 0.5 if the scores differ only by rounding errors.
 
     Raises:
-        Unscorable: No score.
+        Unscorable: There is no score.
     """
     if np.isnan(scores).all():
         raise Unscorable("no response")

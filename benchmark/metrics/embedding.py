@@ -1,6 +1,6 @@
 """Metrics of sentence embeddings. Input: the unit vectors of one set, float64 [responses, dimensions].
 
-They see what the embedder sees: a text is cut at its token limit, and texts that mean nothing still have vectors.
+They depend on the embedder: it truncates texts at its token limit, and gives vectors to meaningless texts as well.
 """
 
 import math
@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics.distances import MOST
+from benchmark.metrics.distances import MODELS, MOST, SEES
 from benchmark.metrics.metric import Metric, Unscorable, Version
 from datasets_build.errors import need
 
@@ -20,10 +20,10 @@ Divisor = Literal["d-1", "1"]
 
 
 def cosine_diversity(embeddings: Embeddings) -> float:
-    """One minus the mean cosine over all pairs of responses; more is more diverse.
+    """Compute one minus the mean cosine over all pairs of responses; higher is more diverse.
 
     Returns:
-        In [0, 2]: 0 for identical texts, 1 for unrelated ones. (Sets of n cannot pass n / (n − 1).)
+        In [0, 2]: 0 for identical texts, 1 for unrelated ones. (For n responses at most n / (n − 1).)
 
     Raises:
         Unscorable: Fewer than two responses.
@@ -40,13 +40,13 @@ def cosine_diversity(embeddings: Embeddings) -> float:
 
 
 def vendi_score(embeddings: Embeddings, q: float) -> float:
-    """The effective number of different responses: exp of the Rényi entropy of order q of the cosine kernel's spectrum.
+    """Compute the effective number of different responses: exp of the cosine kernel's Rényi entropy of order q.
 
-    With eigenvalues λ of X Xᵀ / n: exp(−Σ λ ln λ) at q = 1, (Σ λ^q)^(1/(1−q)) else, 1 / max λ at q = ∞.
+    With eigenvalues λ of X Xᵀ / n: exp(−Σ λ ln λ) if q = 1, 1 / max λ if q = ∞, otherwise (Σ λ^q)^(1/(1−q)).
 
     Args:
         embeddings: Unit vectors.
-        q: Order; larger weighs common responses more.
+        q: Order; a higher order gives common responses more weight.
 
     Returns:
         In [1, n].
@@ -60,14 +60,14 @@ def vendi_score(embeddings: Embeddings, q: float) -> float:
     n = len(embeddings)
     if n < 1:
         raise Unscorable("no response")
-    # X Xᵀ and Xᵀ X have the same eigenvalues but for zeros.
+    # X Xᵀ and Xᵀ X have the same eigenvalues except zeros.
     smaller = embeddings if n <= embeddings.shape[1] else embeddings.T
     kernel = smaller @ smaller.T
     if q == 2:  # Σ λ² is the sum of the kernel's squares: no eigenvalues are needed
         value = float(kernel.trace()) ** 2 / float(np.vdot(kernel, kernel))
     else:
         value = _hill_number(np.maximum(np.linalg.eigvalsh(kernel / n), 0.0), q)
-    return min(max(value, 1.0), float(n))  # the bounds hold exactly; rounding can pass them by 1e-15
+    return min(max(value, 1.0), float(n))  # the bounds hold exactly; rounding can exceed them by 1e-15
 
 
 def _hill_number(eigenvalues: Embeddings, q: float) -> float:
@@ -80,28 +80,28 @@ def _hill_number(eigenvalues: Embeddings, q: float) -> float:
 
 
 def kmeans_inertia(embeddings: Embeddings, clusters: int, seed: int) -> float:
-    """The mean squared distance of the responses to the nearest of `clusters` centres that k-means finds.
+    """Compute the mean squared distance of the responses to the nearest of `clusters` centres found by k-means.
 
-    Du & Black report the sum; the mean compares sets of different sizes. Rows are sorted first, so the order of the
-    responses does not matter.
+    Du & Black report the sum; the mean allows sets of different sizes to be compared. Rows are sorted first, so the
+    order of the responses does not matter.
 
     Args:
         embeddings: Unit vectors.
 
     Returns:
-        In [0, 1]; more is more diverse within the clusters.
+        In [0, 1]; higher is more diverse within the clusters.
 
     Raises:
-        Unscorable: No more responses than clusters, where it would be 0 whatever they say.
+        Unscorable: There are no more responses than clusters, so it would always be 0.
     """
     n = len(embeddings)
     if n <= clusters:
         raise Unscorable(f"no more responses than the {clusters} clusters")
     ordered = embeddings[np.lexsort(embeddings.T[::-1])]
-    if np.count_nonzero((ordered[1:] != ordered[:-1]).any(axis=1)) < clusters:  # one more is how many differ
+    if np.count_nonzero((ordered[1:] != ordered[:-1]).any(axis=1)) < clusters:  # at most `clusters` distinct rows
         return 0.0
     model = need("sklearn.cluster", "score").KMeans(n_clusters=clusters, n_init=10, random_state=seed)
-    # One thread: so few rows are no work for two, and the last digits then do not depend on how threads share them.
+    # One thread: more would not help with so few rows, and would make the last digits depend on the number of threads.
     with _thread_pools().limit(limits=1, user_api="openmp"):
         return min(float(model.fit(ordered).inertia_) / n, 1.0)
 
@@ -113,19 +113,19 @@ def _thread_pools() -> Any:
 
 
 def eigenscore(embeddings: Embeddings, alpha: float, log: Logarithm = "10", divisor: Divisor = "d-1") -> float:
-    """EigenScore: the mean log eigenvalue of the responses' covariance over features, with alpha on the diagonal.
+    """Compute EigenScore: the mean log eigenvalue of the responses' covariance over features, with alpha added.
 
-    Each row is centred over its features (not over the responses), the covariance is divided by d − 1, as the published
-    code does and GSSBench's numbers need. On unit vectors the values of ten responses fill a narrow range (−2.897
-    identical, −2.704 orthogonal for d = 1024): not comparable between embedders or numbers of responses. Adding a
-    constant to a row changes nothing; a change of scale does, for alpha stays.
+    Each row is centred over its features (not over the responses), and the covariance is divided by d − 1, as in the
+    published code and in GSSBench's numbers. For unit vectors, the values of ten responses are in a narrow range
+    (−2.897 identical, −2.704 orthogonal for d = 1024); they are not comparable between embedders or numbers of
+    responses. Adding a constant to a row changes nothing; scaling does, because alpha stays the same.
 
     Args:
         embeddings: [K, d], K ≥ 2, d ≥ 2, all finite.
-        alpha: Regulariser, above 0.
-        log: Base of the logarithm. *10* is the published code's, *e* the paper's; it only rescales.
-        divisor: Divisor of the covariance. *d-1* is the published code's. *1*, no division, is the paper's
-            (arXiv:2402.03744, eq. 6) and lm-polygraph's; it gives alpha another weight, and does not merely rescale.
+        alpha: Regulariser, above 0, added to the eigenvalues.
+        log: Base of the logarithm: *10* as in the published code, *e* as in the paper; it only rescales.
+        divisor: Divisor of the covariance: *d-1* as in the published code; *1*, no division, as in the paper
+            (arXiv:2402.03744, eq. 6) and lm-polygraph, which changes the weight of alpha and is not only a rescaling.
 
     Returns:
         At least log(alpha), at most log(t / K + alpha) with t the trace of the covariance.
@@ -146,13 +146,13 @@ def eigenscore(embeddings: Embeddings, alpha: float, log: Logarithm = "10", divi
 
 
 def feature_covariance(vectors: Embeddings) -> Embeddings:
-    """The covariance of K rows over their d features, divided by d − 1: all that EigenScore knows of them.
+    """Compute the covariance of K rows over their d features, divided by d − 1; EigenScore depends on nothing else.
 
     Args:
         vectors: [K, d], d ≥ 2.
 
     Returns:
-        [K, K]; the covariance of some rows is a part of that of all.
+        [K, K]; the covariance of a subset of the rows is a submatrix.
 
     Raises:
         Unscorable: Fewer than two features.
@@ -167,7 +167,7 @@ def feature_covariance(vectors: Embeddings) -> Embeddings:
 def eigenscore_of_covariance(
     covariance: Embeddings, features: int, alpha: float, log: Logarithm = "10", divisor: Divisor = "d-1"
 ) -> float:
-    """`eigenscore` of rows of which only `feature_covariance` [K, K] is left, and d, the number of features.
+    """Compute `eigenscore` from the `feature_covariance` [K, K] and d, the number of features.
 
     Raises:
         Unscorable: Fewer than two responses.
@@ -182,12 +182,10 @@ def eigenscore_of_covariance(
     return float(np.mean(np.log10(eigenvalues) if log == "10" else np.log(eigenvalues)))
 
 
-_SEES = "A text is cut at the model's token limit, and texts that mean nothing have vectors, too."
-_ORDER = "Shuffled words look like the sentence they were made of."
+_ORDER = "Shuffled words are close to the sentence they come from."
 _TOPIC = (
-    "Responses to one question share its topic, so differences of content stand beside a large part that all share."
+    "Responses to one question share its topic, so differences of content are small beside what all have in common."
 )
-_MODELS = "Values under two embedders cannot be compared."
 _FIRST = Version(1, "2026-11-20", "first version: geometry of sentence embeddings")
 
 _metric = partial(Metric, reads="embeddings", direction=+1, needs=2, family="meaning", history=(_FIRST,))
@@ -201,15 +199,15 @@ METRICS: tuple[Metric, ...] = (
         unit="cosine distance",
         paper="Tevet & Berant 2021 (sent-BERT); Kirk et al. 2023, arXiv:2310.06452",
         formula="1 − mean over pairs i < j of xᵢ · xⱼ, x the unit vector of a response",
-        summary="How far apart the responses' meanings lie on average, for a sentence-embedding model.",
+        summary="How far apart the responses' meanings are on average, for a sentence-embedding model.",
         failures=(
-            "Noise lies far from everything: of nine systems on NoveltyBench's prompts, random characters come third.",
-            _SEES,
+            "Noise is far from everything: of nine systems on NoveltyBench's prompts, random characters come third.",
+            SEES,
             _ORDER,
             _TOPIC,
-            "Where wording is held equal it loses much: on McDiv_nuggets' stories 0.38 against 0.61 on all of "
-            "McDiv's (Spearman with the label, all-MiniLM-L6-v2).",
-            f"{_MODELS} Under Tevet & Berant's embedder it is their sent-BERT.",
+            "It is much worse if wording is held equal: 0.38 on McDiv_nuggets' stories, 0.61 on all of McDiv's "
+            "(Spearman with the label, all-MiniLM-L6-v2).",
+            f"{MODELS} Under Tevet & Berant's embedder it is their sent-BERT.",
         ),
     ),
     _metric(
@@ -221,12 +219,12 @@ METRICS: tuple[Metric, ...] = (
         paper="Friedman & Dieng 2023, arXiv:2210.02410, definition 3.1",
         parameters={"q": "1", "kernel": "cosine"},
         formula="exp(−Σ λ ln λ), λ the eigenvalues of X Xᵀ / n, X the responses' unit vectors",
-        summary="The number of wholly different responses that would be as varied as these.",
+        summary="The number of completely different responses that would be as varied as these.",
         failures=(
             "It is at most the number of responses and grows with it: compare equal k only.",
-            "Similar but not equal responses add up: ten loosely related responses count as several.",
-            _SEES,
-            _MODELS,
+            "Similar but unequal responses add up: ten loosely related responses count as several.",
+            SEES,
+            MODELS,
         ),
     ),
     _metric(
@@ -238,11 +236,11 @@ METRICS: tuple[Metric, ...] = (
         paper="Pasarkar & Dieng 2024, arXiv:2310.12952",
         parameters={"q": "2", "kernel": "cosine"},
         formula="1 / Σ λ², λ the eigenvalues of X Xᵀ / n, X the responses' unit vectors",
-        summary="The Vendi score with more weight on what is common, so a rare odd response counts less.",
+        summary="The Vendi score with more weight on common responses, so that a rare odd one counts less.",
         failures=(
-            "One outlier among many repeats is all but lost.",
+            "One outlier among many repeats hardly counts.",
             "It grows with the number of responses: compare equal k only.",
-            _SEES,
+            SEES,
         ),
     ),
     _metric(
@@ -255,12 +253,12 @@ METRICS: tuple[Metric, ...] = (
         parameters={"clusters": "3", "seed": "0"},
         needs=4,
         formula="(1/n) Σᵢ min_c |xᵢ − m_c|², with three centres m found by k-means (ten starts, seed 0)",
-        summary="How spread the responses still are once they are put into three groups.",
+        summary="How much the responses vary within three groups.",
         failures=(
             "Three tight groups of different responses score 0: diversity between groups does not count.",
-            "It needs more responses than centres, and of few responses it says little.",
-            "The number three is a choice.",
-            _SEES,
+            "It needs more responses than centres, and is hardly informative for few responses.",
+            "The number of three groups is arbitrary.",
+            SEES,
         ),
     ),
     _metric(
@@ -276,9 +274,9 @@ METRICS: tuple[Metric, ...] = (
         summary="How large a space the responses' vectors span, on a logarithmic scale; GSSBench's E_output.",
         failures=(
             "Its range is narrow: for ten unit vectors of 1,024 numbers from −2.90 (identical) to −2.70 (orthogonal).",
-            "It depends on the size of vectors, their number of features and K: none of these may differ.",
-            "The constant 10⁻³ is about as large as what it is added to, and decides much.",
-            _SEES,
+            "It depends on the length of vectors, their number of features and K: none of these may differ.",
+            "The constant 10⁻³ is about as large as the eigenvalues that it is added to, and has a large effect.",
+            SEES,
         ),
     ),
 )

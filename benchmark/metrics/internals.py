@@ -2,7 +2,7 @@
 
 Input: `Internals` of one prompt; semantic entropy also reads the equivalence classes of its responses. This module
 applies the functions of uncertainty.py and eigenscore.py to that input. E_output and lexical similarity read only
-texts, so they are with the metrics of embeddings (`eigenscore_output`) and of texts (`rouge_l_similarity`).
+texts, so they are among the metrics of embeddings (`eigenscore_output`) and of texts (`rouge_l_similarity`).
 """
 
 from collections.abc import Sequence
@@ -34,13 +34,13 @@ class Internals:
     """Internals of the generating model for its K responses to one prompt.
 
     Attributes:
-        responses: [K]. None for one of which nothing could be read.
+        responses: [K], scores of each response; None if it could not be read.
         greedy: Scores of one greedy response; None if there is none.
         last: Covariances of the responses' last tokens' states at the layer of E_original; None if not read.
         mean: Covariances of the responses' mean states at the layers of E_average; None if not read.
 
     Raises:
-        ValueError: The parts are not of the same number of responses.
+        ValueError: The parts have different numbers of responses.
     """
 
     responses: tuple[ResponseScores | None, ...]
@@ -59,7 +59,7 @@ class Internals:
         return [each for each in self.responses if each is not None]
 
     def take(self, places: Sequence[int]) -> "Internals":
-        """Return the internals of the given responses alone, in the given order; the greedy one stays."""
+        """Return the internals of only the given responses, in the given order; the greedy one stays."""
         return Internals(
             tuple(self.responses[place] for place in places),
             self.greedy,
@@ -83,53 +83,53 @@ def _greedy(internals: Internals) -> ResponseScores:
 
 
 def greedy_perplexity(internals: Internals) -> float:
-    """`perplexity` of the greedy response.
+    """Compute `perplexity` of the greedy response.
 
     Raises:
-        Unscorable: There is none, or it has no token.
+        Unscorable: There is no greedy response, or it has no token.
     """
     return perplexity(_greedy(internals))
 
 
 def greedy_energy(internals: Internals) -> float:
-    """`energy` of the greedy response, with the errors of `greedy_perplexity`."""
+    """Compute `energy` of the greedy response; errors as in `greedy_perplexity`."""
     return energy(_greedy(internals))
 
 
 def entropy_mc(internals: Internals) -> float:
-    """`length_normalised_entropy` *mc* of the responses that could be read."""
+    """Compute `length_normalised_entropy` *mc* of the responses that could be read."""
     return length_normalised_entropy(internals.known, "mc")
 
 
 def entropy_inside(internals: Internals) -> float:
-    """`length_normalised_entropy` *inside* of the responses that could be read."""
+    """Compute `length_normalised_entropy` *inside* of the responses that could be read."""
     return length_normalised_entropy(internals.known, "inside")
 
 
 def token_entropy(internals: Internals) -> float:
-    """`mean_token_entropy` of the responses that could be read; the others are left out."""
+    """Compute `mean_token_entropy` of the responses that could be read."""
     return mean_token_entropy(internals.known)
 
 
 def original(internals: Internals) -> float:
-    """E_original at the layer that was read: the middle one, unless another was asked for."""
+    """Compute E_original at the layer that was read: the middle one, unless another was requested."""
     if internals.last is None:
         raise Unscorable("no hidden states")
     return e_original(internals.last, internals.last.layers[0])
 
 
 def average(internals: Internals) -> float:
-    """`e_average` over the layers that were read: those of INSIDE's code, unless others were asked for."""
+    """Compute `e_average` over the layers that were read: those of INSIDE's code, unless others were requested."""
     if internals.mean is None:
         raise Unscorable("no hidden states")
     return e_average(internals.mean, internals.mean.layers)
 
 
 def leave_one_out_of(internals: Internals) -> Floats:
-    """LOOE of each response under E_average, [K]; NaN for one that has no states.
+    """Compute the LOOE of each response under E_average, [K]; NaN for a response without states.
 
     Raises:
-        Unscorable: No states, or of fewer than three responses.
+        Unscorable: Fewer than three responses have states.
     """
     if internals.mean is None:
         raise Unscorable("no hidden states")
@@ -137,7 +137,7 @@ def leave_one_out_of(internals: Internals) -> Floats:
 
 
 def rao_entropy(given: ClassedInternals) -> float:
-    """`semantic_entropy` *rao*; a response of which nothing could be read is in no class."""
+    """Compute `semantic_entropy` *rao*; a response that could not be read is in no class."""
     scores = given.internals.responses
     labels = tuple(
         label if own is not None else None for label, own in zip(given.partition.labels, scores, strict=True)
@@ -148,15 +148,15 @@ def rao_entropy(given: ClassedInternals) -> float:
 
 
 def discrete_entropy(partition: Partition) -> float:
-    """`discrete_semantic_entropy` of a partition; a response in no class is left out."""
+    """Compute `discrete_semantic_entropy` of a partition; responses in no class are left out."""
     return discrete_semantic_entropy(partition.labels)
 
 
-_OWN = "The numbers are the generating model's own: two models cannot be compared, and a model behind an API has none."
-_SURE = "A model can be unsure of wording and sure of content, or confidently random."
-_GREEDY = "It looks at one response drawn without chance, so it says nothing of what was sampled."
-_FORMS = "Published code and papers differ in what they compute under this name."
-_K = "It depends on layers, on the size of states and on the number of responses: none of these may differ."
+_OWN = "It needs the generating model: two models cannot be compared, and a model behind an API has no such numbers."
+_SURE = "A model can be uncertain about wording and certain about content, or confidently random."
+_GREEDY = "It looks at one greedy response, so it does not measure the responses that were sampled."
+_FORMS = "Published code and papers compute different things under this name."
+_K = "It depends on the layers, the size of states and the number of responses: none of these may differ."
 _FIRST = Version(1, "2026-11-21", "first version: uncertainty of the model that was sampled")
 
 _metric = partial(Metric, reads="internals", direction=+1, family="uncertainty", history=(_FIRST,))
@@ -171,8 +171,8 @@ METRICS: tuple[Metric, ...] = (
         paper="as in GSSBench, arXiv:2510.12699, and the code of INSIDE, arXiv:2402.03744",
         parameters={"response": "greedy", "log": "e"},
         formula="−(1/T) Σₜ ln p(yₜ | before), y the greedy response of T tokens",
-        summary="How unsure the model was of each token of the response that it finds likeliest.",
-        failures=(_GREEDY, _SURE, "By convention here the logarithm stays: it ranks as its exponential would.", _OWN),
+        summary="How uncertain the model was of each token of its most likely response.",
+        failures=(_GREEDY, _SURE, "It is the logarithm of the usual perplexity, with the same ranking.", _OWN),
     ),
     _metric(
         "energy",
@@ -183,9 +183,9 @@ METRICS: tuple[Metric, ...] = (
         paper="Liu et al. 2020, arXiv:2010.03759; as in GSSBench and the code of INSIDE",
         parameters={"response": "greedy", "temperature": "1"},
         formula="−(1/T) Σₜ ln Σᵥ exp(lₜᵥ), l the raw logits over the vocabulary at step t of the greedy response",
-        summary="How little weight the model gave to all tokens together, before probabilities are made of it.",
+        summary="How little weight the model gave to all tokens together, before it is normalised to probabilities.",
         failures=(
-            "A constant added to all logits of a step changes it, but no probability: training leaves that free.",
+            "Adding a constant to all logits of a step changes it, but no probability, so training does not fix it.",
             _GREEDY,
             "It needs the logits of the whole vocabulary.",
             _OWN,
@@ -200,22 +200,22 @@ METRICS: tuple[Metric, ...] = (
         paper="Malinin & Gales 2021, arXiv:2002.07650; Kuhn et al. 2023, arXiv:2302.09664",
         parameters={"variant": "mc", "eos": "counted"},
         formula="−(1/K) Σₖ (1/Tₖ) Σₜ ln p(yₖₜ | before), over K sampled responses",
-        summary="How unlikely the sampled responses were to the model itself, a token, on average.",
-        failures=(_SURE, "Long fluent tails hide a surprising beginning: every token counts alike.", _FORMS, _OWN),
+        summary="How unlikely the tokens of the sampled responses were for the model, on average.",
+        failures=(_SURE, "Long fluent tails hide a surprising beginning: every token counts equally.", _FORMS, _OWN),
     ),
     _metric(
         "normalised_entropy_inside",
-        "length-normalised entropy as INSIDE's code has it (largest probabilities, as drawn from)",
+        "length-normalised entropy as in INSIDE's code (largest probabilities after cut-offs)",
         entropy_inside,
         bounds=(0, None),
         unit="nats/token",
         paper="Chen et al. 2024 (INSIDE), arXiv:2402.03744, its code; probably GSSBench's",
         parameters={"variant": "inside", "eos": "counted"},
         formula="−(1/K) Σₖ (1/Tₖ) Σₜ ln maxᵥ pₜᵥ, p after temperature and cut-offs",
-        summary="How unsure the model was at each step by its largest probability, as the code of INSIDE has it.",
+        summary="How uncertain the model was at each step by its largest probability, as in the code of INSIDE.",
         failures=(
-            "It is not the entropy that its name says: the token that was drawn plays no part.",
-            "Cutting to the likeliest tokens changes it.",
+            "Despite its name it is not an entropy: the sampled token has no effect.",
+            "Truncating the distribution to the most likely tokens changes it.",
             _OWN,
         ),
     ),
@@ -228,10 +228,10 @@ METRICS: tuple[Metric, ...] = (
         paper="Fomicheva et al. 2020, arXiv:2005.10608 (Softmax-Ent), over sampled responses",
         parameters={"eos": "counted"},
         formula="(1/K) Σₖ (1/Tₖ) Σₜ H(pₜ), H the entropy of the model's whole distribution at step t",
-        summary="How many ways the model saw to go on at each step, on average.",
+        summary="How many continuations the model considered at each step, on average.",
         failures=(
             _SURE,
-            "Ways to go on that lead to the same content count, too.",
+            "Continuations that lead to the same content also count.",
             "It needs the logits of the whole vocabulary.",
             _OWN,
         ),
@@ -247,10 +247,10 @@ METRICS: tuple[Metric, ...] = (
         needs=2,
         formula="(1/K) Σ log₁₀(λ + 10⁻³), λ the eigenvalues of Z̃ Z̃ᵀ / (d − 1), Z the states of the responses' last "
         "tokens at the middle layer, each row centred over its d features",
-        summary="How large a space the model's last states of its responses span.",
+        summary="How large a space the model's states of the responses' last tokens span.",
         failures=(
-            "One token says little of a whole response: in GSSBench's paper it is near chance, 0.49 to 0.57.",
-            "GSSBench's text and INSIDE's code differ in the layer, and that code reads the token before the last.",
+            "One token says little about a whole response: in GSSBench's paper it is near chance, 0.49 to 0.57.",
+            "GSSBench's text and INSIDE's code name different layers, and that code reads the token before the last.",
             _K,
             _OWN,
         ),
@@ -271,7 +271,7 @@ METRICS: tuple[Metric, ...] = (
         failures=(
             "The layers are not stated in its paper; here they are those of INSIDE's code.",
             _K,
-            "In part it follows the prompt's length: GSSBench's paper reports the correlation.",
+            "It depends partly on the prompt's length: GSSBench's paper reports the correlation.",
             _OWN,
         ),
     ),
@@ -286,10 +286,10 @@ METRICS: tuple[Metric, ...] = (
         parameters={"estimator": "rao", "likelihood": "per token"},
         formula="−Σ_c P(c) ln P(c), P(c) = Σ_{k in c} e^(sₖ) / Σₖ e^(sₖ), sₖ the mean log-probability of a token of "
         "response k, c the classes of responses that mean the same",
-        summary="How unsure the model was between different things to say, not between ways of saying them.",
+        summary="How uncertain the model was between different contents, not between wordings.",
         failures=(
             "It inherits every mistake of the rule that makes the classes.",
-            "Where all responses differ, only their likelihoods distinguish prompts.",
+            "If all responses differ, only their likelihoods distinguish prompts.",
             _FORMS,
             _OWN,
         ),
@@ -304,12 +304,12 @@ METRICS: tuple[Metric, ...] = (
         paper="Farquhar et al. 2024, Nature 630, the form for black boxes",
         parameters={"estimator": "discrete"},
         formula="−Σ_c (n_c / K) ln(n_c / K), n_c the responses in class c",
-        summary="How evenly the responses fall into classes that mean the same, in nats.",
+        summary="How evenly the responses are distributed over equivalence classes, in nats.",
         failures=(
-            "Where all responses differ it is ln K whatever they say: many prompts tie, and ties are wrong in "
+            "If all responses differ, it is ln K whatever they say: many prompts tie, and ties count as wrong in "
             "GSSBench.",
             "It inherits every mistake of the rule that makes the classes.",
-            "It is the entropy of classes in another unit, and ranks exactly as that.",
+            "It is class_entropy in another unit, with the same ranking.",
         ),
     ),
 )

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics.distances import MOST
+from benchmark.metrics.distances import MODELS, MOST, SEES
 from benchmark.metrics.embedding import vendi_score
 from benchmark.metrics.metric import Metric, Unscorable, Version
 
@@ -30,7 +30,7 @@ def _cosines(embeddings: Floats) -> Floats:
 
 
 def renyi_entropy(embeddings: Floats, order: float) -> float:
-    """Rényi entropy of the cosine kernel's spectrum in nats: the logarithm of `vendi_score` of that order.
+    """Compute the Rényi entropy of the cosine kernel's spectrum in nats: the logarithm of `vendi_score`.
 
     Raises:
         Unscorable: No response.
@@ -42,7 +42,7 @@ def renyi_entropy(embeddings: Floats, order: float) -> float:
 
 
 def log_determinant(embeddings: Floats, epsilon: float) -> float:
-    """Log determinant of the cosine kernel with epsilon on its diagonal: the volume that the vectors span.
+    """Compute the log determinant of the cosine kernel plus epsilon on its diagonal: the volume that the vectors span.
 
     Args:
         embeddings: Unit vectors [n, d].
@@ -57,18 +57,18 @@ def log_determinant(embeddings: Floats, epsilon: float) -> float:
     n, d = len(embeddings), int(embeddings.shape[1])
     if n < 1:
         raise Unscorable("no response")
-    # Beyond d responses the kernel has n − d eigenvalues of 0, and XᵀX has the others.
+    # With more than d responses, n − d eigenvalues of the kernel are 0, and XᵀX has the others.
     smaller: Floats = embeddings if n <= d else embeddings.T
     value = float(np.linalg.slogdet(smaller @ smaller.T + epsilon * np.eye(len(smaller)))[1])
     return value + max(n - d, 0) * math.log(epsilon)
 
 
 def dcscore(embeddings: Floats, temperature: float) -> float:
-    """DCScore: the sum over responses of the probability that a softmax over similarities picks the response itself.
+    """Compute DCScore: the sum over responses of the probability that a softmax over similarities picks the response.
 
     Args:
         embeddings: Unit vectors [n, d].
-        temperature: Divisor of the cosines; the lower, the more only near-duplicates count.
+        temperature: Divisor of the cosines; at low temperatures, only near-duplicates matter.
 
     Returns:
         In [1, n].
@@ -85,14 +85,15 @@ def dcscore(embeddings: Floats, temperature: float) -> float:
 
 
 def hill_number(embeddings: Floats, order: float) -> float:
-    """Similarity-sensitive Hill number: the effective number of dissimilar responses (Leinster & Cobbold 2012).
+    """Compute the similarity-sensitive Hill number: the effective number of dissimilar responses.
 
-    With similarities Z, the cosines where above 0, and zᵢ = Σⱼ Zᵢⱼ / n: (Σᵢ zᵢ^(q−1) / n)^(1/(1−q)), its limit
-    exp(−Σᵢ ln zᵢ / n) at q = 1, and 1 / max zᵢ at q = ∞. Order 2 is 1 / (1 − Rao's quadratic entropy).
+    See Leinster & Cobbold 2012. With similarities Z, the cosines or 0 if they are negative, and zᵢ = Σⱼ Zᵢⱼ / n, it is
+    (Σᵢ zᵢ^(q−1) / n)^(1/(1−q)), its limit exp(−Σᵢ ln zᵢ / n) if q = 1, and 1 / max zᵢ if q = ∞. Order 2 is
+    1 / (1 − Rao's quadratic entropy).
 
     Args:
         embeddings: Unit vectors [n, d].
-        order: q, at least 0; larger weighs common responses more.
+        order: q, at least 0; a higher order gives common responses more weight.
 
     Returns:
         In [1, n].
@@ -111,11 +112,9 @@ def hill_number(embeddings: Floats, order: float) -> float:
         value = 1 / float(commonness.max())
     else:
         value = (math.fsum(commonness ** (order - 1)) / n) ** (1 / (1 - order))
-    return min(max(value, 1.0), float(n))  # rounding can pass the bounds by 1e-15
+    return min(max(value, 1.0), float(n))  # rounding can exceed the bounds by 1e-15
 
 
-_SEES = "A text is cut at the model's token limit, and texts that mean nothing have vectors, too."
-_MODELS = "Values under two embedders cannot be compared."
 _GROWS = "It is at most the number of responses and grows with it: compare equal k only."
 _LEINSTER = "Leinster & Cobbold 2012, Ecology 93"
 _FIRST = Version(1, "2026-11-22", "first version: kernels of sentence embeddings")
@@ -136,8 +135,8 @@ METRICS: tuple[Metric, ...] = (
         failures=(
             "It is the logarithm of vendi_score_q2: it ranks response sets identically, and only means differ.",
             "It grows with the number of responses, up to its logarithm: compare equal k only.",
-            _SEES,
-            _MODELS,
+            SEES,
+            MODELS,
         ),
     ),
     _metric(
@@ -151,10 +150,10 @@ METRICS: tuple[Metric, ...] = (
         formula="ln det(X Xᵀ + 10⁻⁶ I), X the responses' unit vectors",
         summary="How large a volume the responses' directions span.",
         failures=(
-            "One duplicate costs 14 nats, whatever the others are: the regulariser decides how much.",
-            "It adds up over responses: compare equal k only.",
-            _SEES,
-            _MODELS,
+            "One duplicate costs 14 nats, whatever the others are; the regulariser determines how much.",
+            "It is a sum over responses: compare equal k only.",
+            SEES,
+            MODELS,
         ),
     ),
     _metric(
@@ -166,12 +165,12 @@ METRICS: tuple[Metric, ...] = (
         paper="Zhu et al. 2025, arXiv:2502.08512",
         parameters={"temperature": "1", "kernel": "cosine"},
         formula="Σᵢ exp(Kᵢᵢ) / Σⱼ exp(Kᵢⱼ), K the cosines of embeddings, temperature 1",
-        summary="How well each response can be told from the others by its similarity to itself.",
+        summary="How well each response can be distinguished from the others by its similarity to itself.",
         failures=(
-            "At temperature 1 ten responses that have nothing in common have 2.3 of 10: it is no count.",
+            "At temperature 1, ten responses that have nothing in common get 2.3 of 10: it is not a count.",
             _GROWS,
-            _SEES,
-            _MODELS,
+            SEES,
+            MODELS,
         ),
     ),
     _metric(
@@ -183,13 +182,13 @@ METRICS: tuple[Metric, ...] = (
         paper=_LEINSTER,
         parameters={"order": "1", "similarity": "cosine above 0"},
         formula="exp(−mean over i of ln zᵢ), zᵢ = mean over j of max(xᵢ · xⱼ, 0), x the unit vector of a response",
-        summary="The number of wholly dissimilar responses that would be as uncommon as these.",
+        summary="The number of completely dissimilar responses that would be as uncommon as these.",
         failures=(
-            "Responses to one question share much, so it stays far below their number: 2.4 on average over sets "
-            "of five and ten of McDiv and decTest (all-MiniLM-L6-v2).",
+            "Responses to one question have much in common, so it stays far below their number: 2.4 on average over "
+            "sets of five and ten of McDiv and decTest (all-MiniLM-L6-v2).",
             _GROWS,
-            _SEES,
-            _MODELS,
+            SEES,
+            MODELS,
         ),
     ),
     _metric(
@@ -201,14 +200,14 @@ METRICS: tuple[Metric, ...] = (
         paper=f"{_LEINSTER}; Rao 1982",
         parameters={"order": "2", "similarity": "cosine above 0"},
         formula="1 / mean over i, j of max(xᵢ · xⱼ, 0), x the unit vector of a response; 1 / (1 − Rao's entropy)",
-        summary="The number of wholly dissimilar responses of which two would be as alike, on average, as two of "
+        summary="The number of completely dissimilar responses of which two would be as similar, on average, as two of "
         "these.",
         failures=(
-            "Where no cosine is below 0 it is a function of the mean pairwise distance and of k, and ranks sets "
-            "of equal k as embedding_diversity does.",
+            "If no cosine is below 0, it is a function of the mean pairwise distance and of k, and ranks sets of "
+            "equal k as embedding_diversity does.",
             _GROWS,
-            _SEES,
-            _MODELS,
+            SEES,
+            MODELS,
         ),
     ),
 )

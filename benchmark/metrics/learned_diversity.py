@@ -1,13 +1,13 @@
-"""Distances beside the prompt, and what was fitted to them. Input: float64 [n (n − 1) / 2, 3], one row a pair.
+"""Distances with the prompt's part removed, and a learned metric. Input: float64 [n (n − 1) / 2, 3], one row per pair.
 
 The columns are `COLUMNS`, from all-MiniLM-L6-v2's vectors and token states of the responses and the prompt
-(equivalence/learned/features.py). Two responses to one prompt are alike because both are about it; what they say beyond
-that shows once the prompt's part is taken out. Pairs of equal texts have similarities of exactly 1.
+(equivalence/learned/features.py). Two responses to one prompt are similar because both are about it; removing the
+prompt's part shows their other content. Pairs of equal texts have similarities of exactly 1.
 """
 
 import json
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import resources
 
 import numpy as np
@@ -18,22 +18,22 @@ from benchmark.metrics.metric import Metric, Unscorable, Version
 COLUMNS = ("relevance", "cosine_beside_prompt", "content_cosine")
 """The mean cosine of both responses' vectors with the prompt's; the cosine of the parts of both vectors that are
 orthogonal to the prompt's; the cosine of the means of both texts' token states, weighted by content: words of the
-prompt count a tenth, stop words less than others, punctuation nothing."""
+prompt count a tenth, stop words less than other words, and punctuation does not count."""
 
 Pairs = NDArray[np.float64]
 
 
 def distance_beside_prompt(pairs: Pairs) -> float:
-    """One minus the mean cosine of pairs of responses, the part of each along the prompt's vector taken out.
+    """Compute one minus the mean cosine of pairs of responses, without the parts along the prompt's vector.
 
     Args:
         pairs: [pairs, 3], as `COLUMNS`.
 
     Returns:
-        In [0, 2]; more is more diverse.
+        In [0, 2]; higher is more diverse.
 
     Raises:
-        Unscorable: No pair.
+        Unscorable: There is no pair.
 
     >>> distance_beside_prompt(np.array([[0.5, 0.25, 0.5]]))
     0.75
@@ -44,10 +44,10 @@ def distance_beside_prompt(pairs: Pairs) -> float:
 
 
 def learned_diversity(pairs: Pairs) -> float:
-    """The probability that people wrote the set for high content diversity: logistic in relevance and two distances.
+    """Compute the probability that people wrote the set for high content diversity, by logistic regression.
 
-    The weights were fitted on conTest, McDiv and McDiv_nuggets (`weights`); docs/held_out.md has what they are worth on
-    sets that they were not fitted on.
+    It depends on relevance and two distances. The weights were fitted on conTest, McDiv and McDiv_nuggets (`weights`);
+    docs/held_out.md evaluates them on other sets.
 
     Args:
         pairs: [pairs, 3], as `COLUMNS`.
@@ -56,7 +56,7 @@ def learned_diversity(pairs: Pairs) -> float:
         In [0, 1]; 0 for a set of equal texts, by definition.
 
     Raises:
-        Unscorable: No pair.
+        Unscorable: There is no pair.
 
     >>> learned_diversity(np.ones((3, 3)))
     0.0
@@ -73,7 +73,7 @@ def learned_diversity(pairs: Pairs) -> float:
 
 @lru_cache(maxsize=1)
 def weights() -> tuple[float, Pairs]:
-    """Return the intercept, and the log-odds a unit of relevance and of both distances, in the order of `COLUMNS`."""
+    """Return the intercept, and the log-odds per unit of relevance and both distances, in the order of `COLUMNS`."""
     text = (resources.files("benchmark.metrics") / "learned_diversity.json").read_text("utf-8")
     found = json.loads(text)
     return float(found["intercept"]), np.array([found["weights"][name] for name in COLUMNS], np.float64)
@@ -81,63 +81,55 @@ def weights() -> tuple[float, Pairs]:
 
 _FIRST = Version(1, "2026-11-23", "first version")
 _SEES = (
-    "It sees what all-MiniLM-L6-v2 sees: English, and the first 256 tokens of a response; with another embedder it is "
-    "missing."
+    "It depends on all-MiniLM-L6-v2, which reads English and the first 256 tokens of a response; with other embedders "
+    "it is missing."
 )
-_PROMPT = "It needs the prompt: with another wording of the prompt the same responses have another value."
+_PROMPT = "It depends on the prompt: with another wording of the prompt, the same responses have another value."
+
+_metric = partial(Metric, reads="pairs:beside_prompt", direction=+1, needs=2, family="meaning", history=(_FIRST,))
 
 METRICS: tuple[Metric, ...] = (
-    Metric(
+    _metric(
         "learned_diversity",
         "probability of high content diversity, learned from labelled sets",
         learned_diversity,
-        reads="pairs:beside_prompt",
-        direction=+1,
         bounds=(0, 1),
         unit="probability",
         paper="of this package, 2026; fitted on the sets of Tevet & Berant 2021, arXiv:2004.02990",
         parameters={"weights": "tevet-1"},
-        needs=2,
-        family="meaning",
         formula="1 / (1 + exp(−(w₀ + w₁ r + w₂ d + w₃ c))), r the mean cosine of a response with the prompt, d the "
         "mean distance of pairs beside the prompt, c the mean distance of the pairs' content words",
-        summary="How likely five sentences like these were written to say different things, by weights that were "
-        "fitted to what people wrote; high where responses differ in what they add to the prompt.",
+        summary="The probability that people wrote sentences like these to be diverse, with weights fitted to such "
+        "sets; high if responses differ in what they add to the prompt.",
         failures=(
-            "Responses to other prompts come before every real system, and echoes of the prompt gain .70 of the "
+            "Responses to other prompts score above every real system, and echoes of the prompt gain .70 of the "
             "distance between systems; random words gain .16.",
-            "It was fitted on sets of five English sentences: for longer responses it is no probability, and most "
-            "sets are near 0 (gpt-4o .008, gpt-4o with all earlier responses in view .08, people .62, k = 8). "
-            "Degrees there are what distance_beside_prompt shows.",
-            "Fitted on the labels of conTest, McDiv and McDiv_nuggets: with other sets it agrees a little less "
-            "(docs/held_out.md), and with people's own scores less than sent-BERT.",
+            "It was fitted on sets of five English sentences: for longer responses it is not a probability, and most "
+            "sets are near 0 (gpt-4o .008, gpt-4o with all earlier responses in view .08, people .62, k = 8). Use "
+            "distance_beside_prompt for degrees there.",
+            "It was fitted on the labels of conTest, McDiv and McDiv_nuggets: it agrees a little less with other sets "
+            "(docs/held_out.md), and less with people's own scores than sent-BERT does.",
             _PROMPT,
             _SEES,
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "distance_beside_prompt",
-        "mean pairwise cosine distance of embeddings, the prompt's part taken out",
+        "mean pairwise cosine distance of embeddings without the prompt's part",
         distance_beside_prompt,
-        reads="pairs:beside_prompt",
-        direction=+1,
         bounds=(0, 2),
         unit="cosine distance",
         paper="of this package, 2026",
-        needs=2,
-        family="meaning",
         formula="1 − mean over pairs i < j of cos(xᵢ − (xᵢ·p)p, xⱼ − (xⱼ·p)p), x the responses' unit vectors, p the "
         "prompt's",
-        summary="How far apart responses lie in what they add to the prompt; nothing was fitted.",
+        summary="How far apart responses are in what they add to the prompt; nothing was fitted.",
         failures=(
-            "Responses that only repeat the prompt have little left, and what is left is noise: such echoes gain "
-            ".68 of the distance between systems, where embedding_diversity takes .15 off.",
+            "If responses only repeat the prompt, little but noise is left: such echoes gain .68 of the distance "
+            "between systems, whereas they lose .15 under embedding_diversity.",
             "Responses to other prompts gain most (.98); refusals, book sentences, random prefixes and random words "
             "gain .35 to .58.",
             _PROMPT,
             _SEES,
         ),
-        history=(_FIRST,),
     ),
 )

@@ -8,13 +8,13 @@ from benchmark.metrics.ngrams import NgramStatistics
 
 
 def distinct_n(ngrams: NgramStatistics) -> float:
-    """Averaged distinct-n: the share of different n-grams among all of a set, averaged over n = 1 … 5.
+    """Compute averaged distinct-n: the share of different n-grams among all n-grams of a set, averaged over n = 1 … 5.
 
     An n for which the set has no n-gram counts as 0, as in Tevet & Berant's code; so short responses score low whatever
-    they say: five different one-word responses get 0.2. With their tokens this is their metric to the digit.
+    they say: five different one-word responses get 0.2. With their tokens, it equals their metric to the last digit.
 
     Returns:
-        In [0, 1]; more is more diverse.
+        In [0, 1]; higher is more diverse.
 
     >>> from benchmark.metrics.ngrams import ngram_statistics, tevet_tokens
     >>> round(distinct_n(ngram_statistics([["i am going", "i am going", "lets go i i"]], tevet_tokens)[0]), 6)
@@ -25,13 +25,13 @@ def distinct_n(ngrams: NgramStatistics) -> float:
 
 
 def ngram_cosine_diversity(ngrams: NgramStatistics) -> float:
-    """Minus the mean cosine of the responses' n-gram count vectors over all pairs, averaged over n = 1 … 5.
+    """Compute minus the mean cosine of the responses' n-gram counts over all pairs, averaged over n = 1 … 5.
 
-    A pair without a shared n-gram has cosine 0, also where a response has no n-gram of that length; so short texts
-    score high: identical one-word responses get −0.2, identical long ones −1.
+    A pair without a shared n-gram has cosine 0, even if a response has no n-gram of that length; so short texts score
+    high: identical one-word responses get −0.2, identical long ones −1.
 
     Returns:
-        In [−1, 0]; more is more diverse.
+        In [−1, 0]; higher is more diverse.
 
     Raises:
         Unscorable: Fewer than two responses.
@@ -43,20 +43,20 @@ def ngram_cosine_diversity(ngrams: NgramStatistics) -> float:
     """
     if ngrams.responses < 2:
         raise Unscorable("fewer than two responses")
-    return 0.0 - math.fsum(ngrams.cosine) / len(ngrams.cosine)  # where nothing is shared 0, not −0
+    return 0.0 - math.fsum(ngrams.cosine) / len(ngrams.cosine)  # 0 instead of −0 if nothing is shared
 
 
 def expectation_adjusted_distinct(ngrams: NgramStatistics, vocabulary: int) -> float:
-    """EAD: different n-grams over the number expected if as many were drawn evenly from a vocabulary; mean over n.
+    """Compute EAD: different n-grams over the number expected from as many uniform draws; the mean over n = 1 … 5.
 
-    Liu et al. 2022, eq. 4: N / (V (1 − ((V − 1)/V)^C)) for N different among C. It can pass 1, because C different
-    n-grams are more than C draws with repeats would give. No n-gram of a length counts as 0.
+    Liu et al. 2022, eq. 4: N / (V (1 − ((V − 1)/V)^C)) for N different among C n-grams. It can exceed 1, because C
+    draws with repeats are expected to give fewer than C different n-grams. A length without n-grams counts as 0.
 
     Args:
-        vocabulary: V, here for every n, as in D_Can's baselines (50,257, GPT-2's).
+        vocabulary: V, the same for every n, as in D_Can's baselines (50,257, GPT-2's).
 
     Returns:
-        At least 0; more is more diverse.
+        At least 0; higher is more diverse.
 
     >>> from benchmark.metrics.ngrams import ngram_statistics
     >>> round(expectation_adjusted_distinct(ngram_statistics([["a b", "a c"]])[0], vocabulary=50257), 6)
@@ -64,17 +64,17 @@ def expectation_adjusted_distinct(ngrams: NgramStatistics, vocabulary: int) -> f
     """
     ratios = []
     for unique, total in zip(ngrams.unique, ngrams.total, strict=True):
-        # As written in the paper; log1p and expm1 would keep last digits in which published values differ (2e-12).
+        # As written in the paper; with log1p and expm1 the last digits would differ from published values (2e-12).
         expected = vocabulary * (1 - ((vocabulary - 1) / vocabulary) ** total)
         ratios.append(unique / expected if total else 0.0)
     return math.fsum(ratios) / len(ratios)
 
 
 def unique_1grams(ngrams: NgramStatistics) -> float:
-    """The number of different words of a set. It grows with length: compare sets of like length only.
+    """Count the different words of a set. The number grows with length: compare only sets of similar length.
 
     Raises:
-        Unscorable: No word at all.
+        Unscorable: There are no words.
     """
     if not ngrams.total[0]:
         raise Unscorable("no words")
@@ -82,10 +82,10 @@ def unique_1grams(ngrams: NgramStatistics) -> float:
 
 
 def type_token_ratio(ngrams: NgramStatistics) -> float:
-    """Different words over all words of a set, in (0, 1].
+    """Compute the ratio of different words to all words of a set, in (0, 1].
 
     Raises:
-        Unscorable: No word at all.
+        Unscorable: There are no words.
     """
     if not ngrams.total[0]:
         raise Unscorable("no words")
@@ -93,7 +93,7 @@ def type_token_ratio(ngrams: NgramStatistics) -> float:
 
 
 def ngram_entropy(ngrams: NgramStatistics, n: int) -> float:
-    """The entropy of a set's n-grams over its largest possible value, the logarithm of their number. In [0, 1].
+    """Compute the entropy of a set's n-grams, divided by its maximum, the logarithm of their number. In [0, 1].
 
     Raises:
         Unscorable: Fewer than two n-grams of that length.
@@ -108,17 +108,17 @@ def ngram_entropy(ngrams: NgramStatistics, n: int) -> float:
     return min(ngrams.entropy[n - 1] / math.log(total), 1.0)
 
 
-_NOISE = "Random characters come first: nothing in them repeats, and nothing is said."
-_SHUFFLED = "Shuffled words score a little higher than the sentences they were made of."
-_ORDERLESS = "The order of words plays no part: shuffled, they score exactly as the sentences do."
-_WORDING = "The same response in other words counts as a new one."
+NOISE = "Random characters score highest: nothing in them repeats, although they say nothing."
+SHUFFLED = "Shuffled words score a little higher than the sentences they come from."
+_ORDERLESS = "The order of words has no effect: shuffled words score the same as the sentences."
+WORDING = "The same response in other words counts as a new one."
 _NUGGETS = "On McDiv_nuggets, whose high and low sets have equal distinct-n, it is near chance."
 _SHORT_LOW = "A length n that no response reaches counts as 0, so five different one-word responses get only 0.2."
-_SPACES = "Words are split at white space: a script without spaces is one word a run."
-_LENGTH = "It depends on length: compare sets of like length only."
-_FIRST = Version(1, "2026-11-20", "first version: words and n-grams")
+_SPACES = "Words are split at white space: in a script without spaces, a whole run is one word."
+LENGTH = "It depends on length: compare only sets of similar length."
+FIRST = Version(1, "2026-11-20", "first version: words and n-grams")
 
-_metric = partial(Metric, reads="ngrams:whitespace", direction=+1, family="words", history=(_FIRST,))
+_metric = partial(Metric, reads="ngrams:whitespace", direction=+1, family="words", history=(FIRST,))
 
 METRICS: tuple[Metric, ...] = (
     _metric(
@@ -136,10 +136,10 @@ METRICS: tuple[Metric, ...] = (
         "Berant did.",
         failures=(
             _NUGGETS,
-            _WORDING,
-            _SHUFFLED,
+            WORDING,
+            SHUFFLED,
             _SHORT_LOW,
-            "A newline joins its two neighbours into one word; case and other punctuation make words differ.",
+            "A newline joins the words around it into one; case and other punctuation make words differ.",
         ),
     ),
     _metric(
@@ -154,13 +154,12 @@ METRICS: tuple[Metric, ...] = (
         needs=2,
         formula="−(1/5) Σₙ₌₁..₅ mean over pairs i < j of cos(cᵢ, cⱼ), c the n-gram counts of a response; a pair that "
         "shares no n-gram has cosine 0",
-        summary="How little two responses share of the same word sequences, averaged over all pairs and over one to "
-        "five words.",
+        summary="How few word sequences two responses share, averaged over all pairs and over one to five words.",
         failures=(
-            _NOISE,
+            NOISE,
             "Short texts score high whatever they say: identical one-word responses get −0.2, identical long ones −1.",
-            _WORDING,
-            _SHUFFLED,
+            WORDING,
+            SHUFFLED,
         ),
     ),
     _metric(
@@ -174,7 +173,7 @@ METRICS: tuple[Metric, ...] = (
         formula="(1/5) Σₙ₌₁..₅ |different n-grams| / |n-grams|, over all responses together; 0 for an n that has none. "
         "Split at white space",
         summary="The share of word sequences of one to five words that are not repeats.",
-        failures=(_NUGGETS, _WORDING, _SHUFFLED, f"{_LENGTH} Longer texts repeat more.", _SHORT_LOW, _SPACES),
+        failures=(_NUGGETS, WORDING, SHUFFLED, f"{LENGTH} Longer texts repeat more.", _SHORT_LOW, _SPACES),
     ),
     _metric(
         "ead",
@@ -186,14 +185,14 @@ METRICS: tuple[Metric, ...] = (
         parameters={"n": "1..5", "tokens": "whitespace", "V": "50257"},
         formula="(1/5) Σₙ₌₁..₅ Nₙ / (V (1 − ((V − 1)/V)^Cₙ)), Nₙ different among Cₙ n-grams, V = 50,257; 0 for an n "
         "that has none",
-        summary="Distinct n-grams against the number that as many draws from a fixed vocabulary would give, so that "
+        summary="Distinct n-grams relative to the number expected from random draws from a fixed vocabulary, so that "
         "length matters less.",
         failures=(
             "With V this large, sets of a few hundred words are hardly corrected: it ranks them as distinct-n does.",
-            "The same V stands for every n, though there are far more possible pairs than words.",
-            "It can pass 1: different n-grams are more than draws with repeats would give.",
+            "V is the same for every n, although there are far more possible pairs than words.",
+            "It can exceed 1, because random draws repeat more than some texts do.",
             _NUGGETS,
-            _SHUFFLED,
+            SHUFFLED,
         ),
     ),
     _metric(
@@ -207,8 +206,8 @@ METRICS: tuple[Metric, ...] = (
         formula="|different words| over all responses together",
         summary="How many different words all responses use together.",
         failures=(
-            "It counts length before anything else: one long response beats ten short different ones. On sets "
-            "with labels it is at chance.",
+            "It measures mainly length: one long response beats ten short different ones. On sets with labels it is "
+            "at chance.",
             _ORDERLESS,
             _SPACES,
         ),
@@ -222,8 +221,8 @@ METRICS: tuple[Metric, ...] = (
         paper="Johnson 1944; pooled over the set, it is distinct-1",
         parameters={"tokens": "whitespace"},
         formula="|different words| / |words|, over all responses together",
-        summary="The share of words that are new when they come: distinct-n for single words alone.",
-        failures=(_NOISE, f"{_LENGTH} It falls as texts grow.", _ORDERLESS, _WORDING),
+        summary="The share of words that are not repeats: distinct-n for single words.",
+        failures=(NOISE, f"{LENGTH} It falls as texts grow.", _ORDERLESS, WORDING),
     ),
     _metric(
         "entropy_1",
@@ -234,8 +233,8 @@ METRICS: tuple[Metric, ...] = (
         paper="Zhang et al. 2018, arXiv:1809.05972 (Ent-n), divided by its maximum",
         parameters={"n": "1", "tokens": "whitespace"},
         formula="−Σ p ln p / ln C, p the share of each word among all C words of the responses",
-        summary="How evenly the words are used, as a share of the evenness that C different words would have.",
-        failures=(_NOISE, _ORDERLESS, f"{_LENGTH} ln C grows with it.", _WORDING),
+        summary="How evenly the words are used, relative to a text in which no word repeats.",
+        failures=(NOISE, _ORDERLESS, f"{LENGTH} ln C grows with it.", WORDING),
     ),
     _metric(
         "entropy_2",
@@ -246,7 +245,7 @@ METRICS: tuple[Metric, ...] = (
         paper="Zhang et al. 2018, arXiv:1809.05972 (Ent-n), divided by its maximum",
         parameters={"n": "2", "tokens": "whitespace"},
         formula="−Σ p ln p / ln C, p the share of each pair of neighbouring words among all C pairs of the responses",
-        summary="How evenly pairs of neighbouring words are used, as a share of the most that is possible.",
-        failures=(_NOISE, _SHUFFLED, "In short texts nearly every pair is new, so it is near 1 for most sets."),
+        summary="How evenly pairs of neighbouring words are used, relative to the maximum.",
+        failures=(NOISE, SHUFFLED, "In short texts nearly every pair is new, so it is near 1 for most sets."),
     ),
 )

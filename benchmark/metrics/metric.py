@@ -1,4 +1,4 @@
-"""What a metric is: a pure function, and what a reader must know of it."""
+"""Defines a metric: a pure function, and its card."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ class Missing:
 
 
 class Unscorable(ValueError):
-    """A set that a metric is not defined for. The message is the reason, and the same reason has the same words.
+    """Raised for a set on which a metric is undefined. The message is the reason, in fixed words.
 
     The scorer records the value as missing with this reason. Any other exception is a fault and stops the run.
     """
@@ -43,10 +43,10 @@ Family = Literal["words", "meaning", "surprise", "uncertainty", "classes"]
 
 FAMILIES: dict[Family, str] = {
     "words": "Words: how much of the wording repeats. No model reads the responses.",
-    "meaning": "Meaning: how far apart responses lie, for a model that turns texts into vectors or compares pairs.",
+    "meaning": "Meaning: how far apart responses are, for a model that embeds texts or compares pairs.",
     "surprise": "Surprise: what a language model still learns from a response once it has read the others.",
-    "uncertainty": "Uncertainty: how unsure the generating model was, from its own probabilities and states.",
-    "classes": "Classes: how many responses say something that no other says, for a rule or model that judges pairs.",
+    "uncertainty": "Uncertainty: how uncertain the generating model was, from its own probabilities and states.",
+    "classes": "Classes: how many responses say something that no other says, by a rule or model that compares pairs.",
 }
 
 
@@ -57,7 +57,7 @@ class Version:
     Attributes:
         number: Number, as in `Metric.version`.
         date: Date of the first numbers, YYYY-MM-DD.
-        change: Change from the version before.
+        change: Change since the previous version.
     """
 
     number: int
@@ -67,27 +67,25 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric of one response set, and its card: what readers should know of it, from `family` on.
+    """A metric of one response set, and from `family` on its card, which explains it to readers.
 
     Attributes:
         fn: Function from one set's input of the kind `reads` to a number: no I/O, no model, no rounding.
         reads: Kind of input, made once for all metrics that read it (see scoring/inputs.py):
-            *responses* a sequence of texts; *ngrams:…* an `NgramStatistics`; *tags* the
-            part-of-speech tags of each response, sentence by sentence; *embeddings* unit vectors
-            float64 [responses, dimensions]; *pairs:…* similarities of all unordered pairs of responses, float64
-            [pairs], under the scorer of that name (*beside_prompt*: [pairs, 3], see learned_diversity.py);
-            *surprisals* a `Surprisals`, of which it reads the last position and
-            the responses alone, or with *:curve* all positions; *partition* a `Partition`, with qualities under
-            *+rewards* and as a `JudgedPartition` under *+validity*; *internals* an `Internals` of the generating model,
-            with *partition+* a `ClassedInternals`;
-            *reported* a `Reported` that came with the submission.
-        direction: +1 where more means more diverse, −1 where less does, 0 where neither: a part or a diagnostic.
-        bounds: Lowest and highest value; None where there is none.
+            *responses* a sequence of texts; *ngrams:…* an `NgramStatistics`; *tags* the part-of-speech tags of each
+            response, sentence by sentence; *embeddings* unit vectors float64 [responses, dimensions]; *pairs:…*
+            similarities of all unordered pairs of responses, float64 [pairs], under the scorer of that name
+            (*beside_prompt*: [pairs, 3], see learned_diversity.py); *surprisals* a `Surprisals`, of which it reads the
+            last position and the responses alone, or with *:curve* all positions; *partition* a `Partition`, with
+            qualities for *+rewards*, or a `JudgedPartition` for *+validity*; *internals* an `Internals` of the
+            generating model, or with *partition+* a `ClassedInternals`; *reported* a `Reported` from the submission.
+        direction: +1 if higher is more diverse, −1 if lower is, 0 if neither (a component or a diagnostic).
+        bounds: Lowest and highest value; None if unbounded.
         parameters: Parameters that are bound in `fn`, for the signature.
         needs: Smallest number of responses for which it is defined.
-        family: Its place among the metrics; `FAMILIES` says what each family measures.
+        family: Family of the metric; `FAMILIES` describes each.
         formula: Formula in plain text with mathematical symbols.
-        summary: One sentence for readers who do not know it.
+        summary: One sentence for readers who do not know the metric.
         failures: Known failures, worst first.
         history: Every version, the newest first. A changed definition is a new entry.
     """
@@ -110,5 +108,5 @@ class Metric:
 
     @property
     def version(self) -> int:
-        """Version of the definition; numbers of two versions never share a column."""
+        """Version of the definition; numbers of different versions never share a column."""
         return self.history[0].number if self.history else 1

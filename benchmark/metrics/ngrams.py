@@ -1,9 +1,9 @@
 """Counting the n-grams of many response sets at once: the input that the n-gram metrics share.
 
-Many sets are counted together on integer arrays. Tokens get numbers; the number of an n-gram is that of the pair
-(its first n − 1 tokens, its last token), and of the set it stands in. An n-gram that stands once in its set adds one to
-the counts and nothing else, nor does a longer one that begins with it stand there twice: only the others are followed
-from n to n + 1, and most texts leave few of them.
+Many sets are counted together on integer arrays. Tokens are numbered; the number of an n-gram is that of the pair (its
+first n − 1 tokens, its last token) within its set. An n-gram that occurs once in its set adds one to the counts, and no
+longer n-gram that begins with it can occur twice. So only repeated n-grams are followed from n to n + 1; most texts
+have few of them.
 """
 
 from collections import defaultdict
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 
 def whitespace_tokens(text: str) -> list[str]:
-    """Split at white space, as in D_Can's baselines. A script without spaces gives one token a run.
+    """Split at white space, as in D_Can's baselines. In a script without spaces, a whole run is one token.
 
     >>> whitespace_tokens("Well, I am  going.")
     ['Well,', 'I', 'am', 'going.']
@@ -31,10 +31,10 @@ def whitespace_tokens(text: str) -> list[str]:
 
 
 def tevet_tokens(text: str) -> list[str]:
-    r"""Make tokens exactly as Tevet & Berant's code does.
+    r"""Tokenise exactly as Tevet & Berant's code does.
 
-    Periods and newlines vanish, joining their neighbours; then the text is split at single spaces. Case and other
-    punctuation stay, tabs stay inside tokens.
+    Periods and newlines are deleted, which joins their neighbours; then the text is split at single spaces. Case, other
+    punctuation and tabs inside tokens are kept.
 
     >>> tevet_tokens("I am. Going\nhome.")
     ['I', 'am', 'Goinghome']
@@ -44,14 +44,14 @@ def tevet_tokens(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class NgramStatistics:
-    """What the n-gram metrics need of one response set; place n − 1 of each tuple is for n = 1 … 5.
+    """N-gram statistics of one response set; entry n − 1 of each tuple is for n = 1 … 5.
 
     Attributes:
-        total: N-grams of all responses together; none spans two responses.
-        unique: Different ones among them.
+        total: Number of n-grams of all responses; none spans two responses.
+        unique: Number of different n-grams.
         entropy: Entropy of their distribution in nats; 0 if there are none.
         cosine: Mean cosine of the count vectors over the unordered pairs of responses, 0 for a pair without a shared
-            n-gram; NaN where there are fewer than two responses.
+            n-gram; NaN if there are fewer than two responses.
     """
 
     responses: int
@@ -64,10 +64,10 @@ class NgramStatistics:
 def ngram_statistics(
     sets: Sequence[Sequence[str]], tokenise: Tokeniser = whitespace_tokens, max_n: int = MAX_N
 ) -> list[NgramStatistics]:
-    """The n-gram statistics of each response set.
+    """Compute the n-gram statistics of each response set.
 
     Args:
-        sets: Response sets; they may differ in size, and be empty.
+        sets: Response sets, which may be empty.
 
     >>> s = ngram_statistics([["a b a b", "a b"]], max_n=2)[0]
     >>> s.total, s.unique, [round(c, 6) for c in s.cosine]
@@ -78,7 +78,7 @@ def ngram_statistics(
 
 
 def _block(sets: Sequence[Sequence[str]], tokenise: Tokeniser, max_n: int) -> list[NgramStatistics]:
-    """The statistics of some sets, counted together."""
+    """Compute the statistics of several sets together."""
     sizes = np.array([len(texts) for texts in sets], dtype=np.int64)
     tokens: list[str] = []  # of all responses, one after another
     lengths: list[int] = []
@@ -98,7 +98,7 @@ def _block(sets: Sequence[Sequence[str]], tokenise: Tokeniser, max_n: int) -> li
 def _count(
     codes: Integers, lengths: Integers, sizes: Integers, max_n: int
 ) -> Iterator[tuple[Integers, Integers, Floats, Floats]]:
-    """For n = 1 … max_n the total, unique, entropy and cosine of each set.
+    """Yield for n = 1 … max_n the total, unique, entropy and cosine of each set.
 
     Args:
         codes: The tokens' numbers.
@@ -107,8 +107,8 @@ def _count(
     of_set = np.repeat(np.arange(len(sizes)), sizes)
     response = np.repeat(np.arange(len(lengths)), lengths)
     end = np.cumsum(lengths)[response]
-    start = np.arange(len(codes))  # where the n-grams that are followed begin
-    gram = of_set[response]  # the number of each: at n = 0 the set's
+    start = np.arange(len(codes))  # start of each n-gram that is followed
+    gram = of_set[response]  # its number; for n = 0 that of the set
     for n in range(1, max_n + 1):
         fits = start + n <= end[start]
         start = start[fits]
@@ -121,15 +121,15 @@ def _count(
 def _measure(
     gram: Integers, response: Integers, totals: Integers, of_set: Integers, sizes: Integers
 ) -> tuple[Integers, Integers, Floats, Floats]:
-    """The total, unique, entropy and cosine of each set for one n.
+    """Compute the total, unique, entropy and cosine of each set for one n.
 
     Args:
-        gram: The number of each n-gram that its set has more than once, wherever it stands.
+        gram: Number of each occurrence of an n-gram that its set contains more than once.
         totals: Number of n-grams of each response.
         of_set: The set of each response.
     """
     sets, responses = len(sizes), max(len(of_set), 1)
-    # How often a response has each n-gram; the sorted keys put the responses that share one beside each other.
+    # Occurrences of each n-gram by response; sorting the keys places responses that share an n-gram next to each other.
     keys, times = np.unique(gram * responses + response, return_counts=True)
     which, owner = np.divmod(keys, responses)
     first = np.flatnonzero(np.diff(which, prepend=-1))

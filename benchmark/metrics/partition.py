@@ -1,6 +1,6 @@
 """Metrics of responses grouped into equivalence classes: how many, how even, how good.
 
-Input: a `Partition`, made here by a backend (partition.py) or come with a submission (`of_reported`).
+Input: a `Partition`, made by an equivalence backend or reported with a submission (`of_reported`).
 """
 
 import math
@@ -18,10 +18,9 @@ class Partition:
     """The classes of k responses.
 
     Attributes:
-        labels: [k], 0, 1, 2, … in the order of first use; None for what is in no class that counts.
-        qualities: [k], the quality (1 to 10) of each class's first response, None for the others; None where nothing
-            rated it.
-        rewards: [classes], the reward of each class's first response as its model gave it; None where none rated it.
+        labels: [k], 0, 1, 2, … in the order of first use; None for a response in no class that counts.
+        qualities: [k], the quality (1 to 10) of each class's first response, None for the others; None if unrated.
+        rewards: [classes], the reward model's output for each class's first response; None if unrated.
     """
 
     labels: Labels
@@ -30,7 +29,7 @@ class Partition:
 
     @property
     def heads(self) -> tuple[int, ...]:
-        """The place of each class's first response."""
+        """The position of each class's first response."""
         seen: dict[int, int] = {}
         for place, label in enumerate(self.labels):
             if label is not None:
@@ -39,14 +38,14 @@ class Partition:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Responses in each class, the classes in the order of first use."""
+        """Number of responses in each class, in the order of first use."""
         return tuple(Counter(label for label in self.labels if label is not None).values())
 
 
 def distinct_k(partition: Partition) -> float:
-    """The number of classes among k responses (NoveltyBench, eq. 1). In [1, k].
+    """Count the classes among k responses (NoveltyBench, eq. 1). In [1, k].
 
-    The published files' field `distinct` is one less, the paper's tables one more; this is the definition.
+    The published files' field `distinct` is one less, the paper's tables are one more; this is the definition.
 
     Raises:
         Unscorable: No response is in a class.
@@ -58,13 +57,13 @@ def distinct_k(partition: Partition) -> float:
 
 
 def rarefied(partition: Partition, size: int) -> float:
-    """The expected number of classes among `size` of the responses that are in a class, drawn without replacement.
+    """Compute the expected number of classes among `size` responses, drawn without replacement from those in a class.
 
-    Hurlbert 1971, The nonconcept of species diversity. With `size` the number of responses it is distinct_k; it lets
-    systems with different numbers of responses be compared, and does not depend on their order.
+    Hurlbert 1971, The nonconcept of species diversity. If `size` is the number of responses, it is distinct_k. It makes
+    systems with different numbers of responses comparable, and does not depend on the order of responses.
 
     Raises:
-        Unscorable: Fewer responses are in a class.
+        Unscorable: Fewer than `size` responses are in a class.
 
     >>> rarefied(Partition((0, 0, 1, 2)), 1), rarefied(Partition((0, 0, 1, 2)), 4)
     (1.0, 3.0)
@@ -78,12 +77,12 @@ def rarefied(partition: Partition, size: int) -> float:
 
 
 def distinct_curve(partition: Partition) -> tuple[float, ...]:
-    """`rarefied` for 1, 2, … up to all responses that are in a class."""
+    """Compute `rarefied` for 1, 2, … up to all responses that are in a class."""
     return tuple(rarefied(partition, size) for size in range(1, sum(_sizes(partition)) + 1))
 
 
 def class_entropy(partition: Partition) -> float:
-    """The entropy of the classes in bits: 0 where all responses are in one, log2 k where each is alone.
+    """Compute the entropy of the classes in bits: 0 if all responses are in one class, log2 k if all differ.
 
     >>> class_entropy(Partition((0, 0, 1, 1)))
     1.0
@@ -94,25 +93,25 @@ def class_entropy(partition: Partition) -> float:
 
 
 def largest_class_share(partition: Partition) -> float:
-    """The share of the responses in classes that are in the largest."""
+    """Compute the share of the largest class among the responses that are in a class."""
     sizes = _sizes(partition)
     return max(sizes) / sum(sizes)
 
 
 def utility_k(partition: Partition, patience: float) -> float:
-    """Cumulative utility of a reader who asks on with probability `patience` (NoveltyBench, eq. 2).
+    """Compute the cumulative utility of a reader who continues with probability `patience` (NoveltyBench, eq. 2).
 
-    (1 − p) / (1 − p^k) · Σ p^(i−1) · u_i over the responses that open a class, u_i their quality of 1 to 10.
+    (1 − p) / (1 − p^k) · Σ p^(i−1) · u_i over the first responses of classes, u_i their quality of 1 to 10.
 
     Args:
         partition: Partition with qualities. A response in no class takes a position and adds no utility.
-        patience: p, in [0, 1]. 0: the first response alone; 1: all alike.
+        patience: p, in [0, 1]. 0: only the first response counts; 1: all count equally.
 
     Returns:
         In [0, 10].
 
     Raises:
-        Unscorable: There are no qualities, or they are of no response.
+        Unscorable: There are no qualities, or no responses.
 
     >>> round(utility_k(Partition((0,) * 10, (10.0,) + (None,) * 9), patience=0.8), 4)
     2.2406
@@ -125,12 +124,12 @@ def utility_k(partition: Partition, patience: float) -> float:
 
 
 def utility_curve(partition: Partition, patiences: tuple[float, ...]) -> tuple[float, ...]:
-    """`utility_k` for each patience."""
+    """Compute `utility_k` for each patience."""
     return tuple(utility_k(partition, patience) for patience in patiences)
 
 
 def mean_head_quality(partition: Partition) -> float:
-    """The mean quality of the responses that open a class: how good what is new is, however little it may be.
+    """Compute the mean quality of the classes' first responses: how good the new responses are, however few.
 
     Raises:
         Unscorable: No response is in a class, or there are no qualities.
@@ -143,7 +142,7 @@ def mean_head_quality(partition: Partition) -> float:
 
 
 def first_quality(partition: Partition) -> float:
-    """The quality of the first response that is in a class: what a reader gets who asks once.
+    """Return the quality of the first response that is in a class: what a reader gets who asks once.
 
     Raises:
         Unscorable: As `mean_head_quality`.
@@ -173,99 +172,89 @@ def _qualities(partition: Partition) -> tuple[float | None, ...]:
 NOVELTYBENCH = "Zhang et al. 2025, arXiv:2504.05228"
 
 
-_RULE = "It inherits every mistake of what judges that two responses mean the same; the signature names that."
-_NOISE = "Nonsense is always something new: only blanks, placeholders and refusals are left out."
+RULE = "It inherits every mistake of the equivalence backend, which the signature names."
+_NOISE = "Nonsense always counts as new: only blanks, placeholders and refusals are left out."
 _GREEDY = (
     "Greedy classes depend on the order of the responses: a prompt's count has a standard deviation of up to 0.32."
 )
-_CEILING = "It ends at k: where all responses differ, how much they differ does not count."
+CEILING = "Its maximum is k: if all responses differ, how much they differ does not count."
 REWARD = (
     "A reward model stands in for people: it seems to favour long responses, and gives most good ones the top mark."
 )
 _FIRST = Version(1, "2026-11-21", "first version: equivalence classes of responses, and their quality")
 
-_metric = partial(Metric, family="classes", history=(_FIRST,))
+_metric = partial(Metric, reads="partition", direction=+1, family="classes", history=(_FIRST,))
 
 METRICS: tuple[Metric, ...] = (
     _metric(
         "distinct_k",
         "number of equivalence classes",
         distinct_k,
-        reads="partition",
-        direction=+1,
         bounds=(1, None),
         unit="classes",
         paper=f"{NOVELTYBENCH}, eq. 1",
         formula="|{classes among the k responses}|",
         summary="How many different things the k responses say.",
         failures=(
-            _RULE,
-            _CEILING,
+            RULE,
+            CEILING,
             _GREEDY,
             _NOISE,
-            "Three conventions of it are published: one less, the number itself, and one more. Here it is the number.",
+            "Three conventions are published: one less, the number itself, and one more. Here it is the number.",
         ),
     ),
     _metric(
         "distinct_at_2",
         "expected number of classes among 2 responses",
         partial(rarefied, size=2),
-        reads="partition",
-        direction=+1,
         bounds=(1, None),
         unit="classes",
         paper="Hurlbert 1971 (rarefaction)",
         parameters={"of": "2"},
         needs=2,
         formula="Σ_c (1 − C(N − n_c, 2) / C(N, 2)), n_c of N responses in class c",
-        summary="How many different things two of the responses would say: one, and the chance that the second "
-        "differs.",
-        failures=(_RULE, "It sees how common the common responses are, and hardly the rare ones.", _NOISE),
+        summary="How many different things two of the responses would say: one plus the probability that they differ.",
+        failures=(RULE, "It depends on how common the common responses are, and hardly on the rare ones.", _NOISE),
     ),
     _metric(
         "distinct_at_5",
         "expected number of classes among 5 responses",
         partial(rarefied, size=5),
-        reads="partition",
-        direction=+1,
         bounds=(1, None),
         unit="classes",
         paper="Hurlbert 1971 (rarefaction)",
         parameters={"of": "5"},
         needs=5,
         formula="Σ_c (1 − C(N − n_c, 5) / C(N, 5)), n_c of N responses in class c",
-        summary="How many different things five of the responses would say, so that systems with other k can be "
-        "compared.",
-        failures=(_RULE, "It needs five responses that are in a class.", _NOISE),
+        summary="How many different things five of the responses would say; comparable between systems with different "
+        "k.",
+        failures=(RULE, "It needs five responses that are in a class.", _NOISE),
     ),
     _metric(
         "class_entropy",
         "entropy of the class sizes",
         class_entropy,
-        reads="partition",
-        direction=+1,
         bounds=(0, None),
         unit="bits",
         paper="Shannon 1948",
         formula="−Σ_c (n_c / N) log₂(n_c / N), n_c of N responses in class c",
-        summary="How evenly the responses fall into things said, in bits.",
-        failures=(_RULE, f"{_CEILING} Its end is log₂ k.", _NOISE),
+        summary="How evenly the responses are distributed over the classes, in bits.",
+        failures=(RULE, "Its maximum is log₂ k: if all responses differ, how much they differ does not count.", _NOISE),
     ),
     _metric(
         "largest_class_share",
         "share of the largest class",
         largest_class_share,
-        reads="partition",
         direction=-1,
         bounds=(0, 1),
         unit="share of responses",
         paper="Berger & Parker 1970",
         formula="max_c n_c / N, n_c of N responses in class c; less is more diverse",
-        summary="How often the most common response comes.",
+        summary="How frequent the most common response is.",
         failures=(
-            _RULE,
+            RULE,
             "Only one class counts: the others may be many or one.",
-            "With few responses it has few values, so many sets tie.",
+            "With few responses it has few possible values, so many sets tie.",
         ),
     ),
     _metric(
@@ -273,20 +262,19 @@ METRICS: tuple[Metric, ...] = (
         "NoveltyBench's utility",
         partial(utility_k, patience=0.8),
         reads="partition+rewards",
-        direction=+1,
         bounds=(0, 10),
         unit="quality, 0 to 10",
         paper=f"{NOVELTYBENCH}, eq. 2",
         parameters={"patience": "0.8"},
         formula="(1 − p) / (1 − pᵏ) · Σᵢ pⁱ⁻¹ uᵢ over responses i that open a class, uᵢ their quality of 1 to 10, p = "
         "0.8",
-        summary="What the responses give a reader who asks for the next one four times in five and has no use for "
-        "repeats.",
+        summary="The utility of the responses for a reader who asks for the next one with probability 0.8 and does not "
+        "need repeats.",
         failures=(
             REWARD,
-            "Quality and diversity in one number: a good first response repeated ten times gets 2.24 of 10.",
+            "It mixes quality and diversity: a good first response repeated ten times gets 2.24 of 10.",
             "The order of the responses matters by design.",
-            _RULE,
+            RULE,
         ),
     ),
     _metric(
@@ -299,10 +287,10 @@ METRICS: tuple[Metric, ...] = (
         unit="quality, 0 to 10",
         paper=f"of this package; on the classes of {NOVELTYBENCH}",
         formula="mean of uᵢ over responses i that open a class, uᵢ their quality of 1 to 10",
-        summary="How good that is what is new, however little it is.",
+        summary="How good the new responses are, however few.",
         failures=(
             REWARD,
-            "It says neither more nor less diverse.",
+            "It does not measure diversity.",
             "Which response of a class is judged depends on the order.",
         ),
     ),
@@ -317,6 +305,6 @@ METRICS: tuple[Metric, ...] = (
         paper=f"of this package; on the classes of {NOVELTYBENCH}",
         formula="u of the first response that is in a class, 1 to 10",
         summary="How good the response is for somebody who asks once.",
-        failures=(REWARD, "It says nothing of diversity.", "It rests on one response a prompt."),
+        failures=(REWARD, "It does not measure diversity.", "It depends on one response per prompt."),
     ),
 )

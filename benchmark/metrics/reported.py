@@ -1,4 +1,4 @@
-"""Metrics of values that came with a submission: recomputed from its partition and scores, never copied."""
+"""Metrics reported with a submission: recomputed from its partition and scores, never copied."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # pydantic, which the surprisal engine does not need
 
 
 def of_reported(reported: "Reported") -> Partition:
-    """What came with a submission: there what opens no class has a score of 0."""
+    """Return the partition of a submission; scores other than those of first responses, which are 0, are dropped."""
     made = Partition(tuple(reported.partition))
     scores = reported.generation_scores
     if scores is None:
@@ -22,7 +22,7 @@ def of_reported(reported: "Reported") -> Partition:
 
 
 def _reported(metric: Callable[[Partition], float]) -> "Callable[[Reported], float]":
-    """The metric of a partition that came with a submission."""
+    """Apply a metric to a reported partition."""
 
     def of(reported: "Reported") -> float:
         return metric(of_reported(reported))
@@ -31,49 +31,41 @@ def _reported(metric: Callable[[Partition], float]) -> "Callable[[Reported], flo
     return of
 
 
-_CAME = "It came with the submission: what made the classes is known only as far as the signature says."
+_CAME = "It was reported by the submitter: how the classes were made is known only as far as the signature says."
 _FIRST_REPORTED = Version(
     1, "2026-11-20", "first version: recomputed from reported classes and scores; distinct is the number of classes"
 )
 
 
+_metric = partial(Metric, reads="reported", direction=+1, needs=0, family="classes", history=(_FIRST_REPORTED,))
+
 METRICS: tuple[Metric, ...] = (
-    Metric(
+    _metric(
         "distinct_k_reported",
         "number of equivalence classes, as reported",
         _reported(distinct_k),
-        reads="reported",
-        direction=+1,
         bounds=(1, None),
         unit="classes",
         paper=f"{NOVELTYBENCH}, eq. 1",
-        needs=0,
-        family="classes",
         formula="|{classes in the partition that came with the submission}|",
         summary="The number of equivalence classes as the submitter reported it.",
         failures=(
             _CAME,
-            "NoveltyBench's published files were made by two different rules, and some part identical texts.",
-            "Files that count one too few are converted; one that counts by its own rule cannot be detected.",
+            "NoveltyBench's published files were made by two different rules, and some separate identical texts.",
+            "Files that count one too few are converted; a file with another rule cannot be detected.",
         ),
-        history=(_FIRST_REPORTED,),
     ),
-    Metric(
+    _metric(
         "utility_k_reported",
         "NoveltyBench's utility, as reported",
         _reported(partial(utility_k, patience=0.8)),
-        reads="reported",
-        direction=+1,
         bounds=(0, 10),
         unit="quality, 0 to 10",
         paper=f"{NOVELTYBENCH}, eq. 2",
         parameters={"patience": "0.8"},
-        needs=0,
-        family="classes",
         formula="(1 − p) / (1 − pᵏ) · Σᵢ pⁱ⁻¹ uᵢ over responses that open a class, with classes and qualities that "
         "came with the submission, p = 0.8",
         summary="The utility of the responses, from the submitter's classes and qualities.",
-        failures=(_CAME, REWARD, "People's short responses get low qualities, which looks like a taste for length."),
-        history=(_FIRST_REPORTED,),
+        failures=(_CAME, REWARD, "People's short responses get low qualities, which suggests a preference for length."),
     ),
 )

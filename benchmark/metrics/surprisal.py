@@ -1,8 +1,8 @@
-"""Metrics of surprisals: D_Can and its family (arXiv:2606.01811), and what else the same numbers say.
+"""Metrics of surprisals: D_Can and related metrics (arXiv:2606.01811).
 
-Input: the `Surprisals` of one response set, under one language model. They are `Unscorable` where its curve is, and
-empty responses are left out as there. Equations, sections and tables are those of arXiv:2606.01811 where no other
-source is named. The numbers are the model's: compare them under one model, layout and boundary rule only.
+Input: the `Surprisals` of one response set under one language model. A metric is `Unscorable` if its curve is, and
+empty responses are left out in the same way. Equations, sections and tables are those of arXiv:2606.01811 unless
+another source is named. Compare numbers only under the same model, layout and boundary rule.
 """
 
 import math
@@ -27,27 +27,27 @@ from benchmark.metrics.surprisal_curve import (
 
 
 def a_1(s: Surprisals) -> float:
-    """The first place of `curve_rate`, bits/byte: a response with only the prompt before it. Table 5."""
+    """Return the first position of `curve_rate`, bits/byte: a response after only the prompt. Table 5."""
     return float(curve_rate(s)[0])
 
 
 def a_n(s: Surprisals) -> float:
-    """The last place of `curve_rate`, bits/byte: a response with all others before it. Section 3.1, eq. 6 at k = n."""
+    """Return the last position of `curve_rate`, bits/byte: a response after all others. Section 3.1, eq. 6 at k = n."""
     return float(curve_rate(s)[-1])
 
 
 def d_can(s: Surprisals) -> float:
-    """D_Ca_n = C · a_n, bits/byte; more is more diverse. Section 3.3, eq. 5, the paper's score."""
+    """Compute D_Ca_n = C · a_n, bits/byte; higher is more diverse. Section 3.3, eq. 5, the paper's score."""
     return coherence(s) * a_n(s)
 
 
 def d_can_bits(s: Surprisals) -> float:
-    """C · a_n with a_n in bits of the whole response; a hybrid of the authors' code that grows with length."""
+    """Compute C · a_n with a_n in bits of the whole response; a hybrid in the authors' code that grows with length."""
     return coherence(s) * float(curve_bits(s)[-1])
 
 
 def tail_d_can(s: Surprisals) -> float:
-    """C · `tail` of `curve_rate`, bits/byte: D_Ca_n with less noise. Not in the paper."""
+    """Compute C times the mean `tail` of `curve_rate`, bits/byte: D_Ca_n with less noise. Not in the paper."""
     return coherence(s) * float(np.mean(tail(curve_rate(s))))
 
 
@@ -61,20 +61,20 @@ class Bands:
 
 
 def bands(s: Surprisals) -> Bands:
-    """C± = C · 2^(±sigma_l), and C± · a_n and C± · E_rate (`D_minus`, `D_plus` of the authors' files).
+    """Compute C± = C · 2^(±sigma_l), C± · a_n and C± · E_rate (`D_minus`, `D_plus` in the authors' files).
 
-    How uneven the responses' coherence is, not a confidence interval; C+ may pass 1, and with E_rate below 0 the second
-    number is the lower. From the authors' code: the paper defines sigma_l only (section B.2).
+    They show how uneven the responses' coherence is and are not confidence intervals; C+ may exceed 1, and if E_rate is
+    below 0, the second number is the lower one. From the authors' code: the paper defines only sigma_l (section B.2).
     """
     c, factor = coherence(s), math.exp2(coherence_spread(s))
     return Bands(*((c / factor * x, c * factor * x) for x in (1.0, a_n(s), excess_entropy_rate(s))))
 
 
 def retained_surprise(s: Surprisals) -> float:
-    """R = mean(a_2 … a_n) / mean(unconditional bits), without unit: the share that stays once others were read.
+    """Compute R = mean(a_2 … a_n) / mean(unconditional bits): the share of surprise that remains after other responses.
 
-    Not in the paper. About 1 where the others tell nothing (noise too: hence C · R), near 0 for repeats. Also
-    `Unscorable` where no response is any surprise on its own.
+    Not in the paper. It is about 1 if the others are uninformative (as for noise, hence C · R), and near 0 for repeats.
+    Also `Unscorable` if no response has any surprise by itself.
     """
     rest = float(np.mean(curve_bits(s)[1:]))
     alone = unconditional_bits(s)
@@ -84,12 +84,12 @@ def retained_surprise(s: Surprisals) -> float:
 
 
 def coherent_retained(s: Surprisals) -> float:
-    """C · R, without unit; R as `retained_surprise`, C as `coherence`: what noise keeps counts little."""
+    """Compute C · R, from `coherence` and `retained_surprise`, so that the surprise of noise counts little."""
     return coherence(s) * retained_surprise(s)
 
 
-_NOISE = "Noise keeps all of its surprise, so random characters come first."
-_INJECTED = "A response with the label of a next response in it is read as if that one had begun."
+_NOISE = "Noise retains all of its surprise, so random characters score highest."
+_INJECTED = "A response that contains the label of the next response is read as if that one had begun."
 
 _metric = partial(Metric, direction=+1, bounds=(0, None), needs=2, family="surprise", history=(FIRST,))
 
@@ -102,11 +102,11 @@ METRICS: tuple[Metric, ...] = (
         unit="bits/byte",
         paper="D_Can 2026, arXiv:2606.01811, eq. 5",
         formula=f"{CURVE}D = C · aₙ; {COHERENCE}",
-        summary="What the last response still tells a reader who knows all others, held down where the responses are "
-        "not language.",
+        summary="How surprising the last response is for a reader who knows all others, reduced if the responses are "
+        "not coherent language.",
         failures=(
             JUDGE,
-            "It rests on one position of the curve; with unbalanced orders, on which responses happen to stand there.",
+            "It depends on one position of the curve; with unbalanced orders, on which responses happen to be there.",
             "On sets with human labels it does worse than embeddings, here and in its paper.",
             _INJECTED,
         ),
@@ -119,8 +119,12 @@ METRICS: tuple[Metric, ...] = (
         unit="share of the surprise alone",
         paper="of this package; on the curve of D_Can 2026, arXiv:2606.01811",
         formula="R = mean of bits at positions 2 … n / mean of bits of the responses alone",
-        summary="The share of its surprise that a response keeps once others were read.",
-        failures=(f"{_NOISE} R near 1 can mean that responses have nothing in common, or no sense.", JUDGE, _INJECTED),
+        summary="The share of its surprise that a response retains after others were read.",
+        failures=(
+            f"{_NOISE} R near 1 can mean that responses share nothing, or mean nothing.",
+            JUDGE,
+            _INJECTED,
+        ),
     ),
     _metric(
         "coherent_retained",
@@ -130,9 +134,9 @@ METRICS: tuple[Metric, ...] = (
         unit="share of the surprise alone",
         paper="of this package; on the curve of D_Can 2026, arXiv:2606.01811",
         formula=f"C · R, R as in retained surprise; {COHERENCE}",
-        summary="The share of surprise that stays, held down where the responses are not language.",
+        summary="The share of surprise that remains, reduced if the responses are not coherent language.",
         failures=(
-            "On sets with human labels it does worse than R alone: C adds what has nothing to do with diversity.",
+            "On sets with human labels it does worse than R alone: C adds variation unrelated to diversity.",
             JUDGE,
         ),
     ),
@@ -144,10 +148,10 @@ METRICS: tuple[Metric, ...] = (
         unit="bits/byte",
         paper="of this package; on the curve of D_Can 2026, arXiv:2606.01811",
         formula=f"{CURVE}C · mean of aₖ over k = ⌊n/2⌋ + 1 … n; {COHERENCE}",
-        summary="D_Can from the second half of the curve in place of its last position alone.",
+        summary="D_Can from the second half of the curve instead of only its last position.",
         failures=(
             JUDGE,
-            "Positions in the middle have read fewer responses: it lies above what all others would leave.",
+            "Positions in the middle come after fewer responses, so it is higher than after all others.",
             _INJECTED,
         ),
     ),
@@ -159,12 +163,12 @@ METRICS: tuple[Metric, ...] = (
         unit="bits/byte",
         paper="D_Can 2026, arXiv:2606.01811, eq. 6",
         formula=f"{CURVE}aₙ, its last position",
-        summary="What a response still costs, a byte, for a model that has read all the others.",
+        summary="The bits per byte of a response for a model that has read all the others.",
         failures=(
             _NOISE,
-            "It rests on one position of the curve.",
-            "Under the published tokenisation the last response lacks the separator that the others end with, "
-            "and pays about two bits more for it; exact boundaries fix that.",
+            "It depends on one position of the curve.",
+            "Under the published tokenisation, the last response lacks the separator after the others, which costs "
+            "about two bits; exact boundaries avoid this.",
             JUDGE,
         ),
     ),
@@ -178,7 +182,7 @@ METRICS: tuple[Metric, ...] = (
         unit="bits",
         paper="the authors' code of D_Can 2026, arXiv:2606.01811",
         formula=f"C · aₙ with aₙ in bits of a whole response; {COHERENCE}",
-        summary="D_Can without dividing by length, as some code of its authors has it.",
+        summary="D_Can without division by length, as in some code of its authors.",
         failures=(BITS, "On sets with human labels it is at chance or below: it mostly measures length.", JUDGE),
     ),
 )

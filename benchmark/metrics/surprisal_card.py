@@ -1,11 +1,11 @@
-"""Sentences that the cards of several metrics of surprisals share."""
+"""Sentences shared by the cards of several metrics of surprisals."""
 
 from benchmark.metrics.metric import Version
 
 JUDGE = (
-    "The numbers belong to the language model that reads: compare them under one model, layout and set of orders only."
+    "The numbers depend on the language model that reads: compare them only under the same model, layout and orders."
 )
-NEITHER = "It says neither more nor less diverse, and is shown as a diagnosis."
+NEITHER = "It does not measure diversity, and is shown as a diagnostic."
 BITS = "In bits it grows with the length of the responses."
 CURVE = "aₖ: mean over orders of bits / bytes of the response at position k, after the k − 1 before it. "
 COHERENCE = "C = 2^(−mean of h), h the bits per byte of each response alone"

@@ -1,13 +1,13 @@
-"""The surprisals of one response set under one language model, and the curve that they draw over positions.
+"""The surprisals of one response set under one language model, and the curve of their means over positions.
 
 Bits are −log2 of a probability; a rate is bits over the UTF-8 bytes of the response. Positions k count from 1; a_k is
 the surprise of the response at position k given the k − 1 before it, averaged over orders.
 
-Empty responses. A response of no bytes has no rate, and its 0 bits say nothing of the others. It is left out of every
-average, of bits and of rates alike; its bits are never read, but it keeps its position in the orders. (The published
-code counts it as a rate of 0 in one place, which raises C and lowers a_n, and skips it in another.) So every metric is
-`Unscorable` where all responses are empty, and every curve also where fewer than two are not, or where all orders have
-an empty one at the same position.
+Empty responses. A response without bytes has no rate, and its 0 bits are uninformative. It is left out of all averages,
+both of bits and of rates; its bits are never read, but it keeps its position in the orders. (The published code counts
+it as a rate of 0 in one place, which raises C and lowers a_n, and skips it in another.) So every metric is `Unscorable`
+if all responses are empty, and every curve also if fewer than two are not, or if all orders have an empty one at the
+same position.
 """
 
 from dataclasses import dataclass
@@ -24,17 +24,19 @@ _ROUNDING = 1e-3  # a model's float32 sums can leave a certain text slightly bel
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Surprisals:
-    """What a language model found of one set of n responses, read in several orders.
+    """The surprisals of one set of n responses, read in several orders.
 
     Attributes:
-        bits: float64 [orders, n]; of the response at position k of each order, given the prompt and those before it.
-        orders: Integers [orders, n]; which response, 0 … n − 1, stands at position k. An order may repeat.
+        bits: float64 [orders, n]; bits of the response at position k of each order, given the prompt and the responses
+            before it.
+        orders: Integers [orders, n]; index of the response, 0 … n − 1, at position k. An order may repeat.
         unconditional: float64 [n]; bits of each response alone, given the prompt.
         byte_counts: Integers [n]; UTF-8 bytes of each response.
 
     Raises:
-        Unscorable: No response, or bits that are not finite or below 0: the model failed on this set.
-        ValueError: Shapes or types that do not fit, no order, an order that is no permutation, a negative byte count.
+        Unscorable: There is no response, or bits are not finite or below 0, which means that the model failed.
+        ValueError: Shapes or types do not match, there is no order, an order is not a permutation, or a byte count is
+            negative.
     """
 
     bits: Floats
@@ -54,8 +56,13 @@ class Surprisals:
         if (np.sort(self.orders, axis=1) != np.arange(len(self.byte_counts))).any():
             raise ValueError("each order must name every response once")
 
+    @property
+    def rates(self) -> Floats:
+        """The bits/byte of the response at each position of each order, [orders, n]; 0 for an empty one."""
+        return self.bits / np.maximum(self.byte_counts, 1)[self.orders]
+
     def _check_shapes(self) -> None:
-        # Half precision rounds a response's bits by up to an eighth of a bit: not the way into an average.
+        # Half precision would round a response's bits by up to an eighth of a bit.
         for name, kind in (
             ("bits", np.float64),
             ("unconditional", np.float64),
@@ -75,22 +82,22 @@ class Surprisals:
 
 
 def curve_bits(s: Surprisals) -> Floats:
-    """The a_k curve, [n], bits: the mean over orders of the bits at position k. Eq. 3, averaged as in section A.3."""
+    """Compute the a_k curve, [n], bits: the mean over orders of the bits at position k. Eq. 3 and section A.3."""
     return _by_position(s, s.bits)
 
 
 def curve_rate(s: Surprisals) -> Floats:
-    """The a_k curve, [n], bits/byte: the mean over orders of bits / bytes at position k. Eq. 6 and 11.
+    """Compute the a_k curve, [n], bits/byte: the mean over orders of bits / bytes at position k. Eq. 6 and 11.
 
-    A mean of ratios, the form of the paper's numbers: each response counts alike, however long.
+    It is a mean of ratios, as in the paper's numbers: each response counts equally, however long it is.
     """
-    return _by_position(s, s.bits / np.maximum(s.byte_counts, 1)[s.orders])
+    return _by_position(s, s.rates)
 
 
 def tail(curve: Floats) -> Floats:
-    """The second half of a curve, positions n // 2 + 1 … n.
+    """Return the second half of a curve, positions n // 2 + 1 … n.
 
-    One position of a curve rests on few responses where the orders are not balanced; several steady it.
+    If the orders are not balanced, one position depends on few responses; several positions reduce the noise.
 
     >>> tail(np.array([9.0, 5, 4, 3, 2]))
     array([4., 3., 2.])
@@ -99,7 +106,7 @@ def tail(curve: Floats) -> Floats:
 
 
 def _by_position(s: Surprisals, values: Floats) -> Floats:
-    """The mean over orders at each position, without empty responses."""
+    """Compute the mean over orders at each position, without empty responses."""
     texts = np.count_nonzero(s.byte_counts)
     if texts < 2:
         raise Unscorable("fewer than two responses" if texts else "no text")
@@ -110,7 +117,7 @@ def _by_position(s: Surprisals, values: Floats) -> Floats:
 
 
 def unconditional_rates(s: Surprisals) -> Floats:
-    """The bits/byte of each response alone, empty ones left out."""
+    """Return the bits/byte of each response alone, without empty ones."""
     text = s.byte_counts > 0
     if not text.any():
         raise Unscorable("no text")
@@ -118,5 +125,5 @@ def unconditional_rates(s: Surprisals) -> Floats:
 
 
 def unconditional_bits(s: Surprisals) -> float:
-    """The mean bits of a response alone, empty ones left out."""
+    """Return the mean bits of a response alone, without empty ones."""
     return float(np.mean(s.unconditional[s.byte_counts > 0]))

@@ -1,4 +1,4 @@
-"""Metrics of part-of-speech tags: how alike sentences are built. Input: the tags of each sentence of each response."""
+"""Metrics of part-of-speech tags: similarity of sentence structure. Input: the tags of each response by sentence."""
 
 import math
 from collections import Counter
@@ -12,12 +12,12 @@ Tags = Sequence[Sequence[str]]  # of one response, sentence by sentence
 
 
 def template_rate(responses: Sequence[Tags], n: int) -> float:
-    """The share of responses with a template: a sequence of n tags that another response of the set has, too.
+    """Compute the share of responses with a template: a sequence of n tags that also occurs in another response.
 
-    Sequences do not run across the ends of sentences. A response with fewer than n tags in each sentence has none.
+    Sequences do not cross sentence boundaries. A response with fewer than n tags in each sentence has none.
 
     Returns:
-        In [0, 1]; less is more diverse.
+        In [0, 1]; lower is more diverse.
 
     Raises:
         Unscorable: No response has n tags in a sentence.
@@ -29,12 +29,12 @@ def template_rate(responses: Sequence[Tags], n: int) -> float:
 
 
 def templates_per_token(responses: Sequence[Tags], n: int) -> float:
-    """The mean over responses of the number of places where a template begins, over the number of its tags.
+    """Compute the mean over responses of the number of positions where a template begins per tag.
 
-    Templates are those of `template_rate`; overlapping ones count each.
+    Templates are those of `template_rate`; overlapping ones count separately.
 
     Returns:
-        In [0, 1); less is more diverse.
+        In [0, 1); lower is more diverse.
 
     Raises:
         Unscorable: No response has n tags in a sentence.
@@ -47,13 +47,13 @@ def templates_per_token(responses: Sequence[Tags], n: int) -> float:
 
 
 def tag_compression_ratio(responses: Sequence[Tags]) -> float:
-    """The `compression_ratio` of the responses' tags, written with spaces between them; more is more diverse.
+    """Compute the `compression_ratio` of the responses' tags, joined by spaces; higher is more diverse.
 
     Returns:
         Above 0.
 
     Raises:
-        Unscorable: No tag at all.
+        Unscorable: There are no tags.
 
     >>> few, many = [[["DT", "NN"] * 9]] * 2, [[["DT", "NN"] * 9], [["PRP", "VBD", "RB", "IN", "CD", "NNS"]]]
     >>> tag_compression_ratio(few) < tag_compression_ratio(many)
@@ -63,7 +63,7 @@ def tag_compression_ratio(responses: Sequence[Tags]) -> float:
 
 
 def _template_counts(responses: Sequence[Tags], n: int) -> list[int]:
-    """The number of places in each response where a template begins."""
+    """Count the positions in each response where a template begins."""
     grams = [[gram for tags in each for gram in zip(*(tags[i:] for i in range(n)), strict=False)] for each in responses]
     holders = Counter(gram for own in grams for gram in set(own))
     if not holders:
@@ -71,12 +71,12 @@ def _template_counts(responses: Sequence[Tags], n: int) -> list[int]:
     return [sum(holders[gram] > 1 for gram in own) for own in grams]
 
 
-_TAGGER = "Tags are guesses by a lexicon of English: text in another language is tagged all the same, wrongly."
-_OTHER_SCRIPT = "A set with a response that is mostly in another script than Latin has no value."
+_TAGGER = "Tags are guesses from an English lexicon: text in another language gets wrong tags."
+_OTHER_SCRIPT = "A set with a response that is mostly not in Latin script has no value."
 _SHORT = "A response shorter than six tokens never has a template: copies of it count as if nothing were repeated."
-_CONTENT = "What is said plays no part: six different facts in sentences of one build are the least diverse."
-_SHUFFLED = "Shuffled words are no longer built like sentences and share few templates, so they come out as diverse."
-_MORE = "More and longer responses share more templates: compare sets of like length and equal k only."
+_CONTENT = "Content has no effect: six different facts in sentences of the same structure are the least diverse."
+_SHUFFLED = "Shuffled words have no sentence structure and share few templates, so they score as diverse."
+_MORE = "More and longer responses share more templates: compare only sets of similar length and equal k."
 _FIRST = Version(1, "2026-11-23", "first version: part-of-speech tags")
 _PAPER = "Shaib et al. 2024, arXiv:2407.00211"
 
@@ -94,7 +94,7 @@ METRICS: tuple[Metric, ...] = (
         parameters={"n": "6", "shared-by": "2"},
         formula="|responses with a sequence of 6 part-of-speech tags that another response has| / |responses|; "
         "sequences lie within a sentence; less is more diverse",
-        summary="The share of responses that build a stretch of six tokens as another response of the set does.",
+        summary="The share of responses that have six tokens of the same structure as another response.",
         failures=(_CONTENT, _SHUFFLED, _SHORT, _MORE, _TAGGER, _OTHER_SCRIPT),
     ),
     _metric(
@@ -108,7 +108,7 @@ METRICS: tuple[Metric, ...] = (
         parameters={"n": "6", "shared-by": "2"},
         formula="mean over responses of |places where a sequence of 6 part-of-speech tags begins that another response "
         "has| / |tags|; less is more diverse",
-        summary="How densely a response is made of stretches of six tokens that are built as in another response.",
+        summary="How often six tokens in a response have the same structure as in another response, per token.",
         failures=(
             _CONTENT,
             _SHUFFLED,
@@ -130,12 +130,12 @@ METRICS: tuple[Metric, ...] = (
         parameters={"codec": "deflate-9"},
         formula="bytes(DEFLATE₉(tags)) / bytes(tags), tags those of all responses, sorted by response, joined by "
         "spaces",
-        summary="How much of the sequence of word classes is left when a packer has taken out what repeats.",
+        summary="How much of the sequence of word classes is left after compression, which removes repetition.",
         failures=(
-            "Words that all have one class, such as a list of numbers, pack better than copies of a sentence.",
-            "Shuffled words and random characters pack worse than sentences.",
-            "It depends on length: compare sets of like length only. Longer texts pack better.",
-            "What is said plays no part.",
+            "Words that all have one class, such as a list of numbers, compress better than copies of a sentence.",
+            "Shuffled words and random characters compress worse than sentences.",
+            "It depends on length: compare only sets of similar length. Longer texts compress better.",
+            "Content has no effect.",
             _TAGGER,
             _OTHER_SCRIPT,
         ),

@@ -9,25 +9,26 @@ from itertools import chain, combinations
 from types import SimpleNamespace
 from typing import Any
 
+from benchmark.metrics.lexical import FIRST, LENGTH, NOISE, SHUFFLED, WORDING
 from benchmark.metrics.metric import Metric, Unscorable, Version
 from datasets_build.errors import need
 
 _BLEU_ORDER = 4
-_WORDS_KEPT = 1 << 15  # stems; a few megabytes
+_WORDS_KEPT = 1 << 15  # cached stems: a few megabytes
 
 
 def compression_ratio(responses: Sequence[str]) -> float:
-    """Compressed over original bytes of the responses, sorted and joined by spaces; more is more diverse.
+    """Compute compressed over original bytes of the responses, sorted and joined by spaces; higher is more diverse.
 
-    Raw DEFLATE at level 9, so no header or checksum counts; still a few bytes more than the original for a text too
-    short to compress. Sorting makes it independent of the order and puts repeats beside each other. Longer texts
-    compress better: compare sets of like length only.
+    Raw DEFLATE at level 9, so no header or checksum counts; a text too short to compress still gets a few bytes longer.
+    Sorting makes it independent of the order and puts repeats next to each other. Longer texts compress better: compare
+    only sets of similar length.
 
     Returns:
         Above 0; about 0.4 for English, over 1 for very short texts.
 
     Raises:
-        Unscorable: No byte to compress.
+        Unscorable: There is no text.
 
     >>> compression_ratio(["the same words again"] * 10) < compression_ratio([f"other words {i}" for i in range(10)])
     True
@@ -40,10 +41,10 @@ def compression_ratio(responses: Sequence[str]) -> float:
 
 
 def self_bleu(responses: Sequence[str]) -> float:
-    """The mean BLEU-4 of each response against all others as references; less is more diverse.
+    """Compute the mean BLEU-4 of each response against all others as references; lower is more diverse.
 
     Sentence BLEU of sacrebleu, to the bit: 13a tokens, exponential smoothing, effective order for texts under four
-    tokens. Counted here for all responses at once, for sacrebleu would count each one again as a reference of each.
+    tokens. N-grams are counted once per response; sacrebleu would count them again for every reference.
 
     Returns:
         In [0, 1].
@@ -56,7 +57,7 @@ def self_bleu(responses: Sequence[str]) -> float:
     compute = need("sacrebleu.metrics.bleu", "score").BLEU.compute_bleu
     texts = Counter(tuple(_tokenise_13a(text).split()) for text in responses)
     ngrams = [_up_to_4(words) for words in texts]
-    # Of each n-gram, how often the text has it that has it most, and the next one: so others' most is known for each.
+    # The two highest counts of each n-gram in any text, which give the highest count in the other texts for each text.
     most: dict[tuple[str, ...], tuple[int, int]] = {}
     for own in ngrams:
         for ngram, times in own.items():
@@ -65,7 +66,7 @@ def self_bleu(responses: Sequence[str]) -> float:
                 most[ngram] = (times, first) if times > first else (first, times)
     scores = []
     for (words, repeats), own in zip(texts.items(), ngrams, strict=True):
-        # An identical text among the references means BLEU 1 whatever the others are: not worth computing.
+        # An identical text among the references means BLEU 1, whatever the others are.
         if repeats > 1:
             scores.append(float(repeats))
             continue
@@ -82,16 +83,17 @@ def self_bleu(responses: Sequence[str]) -> float:
 
 
 def rouge_l_similarity(responses: Sequence[str]) -> float:
-    """The mean ROUGE-L F1 over all pairs of responses; less is more diverse. INSIDE's lexical similarity.
+    """Compute the mean ROUGE-L F1 over all pairs of responses, INSIDE's lexical similarity; lower is more diverse.
 
-    Tokens of google's rouge-score: lower case, letters a–z and digits, Porter stems of words over three letters.
-    Identical texts have similarity 1, also where they have no token.
+    Tokens are those of Google's rouge-score: lower case, letters a–z and digits, Porter stems of words over three
+    letters. Identical texts have similarity 1, even without tokens.
 
     Returns:
         In [0, 1].
 
     Raises:
-        Unscorable: Fewer than two responses, or two different ones without a token (another script, or symbols alone).
+        Unscorable: There are fewer than two responses, or two different ones without tokens (in another script, or only
+            symbols).
 
     >>> rouge_l_similarity(["the cat sat", "the cat ran"])
     0.6666666666666666
@@ -110,10 +112,10 @@ def rouge_l_similarity(responses: Sequence[str]) -> float:
 
 
 def self_repetition(responses: Sequence[str], n: int) -> float:
-    """The mean over responses of ln(1 + how often their different n-grams occur in the others); less is more diverse.
+    """Compute the mean over responses of ln(1 + occurrences of their n-grams in the others); lower is more diverse.
 
-    Words are what white space separates, with case and punctuation. An n-gram counts once in each response; a response
-    of fewer words has none.
+    Words are separated by white space and keep case and punctuation. An n-gram counts once per response; a response
+    with fewer words has none.
 
     Raises:
         Unscorable: No response.
@@ -136,7 +138,7 @@ def self_repetition(responses: Sequence[str], n: int) -> float:
 
 
 def _up_to_4(words: Sequence[str]) -> Counter[tuple[str, ...]]:
-    """How often each run of one to four words stands in a text."""
+    """Count each sequence of one to four words in a text."""
     made = Counter[tuple[str, ...]]()
     for n in range(1, _BLEU_ORDER + 1):
         made.update(zip(*(words[i:] for i in range(n)), strict=False))
@@ -154,7 +156,7 @@ def _tokenise_13a(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _rouge() -> tuple[Callable[..., list[str]], Any]:
-    """What tokenises, and its stemmer, which does not stem the words again that it had lately."""
+    """Return the tokeniser and a stemmer that caches recent words."""
     stem = need("nltk.stem.porter", "score").PorterStemmer().stem
     return need("rouge_score.tokenize", "score").tokenize, SimpleNamespace(stem=lru_cache(maxsize=_WORDS_KEPT)(stem))
 
@@ -165,13 +167,7 @@ def _rouge_tokens(text: str) -> list[str]:
     return tokenise(text, stemmer)
 
 
-_NOISE = "Random characters come first: nothing in them repeats, and nothing is said."
-_SHUFFLED = "Shuffled words score a little higher than the sentences they were made of."
-_WORDING = "The same response in other words counts as a new one."
-_LENGTH = "It depends on length: compare sets of like length only."
-_FIRST = Version(1, "2026-11-20", "first version: words and n-grams")
-
-_metric = partial(Metric, reads="responses", direction=-1, needs=2, family="words", history=(_FIRST,))
+_metric = partial(Metric, reads="responses", direction=-1, needs=2, family="words", history=(FIRST,))
 
 METRICS: tuple[Metric, ...] = (
     _metric(
@@ -184,13 +180,13 @@ METRICS: tuple[Metric, ...] = (
         paper="Shaib et al. 2024, arXiv:2403.00553, inverted as GSSBench, Table 5",
         parameters={"codec": "deflate-9"},
         formula="bytes(DEFLATE₉(responses, sorted, joined by spaces)) / bytes(responses, sorted, joined by spaces)",
-        summary="How much of the text is left when a packer has taken out what repeats.",
+        summary="How much of the text is left after compression, which removes repetition.",
         failures=(
-            _NOISE,
-            f"{_LENGTH} Longer texts pack better, and very short ones pass 1.",
-            "The packer looks back 32,768 bytes only: of long responses, far repeats go unseen.",
-            _WORDING,
-            _SHUFFLED,
+            NOISE,
+            f"{LENGTH} Longer texts compress better, and very short ones exceed 1.",
+            "Compression looks back only 32,768 bytes: in long responses, distant repeats are missed.",
+            WORDING,
+            SHUFFLED,
         ),
     ),
     _metric(
@@ -206,11 +202,11 @@ METRICS: tuple[Metric, ...] = (
         summary="How well each response could pass for a translation of the others: shared phrases of one to four "
         "words.",
         failures=(
-            _NOISE,
+            NOISE,
             "Each response is compared with all others at once, so more responses give higher values: compare "
             "equal k only.",
-            "Responses under four words are judged by fewer words, and smoothing decides much of what they get.",
-            _WORDING,
+            "Responses under four words are judged by fewer words, and their score depends strongly on smoothing.",
+            WORDING,
         ),
     ),
     _metric(
@@ -223,11 +219,11 @@ METRICS: tuple[Metric, ...] = (
         parameters={"stemmer": "porter"},
         formula="mean over pairs i < j of 2 LCS(i, j) / (|i| + |j|), LCS the longest common subsequence of stemmed "
         "words; less is more diverse",
-        summary="How much of two responses' wording runs in the same order, averaged over all pairs.",
+        summary="How many words two responses share in the same order, averaged over all pairs.",
         failures=(
-            _NOISE,
+            NOISE,
             "Only letters a–z and digits are words: responses in other scripts, or of symbols, cannot be scored.",
-            _WORDING,
+            WORDING,
             "GSSBench prints it with the sign of a similarity in some tables and of a diversity in others.",
         ),
     ),
@@ -243,11 +239,11 @@ METRICS: tuple[Metric, ...] = (
         "with g); less is more diverse",
         summary="How many phrases of four words a response shares with the others, on a logarithmic scale.",
         failures=(
-            _NOISE,
-            "Repetition of shorter phrases is not seen: copies of a response of three words have 0, the best.",
-            "It grows with length and with the number of responses: compare sets of like length and equal k only.",
-            _WORDING,
-            _SHUFFLED,
+            NOISE,
+            "It misses shorter phrases: copies of a response of three words get 0, the best value.",
+            "It grows with length and with the number of responses: compare only sets of similar length and equal k.",
+            WORDING,
+            SHUFFLED,
         ),
         history=(Version(1, "2026-11-22", "first version: phrases of four words in several responses"),),
     ),

@@ -1,15 +1,15 @@
 """Uncertainty of the generating model, as a measure of its generation space (GSSBench, arXiv:2510.12699).
 
-Input: the scores that a language model gave the tokens of each of its responses (`ResponseScores`), or the likelihoods
-of responses in equivalence classes (`ClassedLikelihoods`). All logarithms are natural. For every function here, more
-means a larger generation space. The numbers describe one model: compare them only under the same model, number of
+Input: the scores that a language model gave to the tokens of its responses (`ResponseScores`), or the likelihoods of
+responses in equivalence classes (`ClassedLikelihoods`). All logarithms are natural. For every function here, a higher
+value means a larger generation space. The numbers describe one model: compare them only under the same model, number of
 responses and sampling method. Metrics of hidden states are in eigenscore.py.
 
-Tokens. A response that ended by itself has its EOS among its tokens, in sums and in counts alike. (lm-polygraph sums it
-and does not count it.)
+Tokens. If a response ended by itself, its EOS is one of its tokens, both in sums and in counts. (lm-polygraph sums it
+but does not count it.)
 
-Empty responses. A response of no tokens has no likelihood per token. It is left out of every mean, and never counts
-as 0; where nothing is left the set is `Unscorable`.
+Empty responses. A response without tokens has no likelihood per token. It is left out of every mean and never counts as
+0; if no response is left, the set is `Unscorable`.
 """
 
 import math
@@ -31,20 +31,20 @@ _ROUNDING = 1e-3  # a model's float32 sums can leave a certain token slightly ab
 
 @dataclass(frozen=True, slots=True)
 class ResponseScores:
-    """What a language model gave one response, each token after the prompt and the tokens before it; sums over tokens.
+    """Sums over the tokens of one response, each token given the prompt and the tokens before it.
 
     Attributes:
-        tokens: T, those summed over.
+        tokens: T, the number of tokens summed over.
         log_likelihood: Σ ln p of each token under the model, before temperature or any cut-off; nats.
-        largest: Σ ln of the largest probability at each step under what the token was drawn from, after temperature and
-            cut-offs; nats. None where that is not known; only the entropy *inside* reads it.
-        normaliser: Σ logsumexp over the whole vocabulary of the raw logits, nats. None where not known, as of a server
-            that returns a few log-probabilities; only `energy` reads it.
-        entropy: Σ of the Shannon entropy of the model's distribution at each step, nats. None where not known.
+        largest: Σ ln of the largest probability at each step of the distribution sampled from, after temperature and
+            cut-offs; nats. None if unknown; only the entropy *inside* reads it.
+        normaliser: Σ logsumexp over the whole vocabulary of the raw logits, nats. None if unknown, as for a server that
+            returns only a few log-probabilities; only `energy` reads it.
+        entropy: Σ of the Shannon entropy of the model's distribution at each step, nats. None if unknown.
 
     Raises:
-        Unscorable: Numbers that are not finite, or probabilities above 1: the model failed.
-        ValueError: A negative number of tokens.
+        Unscorable: A number is not finite or a probability is above 1, which means that the model failed.
+        ValueError: The number of tokens is negative.
     """
 
     tokens: int
@@ -64,28 +64,28 @@ class ResponseScores:
 
 
 def perplexity(response: ResponseScores) -> float:
-    """The mean negative log-likelihood −(1/T) Σ ln p of one response, nats/token.
+    """Compute the mean negative log-likelihood −(1/T) Σ ln p of one response, nats/token.
 
-    Of a greedy response it is GSSBench's and INSIDE's perplexity (the published code has no exp, which would not change
-    a ranking); of a sampled one, its share in the entropy *mc*.
+    For a greedy response, it is GSSBench's and INSIDE's perplexity (the published code omits exp, which would not
+    change the ranking); for a sampled one, it is its share of the entropy *mc*.
 
     Returns:
         At least 0; for a greedy response at most ln V.
 
     Raises:
-        Unscorable: No token.
+        Unscorable: There is no token.
     """
     return _surprise_per_token(response.log_likelihood, response.tokens)
 
 
 def energy(response: ResponseScores) -> float:
-    """The mean over tokens of −logsumexp of the raw logits, nats; usually −30 … −10, and higher for the less certain.
+    """Compute the mean over tokens of −logsumexp of the raw logits, nats; usually −30 … −10, higher if less certain.
 
-    The energy of Liu et al. 2020, arXiv:2010.03759, at temperature 1, over tokens as in INSIDE's code. A constant added
-    to a step's logits changes it, so it is no function of probabilities alone.
+    It is the energy of Liu et al. 2020, arXiv:2010.03759, at temperature 1, over tokens as in INSIDE's code. Adding a
+    constant to a step's logits changes it, so it does not depend on probabilities alone.
 
     Raises:
-        Unscorable: No token, or nothing is known of the whole vocabulary.
+        Unscorable: There is no token, or the logits of the whole vocabulary are unknown.
     """
     if response.normaliser is None:
         raise Unscorable("no logits of the whole vocabulary")
@@ -95,19 +95,19 @@ def energy(response: ResponseScores) -> float:
 
 
 def length_normalised_entropy(samples: Sequence[ResponseScores], variant: Literal["mc", "inside"] = "mc") -> float:
-    """Length-normalised predictive entropy −(1/K) Σ_k (1/T_k) Σ_t ln p, nats/token.
+    """Compute the length-normalised predictive entropy −(1/K) Σ_k (1/T_k) Σ_t ln p, nats/token.
 
     Args:
         samples: K sampled responses.
-        variant: *mc*, the definition: p of the token that was drawn (Malinin & Gales 2021, arXiv:2002.07650;
-            Kuhn et al. 2023, arXiv:2302.09664). What the code of INSIDE (arXiv:2402.03744) computes is *inside*: the
-            largest p of the step, under what was drawn from.
+        variant: *mc*, the definition: p of the sampled token (Malinin & Gales 2021, arXiv:2002.07650; Kuhn et al. 2023,
+            arXiv:2302.09664). *inside*, as in the code of INSIDE (arXiv:2402.03744): the largest p of each step in the
+            distribution sampled from.
 
     Returns:
         At least 0.
 
     Raises:
-        Unscorable: No response has a token, or one lacks what the variant reads.
+        Unscorable: No response has a token, or one lacks the sum that the variant reads.
     """
     found = []
     for sample in samples:
@@ -123,16 +123,16 @@ def length_normalised_entropy(samples: Sequence[ResponseScores], variant: Litera
 
 
 def mean_token_entropy(samples: Sequence[ResponseScores]) -> float:
-    """The mean over K responses of the mean entropy of their steps' distributions, nats/token (Fomicheva et al. 2020).
+    """Compute the mean over K responses of the mean entropy of their steps, nats/token (Fomicheva et al. 2020).
 
-    It has the expectation of the entropy *mc* at temperature 1 without cut-offs, and less noise: each step's entropy is
-    known, not estimated from the one token that was drawn. arXiv:2005.10608, section 4.2 (Softmax-Ent).
+    It has the same expectation as the entropy *mc* at temperature 1 without cut-offs, but less noise, because each
+    step's entropy is known instead of estimated from the sampled token. arXiv:2005.10608, section 4.2 (Softmax-Ent).
 
     Returns:
         In [0, ln V].
 
     Raises:
-        Unscorable: No response has a token, or nothing is known of the whole vocabulary.
+        Unscorable: No response has a token, or the logits of the whole vocabulary are unknown.
     """
     used = [sample for sample in samples if sample.tokens]
     if not used:
@@ -152,16 +152,16 @@ def _surprise_per_token(log_likelihood: float, tokens: int) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassedLikelihoods:
-    """The likelihood of each of K sampled responses, and their equivalence classes.
+    """The likelihoods of K sampled responses, and their equivalence classes.
 
     Attributes:
         labels: [K]; None for a response in no class, which is left out.
         log_likelihoods: float64 [K], nats; ln p of the whole response under the model, the sum over its tokens.
-        token_counts: Integers [K]; tokens summed over.
+        token_counts: Integers [K]; number of tokens summed over.
 
     Raises:
-        Unscorable: Likelihoods that are not finite, or above 1: the model failed.
-        ValueError: Shapes or types that do not fit, or a count below 0.
+        Unscorable: A likelihood is not finite or above 1, which means that the model failed.
+        ValueError: Shapes or types do not match, or a count is below 0.
     """
 
     labels: Labels
@@ -181,17 +181,17 @@ class ClassedLikelihoods:
 
 
 def semantic_entropy(responses: ClassedLikelihoods, estimator: Literal["rao", "kuhn", "lm-polygraph"] = "rao") -> float:
-    """The entropy of classes, estimated from the likelihoods of K responses, nats.
+    """Estimate the entropy of classes from the likelihoods of K responses, nats.
 
-    With s_k = ln p / T of response k, l_k = ln p, c(k) the class of k and C classes:
+    With s_k = ln p / T of response k, l_k = ln p, c(k) the class of k, and C classes:
 
     *rao*: −Σ_c P(c) ln P(c), P(c) = Σ_{k in c} e^(s_k) / Σ_k e^(s_k). Farquhar et al. 2024, Nature 630, as coded.
     *kuhn*: −(1/C) Σ_c ln Σ_{k in c} e^(s_k). Kuhn et al. 2023, arXiv:2302.09664, as coded, but without the 5.0 that the
-        code takes from each class's logarithm.
+        code subtracts from each class's logarithm.
     *lm-polygraph*: −(1/K) Σ_k ln Σ_{j in c(k)} e^(l_j), of whole sequences, as coded there.
 
     Returns:
-        For *rao* in [0, ln C]. The others are no entropies of a normalised distribution, and may be below 0 where one
+        For *rao* in [0, ln C]. The others are not entropies of a normalised distribution, and may be below 0 if one
         text was sampled often.
 
     Raises:
@@ -215,9 +215,9 @@ def semantic_entropy(responses: ClassedLikelihoods, estimator: Literal["rao", "k
 
 
 def discrete_semantic_entropy(labels: Labels) -> float:
-    """The entropy of classes by how many responses each has, P(c) = n_c / K, nats: `class_entropy` in another unit.
+    """Compute the entropy of class sizes, P(c) = n_c / K, nats: `class_entropy` in another unit.
 
-    Farquhar et al. 2024, Nature 630 (the black-box form). Needs no likelihoods; where all responses differ it is ln K
+    Farquhar et al. 2024, Nature 630 (the black-box form). It needs no likelihoods; if all responses differ, it is ln K
     whatever they say, so many prompts tie.
 
     Returns:

@@ -1,18 +1,18 @@
-"""The headline: equivalence classes among valid responses. Junk is never novel, and never missing.
+"""The headline metric: equivalence classes among valid responses. Junk is never novel, and never missing.
 
-Input: a `JudgedPartition`, from an equivalence backend and what judges validity (benchmark/validity).
+Input: a `JudgedPartition`, from an equivalence backend and a judge of validity (benchmark/validity).
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics.metric import Metric, Version
-from benchmark.metrics.partition import Partition
+from benchmark.metrics.partition import CEILING, RULE, Partition
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,13 @@ class JudgedPartition:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """Valid responses in each class that has one."""
+        """Number of valid responses in each class that has any."""
         pairs = zip(self.partition.labels, self.reasons, strict=True)
         return tuple(Counter(label for label, reason in pairs if reason is None and label is not None).values())
 
 
 def valid_distinct_k(judged: JudgedPartition) -> float:
-    """The number of equivalence classes that have a valid response. In [0, k].
+    """Count the equivalence classes that have a valid response. In [0, k].
 
     >>> valid_distinct_k(JudgedPartition(Partition((0, 0, 1, 2)), (None, None, None, "word salad")))
     2.0
@@ -43,13 +43,13 @@ def valid_distinct_k(judged: JudgedPartition) -> float:
 
 
 def valid_distinct_curve(sizes: Sequence[int], k: int) -> NDArray[np.float64]:
-    """The expected number of classes with a valid response among m of k responses, for m = 1, 2, … k. [k]
+    """Compute the expected number of classes with a valid response among m of k responses, for m = 1, 2, … k. [k]
 
-    Hurlbert 1971, The nonconcept of species diversity; a response that is not valid takes a place and adds nothing.
-    With one response it is `valid_share` where every valid response is in a class, with k it is `valid_distinct_k`.
+    Hurlbert 1971, The nonconcept of species diversity; an invalid response takes a position and adds nothing. For one
+    response it is `valid_share` if every valid response is in a class, for k responses it is `valid_distinct_k`.
 
     Args:
-        sizes: [classes], valid responses in each class; together at most k.
+        sizes: [classes], number of valid responses in each class; together at most k.
 
     >>> valid_distinct_curve((2, 1), 4).round(3)
     array([0.75 , 1.333, 1.75 , 2.   ])
@@ -60,7 +60,7 @@ def valid_distinct_curve(sizes: Sequence[int], k: int) -> NDArray[np.float64]:
 
 
 def valid_share(judged: JudgedPartition) -> float:
-    """The share of the responses that are valid, blanks and placeholders apart; 0 where there is none."""
+    """Compute the share of valid responses among those that are not blanks or placeholders; 0 if there are none."""
     if not judged.reasons:
         return 0.0
     return sum(reason is None for reason in judged.reasons) / len(judged.reasons)
@@ -68,50 +68,44 @@ def valid_share(judged: JudgedPartition) -> float:
 
 _FIRST = Version(1, "2026-11-22", "first version: classes among responses that are valid")
 _VALIDITY = (
-    "Valid is what a discriminator takes for one: offline, from spelling, word order and similarity to the prompt. It "
-    "does not know whether a response is true, safe or good."
+    "Validity is judged by a discriminator: offline, from spelling, word order and similarity to the prompt. It does "
+    "not know whether a response is true, safe or good."
 )
 
+_metric = partial(Metric, reads="partition+validity", needs=0, family="classes", history=(_FIRST,))
+
 METRICS: tuple[Metric, ...] = (
-    Metric(
+    _metric(
         "valid_distinct_k",
         "different valid responses of k",
         valid_distinct_k,
-        reads="partition+validity",
         direction=+1,
         bounds=(0, None),
         unit="classes",
         paper="of this package, 2026; on the classes of Zhang et al. 2025, arXiv:2504.05228",
-        needs=0,
-        family="classes",
         formula="|{classes with a valid response among the k responses}|",
-        summary="How many different things the k responses say that answer the prompt: 0 where none does, k where all "
-        "do and all differ; only a valid response that means something new raises it.",
+        summary="How many different things the responses say that answer the prompt: 0 if none does, k if all do and "
+        "all differ; only a valid response that means something new raises it.",
         failures=(
-            "It inherits every mistake of what judges that two responses mean the same; the signature names that.",
+            RULE,
             _VALIDITY,
-            "The learned equivalence backend compares responses without first sentences that say nothing, too; "
-            "the same response behind a longer opening, or one that runs into it, may still be a new class.",
+            "The learned equivalence backend also compares responses without empty openings; the same response after a "
+            "longer opening, or one that is not a separate sentence, may still be a new class.",
             "A response that is wrong, but fluent and about the prompt, counts as valid.",
-            "Of responses of one or two words, it hardly sees that they are junk, unless the whole set is.",
-            "It ends at k: where all responses differ, how much they differ does not count.",
+            "It hardly recognises junk of one or two words, unless the whole set is junk.",
+            CEILING,
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "valid_share",
         "share of valid responses",
         valid_share,
-        reads="partition+validity",
         direction=0,
         bounds=(0, 1),
         unit="share of the responses",
         paper="of this package, 2026",
-        needs=0,
-        family="classes",
         formula="|{valid responses}| / k",
-        summary="How many of the responses are answers to the prompt at all: a floor of quality, and no more.",
-        failures=(_VALIDITY, "It says nothing of diversity."),
-        history=(_FIRST,),
+        summary="The share of responses that answer the prompt at all: only a minimum of quality.",
+        failures=(_VALIDITY, "It does not measure diversity."),
     ),
 )

@@ -1,35 +1,53 @@
 """A cache in one SQLite file, safe for concurrent threads and processes and if a process is killed."""
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any, ClassVar
 
 from datasets_build.errors import ConfigurationError
 
 
-@contextmanager
-def open_cache(path: Path, what: str, *tables: str) -> Iterator[sqlite3.Connection]:
-    """Open the database at a path, creating it if needed; the block runs as one transaction.
+class CacheFile:
+    """A cache at a path, created at its first use; a subclass says what it keeps.
 
-    Args:
+    Attributes:
+        contents: What the cache keeps, for messages.
         tables: Statements `CREATE TABLE IF NOT EXISTS …`.
 
     Raises:
-        ConfigurationError: The file cannot be read or written.
+        ConfigurationError: By each method, if the file cannot be read or written.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        database = sqlite3.connect(path, timeout=60)
+
+    contents: ClassVar[str]
+    tables: ClassVar[tuple[str, ...]]
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def _select(self, query: str, keys: Iterable[str]) -> list[tuple[Any, ...]]:
+        """Return the rows that a query finds for each key; none if there is no file yet."""
+        if not self.path.exists():
+            return []
+        with self._open() as database:
+            return [row for key in keys for row in database.execute(query, (key,))]
+
+    def _insert(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Write rows as one transaction."""
+        with self._open() as database:
+            database.executemany(statement, rows)
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
         try:
-            with database:
-                for table in tables:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self.path, timeout=60)) as database, database:
+                for table in self.tables:
                     database.execute(table)
                 yield database
-        finally:
-            database.close()
-    except (sqlite3.Error, OSError) as error:
-        raise ConfigurationError(
-            f"the cache of {what} {path} cannot be used: {error}",
-            "delete it, or give another path with --cache",
-        ) from error
+        except (sqlite3.Error, OSError) as error:
+            raise ConfigurationError(
+                f"the cache of {self.contents} {self.path} cannot be used: {error}",
+                "delete it, or give another path with --cache",
+            ) from error

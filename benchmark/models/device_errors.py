@@ -8,7 +8,7 @@ from traceback import clear_frames
 from typing import Any, TypeVar
 
 from benchmark.models.causal_lm import OutOfMemory
-from datasets_build.errors import ConfigurationError
+from datasets_build.errors import ConfigurationError, first_line
 
 T = TypeVar("T")
 _FULL = ("out of memory", "allocate memory", "_STATUS_ALLOC_FAILED")  # messages of allocators, cuBLAS and cuDNN
@@ -158,8 +158,3 @@ def _clear_frames_of_chain(error: BaseException) -> None:
         each.__traceback__ = None
         chain += [cause for cause in (each.__cause__, each.__context__) if cause is not None and cause not in chain]
         each.__cause__ = each.__context__ = None
-
-
-def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or its type's name."""
-    return str(error).splitlines()[0][:200] if str(error) else type(error).__name__

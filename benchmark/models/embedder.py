@@ -93,7 +93,6 @@ class SentenceTransformersEmbedder:
     def __init__(self, spec: EmbedderSpec, device: str = "cpu") -> None:
         need("torch", "score")
         library = need("sentence_transformers", "score")
-        need("transformers", "score").utils.logging.disable_progress_bar()  # while loading
         self.signature = spec.signature
         self._known: dict[str, NDArray[np.float64]] = {}  # vectors of the texts passed to `read`
         where, options = spec.files.locate()

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmark.models.causal_lm import Floats, Integers, TokenSequence
-from benchmark.models.device_errors import first_line, is_out_of_memory
+from benchmark.models.device_errors import is_out_of_memory
 from benchmark.models.fused_norms import fuse_norms, restore_norms
 from benchmark.models.lm_head import token_bits
 from benchmark.models.trie import ScoredTrie, build_trie
 from benchmark.models.trie_attention import CannotShareError, Packing, packing_of
-from datasets_build.errors import ConfigurationError
+from datasets_build.errors import ConfigurationError, first_line
 
 if TYPE_CHECKING:
     from benchmark.models.hf_lm import HFCausalLM

@@ -85,7 +85,6 @@ def load_causal_lm(
     transformers = need("transformers", "score")
     places = device_map_options(spec.device, device_map)
     where, options = ModelFiles(spec.name, spec.revision, spec.folder).locate()
-    transformers.utils.logging.disable_progress_bar()
     with loading_on(spec.device, spec.dtype, spec.name):
         with loading(where):
             tokeniser = transformers.AutoTokenizer.from_pretrained(where, **options)

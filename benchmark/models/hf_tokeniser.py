@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.models.causal_lm import Encoding
-from datasets_build.errors import ConfigurationError
+from datasets_build.errors import ConfigurationError, first_line
 
 _GUARDS = ("\n", "|", "0", "x")  # characters to try, as the tokeniser must not merge the guard with what follows
 
@@ -70,7 +70,7 @@ class HFTokeniser:
             )
         except Exception as error:  # a template is a program that may raise anything
             raise ConfigurationError(
-                f"the model's chat template refuses this chat: {str(error).splitlines()[0][:200]}",
+                f"the model's chat template refuses this chat: {first_line(error)}",
                 "some models do not accept a system prompt",
             ) from error
         return tuple(self.own(text, add_special_tokens=False).input_ids)

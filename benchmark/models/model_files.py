@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from datasets_build.errors import ConfigurationError, MissingExtra
+from datasets_build.errors import ConfigurationError, MissingExtra, first_line, need
 from datasets_build.files import sha256_of
 
 Loaded_co = TypeVar("Loaded_co", covariant=True)
@@ -144,19 +144,34 @@ def weights_hash(folder: Path) -> str:
 
 @contextmanager
 def loading(where: str) -> Iterator[None]:
-    """Turn a library's errors when loading a model into a `ConfigurationError` with a hint.
+    """Load a model inside the block without a progress bar; errors become a `ConfigurationError` with a hint.
 
     Raises:
         ConfigurationError: Loading failed.
+        MissingExtra: transformers is not installed.
     """
+    need("transformers", "score").utils.logging.disable_progress_bar()
     try:
         yield
     except (OSError, ValueError, ImportError, KeyError) as error:
         raise ConfigurationError(
-            f"{where} could not be loaded: {str(error).splitlines()[0] if str(error) else type(error).__name__}",
+            f"{where} could not be loaded: {first_line(error)}",
             "it must have safetensors and need no remote code; with HF_HUB_OFFLINE, download it first; "
             "without access to the Hub, give a folder with the files",
         ) from error
+
+
+def load_weights(kind: Any, where: str, hint: str, **options: Any) -> Any:
+    """Load a model of a class of transformers from safetensors.
+
+    Raises:
+        ConfigurationError: Loading failed, or weights are missing, which the library would initialise at random.
+    """
+    with loading(where):
+        model, found = kind.from_pretrained(where, use_safetensors=True, output_loading_info=True, **options)
+    if found["missing_keys"]:
+        raise ConfigurationError(f"{where} lacks weights, such as {min(found['missing_keys'])}", hint)
+    return model
 
 
 def _folder_in_wheel(files: ModelFiles) -> Path:

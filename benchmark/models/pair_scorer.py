@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.models.device_errors import loading_on
-from benchmark.models.model_files import ModelFiles, Spec, loading
+from benchmark.models.model_files import ModelFiles, Spec, load_weights, loading
 from benchmark.models.token_batches import estimated_tokens, token_batches
 from datasets_build.errors import ConfigurationError, need
 
@@ -98,7 +98,6 @@ class BertScorer:
     def __init__(self, spec: BertScoreSpec, device: str = "cpu") -> None:
         torch = need("torch", "score")
         transformers = need("transformers", "score")
-        transformers.utils.logging.disable_progress_bar()  # while loading
         self.signature = spec.signature
         self._baseline, self._max_tokens = spec.baseline, spec.max_tokens
         where, options = spec.files.locate()
@@ -111,18 +110,14 @@ class BertScorer:
             )
         with loading(where):
             self._tokeniser: Any = transformers.AutoTokenizer.from_pretrained(where, **options)
-            model, found = transformers.RobertaModel.from_pretrained(
-                where,
-                use_safetensors=True,
-                dtype=torch.float32,
-                add_pooling_layer=False,  # unused, and roberta-large has none
-                output_loading_info=True,
-                **options,
-            )
-        if found["missing_keys"]:  # the library would initialise them at random
-            raise ConfigurationError(
-                f"{where} lacks weights, such as {min(found['missing_keys'])}", "give the files of roberta-large"
-            )
+        model = load_weights(
+            transformers.RobertaModel,
+            where,
+            "give the files of roberta-large",
+            dtype=torch.float32,
+            add_pooling_layer=False,  # unused, and roberta-large has none
+            **options,
+        )
         del model.encoder.layer[spec.layer :]  # unused
         with loading_on(device, "float32", spec.files.name):
             self._model = model.to(device).eval()
@@ -176,7 +171,6 @@ class CrossEncoderScorer:
     def __init__(self, spec: CrossEncoderSpec, device: str = "cpu") -> None:
         torch = need("torch", "score")
         library = need("sentence_transformers", "score")
-        need("transformers", "score").utils.logging.disable_progress_bar()  # while loading
         self.signature, self._max_tokens = spec.signature, spec.max_tokens
         where, options = spec.files.locate()
         with loading_on(device, "float32", spec.files.name), loading(where):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.choices import Dtype
 from benchmark.models.device_errors import loading_on, within_memory
-from benchmark.models.model_files import ModelFiles, loading
+from benchmark.models.model_files import ModelFiles, load_weights, loading
 from datasets_build.errors import ConfigurationError, need
 
 Pair = tuple[str, str]
@@ -141,7 +141,6 @@ class HFRewardModel:
     def __init__(self, spec: HFRewardSpec, batch_tokens: int | None = None) -> None:
         torch = need("torch", "score")
         transformers = need("transformers", "score")
-        transformers.utils.logging.disable_progress_bar()  # while loading
         self.signature = spec.signature
         self.thresholds = spec.thresholds
         where, options = spec.files.locate()
@@ -155,12 +154,8 @@ class HFRewardModel:
         text_config = config.get_text_config()
         if getattr(text_config, "attn_logit_softcapping", None) is not None:
             options["attn_implementation"] = "eager"  # faster implementations omit the soft cap, some silently
-        with loading(where):
-            model, found = transformers.AutoModelForSequenceClassification.from_pretrained(
-                where, use_safetensors=True, dtype=getattr(torch, spec.dtype), output_loading_info=True, **options
-            )
-        if found["missing_keys"]:  # the library would initialise them at random
-            raise ConfigurationError(f"{where} lacks weights, such as {min(found['missing_keys'])}", _HINT)
+        kind = transformers.AutoModelForSequenceClassification
+        model = load_weights(kind, where, _HINT, dtype=getattr(torch, spec.dtype), **options)
         with loading_on(spec.device, spec.dtype, spec.files.name):
             self._model = model.to(spec.device).eval()
         self._pad: int | None = text_config.pad_token_id

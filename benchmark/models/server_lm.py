@@ -207,7 +207,7 @@ def _by_id(entries: object, ids: Integers) -> list[object]:
 
 
 def _bits(values: object, tokens: int) -> Floats:
-    """Convert log-probabilities, null where there is none, to bits."""
+    """Convert log-probabilities (null: missing) to bits."""
     if not isinstance(values, list) or len(values) != tokens:
         raise MalformedError(f"{_count(values)} log-probabilities for {tokens} tokens")
     if values[0] is not None:

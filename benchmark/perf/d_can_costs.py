@@ -65,7 +65,7 @@ def released_scenarios(mirror: Path, model: str) -> Scenarios:
 def rates_by_response(s: Surprisals) -> Floats:
     """Compute mean bits/byte of each response at each position, [responses, positions]; NaN if it was never there."""
     n = len(s.byte_counts)
-    rates = s.bits / np.maximum(s.byte_counts, 1)[s.orders]
+    rates = s.rates
     made = np.full((n, n), np.nan)
     for response in range(n):
         for position in range(n):
@@ -175,7 +175,7 @@ def balanced_orders(sets: Scenarios) -> dict[str, float]:
     made = {}
     for name, own in sets.items():
         designs = [OrderDesign("released", s.orders, np.arange(len(s.orders))) for s in own]
-        rates = [s.bits / np.maximum(s.byte_counts, 1)[s.orders] for s in own]
+        rates = [s.rates for s in own]
         variances = [order_variance(design, rate)[-1] for design, rate in zip(designs, rates, strict=True)]
         squares = [(coherence(s) ** 2) * v / len(s.byte_counts) for s, v in zip(own, variances, strict=True)]
         value = np.mean([coherence(s) * balanced_curve(s)[-1] for s in own])

@@ -89,7 +89,7 @@ def resample_weights(
         [resamples, rows] counts; a resample draws as many clusters as there are.
 
     Raises:
-        ValueError: There are not as many cluster names as rows.
+        ValueError: The number of cluster names differs from the number of rows.
     """
     codes, count = cluster_codes(rows, clusters)
     if count == 0:
@@ -97,11 +97,19 @@ def resample_weights(
     return _drawn(count, resamples, np.random.default_rng(seed))[:, codes]
 
 
+def weights_with_original(
+    rows: int, *, clusters: Sequence[Hashable] | None = None, resamples: int = 1000, seed: int = 0
+) -> Floats:
+    """Return `resample_weights` below a row of ones for the original data, [1 + resamples, rows]; args as there."""
+    drawn = resample_weights(rows, clusters=clusters, resamples=resamples, seed=seed)
+    return np.vstack([np.ones((1, rows)), drawn])
+
+
 def cluster_codes(rows: int, clusters: Sequence[Hashable] | None) -> tuple[NDArray[np.int64], int]:
     """Number the clusters in order of first appearance; return each row's number, and the number of clusters.
 
     Raises:
-        ValueError: There are not as many cluster names as rows.
+        ValueError: The number of cluster names differs from the number of rows.
     """
     if clusters is None:
         return np.arange(rows), rows
@@ -165,7 +173,7 @@ def wilcoxon(a: Floats, b: Floats, alternative: Alternative = "two-sided") -> Si
     if np.array_equal(first, second):
         return SignedRank(n, 0.0, 1.0)
     with warnings.catch_warnings():
-        # Some versions say that few pairs make a poor normal approximation; n stands beside p.
+        # Some versions warn that the normal approximation is poor for few pairs; the reader sees n next to p.
         warnings.simplefilter("ignore", UserWarning)
         found = stats.wilcoxon(first, second, zero_method="wilcox", alternative=alternative)
     return SignedRank(n, float(found.statistic), float(found.pvalue))

@@ -7,12 +7,25 @@ from pydantic import ValidationError
 
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.result_schema import Result, from_version_1
+from datasets_build.errors import InputError
 from datasets_build.files import sha256_of
 from submissions.untrusted.json_files import strict_json
 
 RESULT_FILE = "result.json"
 PER_PROMPT_FILE = "per_prompt.parquet"
 MAX_RESULT_BYTES = 4 * 2**20
+
+
+def require_result(folder: Path) -> Result:
+    """Read the result in a folder.
+
+    Raises:
+        InputError: Its files are damaged or inconsistent.
+    """
+    result = read_result(folder)
+    if isinstance(result, Missing):
+        raise InputError(f"{folder} is not a complete result: {result.reason}", "score the submission again")
+    return result
 
 
 def read_result(folder: Path) -> Result | Missing:

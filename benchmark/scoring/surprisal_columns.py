@@ -5,10 +5,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from benchmark.metrics.metric import Missing, Unscorable
 from benchmark.metrics.surprisal_curve import curve_bits, curve_rate
@@ -16,7 +14,6 @@ from benchmark.scoring.result_schema import OrderError
 from benchmark.surprisal.engine import OrderPlan, SetSurprisals
 from benchmark.surprisal.response_orders import StandardErrors, standard_errors
 
-Floats = NDArray[np.float64]
 COLUMN = "surprisals"  # of the per-prompt table
 _NUMBERS = pa.list_(pa.float64())
 FIELD = pa.field(
@@ -37,8 +34,7 @@ FIELD = pa.field(
 
 def rate_errors(read: SetSurprisals) -> StandardErrors:
     """Estimate the standard errors of the a_k curve in bits/byte."""
-    s = read.surprisals
-    return standard_errors(read.design, s.bits / np.maximum(s.byte_counts, 1)[s.orders])
+    return standard_errors(read.design, read.surprisals.rates)
 
 
 def record(reading: SetSurprisals | Missing) -> dict[str, Any] | None:

@@ -10,10 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmark.metrics.metric import Missing
-from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, read_result
+from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, require_result
 from benchmark.scoring.result_schema import Result
-from datasets_build.errors import InputError
 from datasets_build.files import atomic_folder, canonical_json, sha256_of
 from submissions.checking.response_kinds import is_scorable
 
@@ -41,9 +39,7 @@ def write_text_free(folder: Path, out: Path) -> Result:
     Raises:
         InputError: There is no readable result with texts.
     """
-    found = read_result(folder)
-    if isinstance(found, Missing):
-        raise InputError(f"{folder}: {found.reason}", "score the submission again")
+    found = require_result(folder)
     table = without_texts(pq.read_table(folder / PER_PROMPT_FILE))
     with atomic_folder(out, replace=True) as made:
         pq.write_table(

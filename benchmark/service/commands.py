@@ -5,6 +5,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,46 +22,81 @@ if TYPE_CHECKING:
     from benchmark.service.lease import Stop
     from benchmark.service.worker import Worker
 
-Store = Annotated[
-    str, typer.Option(help="Store of the service: a folder, or hf://datasets/ORG/NAME.", rich_help_panel="Service")
-]
-ResultsStore = Annotated[
-    str | None,
-    typer.Option(
-        help="Store of the published results; default: the submission store, in one commit with the state.",
-        rich_help_panel="Service",
-    ),
-]
-Name = Annotated[
-    str | None, typer.Option(help="Worker name in public records; default: random.", rich_help_panel="Service")
-]
-Results = Annotated[
-    Path | None,
-    typer.Option(
-        help=(
-            "Local folder of results, from which interrupted work resumes; workers may share it. "
-            "Default: a folder in the user's cache."
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """Options of a worker; each field is the option of the same name."""
+
+    store: Annotated[
+        str, typer.Option(help="Store of the service: a folder, or hf://datasets/ORG/NAME.", rich_help_panel="Service")
+    ]
+    profile: ProfileName
+    results_store: Annotated[
+        str | None,
+        typer.Option(
+            help="Store of the published results; default: the submission store, in one commit with the state.",
+            rich_help_panel="Service",
         ),
-        rich_help_panel="Service",
-    ),
-]
-Faults = Annotated[
-    int,
-    typer.Option(
-        min=1,
-        help="Number of consecutive host failures (memory, disk, models) after which the worker exits with status 2.",
-        rich_help_panel="Service",
-    ),
-]
+    ] = None
+    stop_after: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help=(
+                "Number of consecutive host failures (memory, disk, models) after which the worker exits with status 2."
+            ),
+            rich_help_panel="Service",
+        ),
+    ] = 3
+    name: Annotated[
+        str | None, typer.Option(help="Worker name in public records; default: random.", rich_help_panel="Service")
+    ] = None
+    results: Annotated[
+        Path | None,
+        typer.Option(
+            help=(
+                "Local folder of results, from which interrupted work resumes; workers may share it. "
+                "Default: a folder in the user's cache."
+            ),
+            rich_help_panel="Service",
+        ),
+    ] = None
+    metric: MetricNames = None
+    cache: CacheOption = None
+    mirror: MirrorOption = None
+
+    def worker(self, scoring: ScoringOptions) -> "Worker":
+        """Return a worker with these options."""
+        from secrets import token_hex
+
+        from benchmark.scoring.backends import ScoringBackends
+        from benchmark.scoring.options import metrics_named
+        from benchmark.service.fetch import Suites
+        from benchmark.service.worker import Worker
+        from benchmark.surprisal.cache import default_cache_path
+        from datasets_build.download import home
+        from submissions.storage.file_store import open_store
+
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # the Hub's client reads it when it is imported
+        chosen = scoring.profile(self.profile, self.metric)
+        return Worker(
+            name=_checked_name(self.name or f"worker-{token_hex(3)}"),
+            store=open_store(self.store),
+            backends=ScoringBackends(chosen, self.cache or default_cache_path()),
+            results=self.results or home() / "worker",
+            suites=Suites(self.mirror),
+            metrics=metrics_named(self.metric, chosen),
+            options=scoring.numbers(),
+            results_store=None if self.results_store is None else open_store(self.results_store),
+            max_host_failures=self.stop_after,
+        )
 
 
 @with_option_groups
 def score(
     *,
-    store: Store,
-    profile: ProfileName,
+    options: WorkerOptions,
     scoring: ScoringOptions,
-    results_store: ResultsStore = None,
     once: Annotated[
         bool, typer.Option("--once", help="Exit when the queue is empty, for cron and CI.", rich_help_panel="Service")
     ] = False,
@@ -68,12 +104,6 @@ def score(
     poll: Annotated[
         float, typer.Option(min=0.1, help="Seconds between polls of an empty queue.", rich_help_panel="Service")
     ] = 30,
-    stop_after: Faults = 3,
-    name: Name = None,
-    results: Results = None,
-    metric: MetricNames = None,
-    cache: CacheOption = None,
-    mirror: MirrorOption = None,
     cluster: ClusterOptions,
 ) -> None:
     """Score the pending submissions in a store, oldest first, until stopped.
@@ -96,30 +126,21 @@ def score(
 
     Example: divbench submissions score --store hf://datasets/ORG/submissions --profile offline --once
     """
-    from dataclasses import replace
     from datetime import timedelta
 
     from benchmark.service.worker import work
 
-    made, stop, emit = _made(store, results_store, profile, scoring, metric, name, results, cache, mirror)
-    made = replace(made, lease=timedelta(seconds=lease), poll=poll, max_host_failures=stop_after)
-    with _on_cluster(made, cluster.place(_on_loss(emit)), cache) as placed:
+    made = replace(options.worker(scoring), lease=timedelta(seconds=lease), poll=poll)
+    emit, stop = _events_of(made), stop_on_signals()
+    with _on_cluster(made, cluster.place(_on_loss(emit)), options.cache) as placed:
         work(placed, stop, emit, once=once)
 
 
 @with_option_groups
 def rescore(
     *,
-    store: Store,
-    profile: ProfileName,
+    options: WorkerOptions,
     scoring: ScoringOptions,
-    results_store: ResultsStore = None,
-    stop_after: Faults = 3,
-    name: Name = None,
-    results: Results = None,
-    metric: MetricNames = None,
-    cache: CacheOption = None,
-    mirror: MirrorOption = None,
     cluster: ClusterOptions,
 ) -> None:
     """Score submissions again that lack a result for a new metric, version, model or suite revision.
@@ -129,13 +150,11 @@ def rescore(
 
     Example: divbench submissions rescore --store hf://datasets/ORG/submissions --profile offline
     """
-    from dataclasses import replace
-
     from benchmark.service.rescore import rescore as run
 
-    made, stop, emit = _made(store, results_store, profile, scoring, metric, name, results, cache, mirror)
-    made = replace(made, max_host_failures=stop_after)
-    with _on_cluster(made, cluster.place(_on_loss(emit)), cache) as placed:
+    made = options.worker(scoring)
+    emit, stop = _events_of(made), stop_on_signals()
+    with _on_cluster(made, cluster.place(_on_loss(emit)), options.cache) as placed:
         ended = run(placed, stop, emit)
     if ended["failed"]:
         raise typer.Exit(1)
@@ -157,8 +176,6 @@ def _on_cluster(made: "Worker", place: "Cluster | None", cache: Path | None) -> 
         cache: Cache file given by the user. Without one, actors use no cache of surprisals, because the last digits
             would depend on which actor read a text first.
     """
-    from dataclasses import replace
-
     from benchmark.cluster.session import open_cluster
 
     if place is None:
@@ -169,44 +186,12 @@ def _on_cluster(made: "Worker", place: "Cluster | None", cache: Path | None) -> 
         yield replace(made, backends=backends, cluster=session)
 
 
-def _made(
-    store: str,
-    results_store: str | None,
-    profile: str,
-    scoring: ScoringOptions,
-    metric: list[str] | None,
-    name: str | None,
-    results: Path | None,
-    cache: Path | None,
-    mirror: Path | None,
-) -> "tuple[Worker, Stop, EventSink]":
-    """A worker, its request to stop, and its sink of events."""
-    from secrets import token_hex
-
-    from benchmark.scoring.backends import ScoringBackends
-    from benchmark.scoring.options import metrics_named
+def _events_of(worker: "Worker") -> "EventSink":
+    """Return a sink that writes a worker's events to stdout, and messages to stderr."""
     from benchmark.service.events import event_writer
-    from benchmark.service.fetch import Suites
-    from benchmark.service.worker import Worker
-    from benchmark.surprisal.cache import default_cache_path
-    from datasets_build.download import home
-    from submissions.storage.file_store import open_store
 
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # the Hub's client reads it when it is imported
-    chosen = scoring.profile(profile, metric)
-    made = Worker(
-        name=_checked_name(name or f"worker-{token_hex(3)}"),
-        store=open_store(store),
-        backends=ScoringBackends(chosen, cache or default_cache_path()),
-        results=results or home() / "worker",
-        suites=Suites(mirror),
-        metrics=metrics_named(metric, chosen),
-        options=scoring.numbers(),
-        results_store=None if results_store is None else open_store(results_store),
-    )
     console = err()
-    emit = event_writer(made.name, sys.stdout, lambda line: console.print(line, markup=False, soft_wrap=True))
-    return made, stop_on_signals(), emit
+    return event_writer(worker.name, sys.stdout, lambda line: console.print(line, markup=False, soft_wrap=True))
 
 
 def stop_on_signals() -> "Stop":

@@ -1,1 +1,1 @@
-"""Response sets and a causal language model in; surprisals in bits, by order and position, out."""
+"""Computes the surprisals of response sets under a causal language model, in bits by order and position."""

@@ -1,7 +1,7 @@
-"""The surprisal engine: response sets and a language model to the `Surprisals` that D_Can and its family read.
+"""The surprisal engine: computes the `Surprisals` of response sets that D_Can and related metrics read.
 
-Equal sets are read once, and those of an earlier run come from a cache. The others become token sequences, one for each
-order and one for each response alone, and go to the model in batches of similar length, the longest first, so that a
+Equal sets are read once, and surprisals from earlier runs come from a cache. All other sets become token sequences, one
+per order and one per response alone, which the model reads in batches of similar length, the longest first, so that a
 lack of memory shows at once. While the model reads a batch, a thread prepares the next ones. The model reads shared
 prefixes once. A batch that does not fit is halved until it does; a set that cannot be read is missing, with its reason.
 """
@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 DEFAULT_LAYOUT = Layout()
 _AHEAD = 2  # batches that are prepared while the model reads
 T = TypeVar("T")
-ENGINE_VERSION = 2  # of what numbers depend on here beside model, layout and orders; part of the cache's keys
+ENGINE_VERSION = 2  # part of the cache's keys; changed when this module changes the numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,11 @@ class ResponseSet:
 
 @dataclass(frozen=True, slots=True)
 class OrderPlan:
-    """Which response orders a set of any size is read in.
+    """Rule for the orders in which a set of any size is read.
 
     Attributes:
         count: Number of Latin squares (*balanced*), trees (*endpoint*) or orders (*uniform*); unused for *exact*.
-        seed: Random seed. *uniform*: of Python's generator, the same for all sets; else of each set's relabelling.
+        seed: Random seed; for *uniform* of Python's generator, the same for all sets, otherwise of each set's labels.
     """
 
     kind: OrderKind = "balanced"
@@ -56,24 +56,24 @@ class OrderPlan:
     seed: int = 42
 
     def __str__(self) -> str:
-        """The plan in signatures, such as `balanced-1-seed:42`."""
+        """Return the plan as signatures name it, such as `balanced-1-seed:42`."""
         return "exact" if self.kind == "exact" else f"{self.kind}-{self.count}-seed:{self.seed}"
 
     @property
     def whole_curve(self) -> bool:
-        """Whether the means of all positions are estimated, not the last one's alone."""
+        """Whether the means of all positions are estimated, not only that of the last."""
         return self.kind != "endpoint"
 
     def design(self, given: ResponseSet) -> OrderDesign:
         """Choose the orders of a set.
 
         Raises:
-            ConfigurationError: `exact` with more than six responses, or a count below 1.
+            ConfigurationError: The kind is *exact* and there are more than six responses, or the count is below 1.
         """
         n = len(given.responses)
         if self.kind == "uniform":
             return uniform(n, self.count, self.seed)
-        # By their texts, so that a set's numbers do not depend on the order in which its responses are given.
+        # Sorted by text, so that the numbers of a set do not depend on the given order of its responses.
         ranked = sorted(range(n), key=given.responses.__getitem__)
         label = f"{self.seed}/{content_id([given.prompt, [given.responses[i] for i in ranked]])}"
         if self.kind == "exact":
@@ -85,7 +85,7 @@ class OrderPlan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SetSurprisals:
-    """The surprisals of a response set, and the orders that it was read in."""
+    """The surprisals of a response set, and the orders in which it was read."""
 
     surprisals: Surprisals
     design: OrderDesign
@@ -93,7 +93,7 @@ class SetSurprisals:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SurprisalReader:
-    """A language model with all that decides how it reads response sets."""
+    """A language model with the settings that determine how it reads response sets."""
 
     model: CausalLM
     layout: Layout
@@ -109,7 +109,7 @@ class Cache(Protocol):
     """Keeps surprisals by key; see cache.py."""
 
     def get(self, key: str, orders: int, responses: int) -> tuple[Floats, Floats] | None:
-        """Return bits [orders, responses] and unconditional bits [responses] of a key, or None."""
+        """Return the bits [orders, responses] and unconditional bits [responses] of a key, or None if unknown."""
         ...
 
     def put(self, found: Sequence[tuple[str, Floats, Floats]]) -> None:
@@ -128,20 +128,20 @@ def read_sets(
 ) -> list[SetSurprisals | Missing]:
     """Compute the surprisals of each response set (arXiv:2606.01811, section 3).
 
-    Under a model in float32, a set's numbers depend on the other sets, their order and the batches by at most 1e-3 bits
-    a response. In half precision, kernels that change with the batch round differently: expect tenths of a bit in
-    float16, and several in bfloat16. The same sets with the same cache and batches give the same bytes.
+    In float32, the other sets, their order and the batches change a response's surprisal by at most 1e-3 bits. In half
+    precision, kernels that change with the batch round differently: expect tenths of a bit in float16, and several bits
+    in bfloat16. The same sets with the same cache and batches give the same bytes.
 
     Args:
         plan: Response orders; None: one balanced square.
-        cache: Surprisals of earlier runs, to which new ones are added after each batch.
+        cache: Surprisals of earlier runs; new ones are added after each batch.
 
     Returns:
-        For each set its surprisals in bits, or why there are none.
+        The surprisals of each set in bits, or the reason why they are missing.
 
     Raises:
         ConfigurationError: The plan or the layout is impossible for a set or the model.
-        DivBenchError: The model's server failed; sets read before are in the cache.
+        DivBenchError: The model's server failed; sets that were read before are in the cache.
     """
     plan = plan or OrderPlan()
     keys = [_key(each, model, layout, plan) for each in sets]
@@ -153,7 +153,7 @@ def read_sets(
             unread.append(found)
         else:
             made[key] = found
-    # By bytes, which are known before the tokens are.
+    # By bytes, because the number of tokens is not known yet.
     unread.sort(key=lambda each: (-each.longest(layout), each.key))
     progress(sum(key in made for key in keys))
     with closing(_prefetched(_batches(unread, model, layout, model.batch_tokens))) as batches:
@@ -174,20 +174,20 @@ def read_sets(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _UnreadSet:
-    """A set that is to be read, and its orders."""
+    """A set to be read, and its orders."""
 
     key: str
     given: ResponseSet
     design: OrderDesign
 
     def longest(self, layout: Layout) -> int:
-        """The bytes of its longest sequence."""
+        """Return the bytes of the longest sequence."""
         return sum(len(text.encode()) for text, _ in pieces(layout, self.given.prompt, self.given.responses))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _TokenisedSet:
-    """A set as token sequences: first those of its orders, then those of its responses alone."""
+    """A set as token sequences: first one per order, then one per response alone."""
 
     unread: _UnreadSet
     tokenised: list[TokenisedText]
@@ -216,7 +216,7 @@ class _TokenisedSet:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Chunk:
-    """Sequences that are read at once: their indices in the batch, and the function that reads them."""
+    """Sequences to be read at once: their indices in the batch, and the function that reads them."""
 
     at: list[int]
     sequences: list[TokenSequence]
@@ -244,7 +244,7 @@ def _key(given: ResponseSet, model: CausalLM, layout: Layout, plan: OrderPlan) -
 def _cached(
     key: str, given: ResponseSet, plan: OrderPlan, cache: Cache | None
 ) -> "_UnreadSet | SetSurprisals | Missing":
-    """The result of an empty set or of one in the cache; else the set with its orders."""
+    """Return the result of an empty or cached set; otherwise the set with its orders."""
     n = len(given.responses)
     if n == 0:
         return Missing("no response")
@@ -261,7 +261,7 @@ def _tokenise(unread: _UnreadSet, model: CausalLM, layout: Layout) -> _Tokenised
     if model.context is not None and longest > model.context:
         return Missing("longer than the model's context")
     if any(each.sequence.scored[:1].tolist() == [0] for each in tokenised):
-        raise ConfigurationError("a text begins with a response, whose first token nothing predicts", "add a prompt")
+        raise ConfigurationError("a text begins with a response, so nothing predicts its first token", "add a prompt")
     return _TokenisedSet(unread, tokenised)
 
 
@@ -294,7 +294,7 @@ def _batches(unread: Sequence[_UnreadSet], model: CausalLM, layout: Layout, budg
 
 def _batch(members: list[_TokenisedSet], failed: dict[str, Missing], model: CausalLM, budget: int) -> _Batch:
     sequences = [sequence for member in members for sequence in member.sequences]
-    # Neighbours in this order share the longest prefixes, so little is lost where a large set has to be cut.
+    # Neighbours in this order share the longest prefixes, so little is lost if a large set has to be split.
     keys = [prefix_sort_key(sequence.ids) for sequence in sequences]
     ranked = sorted(range(len(sequences)), key=keys.__getitem__)
     return _Batch(members, _chunks(ranked, dict(enumerate(sequences)), model, budget), failed)
@@ -312,7 +312,7 @@ def _chunks(
 
 
 def _prefetched(items: Iterator[T]) -> Generator[T, None, None]:
-    """Yield the same items, made by a thread ahead of their use, `_AHEAD` at most; its exceptions are raised here."""
+    """Yield the items, which a thread makes up to `_AHEAD` items in advance; its exceptions are raised here."""
     with ThreadPoolExecutor(1, "prepare") as thread:
         futures = deque(thread.submit(next, items, None) for _ in range(_AHEAD))
         try:
@@ -325,7 +325,7 @@ def _prefetched(items: Iterator[T]) -> Generator[T, None, None]:
 
 
 def _read_batch(model: CausalLM, batch: _Batch) -> dict[str, SetSurprisals | Missing]:
-    """Return the results of a batch; lower the model's budget, for all later calls, where it proves too large."""
+    """Return the results of a batch; if the model's budget proves too large, lower it for all later calls."""
     found: dict[int, Floats | None] = {}
     chunks = deque(batch.chunks)
     while chunks:
@@ -347,7 +347,7 @@ def _read_batch(model: CausalLM, batch: _Batch) -> dict[str, SetSurprisals | Mis
 
 
 def _chunk_up(ranked: Sequence[int], lengths: Mapping[int, int], budget: int) -> Iterator[list[int]]:
-    """Cut into chunks of at most `budget` tokens, each of at least one sequence."""
+    """Split into chunks of at most `budget` tokens, each with at least one sequence."""
     chunk: list[int] = []
     tokens = 0
     for i in ranked:
@@ -363,18 +363,18 @@ def _chunk_up(ranked: Sequence[int], lengths: Mapping[int, int], budget: int) ->
 def _surprisals(
     model: CausalLM, sequences: list[TokenSequence], read: Callable[[], list[Floats]]
 ) -> tuple[list[Floats | None], int | None]:
-    """Read sequences; those that do not fit together, by halves.
+    """Read sequences; if they do not fit together, read them by halves.
 
     Returns:
-        The bits of each sequence, None for one that does not fit alone; and the least number of tokens that did not fit
-        together though each sequence of them fits alone, None if there is none.
+        The bits of each sequence, None if it does not fit alone; and the smallest number of tokens that did not fit
+        together although each sequence fits alone, None if there was none.
     """
     try:
         return list(read()), None
     except OutOfMemory:
         if len(sequences) == 1:
             return [None], None
-    # Outside of the handler: no exception is alive while the halves are read.
+    # Outside the handler, so that no exception keeps memory alive while the halves are read.
     middle = len(sequences) // 2
     halves = (sequences[:middle], sequences[middle:])
     (first, few), (second, more) = (_surprisals(model, half, partial(model.surprisals, half)) for half in halves)

@@ -1,4 +1,4 @@
-"""How many bits texts save each other, two at a time: for the responses of a set, and for sets of responses."""
+"""Pairwise savings: how many bits a text costs less after another one, for single responses and for sets of them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class PairwiseSurprisals:
 
     Attributes:
         alone: float64 [n], bits of text i after the prompt alone.
-        given: float64 [n, n], bits of text i right after text j; on the diagonal, of a repeat.
+        given: float64 [n, n], bits of text i right after text j; on the diagonal, right after itself.
     """
 
     alone: Floats
@@ -32,12 +32,12 @@ class PairwiseSurprisals:
 
     @property
     def saved(self) -> Floats:
-        """Bits that text i costs less right after text j: float64 [n, n]."""
+        """Bits that text j saves on text i, which follows it: float64 [n, n]."""
         return self.alone[:, None] - self.given
 
     @property
     def summary(self) -> CrossMode:
-        """The summary with each text as a set of its own, so that the diagonal is what a repeat saves.
+        """The summary with each text as a separate set, so that the diagonal shows what a repeat saves.
 
         Raises:
             Unscorable: Fewer than two texts.
@@ -46,7 +46,7 @@ class PairwiseSurprisals:
 
     @property
     def strongest(self) -> tuple[int, int] | None:
-        """The pair (i, j), i ≠ j, whose text i saves the most bits after text j; None where there is but one text."""
+        """The pair (i, j), i ≠ j, with the largest saving on text i after text j; None if there is only one text."""
         if len(self.alone) < 2:
             return None
         saved = np.where(np.eye(len(self.alone), dtype=bool), -np.inf, self.saved)
@@ -90,14 +90,14 @@ def cross_mode_matrix(
     modes: Sequence[Sequence[str]],
     progress: Progress = lambda done: None,
 ) -> CrossMode:
-    """Compute how many bits a text of one set saves right after a text of another (arXiv:2606.01811, section B.4).
+    """Compute the bits that a text of one set saves on a text of another (arXiv:2606.01811, section B.4).
 
-    M_ij is the mean over every text of set i and every one of set j; on the diagonal, over every two positions of the
-    set, so a text that is in the set twice counts as two.
+    M_ij is the mean over all texts of set i and all texts of set j that precede them; on the diagonal, over all pairs
+    of positions in the set, so a text that occurs twice counts twice.
 
     Args:
         model: Language model; it reads all pairs of all texts.
-        modes: The m sets, each of at least two texts.
+        modes: The m sets, each with at least two texts.
 
     Raises:
         Unscorable: Fewer than two sets, a set of fewer than two texts, or as in `pairwise_surprisals`.

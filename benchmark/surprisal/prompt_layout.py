@@ -1,4 +1,4 @@
-"""How a prompt and its responses become the text that a language model reads, and which tokens belong to a response.
+"""Lays out a prompt and its responses as text for a language model, and assigns tokens to responses.
 
 Two formats (arXiv:2606.01811, section A.1 and appendix C):
 
@@ -9,17 +9,18 @@ Two formats (arXiv:2606.01811, section A.1 and appendix C):
 
 Two ways to tokenise it:
 
-* *exact*, the default: prompt, label, response and separator (the two newlines) are tokenised apart and joined. The
-  space before a response belongs to its tokens, as words have it in most vocabularies. The separator is never charged
-  to a response. It would follow the last response, too; as nothing is scored after it, the model need not read it.
+* *exact*, the default: prompt, label, response and separator (the two newlines) are tokenised separately and joined.
+  The space before a response belongs to its tokens, because words in most vocabularies include it. The separator is
+  never charged to a response. It is omitted after the last response, because nothing after it is scored.
 * *paper*, to replicate published numbers: the whole text is tokenised at once, nothing follows the last response, and a
   token belongs to a response if their characters overlap. A tokeniser that merges a full stop with the newlines after
-  it (Qwen's and Llama 3's do) then charges separators to all responses but the last, and a_n is some 2 bits too high.
+  it (as Qwen's and Llama 3's do) then charges separators to all responses but the last, so a_n is about 2 bits too
+  high.
 
-For both: prompts and responses are verbatim, so a response that begins with white space has two characters of it after
-its label. The surprisal of a response is the bits of all its tokens, the space before it included; its bytes are the
-UTF-8 bytes of the response alone. An empty response keeps its position, has no tokens, 0 bits and 0 bytes, and metrics
-leave it out (metrics/surprisal.py). What looks like a special token in a text is plain text.
+In both: prompts and responses are verbatim, so a response that begins with white space has two white-space characters
+after its label. The surprisal of a response is the sum of the bits of all its tokens, including the space before it;
+its bytes are the UTF-8 bytes of the response alone. An empty response keeps its position but has no tokens, 0 bits and
+0 bytes; metrics leave it out (metrics/surprisal.py). Strings that look like special tokens are plain text.
 """
 
 from collections.abc import Sequence
@@ -42,8 +43,8 @@ class Layout:
     """How texts are laid out and tokenised.
 
     Attributes:
-        bos: *model*: the text begins with the BOS token if the model's tokeniser adds one by itself; *never*: as in the
-            paper, even for models that were trained with one.
+        bos: *model*: the text begins with the BOS token if the model's tokeniser adds one by default; *never*: as in
+            the paper, even for models that were trained with one.
     """
 
     format: Format = "instruct"
@@ -51,7 +52,7 @@ class Layout:
     bos: Literal["model", "never"] = "model"
 
     def __str__(self) -> str:
-        """As in signatures, such as `instruct-exact-bos:model`."""
+        """Return the layout as signatures name it, such as `instruct-exact-bos:model`."""
         return f"{self.format}-{self.boundaries}-bos:{self.bos}"
 
 
@@ -87,9 +88,9 @@ def response_label(position: int) -> str:
 
 
 def pieces(layout: Layout, prompt: str, responses: Sequence[str]) -> list[tuple[str, int]]:
-    r"""Return the pieces that *exact* tokenises apart, each with its response's position, −1 for what is no response.
+    r"""Return the pieces that *exact* tokenises separately, each with its response's position; −1 for the others.
 
-    Joined, they are the text that *paper* tokenises at once.
+    Joined, they form the text that *paper* tokenises at once.
 
     >>> [text for text, position in pieces(Layout(), "Say hello.", ["Hi.", "Hello."])]
     ['Say hello.', '\n\n', 'Response A:', ' Hi.', '\n\n', 'Response B:', ' Hello.']
@@ -118,7 +119,7 @@ def lay_out(model: CausalLM, layout: Layout, prompt: str, texts: Sequence[Sequen
         texts: For each sequence, the responses in their order.
 
     Raises:
-        ConfigurationError: *paper* boundaries need a tokeniser that returns offsets.
+        ConfigurationError: The boundaries are *paper*, and the tokeniser returns no offsets.
     """
     bos = [model.bos] if layout.bos == "model" and model.bos is not None else []
     begin = np.array(bos, np.int64)
@@ -136,16 +137,16 @@ def _tokenise_pieces(parts: list[tuple[str, int]], encoded: dict[str, Encoding],
     for text, position in parts:
         found = encoded[text].ids
         ids.append(found)
-        # The space of an empty response belongs to no response.
+        # The space before an empty response belongs to no response.
         positions.append(np.full(len(found), position if text != " " else -1))
     return _tokenised(np.concatenate(ids), np.concatenate(positions))
 
 
 def _tokenise_whole(parts: list[tuple[str, int]], whole: Encoding, begin: Integers) -> TokenisedText:
-    """By overlap of characters; a token of two responses belongs to the later one, by necessity."""
+    """Assign tokens by overlapping characters; a token that overlaps two responses belongs to the later one."""
     if whole.offsets is None:
         raise ConfigurationError(
-            'boundaries="paper" needs a tokeniser that returns character offsets, and this one does not',
+            'boundaries="paper" needs a tokeniser that returns character offsets, and this one returns none',
             'use boundaries="exact", or a model with a fast tokeniser',
         )
     positions = np.full(len(whole.ids), -1)
@@ -154,7 +155,7 @@ def _tokenise_whole(parts: list[tuple[str, int]], whole: Encoding, begin: Intege
     for text, position in parts:
         if position >= 0 and len(text) > 1:
             touched = np.flatnonzero((ends > at + 1) & (starts < at + len(text)))
-            if len(touched):  # with what lies between, and alone with what follows, as published
+            if len(touched):  # with tokens in between and, for a single response, all that follow, as published
                 positions[touched[0] : len(positions) if alone else touched[-1] + 1] = position
         at += len(text)
     return _tokenised(np.concatenate([begin, whole.ids]), np.concatenate([np.full(len(begin), -1), positions]))

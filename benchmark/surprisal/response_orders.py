@@ -1,14 +1,15 @@
-"""In which orders a model reads the responses of a set, and the error of the mean over these orders.
+"""Chooses the orders in which a model reads the responses of a set, and estimates the error of the mean over them.
 
 An order is a permutation of 0 … n − 1: entry k is the response at position k. The target is the mean surprisal at each
-position over all n! orders; a design is the few orders that are computed instead. Which response is at a position
-explains 90–99.7 % of the variance between orders, so orders that put every response at every position equally often
-are worth many random ones: at n = 5 five such orders have 0.21 of the standard error of 50 random ones for a_n, 0.48
-for the curve; at n = 10 ten have 0.07 and 0.22. (Figures here and below that no test or example prints are of a study
-made before this package, with a model of 4 M parameters on 219 and 33 sets; no script here repeats it yet.)
+position over all n! orders; a design is the small number of orders that are computed instead. The response at a
+position explains 90–99.7 % of the variance between orders, so a few orders that put every response at every position
+equally often replace many random ones: at n = 5, five such orders have 0.21 times the standard error of 50 random ones
+for a_n and 0.48 times for the curve; at n = 10, ten have 0.07 and 0.22. (Figures here and below that no test or example
+prints come from a study made before this package, with a model of 4 M parameters on 219 and 33 sets; no script here
+repeats it yet.)
 
-Pure functions of numbers; no model. Values are surprisals in any unit, float64 [orders, n], by position as the orders
-are; errors have their unit.
+All functions are pure and need no model. Values are surprisals in any unit, float64 [orders, n], where column k belongs
+to position k of the orders; errors have the same unit.
 """
 
 import math
@@ -30,7 +31,7 @@ Family = Literal["balanced", "endpoint", "uniform"]
 Estimator = Literal["exact", "draws", "cells", "residuals", "none"]
 
 MAX_EXACT = 6
-_FEWEST_DRAWS = 5  # with fewer, their spread is a worse guess of the error than the cells' variance is
+_FEWEST_DRAWS = 5  # with fewer, their spread estimates the error worse than the variance within cells
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,10 +39,10 @@ class OrderDesign:
     """The orders in which one set is read.
 
     Attributes:
-        name: Such as *balanced-2*; with n and the seed it fixes the orders.
+        name: Name such as *balanced-2*; with n and the seed it determines the orders.
         orders: int64 [orders, n], each row a permutation of 0 … n − 1.
         draws: int64 [orders], 0, 1, …: orders of the same draw were chosen together, others independently.
-        estimates: *curve*: the mean at every position; *end*: at the last one alone.
+        estimates: What the design estimates: *curve*, the mean at every position, or *end*, only at the last one.
     """
 
     name: str
@@ -76,9 +77,9 @@ class StandardErrors:
 def uniform(n: int, count: int, seed: int = 42) -> OrderDesign:
     """Draw random orders exactly as the reference does, for comparison with published numbers.
 
-    Python's generator shuffles 0 … n − 1 afresh for each order. It starts from the same seed for every set, as in the
-    reference, so all sets of n responses share the same unbalanced orders. Orders are drawn with replacement, even
-    where there are fewer than `count`; and a single order is the given one, unshuffled.
+    Python's generator shuffles 0 … n − 1 anew for each order. As in the reference, it starts from the same seed for
+    every set, so all sets of n responses share the same unbalanced orders. Orders are drawn with replacement, even if
+    fewer than `count` exist; a single order is the given one, unshuffled.
 
     Raises:
         ConfigurationError: `n` or `count` is less than 1.
@@ -92,27 +93,28 @@ def uniform(n: int, count: int, seed: int = 42) -> OrderDesign:
     for _ in range(count):
         row = list(range(n))
         if count > 1:
-            rng.shuffle(row)  # not our own: it has to be the reference's sequence
+            rng.shuffle(row)  # not `shuffled`, because the sequence must be the reference's
         rows.append(row)
     return _design(f"uniform-{count}", rows, range(count))
 
 
 def balanced(n: int, squares: int = 1, seed: int | str = 0) -> OrderDesign:
-    """Make cyclic Latin squares: every response is at every position equally often. The default.
+    """Make cyclic Latin squares, in which every response is at every position equally often. The default.
 
-    Position k of order b has response (u·k + b) mod n, relabelled. A square is the n orders of one multiplier u, a unit
-    mod n. The units are taken as 1, −1, 2, −2, …; the responses get new labels when all have been used. Each unit
-    brings pairs of responses to new pairs of positions: for prime n, n − 1 squares are the group AGL(1, n), and every
-    ordered pair is at every pair of positions exactly once. Measured at n = 5, errors over those of 50 random
-    orders: 0.12 and 0.27 for two such squares, 0.02 and 0.03 for all four; of separate labels 0.15 and 0.33, 0.11 and
-    0.24. In simulation −1 is the best companion of 1 (what precedes a response in one follows it in the other), and
-    units beat separate labels for composite n too. Squares balanced for neighbours (Williams, Vatican) are not offered:
-    at equal cost their errors were as large as a cyclic square's or twice as large.
+    Position k of order b has response (u·k + b) mod n, relabelled. A square consists of the n orders of one multiplier
+    u, a unit mod n. The units are used in the order 1, −1, 2, −2, …; after the last one, the responses get new labels.
+    Each unit brings pairs of responses to new pairs of positions: for prime n, n − 1 squares form the group AGL(1, n),
+    in which every ordered pair is at every pair of positions exactly once. Errors measured at n = 5, relative to 50
+    random orders, for a_n and the curve: 0.12 and 0.27 with two such squares, 0.02 and 0.03 with all four; with new
+    labels for each square 0.15 and 0.33, 0.11 and 0.24. In simulation −1 is the best companion of 1 (the response
+    before another in one square follows it in the other), and units beat new labels for composite n, too. Squares
+    balanced for neighbours (Williams, Vatican) are not offered: at equal cost, their errors were as large as those of
+    a cyclic square or twice as large.
 
     Args:
-        squares: Number of squares, of n orders each. One is enough for a_n; the curve of a set with several modes takes
-            two or three. Where n ≤ 6 and these come near n!, `exact` is better: labels may repeat.
-        seed: Seed of the labels. Give each set its own (a hash of it, say), lest all sets have the same error.
+        squares: Number of squares with n orders each. One is enough for a_n; the curve of a set with several modes
+            needs two or three. If n ≤ 6 and they approach n! orders, `exact` is better, because labels may repeat.
+        seed: Seed of the labels. Give each set a different one (such as its hash); otherwise all have the same error.
 
     Raises:
         ConfigurationError: `n` or `squares` is less than 1.
@@ -134,7 +136,7 @@ def balanced(n: int, squares: int = 1, seed: int | str = 0) -> OrderDesign:
 
 
 def exact(n: int) -> OrderDesign:
-    """Make all n! orders, sorted: no error from the choice of orders.
+    """Make all n! orders, sorted, so that the choice of orders causes no error.
 
     Raises:
         ConfigurationError: `n` is less than 1 or more than 6.
@@ -152,11 +154,11 @@ def exact(n: int) -> OrderDesign:
 
 
 def endpoint(n: int, trees: int = 1, seed: int | str = 0) -> OrderDesign:
-    """Make orders in which each response is last exactly once, with long shared prefixes: for a_n and C alone.
+    """Make orders in which each response is last exactly once, with long shared prefixes; only for a_n and C.
 
-    The leave-one-out tree: halve the responses, put the one half first in all orders that end in the other, and repeat
-    within the other. It has about n (log2 n + 1) nodes, not n²; the error of a_n is that of a Latin square, or up to
-    twice as large (n = 10).
+    They form a leave-one-out tree: halve the responses, put one half first in all orders that end in the other, and
+    repeat within the other half. The tree has about n (log2 n + 1) nodes instead of n²; the error of a_n is between
+    that of a Latin square and twice as much (n = 10).
 
     Args:
         trees: Number of trees, with separate labels; each has n orders.
@@ -175,7 +177,7 @@ def endpoint(n: int, trees: int = 1, seed: int | str = 0) -> OrderDesign:
 
 
 def nodes(design: OrderDesign) -> int:
-    """Count the distinct prefixes of a design's orders: the responses to read when shared prefixes are read once.
+    """Count the distinct prefixes of a design's orders: the number of responses read if shared prefixes are read once.
 
     >>> nodes(uniform(5, 50)), nodes(exact(5)), nodes(balanced(5)), nodes(balanced(5, squares=4))
     (142, 325, 25, 85)
@@ -187,21 +189,21 @@ def nodes(design: OrderDesign) -> int:
 def standard_errors(design: OrderDesign, values: Floats) -> StandardErrors:
     """Estimate the standard errors of a design's plain means over orders, position by position.
 
-    The first of these estimators that the design allows:
+    The first applicable estimator is used:
 
-    * *exact*: all n! orders are in it equally often; 0.
+    * *exact*: the design contains all n! orders equally often; the error is 0.
     * *draws*: s / √D over the means of D independent draws: two or more single random orders, or five or more squares
       (groups of squares, trees) of equal size with separate labels. Unbiased.
     * *cells*: √(v / orders), where v is `order_variance`: only differences between orders with the same response at the
       position count, because the balance cancels the others. It treats the orders as independent, but squares of one
       draw complement each other: in simulation it is 2 to 10 times the error, for the curve of all AGL(1, 5) 13 times.
-    * *residuals*: the same from one square or tree, where a response's differences between positions count too, though
-      the balance cancels them. A guess: in simulation 1.5 to 3 times a square's error of a_n, about as large as that of
-      the curve, and in one set of ten half of it.
-    * *none*: a single random order; NaN.
+    * *residuals*: the same from one square or tree, where a response's differences between positions also count,
+      although the balance cancels them. A rough guess: in simulation it is 1.5 to 3 times the error of a_n for a square
+      and about equal to the error of the curve, but half of it in one set of ten.
+    * *none*: for a single random order; NaN.
 
     Returns:
-        Standard errors; for a design that estimates the end, NaN for all positions but the last.
+        Standard errors; for a design that estimates only the end, NaN at all positions but the last.
 
     Raises:
         ValueError: The values have another shape than the orders, or are not finite.
@@ -227,17 +229,17 @@ def standard_errors(design: OrderDesign, values: Floats) -> StandardErrors:
 
 
 def order_variance(design: OrderDesign, values: Floats) -> Floats:
-    """Estimate the variance at each position between orders with the same response there; the mean over responses.
+    """Estimate the variance at each position between orders with the same response there, averaged over responses.
 
-    A balanced design of P orders that were otherwise independent would have standard error √(this / P).
+    A balanced design of P otherwise independent orders would have the standard error √(variance / P).
 
-    At a position with n or more orders beyond the first of each response: the mean over responses of the variance
-    (denominator: orders − 1). Otherwise squared residuals of the least-squares fit *position + response*, each over
-    1 − its leverage (HC2), averaged over the position's distinct prefixes. The first position is left out of that fit
-    and gets 0, because nothing precedes it.
+    At a position with n or more orders beyond the first of each response, it is the mean over responses of their
+    variance (denominator: orders − 1). Elsewhere it is the mean over the position's distinct prefixes of the squared
+    residuals of the least-squares fit *position + response*, each divided by 1 − its leverage (HC2). The first position
+    is left out of that fit and gets 0, because nothing precedes it.
 
     Returns:
-        float64 [n], at least 0, in the values' unit squared; NaN where the orders are too few.
+        float64 [n], at least 0, in the values' unit squared; NaN where there are too few orders.
 
     Raises:
         ValueError: The values have another shape than the orders, or are not finite.
@@ -257,19 +259,19 @@ def order_variance(design: OrderDesign, values: Floats) -> Floats:
 def orders_for(
     target: float, pilot: OrderDesign, values: Floats, *, family: Family = "balanced", of: Estimates = "end"
 ) -> int:
-    """Estimate from a few computed orders how many a wanted standard error takes.
+    """Estimate from a pilot how many orders are needed for a given standard error.
 
-    Balanced orders and trees: v / target², v being the pilot's `order_variance`, in whole squares or trees; n! where
-    `exact` orders are no more. Cautious, as *cells* of `standard_errors` is. Random orders: the same with the variance
-    between responses added.
+    For balanced orders and trees: v / target², rounded up to whole squares or trees, where v is the pilot's
+    `order_variance`; at most n! if `exact` orders are possible. Like *cells* of `standard_errors`, the estimate is
+    cautious. For random orders, the variance between responses is added to v.
 
     Args:
-        pilot: Computed orders of the same set, or of a similar one; at least a square.
+        pilot: Orders of the same set, or of a similar one, that have been computed; at least a square.
         values: [orders, n], values of the pilot.
-        of: *end*: standard error of a_n; *curve*: of the whole curve (root mean square over positions).
+        of: *end*: the standard error of a_n; *curve*: that of the whole curve (root mean square over positions).
 
     Raises:
-        ConfigurationError: The target is not above 0, or a tree is to give a curve.
+        ConfigurationError: The target is not above 0, or a curve is requested from a tree.
         ValueError: The values have another shape than the orders, are not finite, or are too few.
     """
     if not 0 < target < math.inf:
@@ -303,7 +305,7 @@ def _at_least_one(**given: int) -> None:
 
 
 def _units(n: int) -> list[int]:
-    """The units mod n, each followed by its negative."""
+    """Return the units mod n, each followed by its negative."""
     half = (u for u in range(1, n // 2 + 1) if math.gcd(u, n) == 1)
     return list(dict.fromkeys(v for u in half for v in (u, n - u))) or [1]
 
@@ -332,7 +334,7 @@ def _check(design: OrderDesign, values: Floats) -> None:
 
 
 def _cells(orders: Integers, values: Floats) -> tuple[Integers, Floats, Floats]:
-    """Number, mean (NaN for none) and sum of squared deviations of each response at each position, [n, n]."""
+    """Return the number, mean (NaN if none) and sum of squared deviations of each response at each position, [n, n]."""
     n = orders.shape[1]
     cell = (orders * n + np.arange(n)).ravel()
     counts = np.bincount(cell, minlength=n * n).astype(np.int64)
@@ -343,7 +345,7 @@ def _cells(orders: Integers, values: Floats) -> tuple[Integers, Floats, Floats]:
 
 
 def _cell_variances(counts: Integers, squares: Floats) -> Floats:
-    """The variance in each cell, [n, n]; with fewer than two values, the mean of the position's other cells, or NaN."""
+    """Return the variance in each cell, [n, n]; with fewer than two values, the mean of the other cells or NaN."""
     known = counts > 1
     variances = np.where(known, squares / np.maximum(counts - 1, 1), 0.0)
     with np.errstate(invalid="ignore"):
@@ -352,9 +354,9 @@ def _cell_variances(counts: Integers, squares: Floats) -> Floats:
 
 
 def _residual_variance(orders: Integers, values: Floats) -> Floats:
-    """Mean of the HC2 squared residuals of position + response at each position, [n]."""
+    """Return the mean of the HC2 squared residuals of position + response at each position, [n]."""
     n = orders.shape[1]
-    # Orders with the same prefix have measured the same thing: it counts once.
+    # Orders with the same prefix measure the same value, so it counts once.
     firsts = [np.unique(orders[:, : k + 1], axis=0, return_index=True)[1] for k in range(1, n)]
     row = np.concatenate([np.empty(0, np.int64), *firsts])
     position = np.repeat(np.arange(1, n), [len(first) for first in firsts])
@@ -362,7 +364,7 @@ def _residual_variance(orders: Integers, values: Floats) -> Floats:
     hat = predictors @ np.linalg.pinv(predictors)
     measured = values[row, position]
     free = 1 - np.diag(hat)
-    known = free > 1e-9  # else the fit goes through the value, whatever it is
+    known = free > 1e-9  # otherwise the fit passes through the value, whatever it is
     squared = np.divide((measured - hat @ measured) ** 2, free, out=np.zeros_like(free), where=known)
     with np.errstate(invalid="ignore"):
         variance = np.bincount(position[known], squared[known], n) / np.bincount(position[known], minlength=n)

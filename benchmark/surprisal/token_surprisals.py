@@ -1,4 +1,4 @@
-"""The surprisal of each token of a response: what engine.py adds up."""
+"""Surprisals of single tokens, which engine.py sums up."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ class TokenCost:
     """A token of a response.
 
     Attributes:
-        text: Its characters of the response. A character of several tokens belongs to the first of them; the others
-            have none, nor has a token that is only the space before a response.
+        text: The characters of the response that it covers. A character that several tokens share belongs to the first
+            of them; the text of the others is empty, as is that of a token that is only the space before a response.
     """
 
     text: str
@@ -51,18 +51,18 @@ def token_surprisals(
 ) -> tuple[tuple[TokenCost, ...], ...]:
     """Compute the surprisals of the tokens of responses in a given order.
 
-    The bits of a response's tokens add up to its bits in that order. With *exact* boundaries their texts make up the
+    The bits of a response's tokens add up to its bits in that order. With *exact* boundaries their texts join to the
     response; with *paper* boundaries they may include separators. If the tokeniser returns no offsets, each response is
-    one token.
+    treated as one token.
 
     Args:
-        responses: Responses in the order of reading.
+        responses: Responses in the order in which the model reads them.
 
     Returns:
-        For each response its tokens; none for an empty one.
+        The tokens of each response; none for an empty one.
 
     Raises:
-        Unscorable: The text is longer than the model's context, or the model gave bits that are not finite.
+        Unscorable: The text is longer than the model's context, or the model returned bits that are not finite.
         ConfigurationError: As in `lay_out`.
     """
     if not responses:
@@ -81,7 +81,7 @@ def pair_tokens(model: CausalLM, layout: Layout, prompt: str, response: str, bef
     """Compute the surprisals of a response's tokens alone, and right after another response.
 
     Args:
-        layout: Layout with *exact* boundaries: with others the two texts may have different tokens.
+        layout: Layout with *exact* boundaries; with others the response may have different tokens in the two texts.
 
     Raises:
         Unscorable: As in `token_surprisals`.
@@ -110,7 +110,7 @@ def _costs(response: str, texts: Sequence[str] | None, bits: Sequence[float]) ->
 
 
 def _texts_apart(model: CausalLM, response: str) -> list[str] | None:
-    """The texts of a response's tokens with *exact* boundaries; None where the tokeniser returns no offsets."""
+    """Return the texts of a response's tokens with *exact* boundaries; None if the tokeniser returns no offsets."""
     if not response:
         return []
     piece = f" {response}"
@@ -123,13 +123,13 @@ def _texts_apart(model: CausalLM, response: str) -> list[str] | None:
 def _texts_whole(
     model: CausalLM, layout: Layout, prompt: str, responses: Sequence[str], tokenised: TokenisedText
 ) -> list[list[str] | None]:
-    """The same with *paper* boundaries, where the whole text is encoded at once."""
+    """Return the same with *paper* boundaries, where the whole text is encoded at once."""
     text = "".join(piece for piece, _ in pieces(layout, prompt, responses))
     (encoded,) = model.encode([text])
     if encoded.offsets is None:  # `lay_out` has refused it
         return [None] * len(responses)
     shares = _shares(encoded.offsets, len(text))
-    first = len(tokenised.sequence.ids) - len(encoded.ids)  # after what stands before every text
+    first = len(tokenised.sequence.ids) - len(encoded.ids)  # after a BOS token
     made: list[list[str] | None] = []
     for position in range(len(responses)):
         places = tokenised.sequence.scored[tokenised.positions == position] - first
@@ -138,10 +138,10 @@ def _texts_whole(
 
 
 def _shares(offsets: Integers, length: int) -> list[tuple[int, int]]:
-    """Each token's characters [start, end), so that every character of the text belongs to one token.
+    """Return each token's range of characters [start, end), so that every character belongs to exactly one token.
 
-    Tokens that are bytes of one character all have its offsets: it belongs to the first. White space that a tokeniser
-    left out of its offsets belongs to the token after it, or at the end to the last.
+    Tokens that are bytes of one character all have its offsets; the character belongs to the first of them. White space
+    that a tokeniser omits from its offsets belongs to the token after it, or at the end to the last token.
     """
     if not len(offsets):
         return []

@@ -1,1 +1,1 @@
-"""Prompts and responses in; which responses are answers, and why the others are none, out."""
+"""Judges which responses answer their prompt, and why the others do not."""

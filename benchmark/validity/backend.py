@@ -1,4 +1,4 @@
-"""What judges validity for a profile: the discriminator, with an embedder or from texts alone, or a reward model."""
+"""Judges of validity for a profile: the discriminator, with an embedder or from texts alone, or a reward model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,18 +14,18 @@ from benchmark.validity.discriminator import VERSION, Discriminator, evidence, j
 from submissions.checking.response_kinds import is_refusal, is_scorable
 
 Floats = NDArray[np.float64]
-Reasons = tuple[str | None, ...]  # [k], why a response is not valid; None: it is
+Reasons = tuple[str | None, ...]  # [k], why a response is invalid; None if it is valid
 BLANK, REFUSAL, LOWEST = "blank or a placeholder", "refusal", "rated lowest by the reward model"
 _LOWEST_QUALITY = 1.0  # of 1 to 10
 
 
 @dataclass(frozen=True, slots=True)
 class ValiditySpec:
-    """What judges validity.
+    """Names the models that judge validity.
 
     Attributes:
         embedder: Embedder of the discriminator; None: it judges texts alone.
-        reward: Reward model; where there is one, its mark decides and not the discriminator.
+        reward: Reward model; if there is one, its quality decides instead of the discriminator.
     """
 
     embedder: EmbedderSpec | None = None
@@ -33,7 +33,7 @@ class ValiditySpec:
 
     @property
     def signature(self) -> str:
-        """Such as `validity-v2,name@revision,float32,256-tokens`.
+        """Return the signature, such as `validity-v2,name@revision,float32,256-tokens`.
 
         Raises:
             ConfigurationError: A model is not pinned.
@@ -46,7 +46,7 @@ class ValiditySpec:
         """Load the discriminator and its embedder.
 
         Args:
-            loaded: An embedder that is there already; used if it is the right one.
+            loaded: Embedder that is loaded already; used if it has the right signature.
             device: Device of an embedder that is loaded here.
 
         Raises:
@@ -64,7 +64,7 @@ class ValidityJudge:
     """Judges which responses are valid.
 
     Attributes:
-        discriminator: Parameters; None: the qualities of a partition decide.
+        discriminator: Parameters of the discriminator; None: the qualities of a partition decide.
         embedder: Embedder of the discriminator.
     """
 
@@ -81,13 +81,13 @@ class ValidityJudge:
         """Judge every response of every set.
 
         Args:
-            prompts: [sets], the prompts; None where there is none.
-            sets: The responses to each.
-            partitions: Their classes, with qualities if a reward model decides.
-            known: Vectors of the embedder that are there already, by text.
+            prompts: [sets], the prompts; None if unknown.
+            sets: Responses to each prompt.
+            partitions: Classes of the responses, with qualities if a reward model decides.
+            known: Vectors of the embedder that are known already, by text.
 
         Returns:
-            For each set, for each response, why it is not valid; None for a valid one.
+            For each response of each set, why it is invalid; None if it is valid.
         """
         if self.discriminator is None:
             judged: Sequence[Sequence[str | None]] = [
@@ -106,7 +106,7 @@ class ValidityJudge:
 
 
 def _rated_lowest(partition: Partition | Missing, size: int) -> list[str | None]:
-    """A class is as good as its first response, the one that is rated."""
+    """Return the reason for each response; a class has the quality of its first response, the only one rated."""
     if isinstance(partition, Missing) or partition.qualities is None:
         return [None] * size
     heads = partition.heads

@@ -1,9 +1,9 @@
-"""Which responses are answers: a mixture of answers and of what is none, for each reason, fitted to each response set.
+"""Separates answers from junk: a mixture of answers and one kind of junk per reason, fitted to each response set.
 
-For each reason a logistic model says how much more likely a response's features are for such a text than for an answer.
-How many responses of the set are answers is estimated from the set itself (Saerens, Latinne & Decaestecker 2002,
-Adjusting the outputs of a classifier to new a priori probabilities): among answers, a doubtful text is one; among junk,
-it is junk. So short responses, of which each says little, are judged together.
+For each reason, a logistic model estimates how much more likely a response's features are for such junk than for an
+answer. The share of answers is estimated from the set itself (Saerens, Latinne & Decaestecker 2002, Adjusting the
+outputs of a classifier to new a priori probabilities): a doubtful text counts as an answer among answers, and as junk
+among junk. So short responses, which provide little evidence individually, are judged together.
 """
 
 import json
@@ -32,13 +32,13 @@ from benchmark.validity.word_order import WordOrderModel
 from submissions.checking.response_kinds import is_scorable
 
 Floats = NDArray[np.float64]
-VERSION = 3  # of the parameters and of what is made of them; part of signatures
+VERSION = 3  # changed with the parameters or the judgements; part of signatures
 PARAMETERS = Path(__file__).with_name("parameters.json")
 _ROUNDS = 30
 _NO_EVIDENCE: Mapping[Reason, float] = {
-    # A reason that cannot be told does not explain a text better than being an answer does ...
+    # Without features, a reason is much less likely than being an answer ...
     **dict.fromkeys(REASONS, -4.0),
-    # ... but a text without an order is as likely among shuffled ones: the others of its set decide.
+    # ... but a text too short to have a word order is as likely among shuffled texts, so the rest of its set decides.
     "word salad": 0.0,
 }
 
@@ -50,11 +50,10 @@ class Discriminator:
     Attributes:
         order: Bigram model of word classes.
         bits: Bigram model of letters.
-        weights: For each reason an intercept, and a weight and an upper and lower limit for each of its features.
+        weights: Logistic model of each reason.
         prior: Pseudo-counts of answers, and of each reason, in the mixture.
-        temper: For each reason the weight of its log-odds: below 1 because the responses to a prompt are alike in what
-            they seem to be.
-        thresholds: For each reason, the probability of being an answer below which a response is none for that reason.
+        temper: Weight of the log-odds of each reason; below 1, because the responses to a prompt resemble each other.
+        thresholds: For each reason, the probability of being an answer below which a response is invalid.
     """
 
     order: WordOrderModel
@@ -69,7 +68,7 @@ class Discriminator:
 
 @dataclass(frozen=True, slots=True)
 class Logistic:
-    """A logistic model whose features are cut to the range that it was fitted on.
+    """A logistic model whose features are clipped to the range on which it was fitted.
 
     Attributes:
         intercept: Log-odds where all features are 0.
@@ -84,7 +83,7 @@ class Logistic:
     high: tuple[float, ...]
 
     def log_odds(self, features: Sequence[float]) -> float:
-        """Log-odds of the reason against an answer."""
+        """Return the log-odds of the reason against an answer."""
         cut = np.clip(np.array(features), self.low, self.high)
         return float(self.intercept + cut @ np.array(self.weights))
 
@@ -96,14 +95,14 @@ def evidence(
     embedder: Embedder | None,
     known: Mapping[str, Floats] = MappingProxyType({}),
 ) -> list[list[Features]]:
-    """Measure every response: by set, response and reason its features, None where they say nothing.
+    """Compute the features of every response by set, response and reason; None if they are uninformative.
 
     Args:
-        prompts: [sets], the prompts; what depends on one says nothing where it is None.
-        sets: The responses to each; those that are blank or placeholders have no features.
-        given: The models of word order and letters.
-        embedder: Embedder of the parameters; None: what needs one says nothing.
-        known: Vectors of the embedder that are there already, by text.
+        prompts: [sets], the prompts; features that depend on an unknown prompt (None) are absent.
+        sets: Responses to each prompt; blank responses and placeholders have no features.
+        given: Models of word order and letters.
+        embedder: Embedder of the parameters; None: features that need one are absent.
+        known: Vectors of the embedder that are known already, by text.
     """
     vectors: dict[str, Floats] = {}
     if embedder is not None:
@@ -129,17 +128,17 @@ def evidence(
 
 
 def judge(found: Sequence[Features], given: Discriminator) -> tuple[Reason | None, ...]:
-    """Judge one response set: for each response why it is no answer, None for an answer.
+    """Judge one response set: return for each response why it is not an answer, None if it is one.
 
     Args:
-        found: Features of each response, as of `evidence`.
-        given: Parameters.
+        found: Features of each response, from `evidence`.
+        given: Parameters of the discriminator.
     """
     return tuple(reason if answer < given.thresholds[reason] else None for reason, answer in suspicions(found, given))
 
 
 def suspicions(found: Sequence[Features], given: Discriminator) -> list[tuple[Reason, float]]:
-    """Return for each response of a set the likeliest reason against it, and the probability that it is an answer."""
+    """Return for each response of a set the most likely reason against it, and the probability that it is an answer."""
     if not found:
         return []
     ratios = np.zeros((len(found), 1 + len(REASONS)))
@@ -148,21 +147,21 @@ def suspicions(found: Sequence[Features], given: Discriminator) -> list[tuple[Re
             values = features.get(reason)
             log_odds = _NO_EVIDENCE[reason] if values is None else given.weights[reason].log_odds(values)
             ratios[i, j] = log_odds * given.temper[reason]
-    different, which = np.unique(ratios, axis=0, return_inverse=True)  # a repeated text says nothing more of its set
+    different, which = np.unique(ratios, axis=0, return_inverse=True)  # a repeated text is no new evidence
     probabilities = mixture(different, given.prior)[which]
     worst = np.argmax(probabilities[:, 1:], axis=1).tolist()
     return [(REASONS[j], answer) for j, answer in zip(worst, probabilities[:, 0].tolist(), strict=True)]
 
 
 def mixture(ratios: Floats, prior: tuple[float, float]) -> Floats:
-    """Return the probability of each component for each response, the shares of the components estimated from the set.
+    """Return the probability of each component for each response, with shares estimated from the set.
 
     Args:
         ratios: [responses, 1 + reasons], log-likelihood ratios to an answer; column 0, answers, is 0.
         prior: Pseudo-counts of answers, and of each reason.
 
     Returns:
-        [responses, 1 + reasons], rows that add up to 1: the maximum a posteriori by expectation maximisation.
+        [responses, 1 + reasons], rows that add up to 1: the maximum a posteriori, by expectation maximisation.
     """
     counts = np.array([prior[0], *[prior[1]] * (ratios.shape[1] - 1)])
     likelihood = np.exp(ratios - ratios.max(axis=1, keepdims=True))
@@ -182,7 +181,7 @@ def load_discriminator(path: Path = PARAMETERS) -> Discriminator:
 
 
 def from_json(document: dict[str, Any]) -> Discriminator:
-    """Parameters from a JSON document."""
+    """Return the parameters in a JSON document."""
     order = document["word_order"]
     return Discriminator(
         WordOrderModel(

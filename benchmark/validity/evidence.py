@@ -1,4 +1,4 @@
-"""What speaks against a response being an answer: numbers for each reason, from its text and its vector."""
+"""Evidence against a response being an answer: features for each reason, from its text and its vector."""
 
 import itertools
 import math
@@ -19,7 +19,7 @@ from submissions.checking.response_kinds import is_refusal
 
 Floats = NDArray[np.float64]
 Reason = Literal["unreadable", "word salad", "echo of the prompt", "refusal", "not about the prompt"]
-# By reason its features, None where a text cannot tell; nothing of what is no text.
+# Features by reason, None if a text is uninformative; empty for a response that is blank or a placeholder.
 Features = dict[Reason, tuple[float, ...] | None]
 REASONS: tuple[Reason, ...] = ("unreadable", "word salad", "echo of the prompt", "refusal", "not about the prompt")
 FEATURES: Mapping[Reason, tuple[str, ...]] = {
@@ -35,9 +35,9 @@ FEATURES: Mapping[Reason, tuple[str, ...]] = {
         *("above other prompts", "above the likest other prompt"),
     ),
 }
-_FEWEST_WORDS = 3  # shorter texts have no order to speak of
-_FEWEST_WORDS_OF_A_TOPIC = 4  # of a prompt; shorter ones may go on anyhow
-_MOST_NAMES = 8  # words with capitals that may be a name or a few; more are sentences in capitals
+_FEWEST_WORDS = 3  # shorter texts have no meaningful order
+_FEWEST_WORDS_OF_A_TOPIC = 4  # of a prompt; shorter ones may be continued in any way
+_MOST_NAMES = 8  # capitalised words that may be one or several names; more are sentences in capitals
 _LONGEST_STRING = 12  # characters of a password or a number
 _LONGEST_SOUND = 60  # characters of a passphrase or a sound
 
@@ -58,13 +58,13 @@ def _other_languages() -> frozenset[str]:
 
 
 def text_evidence(prompt: str, response: str, order: WordOrderModel, bits: Floats) -> Features:
-    """Measure what needs no model: the features of each reason; None where a text cannot tell.
+    """Compute the features of each reason that need no model; None if the text is uninformative.
 
     Args:
         prompt: The prompt.
         response: A response to it.
         order: Bigram model of word classes.
-        bits: Bigram model of letters, as of `spelling`.
+        bits: Bigram model of letters, as for `spelling`.
     """
     prose = not (is_foreign(response) or _is_list_or_code(response) or _is_names(response))
     string = _asks_for("strings", prompt) and len(response.strip()) <= _LONGEST_STRING
@@ -76,22 +76,22 @@ def text_evidence(prompt: str, response: str, order: WordOrderModel, bits: Float
 
 
 def other_prompts() -> tuple[str, ...]:
-    """Return prompts to compare responses with, in place of their own."""
+    """Return other prompts to compare responses with."""
     return tuple(_banks()["other_prompts"])
 
 
 def vector_evidence(
     prompt: str, response: str, vector: Floats, prompt_vector: Floats, refusals: Floats, others: Floats
 ) -> Features:
-    """Measure what needs an embedder.
+    """Compute the features that need an embedder.
 
     Args:
         prompt: The prompt.
         response: A response to it.
-        vector: Its unit vector [dimensions].
-        prompt_vector: That of the prompt.
-        refusals: Those of `refusal_texts`, [refusals, dimensions].
-        others: Those of `other_prompts`, [prompts, dimensions].
+        vector: Unit vector of the response [dimensions].
+        prompt_vector: Unit vector of the prompt [dimensions].
+        refusals: Unit vectors of `refusal_texts`, [refusals, dimensions].
+        others: Unit vectors of `other_prompts`, [prompts, dimensions].
     """
     like_prompt, length = float(vector @ prompt_vector), math.log(1 + len(response))
     refusal = max(float((refusals @ vector).max()), float(is_refusal(response)))
@@ -110,9 +110,9 @@ def _about(like_prompt: float, length: float, like_others: Floats) -> tuple[floa
     )
 
 
-@lru_cache(maxsize=64)  # the responses to a prompt come one after the other
+@lru_cache(maxsize=64)  # the responses to a prompt follow each other
 def _asks_for(kind: str, prompt: str) -> bool:
-    """Whether a prompt has a word of a bank of `asked_for`; its first word does not count, as in "Name a fruit"."""
+    """Whether a prompt has a word from a bank of `asked_for`; its first word does not count, as in "Name a fruit"."""
     words = re.findall(r"[a-z]+", prompt.casefold())
     return not _asked_for()[kind].isdisjoint(words[1:])
 
@@ -123,7 +123,7 @@ def _asked_for() -> Mapping[str, frozenset[str]]:
 
 
 def _has_no_topic(prompt: str, response: str) -> bool:
-    """Whether a response may be about anything: a name, a question or a string where the prompt asks for one."""
+    """Whether a response may be about anything: a name, a question or a string, if the prompt asks for one."""
     text = response.strip()
     return (
         _is_beginning(prompt)
@@ -138,12 +138,12 @@ def _is_number(text: str) -> bool:
 
 
 def _is_beginning(prompt: str) -> bool:
-    """Whether a prompt is too short to have a topic, such as "It is a", which a response goes on with."""
+    """Whether a prompt is too short to have a topic, such as "It is a", which a response continues."""
     return len(prompt.split()) < _FEWEST_WORDS_OF_A_TOPIC
 
 
 def _is_names(text: str) -> bool:
-    """Whether a text is a name or a few: each word has a capital, or no small letter.
+    """Whether a text consists of one or several names: each word has a capital, or no lower-case letter.
 
     >>> _is_names("Royce Gracie."), _is_names("iPhone SE"), _is_names("Apollo 11"), _is_names("The golden bough")
     (True, True, True, False)
@@ -153,7 +153,7 @@ def _is_names(text: str) -> bool:
 
 
 def is_foreign(text: str) -> bool:
-    """Whether a text is in another language than English, of which an English embedder says little.
+    """Whether a text is in another language than English, for which an English embedder is uninformative.
 
     >>> is_foreign("Il était une fois un roi."), is_foreign("The time is one o'clock."), is_foreign("Жили-были")
     (True, False, True)
@@ -173,7 +173,7 @@ def _unreadable(found: Spelling) -> tuple[float, ...]:
 def _word_salad(found: WordOrder) -> tuple[float, ...] | None:
     if found.words < _FEWEST_WORDS:
         return None
-    enough = min(1.0, found.words / 10)  # the mean of a few pairs says little
+    enough = min(1.0, found.words / 10)  # the mean of a few pairs is noisy
     return (
         *(found.z, found.gain * enough, found.ends_z * enough, enough),
         *(found.edges, float(found.late_capital)),
@@ -181,16 +181,16 @@ def _word_salad(found: WordOrder) -> tuple[float, ...] | None:
 
 
 def _is_list_or_code(text: str) -> bool:
-    """Whether a text is hardly made of sentences: its words are in an order of another kind."""
+    """Whether a text hardly consists of sentences, so that its words are in another kind of order."""
     words = text.split()
     breaks = sum(text.count(mark) for mark in ",\n;|")
     return breaks > len(words) / 3 or sum(text.count(mark) for mark in "{}[]()=<>_/\\") > len(words) / 3
 
 
 def _echo(prompt: str, response: str, common_words: Sequence[str]) -> tuple[float, ...] | None:
-    """Share of the prompt's word pairs in the response, of its own that are new, and whether it answers in a sentence.
+    """Return the share of the prompt's word pairs in the response, the share of new ones, and if it is a full answer.
 
-    "One style is boxing" has most of "Name one style", but not its beginning, and a word that is new.
+    "One style is boxing" has most of "Name one style", but not its beginning, and has a new word.
     """
     asked, said = _words(prompt), _words(response)
     if len(asked) < 2 or len(said) < 2:

@@ -1,4 +1,4 @@
-"""From measured responses to the parameters of the discriminator; deterministic."""
+"""Fits the parameters of the discriminator to the features of responses; deterministic."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,14 +11,14 @@ from benchmark.validity.discriminator import Discriminator, Logistic, judge, sus
 from benchmark.validity.evidence import FEATURES, Features, Reason
 
 Judged = Sequence[Sequence[Features]]  # response sets
-_DOUBT = 0.45  # in doubt a response is an answer: highest threshold
+_DOUBT = 0.45  # highest threshold: in doubt, a response is an answer
 
 
 def fit_reason(real: Sequence[Sequence[tuple[float, ...]]], none: Sequence[Sequence[tuple[float, ...]]]) -> Logistic:
-    """Fit the log-odds of being junk of one reason against being an answer, as if both were equally common.
+    """Fit the log-odds of junk of one reason against answers, as if both were equally common.
 
     Args:
-        real: Features of answers, by source; each source has the same weight, so that length alone says nothing.
+        real: Features of answers, by source; each source has the same weight, so that length alone is uninformative.
         none: Features of junk, by the same sources.
     """
     from sklearn.linear_model import LogisticRegression
@@ -47,15 +47,15 @@ def fit(
     reason_of: Mapping[str, Reason],
     given: Discriminator,
 ) -> Discriminator:
-    """Fit the weights of every reason that some junk has.
+    """Fit the weights of every reason.
 
-    The sources differ in length. Each has the same weight, so that a short text is no likelier to be junk; only for
-    "not about the prompt" they are pooled, as few of the answers are short: a short one has to show what it is about.
+    The sources differ in length. Each has the same weight, so that short texts are not more likely to be junk. Only for
+    "not about the prompt" are they pooled, because few answers are short: a short one must show what it is about.
 
     Args:
         real: Response sets of answers, by source.
         junk: Response sets of each kind of junk, by source.
-        reason_of: The reason that is right for each kind.
+        reason_of: The correct reason for each kind.
         given: Parameters, of which the weights are replaced.
     """
     weights = {}
@@ -74,18 +74,18 @@ def _features(sources: Sequence[Judged], reason: Reason) -> list[tuple[float, ..
 
 
 def refused_share(sets: Judged, given: Discriminator) -> float:
-    """The share of the responses that are refused."""
+    """Return the share of responses that are rejected."""
     found = [reason is not None for own in sets for reason in judge(own, given)]
     return float(np.mean(found)) if found else 0.0
 
 
 def calibrate(systems: Mapping[str, Judged], given: Discriminator, most: float) -> Discriminator:
-    """Lower the thresholds until few of every system's responses are refused.
+    """Lower the thresholds until few of each system's responses are rejected.
 
     Args:
         systems: Response sets of each real system.
         given: Parameters, of which the thresholds are replaced.
-        most: Highest share of a system's responses to be refused; for one reason, half of it.
+        most: Maximum share of a system's responses that may be rejected; half of it for a single reason.
     """
     suspected = [[each for own in sets for each in suspicions(own, given)] for sets in systems.values()]
     thresholds: dict[Reason, float] = {}
@@ -94,7 +94,7 @@ def calibrate(systems: Mapping[str, Judged], given: Discriminator, most: float) 
         for own in suspected:
             ranked = sorted(answer for why, answer in own if why == reason)
             allowed = int(len(own) * most / 2)
-            if len(ranked) > allowed:  # the next one has to be spared
+            if len(ranked) > allowed:  # the next one must be accepted
                 thresholds[reason] = min(thresholds[reason], ranked[allowed])
     while any(sum(p < thresholds[why] for why, p in own) > most * len(own) for own in suspected):
         thresholds = {reason: 0.97 * threshold for reason, threshold in thresholds.items()}

@@ -1,4 +1,4 @@
-"""Whether letters stand as in words: a bigram model of letters, and letters of several scripts in one word."""
+"""Measures whether a text is spelt like words: a bigram model of letters, and words that mix several scripts."""
 
 import itertools
 import re
@@ -23,15 +23,15 @@ _INVISIBLE = frozenset("\u200b\u200c\u200d\u2060\ufeff\u00ad")
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """What the letters of a text say.
+    """Statistics of the letters of a text.
 
     Attributes:
-        characters: Number of characters that were looked at.
-        bits: Mean bits a character under the bigram model, of ASCII characters; 0 where there is none.
-        case_changes: Share of the neighbouring ASCII letters that go from small to capital, but where a word or
-            syllable of small letters follows, as in PyTorch.
-        symbols: Share of the characters but spaces that are neither letters nor digits nor common marks.
-        mixed: Share of the words that have letters of two alphabets, or an invisible character between letters.
+        characters: Number of characters, without white space.
+        bits: Mean bits per ASCII character under the bigram model; 0 if there are none.
+        case_changes: Share of neighbouring ASCII letters that change from lower to upper case, unless lower-case
+            letters of a word or syllable follow, as in PyTorch.
+        symbols: Share of characters that are neither letters, digits nor common marks, without white space.
+        mixed: Share of words that have letters of two alphabets, or an invisible character between letters.
     """
 
     characters: int
@@ -58,7 +58,7 @@ def _alphabet(letter: str) -> str:
 
 
 def spelling(text: str, bits: Floats) -> Spelling:
-    """Look at a text's letters.
+    """Compute the statistics of a text's letters.
 
     Args:
         text: A text.
@@ -88,7 +88,7 @@ def _is_mixed(word: str) -> bool:
 
 
 def fit_spelling(text: str, pseudo_count: float = 1.0) -> Floats:
-    """Count a bigram model of symbols from running text: float64 [CLASSES, CLASSES], in bits."""
+    """Estimate a bigram model of symbols from running text: float64 [CLASSES, CLASSES], in bits."""
     symbols = np.array([_symbol(letter) for letter in text], np.int64)
     counts = np.full((CLASSES, CLASSES), pseudo_count)
     np.add.at(counts, (symbols[:-1], symbols[1:]), 1)

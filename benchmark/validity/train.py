@@ -1,8 +1,8 @@
 """Trains the discriminator: python -m benchmark.validity.train CORPUS --mirror MIRROR. Deterministic.
 
-Models of word order and letters come from the books that trained the bundled language model; weights from released
-response sets and junk made from two of their systems; the thresholds refuse at most 3.75% of any system's. The
-tables that it prints are of prompts that it was not fitted on, and of kinds of junk that it was not.
+The models of word order and letters come from the books that trained the bundled language model, the weights from
+released response sets and junk made from two of their systems. The thresholds reject at most 3.75% of any system's
+responses. The printed tables are for held-out prompts, and for held-out kinds of junk.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,15 +23,15 @@ from datasets_build.console import out
 from datasets_build.files import write_text
 from datasets_build.tables import Cell, Table, to_terminal
 
-K = 8  # as many as people gave
-MOST_REFUSED = 0.0375  # of any system's responses, so that it is at most 0.05 on other prompts
+K = 8  # number of responses by people per prompt
+MOST_REFUSED = 0.0375  # share of any system's responses, so that it is at most 0.05 on other prompts
 SOURCES = ("humans", "gpt-4o")  # systems that junk is made from: short responses and long ones
-EVERY = 5  # of the prompts there is junk, to save time
+EVERY = 5  # junk is made for every fifth prompt, to save time
 Measured = Mapping[str, list[Features]]  # by prompt id
 
 
 def language_models(corpus: Path) -> Discriminator:
-    """Count the models of word order and letters from books."""
+    """Estimate the models of word order and letters from books."""
     text = "\n".join(
         " ".join(paragraph.split()) for book in read_books(corpus) for paragraph in book.train.split("\n\n")
     )
@@ -41,7 +41,7 @@ def language_models(corpus: Path) -> Discriminator:
 def measure(
     systems: Iterable[System], given: Discriminator, embedder: Embedder
 ) -> tuple[dict[str, Measured], dict[tuple[str, str], Measured]]:
-    """Measure the responses of every system, and junk by source and kind."""
+    """Compute the features of every system's responses, and of junk by source and kind."""
     real, none = {}, {}
     for system in systems:
         real[system.name] = _measured(system, system.responses, given, embedder)
@@ -67,11 +67,11 @@ def fitted(
     prompts: frozenset[str],
     without: str | None = None,
 ) -> Discriminator:
-    """Fit and calibrate on some prompts.
+    """Fit and calibrate the discriminator on some prompts.
 
     Args:
-        real: Responses of every system.
-        none: Junk.
+        real: Features of every system's responses.
+        none: Features of junk, by source and kind.
         given: Models of word order and letters.
         prompts: Ids of the prompts to use.
         without: A kind of junk to leave out.
@@ -91,7 +91,7 @@ def fitted(
 def held_out(
     real: Mapping[str, Measured], none: Mapping[tuple[str, str], Measured], given: Discriminator
 ) -> tuple[Table, Table]:
-    """Refused shares on prompts that were not fitted on: of real systems, and of junk, its kind known or not."""
+    """Return tables of rejected shares on held-out prompts: of real systems, and of junk of known and unseen kinds."""
     ids = sorted({i for sets in real.values() for i in sets})
     halves = (frozenset(ids[::2]), frozenset(ids[1::2]))
     pairs = (halves, halves[::-1])
@@ -121,14 +121,14 @@ def held_out(
 def train(
     corpus: Annotated[Path, typer.Argument(help="Folder of *.txt.gz: public-domain books in English.")],
     mirror: Annotated[Path, typer.Option(help="Folder with released files.")],
-    out_: Annotated[Path, typer.Option("--out", help="File of parameters to write.")] = PARAMETERS,
+    out_: Annotated[Path, typer.Option("--out", help="Output file of parameters.")] = PARAMETERS,
 ) -> None:
-    """Train the discriminator, write its parameters and print how good it is."""
+    """Train the discriminator, write its parameters and print its evaluation."""
     run(corpus, mirror, out_, SentenceTransformersEmbedder(ALL_MINILM_L6_V2))
 
 
 def run(corpus: Path, mirror: Path, path: Path, embedder: Embedder) -> None:
-    """As `train`, with an embedder that is loaded."""
+    """Do as `train`, with a loaded embedder."""
     given = language_models(corpus)
     real, none = measure(read_systems(mirror, K), given, embedder)
     made = fitted(real, none, given, frozenset(i for sets in real.values() for i in sets))
@@ -138,7 +138,7 @@ def run(corpus: Path, mirror: Path, path: Path, embedder: Embedder) -> None:
 
 
 def _compact(document: Mapping[str, object]) -> str:
-    """JSON with a line for each row of a matrix."""
+    """Return JSON with one line per row of a matrix."""
     import json
 
     text = json.dumps(document, ensure_ascii=False)

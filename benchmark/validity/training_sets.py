@@ -1,4 +1,4 @@
-"""What the discriminator is trained and tested on: released response sets, and junk made from them."""
+"""Training and test sets of the discriminator: released response sets, and junk made from them."""
 
 import itertools
 import json
@@ -16,7 +16,7 @@ from submissions.gaming.derive import attacked, find_attack
 from submissions.gaming.rewording import banks
 
 Responses = Mapping[str, tuple[str, ...]]  # by prompt id
-# Junk and the reason that is right for it. The *own* kinds are made here: attacks have other wordings and orders.
+# Kinds of junk and the correct reason for each. The *own* kinds are made here; attacks have other wordings and orders.
 KINDS: Mapping[str, Reason] = {
     "random-characters": "unreadable",
     "homoglyphs": "unreadable",
@@ -30,9 +30,7 @@ KINDS: Mapping[str, Reason] = {
     "other-prompts": "not about the prompt",
     "book-sentences": "not about the prompt",
 }
-
-
-# Of the attacks that junk comes from; another than that of the board's attacks, so that those are unseen.
+# Random seed of the attacks used as junk; different from that of the board's attacks, so that those are unseen.
 _SEED = 1
 
 
@@ -52,7 +50,7 @@ class System:
 
 
 def read_systems(mirror: Path, k: int) -> list[System]:
-    """Read NoveltyBench's released submissions and the four stages of OLMo on the same prompts, the first k responses.
+    """Read the first k responses of NoveltyBench's released submissions and of OLMo's four stages on the same prompts.
 
     Raises:
         InputError: The mirror has no submissions.
@@ -84,7 +82,7 @@ def junk(kind: str, system: System) -> dict[str, tuple[str, ...]]:
 
 
 def _word_salads(responses: tuple[str, ...], label: str) -> tuple[str, ...]:
-    """The words of all responses dealt out anew, each text as long as it was; half of them small and without marks."""
+    """Redistribute the words of all responses, keeping lengths; half of the texts in lower case without punctuation."""
     rng = random.Random(f"own-word-salads/{label}")  # noqa: S311 - not for secrets
     words = [word for text in responses for word in text.split()]
     rng.shuffle(words)
@@ -94,13 +92,13 @@ def _word_salads(responses: tuple[str, ...], label: str) -> tuple[str, ...]:
 
 
 def _bare(text: str) -> str:
-    """A text's words in small letters, without marks around them; the text where nothing else is left."""
+    """Return a text in lower case without punctuation around words; unchanged if nothing would be left."""
     words = (word.strip(string.punctuation) for word in text.lower().split())
     return " ".join(filter(None, words)) or text
 
 
 def _echoes(prompt: str, count: int, label: str) -> tuple[str, ...]:
-    """The prompt alone, cut, or with a few words before or after it."""
+    """Return copies of the prompt, some truncated, or with a few words before or after it."""
     rng = random.Random(f"own-echoes/{label}")  # noqa: S311 - not for secrets
     words, made = prompt.split(), []
     for _ in range(count):
@@ -111,6 +109,6 @@ def _echoes(prompt: str, count: int, label: str) -> tuple[str, ...]:
 
 
 def _refusals(count: int, label: str) -> tuple[str, ...]:
-    """Two refusals after each other, so that none equals one that responses are compared with."""
+    """Join two refusals each, so that none equals a refusal that responses are compared with."""
     rng = random.Random(f"own-refusals/{label}")  # noqa: S311 - not for secrets
     return tuple(" ".join(rng.sample(refusal_texts(), k=2)) for _ in range(count))

@@ -1,8 +1,8 @@
-"""Whether words stand in the order of sentences: a text against its own shuffles, without reading one.
+"""Measures whether words are in the order of sentences, by comparing a text with its shuffles in closed form.
 
-A bigram model of word classes scores every ordered pair of a text's words. The mean score of neighbours, less the mean
-of all ordered pairs, is the mean over all shuffles of the text in closed form; so the test needs no sample of them and
-no language model. Words that the model does not know fall into classes by their endings.
+A bigram model of word classes scores every ordered pair of a text's words. The mean score of all ordered pairs is the
+expected score of neighbours in a shuffle of the text, so the comparison needs neither sampled shuffles nor a language
+model. Words that the model does not know are classified by their endings.
 """
 
 import re
@@ -22,7 +22,7 @@ ENDINGS = (
 )
 MARKS = ".,!?;:\"'()-*#"
 _ALWAYS_CAPITAL = ("I", "I'", "I’")
-LONGEST = 200  # words; more say no more, and the pairs grow with the square
+LONGEST = 200  # words; more add little, and the number of pairs grows with the square
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,12 @@ class WordOrderModel:
     """A bigram model of word classes.
 
     Attributes:
-        words: Words with a class of their own, in lower case.
+        words: Words that have a separate class, in lower case.
         scores: float64 [classes, classes], log2 of how much more often a class follows another than by chance.
-        ends: float64 [3, 3], likewise of how a word ends (no mark, a comma or the like, a full stop or the like) and
-            how the next begins (small, with a capital, or neither: a number or an acronym).
-        starts: float64 [classes], likewise of how much more often a class begins a sentence than by chance.
-        stops: float64 [classes], likewise of ending one.
+        ends: float64 [3, 3], the same for the end of a word (no mark, a comma or similar, a full stop or similar) and
+            the beginning of the next (lower case, capital, or neither: a number or an acronym).
+        starts: float64 [classes], log2 of how much more often a class begins a sentence than by chance.
+        stops: float64 [classes], the same for the end of a sentence.
     """
 
     words: tuple[str, ...]
@@ -74,15 +74,15 @@ class WordOrderModel:
 
 @dataclass(frozen=True, slots=True)
 class WordOrder:
-    """What the order of a text's words says.
+    """Statistics of the order of a text's words.
 
     Attributes:
-        words: Number of words that were looked at.
-        gain: Mean score of neighbours above that of all ordered pairs, in bits a pair; near 0 for shuffled words.
+        words: Number of words used.
+        gain: Mean score of neighbours minus that of all ordered pairs, in bits per pair; near 0 for shuffled words.
         z: `gain` in standard errors under shuffling.
         ends_z: The same for capitals after full stops.
-        edges: Score of the first word as a beginning and of the last as an end, above the mean of all words, in bits.
-        late_capital: Whether a common word has a capital in the middle of a sentence that begins small.
+        edges: Score of the first word as a beginning and of the last as an end, minus the mean of all words, in bits.
+        late_capital: Whether a common word has a capital in the middle of a sentence that begins in lower case.
     """
 
     words: int
@@ -94,7 +94,7 @@ class WordOrder:
 
 
 def word_order(text: str, model: WordOrderModel) -> WordOrder:
-    """Compare the order of a text's words with that of its own shuffles, in closed form."""
+    """Compare the order of a text's words with its shuffles, in closed form."""
     words = _words(text)[:LONGEST]
     if len(words) < 2:
         return WordOrder(len(words), 0.0, 0.0, 0.0, 0.0, False)
@@ -114,12 +114,12 @@ def word_order(text: str, model: WordOrderModel) -> WordOrder:
 
 
 def _words(text: str) -> list[str]:
-    """A text's words; marks and emoji that stand alone are none."""
+    """Return a text's words, without separate punctuation marks and emoji."""
     return [word for word in text.split() if any(map(str.isalnum, word))]
 
 
 def _late_capital(words: Sequence[str], stopped: NDArray[np.bool_], known: NDArray[np.bool_]) -> bool:
-    """Whether a common word that is not always so begins with a capital, but not after a full stop."""
+    """Whether a common word that is not always capitalised has a capital, but not after a full stop."""
     return any(
         word[:1].isupper() and not stop and is_known and word[:2] not in _ALWAYS_CAPITAL
         for word, stop, is_known in zip(words[1:], stopped[:-1], known[1:], strict=True)
@@ -127,7 +127,7 @@ def _late_capital(words: Sequence[str], stopped: NDArray[np.bool_], known: NDArr
 
 
 def _against_shuffles(scores: Floats) -> tuple[float, float]:
-    """The mean score of neighbours above all shuffles' mean, and in standard errors; `scores` [words, words]."""
+    """Return the mean score of neighbours minus that of all shuffles, also in standard errors, from [words, words]."""
     n = len(scores)
     apart = ~np.eye(n, dtype=bool)
     mean, spread = float(scores[apart].mean()), float(scores[apart].std())
@@ -136,12 +136,12 @@ def _against_shuffles(scores: Floats) -> tuple[float, float]:
 
 
 def fit_word_order(text: str, words: int = 200, pseudo_count: float = 5.0) -> WordOrderModel:
-    """Count a model from running text.
+    """Estimate a model from running text.
 
     Args:
         text: English prose.
-        words: How many of the most common words have a class of their own.
-        pseudo_count: Added to observed and expected counts.
+        words: Number of most common words that get a separate class.
+        pseudo_count: Number added to observed and expected counts.
     """
     found = _words(text)
     tokens = [m.group().lower().replace("’", "'") if (m := _TOKEN.search(word)) else "" for word in found]
@@ -162,14 +162,14 @@ def fit_word_order(text: str, words: int = 200, pseudo_count: float = 5.0) -> Wo
 
 
 def _ends(words: Sequence[str]) -> NDArray[np.int64]:
-    """How each word ends: 2 with a full stop or the like, 1 with a comma, else 0."""
+    """Return how each word ends: 2 with a full stop or similar, 1 with a comma or similar, otherwise 0."""
     return np.array(
         [2 if w.rstrip("\"'*)”’")[-1:] in tuple(".!?") else w[-1:] in tuple(",;:") for w in words], np.int64
     )
 
 
 def _begins(words: Sequence[str]) -> NDArray[np.int64]:
-    """How each word begins: 0 small, 1 with a capital, 2 neither, as a number; nor does a capital begin an acronym."""
+    """Return how each word begins: 0 in lower case, 1 with a capital, 2 with neither (numbers and acronyms)."""
     return np.array([_begin(word.lstrip("\"'*(“‘")) for word in words], np.int64)
 
 
@@ -180,13 +180,13 @@ def _begin(word: str) -> int:
 
 
 def _at_edges(ended: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which words begin a sentence, and which end one."""
+    """Return which words begin a sentence, and which end one."""
     stopped = ended == 2
     return np.append(True, stopped[:-1]), stopped
 
 
 def _of_chance(chosen: NDArray[np.int64], every: NDArray[np.int64], size: int, pseudo_count: float) -> Floats:
-    """log2 of how much more often each class is among the chosen words than by chance, [classes]."""
+    """Return log2 of how much more often each class is among the chosen words than by chance, [classes]."""
     counts, expected = (np.bincount(each, minlength=size).astype(np.float64) for each in (chosen, every))
     expected *= len(chosen) / len(every)
     return _log2_ratios(counts, expected, pseudo_count)

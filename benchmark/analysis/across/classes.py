@@ -31,8 +31,8 @@ class AcrossSystems:
 
     Attributes:
         labels: Class of each response, [prompts, systems, k]; -1 for a response that is not valid.
-        similarity: Mean cosine similarity of embeddings, [prompts, systems, systems]: of all pairs of a response of
-            one and a response of the other; on the diagonal, of two different responses of one. NaN if there are none.
+        similarity: Mean cosine similarity of embeddings, [prompts, systems, systems], over all pairs of a response of
+            each system; on the diagonal, over pairs of different responses of one system. NaN if there are none.
     """
 
     systems: tuple[str, ...]
@@ -47,9 +47,9 @@ class GroupedPrompt:
     """All systems' responses to one prompt.
 
     Attributes:
-        labels: For each system the class of each response; None for a response that is in none.
-        similarity: Mean cosine similarities of the first k responses, [systems, systems], by k; NaN for systems that
-            have fewer.
+        labels: Class of each response by system; None for a response in no class.
+        similarity: Mean cosine similarities of the first k responses, [systems, systems], by k; NaN for systems with
+            fewer responses.
     """
 
     labels: tuple[tuple[int | None, ...], ...]
@@ -66,9 +66,9 @@ def group_prompt(
     """Group the responses of all systems to a prompt, and compare their embeddings.
 
     Args:
-        sizes: Numbers of responses whose similarities are wanted.
+        sizes: Numbers of responses for which similarities are computed.
         backends: Profile with an embedder and an equivalence backend.
-        finish_reasons: For each system why its responses ended, where that is known.
+        finish_reasons: Finish reasons of each system's responses, if known.
 
     Raises:
         ConfigurationError: The profile has no embedder or no equivalence backend, or a model cannot be loaded.
@@ -99,7 +99,7 @@ def group_prompt(
 def across_systems(
     names: Sequence[str], k: int, grouped: Mapping[str, GroupedPrompt], valid: Sequence[Mapping[str, Sequence[bool]]]
 ) -> AcrossSystems:
-    """The first k responses of the systems that have as many; only valid responses stay in their classes."""
+    """Collect the first k responses of all systems that have k; only valid responses keep their classes."""
     sizes = [[len(each.labels[i]) for each in grouped.values()] for i in range(len(names))]
     chosen = [i for i, own in enumerate(sizes) if min(own, default=0) >= k]
     labels = [
@@ -126,7 +126,7 @@ def across_systems(
 def valid_responses(
     prompts: Sequence[str], sets: Sequence[Sequence[str]], backends: ScoringBackends
 ) -> list[list[bool]]:
-    """Which responses are valid, by a profile without a reward model.
+    """Return which responses are valid, by a profile without a reward model.
 
     Args:
         prompts: [sets], the prompt of each set.
@@ -140,7 +140,7 @@ def valid_responses(
 
 
 def _similarities(vectors: Sequence[Sequence[Floats]]) -> Floats:
-    """Mean cosine similarity [systems, systems] of unit vectors; on the diagonal without a response's own."""
+    """Return mean cosine similarities [systems, systems] of unit vectors; on the diagonal, of different responses."""
     sums = [np.sum(own, axis=0) if own else None for own in vectors]
     means = np.full((len(vectors), len(vectors)), np.nan)
     for i, (one, own) in enumerate(zip(sums, vectors, strict=True)):
@@ -152,15 +152,15 @@ def _similarities(vectors: Sequence[Sequence[Floats]]) -> Floats:
 
 
 def class_counts(found: AcrossSystems) -> NDArray[np.int64]:
-    """How many responses of each system are in each class, [prompts, systems, classes]."""
+    """Count the responses of each system in each class, [prompts, systems, classes]."""
     classes = np.arange(int(found.labels.max(initial=NONE)) + 1)
     return np.asarray((found.labels[..., None] == classes).sum(axis=2))
 
 
 def same_class(found: AcrossSystems) -> Floats:
-    """The probability that two responses are in one class, [prompts, systems, systems].
+    """Return the probability that valid responses of two systems are in one class, [prompts, systems, systems].
 
-    Of a valid response of each system; on the diagonal, of two different valid responses of one. NaN if there are none.
+    On the diagonal, for two different valid responses of one system. NaN if there are none.
     """
     counts = class_counts(found)
     totals = counts.sum(axis=2)
@@ -173,7 +173,7 @@ def same_class(found: AcrossSystems) -> Floats:
 
 
 def classes_in_common(found: AcrossSystems) -> Floats:
-    """The share of two systems' classes that both have (Jaccard), [prompts, systems, systems]; NaN without any."""
+    """Return the share of two systems' classes that both have (Jaccard), [prompts, systems, systems]; NaN if none."""
     has = (class_counts(found) > 0).astype(np.int64)
     both = np.einsum("pac,pbc->pab", has, has)
     sizes = has.sum(axis=2)
@@ -182,9 +182,9 @@ def classes_in_common(found: AcrossSystems) -> Floats:
 
 
 def pooled(found: AcrossSystems) -> Floats:
-    """The expected number of classes among k responses, half from each of two systems, [prompts, systems, systems].
+    """Return the expected number of classes of k responses, half from each system, [prompts, systems, systems].
 
-    Drawn without replacement. If k is odd, the mean of both ways to halve it. On the diagonal, all k responses of one.
+    Drawn without replacement. If k is odd, both ways to halve it are averaged. On the diagonal, k from one system.
     """
     counts, k = class_counts(found), found.k
     halves = {k // 2, k - k // 2}
@@ -198,16 +198,16 @@ def pooled(found: AcrossSystems) -> Floats:
 
 
 def several_of_one(found: AcrossSystems, size: int) -> Floats:
-    """The expected number of classes among `size` responses of each system, [prompts, systems]."""
+    """Return the expected number of classes among `size` responses of each system, [prompts, systems]."""
     counts = class_counts(found)
     return np.asarray(counts.shape[2] - _misses(counts, found.k, size).sum(axis=2))
 
 
 def one_of_several(found: AcrossSystems, size: int) -> Floats:
-    """The expected number of classes among one response of each of `size` systems, [prompts].
+    """Return the expected number of classes among one response from each of `size` systems, [prompts].
 
-    Over all choices of systems, each as likely: for a class, the mean product of the probabilities that a system misses
-    it, by elementary symmetric polynomials.
+    All choices of systems are equally likely. For each class, the mean product of the probabilities that a system
+    misses it is computed by elementary symmetric polynomials.
     """
     misses = 1 - class_counts(found) / found.k
     systems = len(found.systems)
@@ -220,6 +220,6 @@ def one_of_several(found: AcrossSystems, size: int) -> Floats:
 
 
 def _misses(counts: NDArray[np.int64], k: int, size: int) -> Floats:
-    """The probability that none of `size` of k responses is in a class of which there are so many."""
+    """Return the probability that none of `size` among k responses is in a class with that many responses."""
     table = np.array([comb(k - count, size) / comb(k, size) for count in range(k + 1)])
     return np.asarray(table[counts])

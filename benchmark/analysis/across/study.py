@@ -15,8 +15,7 @@ from benchmark.analysis.across.classes import (
     same_class,
     several_of_one,
 )
-from benchmark.analysis.estimate import Estimate
-from benchmark.scoring.resampling import bootstrap_means
+from benchmark.analysis.estimate import Estimate, estimates
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ class Homogeneity:
     of_several: Estimate
 
     def matrix(self, measure: str) -> list[list[float | None]]:
-        """The means of *similarity* or *same_class*, [systems, systems]; a system's own on the diagonal."""
+        """Return the means of *similarity* or *same_class*, [systems, systems], each system's own on the diagonal."""
         made: list[list[float | None]] = [[None] * len(self.systems) for _ in self.systems]
         for place, own in enumerate(self.alone):
             made[place][place] = getattr(own, measure).value
@@ -133,31 +132,14 @@ def homogeneity(
 
 
 def _means(values: Floats) -> Floats:
-    """Means over prompts of [prompts, systems, systems], NaN left out; NaN where there is none."""
+    """Return means over prompts of [prompts, systems, systems] without NaN; NaN if nothing is left."""
     there = np.isfinite(values)
     total = np.where(there, values, 0.0).sum(axis=0)
     return np.asarray(np.divide(total, there.sum(axis=0), out=np.full(total.shape, np.nan), where=there.any(axis=0)))
 
 
-def estimates(values: Floats, *, resamples: int = 10_000, seed: int = 0) -> list[Estimate]:
-    """The mean of each column over prompts with its bootstrap interval over prompts; NaN is left out.
-
-    Args:
-        values: [prompts, columns].
-    """
-    intervals = bootstrap_means(values, resamples=resamples, seed=seed)
-    made = []
-    for column, interval in zip(values.T, intervals, strict=True):
-        there = column[np.isfinite(column)]
-        if interval is None:
-            made.append(Estimate(float(there.mean()) if len(there) else None))
-        else:
-            made.append(Estimate(float(there.mean()), interval.low, interval.high))
-    return made
-
-
 def cluster_order(alike: Floats) -> list[int]:
-    """An order of the systems in which alike ones stand together: average linkage, leaves ordered optimally.
+    """Order the systems so that similar ones are adjacent: average linkage with optimal leaf order.
 
     Args:
         alike: Mean similarity [systems, systems], symmetric; the diagonal is not read.

@@ -15,6 +15,9 @@ from datasets_build.tables import check_report_path
 
 if TYPE_CHECKING:
     from benchmark.analysis.contrast.labels import Labels, PromptScores
+    from benchmark.analysis.contrast.systems import Systems
+    from benchmark.scoring.backends import ScoringBackends
+    from datasets_build.tables import Report
 
     ReadLabels = Callable[[Sequence[str]], Labels]  # reads the labels of the prompts with these ids
 
@@ -152,16 +155,7 @@ def contrast(
 
       divbench contrast results/0123456789abcdef --labels rifts.csv --against reasoning_tokens --out groups.md
     """
-    if labels is not None:
-        from benchmark.analysis.contrast.label_files import read_labels
-
-        words = {"positive": positive or (), "negative": negative or (), "against": against or ()}
-        read = partial(read_labels, labels, label_column=label_column, **words)
-        _contrast_labels(
-            context, systems, read, profile, k, results, cache, mirror, resamples, seed, destination, json=json
-        )
-        return
-    _refuse_given(context, _OF_LABELS, "needs --labels")
+    from benchmark.analysis.contrast.label_files import read_labels
     from benchmark.analysis.contrast.report import report_of
     from benchmark.analysis.contrast.study import contrast_systems, texts_of
     from benchmark.analysis.contrast.systems import open_systems
@@ -169,54 +163,47 @@ def contrast(
     from benchmark.scoring.profiles import find_profile
     from benchmark.surprisal.cache import default_cache_path
 
-    if across:
-        _contrast_across(context, systems, profile, prompt_set, k, mirror, resamples, seed, destination, json=json)
-        return
-    chosen = find_profile(profile)
     check_report_path(destination)
-    texts = texts_of(open_systems(systems, prompt_set=prompt_set, k=k, mirror=mirror), length)
-    if k is None:
-        err().print(f"the first {texts[0].k} responses of each prompt are compared")
-    with progress() as bar:
-        sets = sum(len(own) for each in texts for own in each.responses.values())
-        task = bar.add_task("scoring", total=sets)
-        study = contrast_systems(
-            texts,
-            ScoringBackends(chosen, cache or default_cache_path()),
-            expected=alternative,
-            pairing=pairs,
-            resamples=resamples,
-            seed=seed,
-            progress=lambda sets: bar.advance(task, sets),
-        )
-    deliver(report_of(study), destination, as_json=json)
+    backends = ScoringBackends(find_profile(profile), cache or default_cache_path())
+    if labels is not None:
+        _refuse_given(context, _OF_SYSTEMS, "cannot be used with --labels: it is an option for several systems")
+        words = {"positive": positive or (), "negative": negative or (), "against": against or ()}
+        read = partial(read_labels, labels, label_column=label_column, **words)
+        scores, groups = _scores_and_labels(context, systems, read, backends, k, results, mirror)
+        report = _groups_report(scores, groups, resamples, seed)
+    else:
+        _refuse_given(context, _OF_LABELS, "needs --labels")
+        if across:
+            _refuse_given(context, _OF_TESTS, "cannot be used with --across: it is an option of paired tests")
+        opened = open_systems(systems, prompt_set=prompt_set, k=k, mirror=mirror)
+        if across:
+            report = _across_report(opened, backends, resamples, seed)
+        else:
+            if k is None:
+                err().print(f"the first {opened.k} responses of each prompt are compared")
+            texts = texts_of(opened, length)
+            with progress() as bar:
+                sets = sum(len(own) for each in texts for own in each.responses.values())
+                task = bar.add_task("scoring", total=sets)
+                study = contrast_systems(
+                    texts,
+                    backends,
+                    expected=alternative,
+                    pairing=pairs,
+                    resamples=resamples,
+                    seed=seed,
+                    progress=lambda sets: bar.advance(task, sets),
+                )
+            report = report_of(study)
+    deliver(report, destination, as_json=json)
 
 
-def _contrast_across(
-    context: typer.Context,
-    systems: list[str],
-    profile: str,
-    prompt_set: PromptSet,
-    k: int | None,
-    mirror: Path | None,
-    resamples: int,
-    seed: int,
-    destination: Path | None,
-    *,
-    json: bool,
-) -> None:
+def _across_report(opened: "Systems", backends: "ScoringBackends", resamples: int, seed: int) -> "Report":
     """Run `--across`: how similar systems are."""
     from benchmark.analysis.across.classes import across_systems, group_prompt, valid_responses
     from benchmark.analysis.across.report import report_of
     from benchmark.analysis.across.study import homogeneity
-    from benchmark.analysis.contrast.systems import open_systems
-    from benchmark.scoring.backends import ScoringBackends
-    from benchmark.scoring.profiles import find_profile
 
-    _refuse_given(context, _OF_TESTS, "cannot be used with --across: it is an option of paired tests")
-    check_report_path(destination)
-    backends = ScoringBackends(find_profile(profile))
-    opened = open_systems(systems, prompt_set=prompt_set, k=k, mirror=mirror)
     sets = list(opened.responses.values())
     ids, texts = [each.prompt_id for each in opened.prompts], [each.prompt for each in opened.prompts]
     with progress() as bar:
@@ -227,67 +214,44 @@ def _contrast_across(
     valid = [dict(zip(ids, valid_responses(texts, [own[i] for i in ids], backends), strict=True)) for own in sets]
     found = across_systems(tuple(opened.responses), opened.k, grouped, valid)
     study = homogeneity(found, resamples=resamples, seed=seed)
-    deliver(report_of(study, opened.suite.name, profile), destination, as_json=json)
+    return report_of(study, opened.suite.name, backends.profile.name)
 
 
-def _contrast_labels(
-    context: typer.Context,
-    systems: list[str],
-    read: "ReadLabels",
-    profile: str,
-    k: int | None,
-    results: Path,
-    cache: Path | None,
-    mirror: Path | None,
-    resamples: int,
-    seed: int,
-    destination: Path | None,
-    *,
-    json: bool,
-) -> None:
-    """Run `--labels`: groups of one system's prompts."""
-    from benchmark.analysis.contrast.label_files import is_result, read_scores
+def _groups_report(scores: "PromptScores", labels: "Labels", resamples: int, seed: int) -> "Report":
+    """Run `--labels`: compare groups of one system's prompts."""
     from benchmark.analysis.contrast.label_report import report_of
     from benchmark.analysis.contrast.label_study import contrast_groups
 
-    if len(systems) != 1:
-        raise ConfigurationError(f"--labels compares prompts of one system, and {len(systems)} are named", "name one")
-    _refuse_given(context, _OF_SYSTEMS, "cannot be used with --labels: it is an option for several systems")
-    check_report_path(destination)
-    folder = Path(systems[0])
-    if is_result(folder):
-        _refuse_given(context, _OF_SCORING, "has no effect on a result, which is scored already")
-        scores = read_scores(folder)
-        labels = read(scores.prompt_ids)
-    else:
-        scores, labels = _score(folder, read, profile, k, results, cache, mirror)
     with progress() as bar:
         task = bar.add_task("resampling prompts", total=resamples)
         study = contrast_groups(
             scores, labels, resamples=resamples, seed=seed, progress=lambda done: bar.advance(task, done)
         )
-    deliver(report_of(study), destination, as_json=json)
+    return report_of(study)
 
 
-def _score(
-    folder: Path,
+def _scores_and_labels(
+    context: typer.Context,
+    systems: list[str],
     read: "ReadLabels",
-    profile: str,
+    backends: "ScoringBackends",
     k: int | None,
     results: Path,
-    cache: Path | None,
     mirror: Path | None,
 ) -> "tuple[PromptScores, Labels]":
-    """Read a submission's labels, then score it or reuse an existing result."""
-    from benchmark.analysis.contrast.label_files import read_scores
-    from benchmark.scoring.backends import ScoringBackends
-    from benchmark.scoring.profiles import find_profile
+    """Read the scores and labels of one system's prompts; a submission is scored, or its existing result is reused."""
+    from benchmark.analysis.contrast.label_files import is_result, read_scores
     from benchmark.scoring.scorer import Options, score_submission
-    from benchmark.surprisal.cache import default_cache_path
     from datasets_build.load import load_suite
     from submissions.checking.validate import open_submission
 
-    chosen = find_profile(profile)
+    if len(systems) != 1:
+        raise ConfigurationError(f"--labels compares prompts of one system, and {len(systems)} are named", "name one")
+    folder = Path(systems[0])
+    if is_result(folder):
+        _refuse_given(context, _OF_SCORING, "has no effect on a result, which is scored already")
+        scores = read_scores(folder)
+        return scores, read(scores.prompt_ids)
     submission, suite, _ = open_submission(folder, partial(load_suite, mirror=mirror))
     labels = read([prompt.prompt_id for prompt in suite.prompts])
     with progress() as bar:
@@ -295,9 +259,9 @@ def _score(
         scored = score_submission(
             submission,
             suite,
-            ScoringBackends(chosen, cache or default_cache_path()),
+            backends,
             results,
-            Options(k=k),  # the bootstrap of means as `divbench score` has it, so that its result is recognised
+            Options(k=k),  # the bootstrap of means as in `divbench score`, so that its result is recognised
             progress=lambda prompts: bar.update(task, completed=prompts),
         )
     err().print(f"{'recognised' if scored.recognised else 'written'}: {scored.folder}", markup=False, soft_wrap=True)

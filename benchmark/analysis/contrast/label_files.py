@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 from benchmark.analysis.contrast.labels import Labels, MetricScores, PromptScores
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.compute import Value
-from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, read_result
+from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, require_result
 from benchmark.scoring.result_schema import Result
-from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.errors import ConfigurationError, InputError, first_line
 from submissions.schema import Problem
 from submissions.storage.submission_folders import MANIFEST_FILE
 from submissions.untrusted.findings import Findings, Refused
@@ -47,9 +47,7 @@ def read_scores(folder: Path) -> PromptScores:
     Raises:
         InputError: The folder is not a complete result.
     """
-    result = read_result(folder)
-    if isinstance(result, Missing):
-        raise InputError(f"{folder} is not a complete result: {result.reason}", "score the submission again")
+    result = require_result(folder)
     names = [score.metric for score in result.scores if score.n]
     try:
         table = pq.read_table(folder / PER_PROMPT_FILE, columns=["prompt_id", "prompt", "missing", *names])
@@ -68,7 +66,7 @@ def read_scores(folder: Path) -> PromptScores:
             metrics=_metrics(result, names, table, _reasons(missing)),
         )
     except (pa.ArrowException, KeyError, TypeError, ValueError, AttributeError) as error:
-        message = f"{folder / PER_PROMPT_FILE} does not match {RESULT_FILE}: {str(error).splitlines()[0][:200]}"
+        message = f"{folder / PER_PROMPT_FILE} does not match {RESULT_FILE}: {first_line(error)}"
         raise InputError(message, "score the submission again") from error
 
 
@@ -209,7 +207,7 @@ def _check_named(
 def _numbers(
     column: str, rows: Sequence[tuple[int, str, Mapping[str, Any]]], table: Table, findings: Findings
 ) -> dict[str, float]:
-    """A column's numbers by prompt id; empty fields, null and NaN are missing."""
+    """Return a column's numbers by prompt id; empty fields, null and NaN are missing."""
     made: dict[str, float] = {}
     for number, name, row in rows:
         given = row.get(column)

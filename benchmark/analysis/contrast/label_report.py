@@ -75,7 +75,7 @@ def _name(contrast: LabelContrast) -> str:
 
 
 def _cells(contrast: LabelContrast) -> dict[str, Cell]:
-    """The numbers of a contrast, by `COLUMNS`."""
+    """Return the numbers of a contrast by `COLUMNS`."""
     classifier = contrast.classifier
     return {
         "n1": contrast.n1,
@@ -95,7 +95,7 @@ def _cells(contrast: LabelContrast) -> dict[str, Cell]:
 
 
 def _correlation_cells(found: Correlation) -> tuple[Cell, ...]:
-    """The numbers of a correlation under `CORRELATIONS`."""
+    """Return the numbers of a correlation in the order of `CORRELATIONS`."""
     numbers = (found.pearson, found.spearman, found.partial_pearson, found.partial_spearman)
     return (found.column, found.n, *map(str, numbers))
 

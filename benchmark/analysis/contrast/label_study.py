@@ -115,7 +115,7 @@ class _Case:
 
     @property
     def scores(self) -> Floats:
-        """[prompts that have a value]."""
+        """Values of the prompts that have one."""
         return self.values[self.there]
 
     @property
@@ -222,7 +222,7 @@ def _column(name: str, values: Floats, numbers: Floats, prompt_bytes: Floats) ->
 
 
 def _measures(case: _Case, weights: Floats) -> Floats:
-    """AUROC, accuracy, macro-F1 and four correlations per column, [resamples, measures]; NaN where undefined."""
+    """Compute AUROC, accuracy, macro-F1 and four correlations per column, [resamples, measures]; NaN if undefined."""
     nothing = np.full(len(weights), np.nan)
     found = [nothing] * 3
     if case.predicted is not None:
@@ -242,7 +242,7 @@ def _measures(case: _Case, weights: Floats) -> Floats:
 def _resampled(
     cases: Sequence[_Case], prompts: int, resamples: int, seed: int, progress: Callable[[int], None]
 ) -> list[Floats]:
-    """The measures of each case, [1 + resamples, measures]; the first row is that of the original prompts."""
+    """Compute the measures of each case, [1 + resamples, measures]; the first row is that of the original prompts."""
     found = [[_measures(case, agreement.ones(prompts))] for case in cases]
     step = max(1, _CELLS_AT_ONCE // max(1, prompts))
     for block, start in enumerate(range(0, resamples, step)):
@@ -314,7 +314,7 @@ def _correlation(column: _Column, draws: Floats, level: float) -> Correlation:
     pearson, spearman, partial_pearson, partial_spearman = (estimate(draws[:, place], level) for place in range(4))
     untested = column.untested
     if untested is None and (partial_pearson.value is None or partial_spearman.value is None):
-        untested = "no partial correlation: the length is constant, or says all of one of them"
+        untested = "no partial correlation: the length is constant, or determines one of them"
     there = int(column.there.sum())
     return Correlation(
         column=column.name,

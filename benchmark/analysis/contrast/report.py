@@ -53,7 +53,7 @@ def _table(study: Study, part: Part) -> Table:
 
 
 def _narrow_table(study: Study, part: Part) -> Table:
-    """Like `_table`, but with each metric named once and exclusions below the table."""
+    """Return a table as `_table` does, but with each metric named once and exclusions below."""
     rows, notes = [], []
     for line in part.lines:
         for index, each in enumerate(line.contrasts):
@@ -70,7 +70,7 @@ def _title(study: Study, part: Part) -> str:
 
 
 def _cells(contrast: Contrast) -> tuple[Cell, ...]:
-    """The numbers of a contrast under `COLUMNS`."""
+    """Return the numbers of a contrast in the order of `COLUMNS`."""
     return (
         contrast.mean_a,
         contrast.mean_b,

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.analysis.estimate import Estimate
+from benchmark.analysis.estimate import Estimate, estimates
 from benchmark.metrics import Metric
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import score_sets
 from benchmark.scoring.inputs import computed
-from benchmark.scoring.resampling import bootstrap_means
 from benchmark.scoring.result_schema import sign
 from benchmark.surprisal.engine import ResponseSet
 from datasets_build.schema import Suite
@@ -107,10 +106,11 @@ def study_gaming(
     widths = np.array([r[1] - r[0] if (r := ranges[metric.id]) and r[1] > r[0] else 1.0 for metric in chosen])
 
     def scores(name: str, *, is_attack: bool) -> dict[str, Scores]:
-        means = _estimates(values[name], resamples, seed)
+        means = estimates(values[name], resamples=resamples, seed=seed)
         if not is_attack:
             return {metric.id: Scores(mean) for metric, mean in zip(chosen, means, strict=True)}
-        gains = _estimates((values[name] - values[source]) * directions / widths, resamples, seed)
+        differences = (values[name] - values[source]) * directions / widths
+        gains = estimates(differences, resamples=resamples, seed=seed)
         return {m.id: Scores(mean, gain) for m, mean, gain in zip(chosen, means, gains, strict=True)}
 
     return GamingStudy(
@@ -135,7 +135,7 @@ def _score(
     metrics: tuple[Metric, ...],
     progress: Callable[[int], None],
 ) -> tuple[Floats, Counter[str]]:
-    """Values [prompts, metrics], NaN where missing, and the number of responses that are not valid, by reason."""
+    """Return values [prompts, metrics], NaN where missing, and the number of invalid responses by reason."""
     rows: list[list[float]] = []
     invalid: Counter[str] = Counter()
     ids = list(prompts)
@@ -151,18 +151,8 @@ def _score(
     return np.array(rows), invalid
 
 
-def _estimates(values: Floats, resamples: int, seed: int) -> list[Estimate]:
-    intervals = bootstrap_means(values, resamples=resamples, seed=seed)
-    made = []
-    for column, interval in zip(values.T, intervals, strict=True):
-        there = column[np.isfinite(column)]
-        ends = (None, None) if interval is None else (interval.low, interval.high)
-        made.append(Estimate(float(there.mean()) if len(there) else None, *ends))
-    return made
-
-
 def _ranges(metrics: Sequence[Metric], real: Sequence[Floats]) -> dict[str, tuple[float, float] | None]:
-    """By metric the lowest and highest mean of real systems."""
+    """Return the lowest and highest mean of real systems by metric."""
     if len(real) < 2:
         return dict.fromkeys(metric.id for metric in metrics)
     made: dict[str, tuple[float, float] | None] = {}

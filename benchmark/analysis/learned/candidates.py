@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 Kind = Literal["logistic", "trees"]
 
 THREE = ("relevance", "cosine_beside_prompt_distance", "content_cosine_distance")
-"""Those of the metric `learned_diversity`."""
+"""Features of the metric `learned_diversity`."""
 FOUR = (
     "cosine_distance",
     "cosine_beside_prompt_distance",
@@ -56,7 +56,7 @@ class Candidate:
     Attributes:
         kind: *logistic* regression with an L2 penalty, or few small boosted *trees*, monotone in every feature that is
             a measure of diversity.
-        strength: Inverse weight of the penalty; of trees, nothing.
+        strength: Inverse weight of the penalty; unused for trees.
     """
 
     features: tuple[str, ...]
@@ -64,12 +64,12 @@ class Candidate:
     strength: float = 1.0
 
     def __str__(self) -> str:
-        """The features and the model."""
+        """Return the features and the model."""
         return f"{' + '.join(self.features)} ({self.kind}, {self.strength:g})"
 
 
 def candidates(always: tuple[str, ...] = (), *, surprise: bool = True) -> tuple[Candidate, ...]:
-    """All that is tried for one version of the metric.
+    """Return all candidates for one version of the metric.
 
     Args:
         always: Features of every candidate, such as sent-BERT's released score.
@@ -86,10 +86,10 @@ VERSIONS: Mapping[str, tuple[Candidate, ...]] = {
     "surprisals": candidates(),
     "sent-bert": candidates(("released:sent_bert",)),
 }
-"""What each version may use: all-MiniLM-L6-v2 and words; a causal model's surprisals, too; sent-BERT's scores, too."""
+"""Candidates by version: with all-MiniLM-L6-v2 and words; also surprisals; also sent-BERT's scores."""
 
 Fitted = Callable[[Floats], Floats]
-"""Log-odds [rows] of high diversity, of features [rows, features]."""
+"""Function from features [rows, features] to the log-odds of high diversity [rows]."""
 
 
 def fit(candidate: Candidate, features: Floats, high: NDArray[np.bool_]) -> Fitted:
@@ -111,7 +111,7 @@ def fit(candidate: Candidate, features: Floats, high: NDArray[np.bool_]) -> Fitt
 
 
 def logistic(strength: float, features: Floats, high: NDArray[np.bool_]) -> tuple[float, Floats]:
-    """The intercept, and the weight of a unit of each feature [features]; the penalty is on standardised features."""
+    """Return the intercept, and the weight per unit of each feature; the penalty is on standardised features."""
     mean, sd = features.mean(axis=0), features.std(axis=0)
     sd = np.where(sd > 0, sd, 1.0)
     model: Any = need("sklearn.linear_model", "score").LogisticRegression(C=strength, max_iter=1000)
@@ -121,7 +121,7 @@ def logistic(strength: float, features: Floats, high: NDArray[np.bool_]) -> tupl
 
 
 def simplest(found: Sequence[tuple[Candidate, float]], within: float = 0.005) -> Candidate:
-    """The candidate with the fewest features among those whose criterion is nearly the best; ties go to the better."""
+    """Return the candidate with the fewest features among the nearly best; ties go to the better one."""
     floor = max(value for _, value in found) - within
     able = [(each, value) for each, value in found if value >= floor]
     return min(able, key=lambda pair: (len(pair[0].features), pair[0].kind == "trees", -pair[1]))[0]

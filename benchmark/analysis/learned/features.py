@@ -1,4 +1,4 @@
-"""The features of labelled sets: distances of pairs beside the prompt, a causal model's surprisals, stored scores."""
+"""Features of labelled sets: distances of pairs without the prompt's part, surprisals, and stored scores."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -22,14 +22,14 @@ from datasets_build.files import atomic_file
 from submissions.checking.response_kinds import scorable_responses
 
 PAIR_FEATURES = tuple(name for name, _ in FEATURES[:LINEAR])
-_ALIKE = {name for name, sign in FEATURES[:LINEAR] if sign > 0}  # larger for more alike: turned round
+_ALIKE = {name for name, sign in FEATURES[:LINEAR] if sign > 0}  # similarities, converted to distances
 _AT_ONCE = 50  # sets
 PAIR_NAMES = ("relevance", *(f"{name}_distance" if name in _ALIKE else name for name in PAIR_FEATURES))
 SURPRISAL_NAMES = ("retained_surprise", "tail_retained", "bits_alone", "log_bits_alone", "bytes", "log_bytes")
 
 
 def surprisal_features(tasks: Sequence[Labelled], mirror: Path | None) -> list[Scores]:
-    """Features of Qwen2.5-3B's released curves: R, the same of the curve's second half in rates, bits and bytes.
+    """Compute features of Qwen2.5-3B's released curves: R, the same for the second half in rates, bits and bytes.
 
     Args and errors as in `released_curves`.
     """
@@ -54,9 +54,9 @@ def surprisal_features(tasks: Sequence[Labelled], mirror: Path | None) -> list[S
 
 
 def pair_features(tasks: Sequence[Labelled], progress: Progress = lambda what, done, total: None) -> list[Scores]:
-    """The relevance of responses to the prompt, and means over pairs of features of the learned equivalence backend.
+    """Compute the relevance of responses to the prompt, and means over pairs of the learned backend's features.
 
-    Features as distances, and not what its model makes of them: that was weighed with these sets in view.
+    The features are used as distances, without the backend's model, whose weights were chosen with these sets in view.
     """
     sets = unique_sets(tasks)
     embedder = SentenceTransformersEmbedder(ALL_MINILM_L6_V2)
@@ -85,14 +85,14 @@ def pair_features(tasks: Sequence[Labelled], progress: Progress = lambda what, d
 
 
 def _as_distances(features: NDArray[np.float64]) -> list[float]:
-    """Turn round what is larger for more alike, [features]."""
+    """Convert similarities among the features to distances, [features]."""
     return [
         1 - value if name in _ALIKE else value for name, value in zip(PAIR_FEATURES, features.tolist(), strict=True)
     ]
 
 
 def write_features(path: Path, features: Sequence[Scores]) -> None:
-    """Write features as a scores file, whole or not at all; what is read again is the same to the last digit."""
+    """Write features as a scores file atomically; values read back are equal to the last digit."""
     ids = sorted(features[0].values)
     columns = [pa.array(each.column(ids)) for each in features]
     table = pa.Table.from_arrays([pa.array(ids), *columns], names=["set_id", *(each.name for each in features)])

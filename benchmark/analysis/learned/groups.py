@@ -1,7 +1,7 @@
 """Groups contexts that belong together, so that no set is used both for fitting and for reporting.
 
-McDiv holds conTest's sets, McDiv_nuggets is a part of McDiv, and a few contexts differ in spacing alone or share a long
-response: such contexts are one group, in every task that holds them.
+McDiv contains conTest's sets, McDiv_nuggets is a part of McDiv, and a few contexts differ only in spacing or share a
+long response: such contexts form one group in all tasks that contain them.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from benchmark.analysis.metaeval.labelled import Labelled
 
 Integers = NDArray[np.int64]
-LONG = 6  # words; shorter responses, such as "I have no idea", are said of many contexts
+LONG = 6  # words; shorter responses, such as "I have no idea", occur in many contexts
 _NOT_WORD = re.compile(r"\W+")
 
 
@@ -46,7 +46,7 @@ def context_groups(tasks: Sequence[Labelled]) -> dict[str, str]:
 
 
 def folds(groups: Sequence[str], count: int, seed: int) -> Integers:
-    """The fold of each row by its group's name, [rows], 0 … count − 1; the same whatever else is there."""
+    """Return the fold of each row by its group's name, [rows], 0 … count − 1; it does not depend on other rows."""
     return np.array([int(hashlib.sha256(f"{seed}/{name}".encode()).hexdigest()[:12], 16) % count for name in groups])
 
 

@@ -1,4 +1,4 @@
-"""How good a fitted metric is on held-out sets, compared with a reference, task by task.
+"""Evaluates a fitted metric on held-out sets, compared with a reference, task by task.
 
 There are four ways to hold sets out, each harder than the one before: other contexts of the same task; other contexts,
 with one model for all tasks; other generation tasks (prompt, response, story); another dataset. Features and penalty
@@ -37,7 +37,7 @@ Tell = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """The different sets of all tasks that have every feature.
+    """The distinct sets of all tasks that have every feature.
 
     Attributes:
         ids: [rows].
@@ -55,7 +55,7 @@ class Table:
     features: Mapping[str, Floats]
 
     def of(self, names: Sequence[str]) -> Floats:
-        """Features [rows, names]."""
+        """Return the features [rows, names]."""
         return np.column_stack([self.features[name] for name in names])
 
 
@@ -64,7 +64,7 @@ class Split:
     """Rows to fit on and rows to report on.
 
     Attributes:
-        inner: Splits of the seen rows by which to choose, each of rows to fit on and rows to judge by.
+        inner: Splits of the seen rows for choosing a candidate, each into rows to fit on and rows to evaluate on.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was chosen on the seen part of a split, and its mean AUC in the inner cross-validation."""
+    """The candidate chosen on the seen part of a split, with its mean AUC in the inner cross-validation."""
 
     split: str
     candidate: str
@@ -90,11 +90,11 @@ class OnTask:
 
     Attributes:
         oca: Optimal classification accuracy, high above the threshold.
-        reference: That of the reference on the same sets.
-        less: The first less the second, on the same resamples of contexts.
-        holm: p of that difference, adjusted over the tasks.
-        human: Spearman's rho with people's scores; None where there are none.
-        human_reference: That of the reference.
+        reference: OCA of the reference on the same sets.
+        less: `oca` minus `reference`, on the same resamples of contexts.
+        holm: p-value of that difference, adjusted over the tasks.
+        human: Spearman's rho with people's scores; None if there are none.
+        human_reference: The same for the reference.
     """
 
     task: str
@@ -113,9 +113,9 @@ class Outcome:
     """A version of the metric under one way to hold sets out.
 
     Attributes:
-        scheme: Name of the way, one of `SCHEMES`.
+        scheme: One of `SCHEMES`.
         reference: Mean OCA of the reference.
-        less: The first less the second.
+        less: `mean` minus `reference`.
     """
 
     version: str
@@ -129,21 +129,21 @@ class Outcome:
 
     @property
     def wins(self) -> int:
-        """Tasks on which the version is better."""
+        """Number of tasks on which the version is better."""
         return sum((each.less.value or 0) > 0 for each in self.tasks)
 
     @property
     def clear_wins(self) -> int:
-        """Tasks on which the interval of the difference is above 0."""
+        """Number of tasks on which the interval of the difference is above 0."""
         return sum((each.less.low or 0) > 0 for each in self.tasks)
 
     def as_json(self) -> dict[str, Any]:
-        """For `--json`."""
+        """Return the outcome for `--json`."""
         return dict(without_nan(asdict(self) | {"wins": self.wins, "clear_wins": self.clear_wins}))
 
 
 def table_of(tasks: Sequence[Labelled], features: Sequence[Scores]) -> Table:
-    """The different sets of tasks with two labels, those without a feature left out.
+    """Collect the distinct sets of tasks with two labels that have every feature.
 
     Raises:
         ConfigurationError: A task has no set with every feature.
@@ -173,9 +173,9 @@ def table_of(tasks: Sequence[Labelled], features: Sequence[Scores]) -> Table:
 
 
 def splits_of(scheme: str, table: Table, seed: int) -> list[Split]:
-    """The splits of one of `SCHEMES`. No group of contexts is on both sides of one, inner ones included."""
+    """Return the splits of one of `SCHEMES`; no group of contexts is on both sides of a split, even an inner one."""
     outer, everything, every = folds(table.groups, OUTER, seed), np.arange(len(table.ids)), tuple(table.members)
-    inner = folds(table.groups, INNER, seed + 1)  # of other hashes, so that the parts of an outer fold are mixed
+    inner = folds(table.groups, INNER, seed + 1)  # another seed, so that inner and outer folds differ
 
     def by_fold(name: str, seen: Rows, held_out: Rows, tasks: Sequence[str], reported: Sequence[str]) -> Split:
         parts = tuple((seen[inner[seen] != i], seen[inner[seen] == i]) for i in range(INNER))
@@ -200,7 +200,7 @@ def splits_of(scheme: str, table: Table, seed: int) -> list[Split]:
         made = []
         for kind, there in of_kind.items():
             seen = apart(np.flatnonzero(table.kinds != kind), there)
-            # One of the other two is left out in turn: what is chosen is what carries over to a task of another kind.
+            # Each of the other two is left out in turn, so that the choice generalises to another kind of task.
             pairs = [
                 (seen[table.kinds[seen] != each], seen[table.kinds[seen] == each]) for each in of_kind if each != kind
             ]
@@ -216,7 +216,7 @@ def splits_of(scheme: str, table: Table, seed: int) -> list[Split]:
 
 
 def choose(table: Table, split: Split, tried: Sequence[Candidate]) -> tuple[Candidate, float]:
-    """The simplest of the nearly best candidates by mean AUC over tasks in the inner cross-validation."""
+    """Choose the simplest of the nearly best candidates by mean AUC over tasks in the inner cross-validation."""
     found = []
     for candidate in tried:
         features, predicted = table.of(candidate.features), np.full(len(table.ids), np.nan)
@@ -236,11 +236,11 @@ def _auc(table: Table, predicted: Floats, task: str) -> float:
 def out_of_fold(
     table: Table, splits: Sequence[Split], tried: Sequence[Candidate], tell: Tell = lambda what, done, total: None
 ) -> tuple[dict[str, Floats], tuple[Choice, ...]]:
-    """Score every held-out set by what was chosen and fitted without it.
+    """Score every held-out set by a model that was chosen and fitted without it.
 
     Returns:
         Log-odds by task, [rows] of the table, NaN for other sets; and the choices. Under *within tasks* each task has
-        its own models, so a set may differ between tasks.
+        separate models, so the values of a set may differ between tasks.
     """
     own = {task: np.full(len(table.ids), np.nan) for task in table.members}
     choices = []
@@ -270,7 +270,7 @@ def run(
 
     Args:
         scheme: One of `SCHEMES`.
-        table: Its sets, with every feature of every candidate.
+        table: Sets of the tasks, with every feature of every candidate.
         reference: Scores to compare with, which were not fitted on these sets.
         resampling: Settings of the bootstrap over groups of contexts; the fits are not repeated in it.
     """
@@ -319,7 +319,7 @@ def run(
 
 
 def fitted_weights(table: Table, strength: float = 1.0) -> str:
-    """The JSON of the metric `learned_diversity`: its weights, fitted on all rows of a table."""
+    """Return the JSON of the metric `learned_diversity`: weights fitted on all rows of a table."""
     intercept, by_feature = logistic(strength, table.of(THREE), table.high)
     names = [name.removesuffix("_distance") for name in THREE]
     document = {
@@ -331,9 +331,9 @@ def fitted_weights(table: Table, strength: float = 1.0) -> str:
 
 
 def _weights(table: Table, how: Resampling) -> Floats:
-    """How often each row stands in each resample of groups, [1 + resamples, rows], first the data as they are.
+    """Return how often each row occurs in each resample of groups, [1 + resamples, rows], after the original data.
 
-    A group is in all of its tasks or in none; kinds are resampled apart, so that none changes its size much.
+    A group is in all of its tasks or in none; kinds are resampled separately, so that their sizes hardly change.
     """
     made = np.ones((1 + how.resamples, len(table.ids)))
     for kind in sorted(set(table.kinds.tolist())):
@@ -344,7 +344,7 @@ def _weights(table: Table, how: Resampling) -> Floats:
 
 
 def _people(tasks: Sequence[Labelled], table: Table) -> dict[str, Floats]:
-    """People's mean scores by task, [rows] of the table, NaN for other sets; of tasks that have them."""
+    """Return people's mean scores by task, [rows] of the table, NaN for other sets; only for tasks that have them."""
     rated = [(task, task.human) for task in tasks if task.human is not None]
     by_id = {task.name: dict(zip(task.set_ids, human.tolist(), strict=True)) for task, human in rated}
     return {name: np.array([found.get(i, np.nan) for i in table.ids]) for name, found in by_id.items()}

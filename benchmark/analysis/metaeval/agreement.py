@@ -1,4 +1,4 @@
-"""How well scores agree with labels: each measure over many resamples at once.
+"""Measures of agreement between scores and labels, each computed for many resamples at once.
 
 A resample is a row of weights: how often each set occurs in it (`resampling.resample_weights`). A row of ones is the
 original data. Scores are sorted once for all resamples, so intervals are cheap. An undefined measure, such as the
@@ -27,7 +27,7 @@ class _Groups:
     group_of: Integers  # [rows]
 
     def sums(self, weights: NDArray[np.float64]) -> Floats:
-        """The weight of each group, [resamples, groups]."""
+        """Return the weight of each group, [resamples, groups]."""
         return np.asarray(np.add.reduceat(weights[:, self.order], self.starts, axis=1))
 
 
@@ -70,7 +70,7 @@ def pearson(x: Floats, y: Floats, weights: Floats) -> Floats:
 
     def centred(values: Floats) -> Floats:
         given = np.broadcast_to(values, weights.shape)
-        with np.errstate(invalid="ignore"):  # a resample may have no row with a score, and then no correlation
+        with np.errstate(invalid="ignore"):  # a resample may have no row with a score, so no correlation
             return np.asarray(given - (np.einsum("br,br->b", weights, given) / total)[:, None])
 
     cx, cy = centred(x), centred(y)
@@ -130,7 +130,7 @@ def kendall(x: Floats, y: Floats, weights: Floats) -> Floats:
 
 
 def _concordant(of_scores: _Groups, high: NDArray[np.bool_], weights: Floats) -> tuple[Floats, Floats]:
-    """The weights of concordant pairs (the high row has the higher score) and of discordant pairs."""
+    """Return the weights of concordant pairs (the high row has the higher score) and of discordant pairs."""
     highs, lows = of_scores.sums(weights * high), of_scores.sums(weights * ~high)
     before = np.cumsum(lows, axis=1) - lows
     after = lows.sum(axis=1, keepdims=True) - before - lows
@@ -156,22 +156,22 @@ def optimal_accuracy(
 ) -> Floats:
     """Compute the optimal classification accuracy (OCA) of one threshold, [resamples].
 
-    *Directional* is the definition of Tevet & Berant 2021 (section 4.2): a set is high where its score lies above the
-    threshold. *Folded* is their code: the better of that and its opposite, so it is the same for a metric and its
+    *Directional* is the definition of Tevet & Berant 2021 (section 4.2): a set is high if its score is above the
+    threshold. *Folded* is their code: the better of that and its opposite, so it is equal for a metric and its
     negation, and at least the share of the larger class.
 
     Args:
         scores: [rows].
         high: [rows].
         weights: [resamples, rows].
-        folded: Accuracy above or below the threshold, whichever is better, as their code has it.
-        slack: A score this little above a threshold counts as not above it; 1e-5 in their code.
+        folded: Whether to return the accuracy above or below the threshold, whichever is better, as in their code.
+        slack: Amount by which a score must exceed the threshold; 1e-5 in their code.
     """
     groups = _groups(scores)
     highs, lows = (np.cumsum(groups.sums(weights * mask), axis=1) for mask in (high, ~high))
     reached = np.searchsorted(groups.values, groups.values + slack, side="right") - 1
     total_high, total = highs[:, -1:], weights.sum(axis=1, keepdims=True)
-    above = total_high - highs[:, reached] + lows[:, reached]  # right where above the threshold is high
+    above = total_high - highs[:, reached] + lows[:, reached]  # correct if high is above the threshold
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = np.concatenate([total_high, above], axis=1) / total  # first: a threshold under all scores
     best = shares.max(axis=1)

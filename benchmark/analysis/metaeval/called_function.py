@@ -1,4 +1,4 @@
-"""The process that calls a user's own function: see `external.py`.
+"""The process that calls a user's function; see `external.py`.
 
 It imports neither DivBench's metrics nor its schemas, so that restarting it after each failure is quick.
 """

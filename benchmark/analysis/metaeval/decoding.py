@@ -20,8 +20,8 @@ class Draws:
     """A measure over random draws of sets.
 
     Attributes:
-        mean: Over draws; NaN where a draw has no value, as the correlation of a constant.
-        sd: Over draws, ddof 1. The draws share sets, so it is smaller than a standard error of the measure.
+        mean: Mean over draws; NaN if a draw has no value, such as the correlation of a constant.
+        sd: Standard deviation over draws, ddof 1. Draws share sets, so it is smaller than the measure's standard error.
     """
 
     mean: float
@@ -67,15 +67,15 @@ class Ranking:
 def ranking_test(scores: Floats, labels: Floats, *, pairs: int = 200, seed: int = 0) -> Ranking:
     """Run the ranking test of the paper's Table 5, on pairs across contexts.
 
-    Not comparable with that table: there the two sets of a pair share a context and have five responses each. That
-    data was not released. The released sets have a context each and ten responses, so a difference in
-    scores here also reflects a difference in contexts. The pairs of a draw share no set, and their temperatures differ;
-    with few sets, a draw may have fewer than two such pairs and is then left out.
+    It is not comparable with that table, where the two sets of a pair share a context and have five responses each;
+    those data were not released. The released sets have different contexts and ten responses, so a difference in scores
+    also reflects a difference in contexts. The pairs of a draw share no set, and their temperatures differ; with few
+    sets, a draw may have fewer than two such pairs and is then left out.
 
     Args:
         scores: [sets].
         labels: [sets], temperatures.
-        pairs: Pairs in a draw; all pairs where there are fewer.
+        pairs: Maximum number of pairs per draw.
 
     Raises:
         ValueError: Fewer than two draws give two pairs.

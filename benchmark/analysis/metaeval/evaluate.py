@@ -12,7 +12,7 @@ from benchmark.analysis.metaeval import agreement
 from benchmark.analysis.metaeval.decoding import Draws, Ranking, ranking_test, resampled_spearman
 from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.analysis.metaeval.scores import Scores
-from benchmark.scoring.resampling import resample_weights
+from benchmark.scoring.resampling import weights_with_original
 
 Floats = NDArray[np.float64]
 _AT_ONCE = 250  # resamples; so that a block fits into the processor's cache
@@ -121,9 +121,8 @@ def evaluate_task(
     draws: dict[str, dict[str, Floats]] = {}
     ceiling = None
     if rows:
-        weights = resample_weights(rows, clusters=kept.contexts, resamples=how.resamples, seed=how.seed)
-        stacked = np.concatenate([agreement.ones(rows), weights])
-        view = _Sheet.of(kept, stacked)
+        weights = weights_with_original(rows, clusters=kept.contexts, resamples=how.resamples, seed=how.seed)
+        view = _Sheet.of(kept, weights)
         draws = {name: view.measures(column[keep]) for name, column in values.items()}
         ceiling = view.noise_ceiling()
     evaluations = tuple(
@@ -178,17 +177,17 @@ def _decoding(name: str, scores: Floats, labels: Floats, seed: int) -> DecodingT
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sheet:
-    """What all metrics of a task share: blocks of weights, and in each the ranks of labels, lengths and ratings."""
+    """Values shared by all metrics of a task: blocks of weights, each with the ranks of labels, lengths and ratings."""
 
     task: Labelled
     pairs: agreement.Pairs
     parts: tuple["_Part", ...]
 
     @staticmethod
-    def of(task: Labelled, weights: NDArray[Any]) -> "_Sheet":
+    def of(task: Labelled, weights: Floats) -> "_Sheet":
         parts = []
         for start in range(0, len(weights), _AT_ONCE):
-            part = weights[start : start + _AT_ONCE].astype(np.float64)
+            part = weights[start : start + _AT_ONCE]
             label, length = agreement.ranks(task.labels, part), agreement.ranks(task.lengths, part)
             human = None if task.human is None else agreement.ranks(task.human, part)
             parts.append(_Part(part, label, length, human, agreement.pearson(label, length, part)))
@@ -224,7 +223,7 @@ class _Sheet:
         return made
 
     def noise_ceiling(self) -> Floats | None:
-        """[1 + resamples]."""
+        """Compute the noise ceiling, [1 + resamples]; None without human scores."""
         human, spread = self.task.human, self.task.human_spread
         if human is None or spread is None:
             return None

@@ -1,8 +1,8 @@
 """Runs a user's own metric in a separate process, so that a metric that raises, hangs or crashes stops nothing else.
 
-The function is given as `module:function` and called with the list of a set's responses, and with `context` where it
-has a parameter of that name. It is the caller's own code and runs with the caller's rights: its failures are isolated,
-but it is not sandboxed.
+The function is given as `module:function` and called with the list of a set's responses, and with `context` if it has a
+parameter of that name. It is the caller's code and runs with the caller's rights: its failures are isolated, but it is
+not sandboxed.
 """
 
 from collections.abc import Callable, Sequence

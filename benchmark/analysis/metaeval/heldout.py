@@ -166,7 +166,7 @@ def held_out(
 def combined(
     members: Members, features: Sequence[Scores], scale: dict[str, tuple[float, float]], tasks: Sequence[Labelled]
 ) -> Scores:
-    """The scores of a combination on the sets of these tasks; missing where a member is.
+    """Compute the scores of a combination on the sets of these tasks; missing if any member is.
 
     Args:
         scale: Mean and standard deviation of each feature.
@@ -192,7 +192,7 @@ def _scored(task: Labelled, columns: Sequence[Scores]) -> Labelled:
 
 
 def _scale(tasks: Sequence[Labelled], features: Sequence[Scores]) -> dict[str, tuple[float, float]]:
-    """Mean and standard deviation of each feature over the different sets; a constant is left as it is."""
+    """Return mean and standard deviation of each feature over the distinct sets; a constant gets the deviation 1."""
     ids = sorted({name for task in tasks for name in task.set_ids})
     made = {}
     for each in features:
@@ -207,7 +207,7 @@ def _mean_rho(
     scale: dict[str, tuple[float, float]],
     tried: Sequence[Members],
 ) -> Floats:
-    """Mean Spearman's rho of each combination over tasks, [combinations]; a constant's is -1: never chosen."""
+    """Return the mean Spearman's rho of each combination over tasks; a constant gets -1, so it is never chosen."""
     place = {each.name: i for i, each in enumerate(features)}
     chosen = np.zeros((len(tried), len(features)))
     for row, members in enumerate(tried):

@@ -11,7 +11,7 @@ from benchmark.analysis.metaeval import agreement
 from benchmark.analysis.metaeval.evaluate import chance_of
 from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.analysis.metaeval.scores import Scores
-from benchmark.scoring.resampling import Floats, resample_weights
+from benchmark.scoring.resampling import Floats, weights_with_original
 
 OVERALL = ("spearman", "oca_directional", "roc_auc")
 
@@ -21,7 +21,7 @@ class Overall:
     """The unweighted mean of a metric's measures over tasks with two labels, on the sets that all metrics scored.
 
     Attributes:
-        less: The same minus those of the metric to compare with; empty without such a metric, and for that metric.
+        less: Differences from the metric to compare with; empty without such a metric, and for that metric.
     """
 
     metric: str
@@ -75,19 +75,15 @@ def kind_of(task: Labelled) -> str:
 
 
 def _weights(tasks: Sequence[Labelled], how: Resampling) -> dict[tuple[str, str], Floats]:
-    """For each task the weights of its rows, [1 + resamples, rows], by the task's name and kind."""
+    """Return the weights of each task's rows, [1 + resamples, rows], by the task's name and kind."""
     contexts = list(dict.fromkeys(context for task in tasks for context in task.contexts))
-    drawn = resample_weights(len(contexts), resamples=how.resamples, seed=how.seed)
+    weights = weights_with_original(len(contexts), resamples=how.resamples, seed=how.seed)
     place = {context: i for i, context in enumerate(contexts)}
-    made = {}
-    for task in tasks:
-        weights = drawn[:, [place[context] for context in task.contexts]].astype(np.float64)
-        made[task.name, kind_of(task)] = np.concatenate([agreement.ones(len(task.contexts)), weights])
-    return made
+    return {(task.name, kind_of(task)): weights[:, [place[context] for context in task.contexts]] for task in tasks}
 
 
 def _means(tasks: Sequence[Labelled], scores: Scores, weights: dict[tuple[str, str], Floats]) -> dict[str, Floats]:
-    """By measure, [1 + resamples]."""
+    """Return the mean over tasks of each measure, [1 + resamples]."""
     found: dict[str, list[Floats]] = {name: [] for name in OVERALL}
     for task in tasks:
         column, given, high = scores.column(task.set_ids), weights[task.name, kind_of(task)], task.labels == 1

@@ -1,8 +1,9 @@
-"""Does a score of prompts order the pairs of *gssbench*? (arXiv:2510.12699; `a` has the smaller generation space.)
+"""Evaluates how well a score of prompts orders the pairs of *gssbench* (arXiv:2510.12699).
 
-A scorer gives every prompt a number; a pair is right where `b`, the prompt with more room for good responses, has the
-strictly greater one. Pairs of one set share texts, so intervals resample whole sets (`set_id`). A few short texts occur
-in several sets of *subset* and *intersection* (datasets_build/gssbench/rows.py); these sets are treated as independent.
+A scorer gives every prompt a number; a pair is ordered correctly if `b`, the prompt with the larger generation space,
+has a strictly greater number than `a`. Pairs of one set share texts, so intervals resample whole sets (`set_id`). A few
+short texts occur in several sets of *subset* and *intersection* (datasets_build/gssbench/rows.py); these sets are
+treated as independent.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,11 +11,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.analysis.estimate import Estimate, estimate
 from benchmark.analysis.metaeval import agreement
-from benchmark.scoring.resampling import Floats, resample_weights
+from benchmark.scoring.resampling import Floats, weights_with_original
 
 SPLITS = ("complement", "factualqa", "random_choice", "subset", "union", "intersection")
 PREVAILS = 0.95
@@ -28,7 +28,7 @@ _NUMBERS = ("strict", "half", "tie_rate", "missing_rate")
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Shares of pairs that are ordered rightly, tied or missing.
+    """Shares of pairs that are ordered correctly, tied or missing.
 
     Attributes:
         strict: Share of pairs with the greater score on `b`; ties are wrong, as published.
@@ -201,8 +201,8 @@ class _Outcome:
     """A split under a scorer.
 
     Attributes:
-        right: [1 + resamples, numbers], how much of each of `_NUMBERS`; the first row is that of all pairs.
-        of: [1 + resamples, numbers], the number of pairs that each is a share of.
+        right: [1 + resamples, numbers], numerators of `_NUMBERS`; the first row is that of all pairs.
+        of: [1 + resamples, numbers], denominators of `_NUMBERS`: numbers of pairs.
         longer: Share of pairs whose larger space has the longer prompt.
         shorter: Share of pairs whose larger space has the shorter prompt.
     """
@@ -215,7 +215,7 @@ class _Outcome:
 
     @property
     def rates(self) -> Floats:
-        """[1 + resamples, numbers]; NaN of no pairs."""
+        """The numbers as shares, [1 + resamples, numbers]; NaN if there are no pairs."""
         with np.errstate(invalid="ignore"):
             return self.right / self.of
 
@@ -248,7 +248,7 @@ def _outcome(
     numbers = np.column_stack([strict, strict + 0.5 * tied, tied, ~there]).astype(np.float64)
     of = np.column_stack([counted, counted, counted, np.ones(len(rows))]).astype(np.float64)
     sets = [row["set_id"] for row in rows]
-    weights = _with_all(len(rows), sets, resamples, seed)
+    weights = weights_with_original(len(rows), clusters=sets, resamples=resamples, seed=seed)
     lengths = {side: np.array([len(row[side].encode()) for row in rows]) for side in ("a", "b")}
     return _Outcome(
         right=weights @ numbers,
@@ -257,12 +257,6 @@ def _outcome(
         longer=float(np.mean(lengths["b"] > lengths["a"])),
         shorter=float(np.mean(lengths["b"] < lengths["a"])),
     )
-
-
-def _with_all(rows: int, sets: Sequence[str], resamples: int, seed: int) -> NDArray[np.int64]:
-    """The weights of each resample, after a first row of ones for the original data."""
-    drawn = resample_weights(rows, clusters=sets, resamples=resamples, seed=seed)
-    return np.vstack([np.ones((1, rows), np.int64), drawn])
 
 
 def _length_correlations(
@@ -275,12 +269,12 @@ def _length_correlations(
             texts.setdefault(row[f"{side}_id"], (row[side], row["set_id"]))
     given = direction * np.array([scores.get(prompt, np.nan) for prompt in texts])
     there = np.isfinite(given)
-    weights = _with_all(len(texts), [own for _, own in texts.values()], resamples, seed)[:, there]
+    sets = [own for _, own in texts.values()]
+    weights = weights_with_original(len(texts), clusters=sets, resamples=resamples, seed=seed)[:, there]
     if not there.any():
         return np.full(len(weights), np.nan), np.full(len(weights), np.nan)
     lengths = np.array([len(text.encode()) for text, _ in texts.values()], np.float64)[there]
-    counts = weights.astype(np.float64)
-    return agreement.pearson(given[there], lengths, counts), agreement.spearman(given[there], lengths, counts)
+    return agreement.pearson(given[there], lengths, weights), agreement.spearman(given[there], lengths, weights)
 
 
 def _length_groups(outcomes: Mapping[str, _Outcome]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -290,7 +284,7 @@ def _length_groups(outcomes: Mapping[str, _Outcome]) -> tuple[tuple[str, ...], t
 
 
 def _overall(outcomes: Mapping[str, _Outcome], longer: Sequence[str], shorter: Sequence[str]) -> dict[str, Floats]:
-    """The overall accuracies: [1 + resamples, numbers] each."""
+    """Return the overall accuracies, each [1 + resamples, numbers]."""
     rates = {split: each.rates for split, each in outcomes.items()}
     right, of = (sum((getattr(each, name) for each in outcomes.values()), np.zeros(())) for name in ("right", "of"))
     with np.errstate(invalid="ignore"):

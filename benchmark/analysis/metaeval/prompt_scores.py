@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from benchmark.analysis.metaeval.prompt_pairs import Pairs
-from benchmark.metrics.metric import Missing
-from benchmark.scoring.result_files import PER_PROMPT_FILE, read_result
+from benchmark.scoring.result_files import PER_PROMPT_FILE, require_result
 from datasets_build.errors import InputError
 
 
@@ -49,9 +48,7 @@ def scores_of_result(folder: Path) -> dict[str, dict[str, float]]:
     Raises:
         InputError: The folder is not a complete result, or belongs to another suite.
     """
-    result = read_result(folder)
-    if isinstance(result, Missing):
-        raise InputError(f"{folder} is not a complete result: {result.reason}", "score the submission again")
+    result = require_result(folder)
     if result.suite != "gssbench":
         raise InputError(f"{folder} is a result of {result.suite}", "give one of the suite gssbench")
     metrics = [score.metric for score in result.scores]
@@ -65,7 +62,7 @@ def scores_of_result(folder: Path) -> dict[str, dict[str, float]]:
 
 
 def _oracle(pairs: Pairs, prompts: Sequence[str]) -> dict[str, float]:
-    """For each prompt the length of the longest chain of smaller spaces below it."""
+    """Return for each prompt the length of the longest chain of smaller spaces below it."""
     numbers = {prompt: i for i, prompt in enumerate(prompts)}
     ids = [(numbers[row["a_id"]], numbers[row["b_id"]]) for rows in pairs.values() for row in rows]
     a, b = np.array(ids, np.int64).reshape(-1, 2).T
@@ -76,4 +73,4 @@ def _oracle(pairs: Pairs, prompts: Sequence[str]) -> dict[str, float]:
         if (raised == levels).all():
             return dict(zip(prompts, levels.tolist(), strict=True))
         levels = raised
-    raise ValueError("the pairs contradict each other: a chain of smaller spaces comes back to where it began")
+    raise ValueError("the pairs contradict each other: a chain of smaller spaces returns to its beginning")

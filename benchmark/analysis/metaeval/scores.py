@@ -23,7 +23,7 @@ from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import Value, score_sets
 from benchmark.surprisal.engine import ResponseSet
-from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.errors import ConfigurationError, InputError, first_line
 
 Floats = NDArray[np.float64]
 MAX_FILE_BYTES = 2**30
@@ -185,7 +185,7 @@ def file_scores(
     twice = {name for name, count in Counter(ids).items() if count > 1 and name is not None}
     problems = []
     if unknown:
-        problems.append(f"{len(unknown)} ids are of no {unit} asked for, such as {unknown[0][:60]!r}: left out")
+        problems.append(f"{len(unknown)} ids belong to no {unit} asked for, such as {unknown[0][:60]!r}: left out")
     if None in ids:
         problems.append(f"{ids.count(None)} rows have no {key}: left out")
     made = []
@@ -213,10 +213,10 @@ def _by_id(
     problems = []
     if conflicting:
         problems.append(
-            f"{len(conflicting)} {unit}s stand twice with different values, such as {min(conflicting)!r}: missing"
+            f"{len(conflicting)} {unit}s occur twice with different values, such as {min(conflicting)!r}: missing"
         )
     if repeated := len(twice) - len(conflicting):
-        problems.append(f"{repeated} {unit}s stand twice with the same value: counted once")
+        problems.append(f"{repeated} {unit}s occur twice with the same value: counted once")
     return values, problems
 
 
@@ -231,7 +231,7 @@ def _number(given: Any) -> Value:
 
 
 def _could_be_numbers(kind: pa.DataType) -> bool:
-    """Whether a column may hold numbers. Text may, too: the reader takes a column with one word in it as text."""
+    """Whether a column may hold numbers; text may as well, because the reader types a column with one word as text."""
     return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_string(kind) or pa.types.is_null(kind)
 
 
@@ -244,10 +244,8 @@ def _table(path: Path, key: str) -> pa.Table:
         if path.suffix == ".parquet":
             return pq.read_table(path)
         if path.suffix == ".csv":
-            as_text = pa.csv.ConvertOptions(column_types={key: pa.string()})  # else the id 007 would become 7
+            as_text = pa.csv.ConvertOptions(column_types={key: pa.string()})  # otherwise the id 007 would become 7
             return pa.csv.read_csv(path, convert_options=as_text)
     except (pa.ArrowInvalid, pa.ArrowKeyError, OSError) as error:
-        raise InputError(
-            f"{path} cannot be read: {str(error).splitlines()[0][:200]}", "repair the file or write it again"
-        ) from error
+        raise InputError(f"{path} cannot be read: {first_line(error)}", "repair the file or write it again") from error
     raise InputError(f"{path} is neither .csv nor .parquet", "convert or rename the file")

@@ -22,10 +22,10 @@ SETS = pa.schema(
         pa.field("context", pa.string(), nullable=False),  # the prompt; sets of one context are one cluster
         pa.field("responses", pa.list_(pa.string()), nullable=False),
         pa.field("label", pa.float64(), nullable=False),  # greater for more diverse
-        pa.field("label_name", pa.string(), nullable=False),  # what the label is, the same in all rows
+        pa.field("label_name", pa.string(), nullable=False),  # such as temperature; the same in all rows
     ]
 )
-# People's ratings of each set, greater for more diverse: all three columns, or none of them.
+# People's ratings of each set, greater for more diverse; optional, but only all three columns together.
 _RATED: "list[pa.Field[Any]]" = [
     pa.field("human_mean", pa.float64(), nullable=False),
     pa.field("human_std", pa.float64(), nullable=False),  # over raters, ddof 0
@@ -132,8 +132,8 @@ def _faults(row: Mapping[str, Any], seen: set[str]) -> Iterator[tuple[str, str]]
     if not row["responses"] or None in row["responses"]:
         yield "responses", "no responses, or one is null"
     if not np.isfinite(row["label"]):
-        yield "label", f"{row['label']} is no number to rank by"
+        yield "label", f"{row['label']} is not a finite number"
     if not np.isfinite(row.get("human_mean", 0)) or not 0 <= row.get("human_std", 0) < np.inf:
-        yield "human_mean", "the mean or standard deviation of people's ratings is no number"
+        yield "human_mean", "the mean or standard deviation of people's ratings is not a finite number"
     if row.get("human_raters", 1) < 1:
         yield "human_raters", f"{row['human_raters']} raters"

@@ -1,4 +1,4 @@
-"""Surprisals of the bundled language model instead of the papers' (`--bundled`): other numbers, marked as such."""
+"""Surprisals of the bundled language model instead of the papers' (`--bundled`); these numbers are marked."""
 
 from collections.abc import Callable, Mapping
 

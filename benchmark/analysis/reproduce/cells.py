@@ -1,7 +1,7 @@
 """Compares our numbers with published ones; a difference is only accepted for a known reason.
 
 The published numbers are in `published/*.csv`: table, row, column, value as printed, digits, source. `digits` is the
-number of digits compared: all printed ones, plus a final zero that a table drops (0.6 beside 0.57 is taken as 0.60).
+number of digits compared: all printed ones, plus a final zero that a table omits (0.6 beside 0.57 is read as 0.60).
 """
 
 import csv
@@ -81,8 +81,8 @@ class Found:
     """Our counterpart of a published number; made by `recomputed`, `needs` and `cannot`.
 
     Attributes:
-        value: Ours; None where there is none.
-        kind: *recomputed*, from what was released; *needs* a model that does not come with the package; *cannot*.
+        value: Our value; None if there is none.
+        kind: *recomputed* from released data; *needs* a model that does not come with the package; or *cannot*.
         about: Input of our value, the model that is needed, or the reason why it cannot be recomputed.
         bundled: The same statistic under the bundled language model; not comparable with the published number.
     """
@@ -143,8 +143,8 @@ class Cell:
     """A published number with ours.
 
     Attributes:
-        ours: The recomputed number; None where there is none.
-        verdict: *same*: ours rounds to what is printed; *differs*: for a known reason; *needs*; *cannot*.
+        ours: The recomputed number; None if there is none.
+        verdict: *same*: ours rounds to the printed number; *differs*: for a known reason; *needs*; *cannot*.
         about: Input of our value for *same*; otherwise the reason, or the model that is needed.
         bundled: The number under the bundled language model, as in `Found`.
     """
@@ -210,13 +210,13 @@ def judge_all(published: Sequence[Published], made: Made, known: Iterable[Known]
     known = tuple(known)
     places = {one.place for one in published}
     if places != made.keys():
-        raise ValueError(f"cells and published numbers do not fit: {sorted(places ^ made.keys())[:4]}")
+        raise ValueError(f"cells and published numbers do not match: {sorted(places ^ made.keys())[:4]}")
     return tuple(judge(one, made[one.place], known) for one in published)
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many cells of each verdict."""
+    """Number of cells by verdict."""
 
     same: int = 0
     differs: int = 0
@@ -249,12 +249,12 @@ class Reproduced:
 
     @property
     def counts(self) -> Counts:
-        """How many cells of each verdict."""
+        """Number of cells by verdict."""
         names = [_FIELD[cell.verdict] for cell in self.cells]
         return Counts(**{name: names.count(name) for name in _FIELD.values()})
 
     def as_json(self) -> dict[str, Any]:
-        """For `--json` and files."""
+        """Return the table for `--json` and files."""
         cells = [cell.as_json() for cell in self.cells]
         return {"id": self.id, "title": self.title, "notes": list(self.notes), "counts": asdict(self.counts)} | {
             "cells": cells

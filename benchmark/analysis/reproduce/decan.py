@@ -1,8 +1,8 @@
 """D_Can 2026 (arXiv:2606.01811): tables 2, 3, 4, 5, 7.
 
-Numbers that the authors computed with Qwen2.5-3B are recomputed from what they released: mean curves for tables 2, 3
-and 7 (see qwen25.py for the limits of these), and surprisals of every order for Table 5. For Table 4, each prompt's
-values can be read off their figures.
+Numbers that the authors computed with Qwen2.5-3B are recomputed from their released results: mean curves for tables 2,
+3 and 7 (qwen25.py describes their limits), and surprisals of every order for Table 5. For Table 4, each prompt's values
+can be read off their figures.
 """
 
 import csv
@@ -32,7 +32,7 @@ MODEL = f"{QWEN_25_3B.name}, 50 uniform orders, completion"
 
 
 def _surprisal_scores(task: Labelled, inputs: Inputs) -> dict[str, Floats]:
-    """Scores by row, each [sets], under the bundled model; empty if it is not used."""
+    """Compute scores by row, each [sets], under the bundled model; empty if it is not used."""
     reader = inputs.reader()
     return {} if reader is None else surprisal_columns(reader, task, OURS, inputs.progress)
 
@@ -43,14 +43,14 @@ def _of_bundled(scores: Floats, labels: Floats) -> Mapping[str, float]:
 
 
 def _with_qwen(row: str, values: Floats | None, measure: Callable[[Floats], float], bundled: float | None) -> Found:
-    """A cell from the released numbers [sets] of a row; without them, the model that it needs."""
+    """Return a cell from the released numbers [sets] of a row; without them, a cell that names the model it needs."""
     if values is None:
         return needs(MODEL, bundled)
     return recomputed(measure(values), RATIO if row in {"a_n", "C*a_n"} else ABOUT, bundled)
 
 
 def content_test(inputs: Inputs) -> Made:
-    """Table 2: rho and OCA with the class of a set; the baselines from the released columns."""
+    """Recompute Table 2: rho and OCA with the class of a set; the baselines are from the released columns."""
     made: dict[Place, Found] = {}
     for dataset, config in CONFIGS.items():
         for name in TASKS:
@@ -86,7 +86,7 @@ def _cells(scores: Floats | None, labels: Floats) -> dict[str, Found]:
 
 
 def decoding_test(inputs: Inputs) -> Made:
-    """Table 3: rho with temperature. The set of blank responses is left out for all rows, as the authors did."""
+    """Recompute Table 3: rho with temperature. The set of blank responses is left out, as by the authors."""
     made: dict[Place, Found] = {}
     released = {"distinct-n": "averaged_distinct_ngrams", "cos-sim": "averaged_cosine_similarity"}
     released |= {"BERTScore": "bert_score", "SentBERT": "sent_bert"}
@@ -117,7 +117,7 @@ _MARKERS = "from the values of each prompt, read off the authors' figures"
 
 
 def per_prompt(inputs: Inputs) -> dict[str, dict[str, dict[str, float]]]:
-    """D_Ca_n by prompt set, stage and prompt, length-matched.
+    """Read the length-matched D_Ca_n by prompt set, stage and prompt.
 
     Raises:
         ConfigurationError: The file is not available.
@@ -138,7 +138,7 @@ def per_prompt(inputs: Inputs) -> dict[str, dict[str, dict[str, float]]]:
 
 
 def stages(inputs: Inputs) -> Made:
-    """Table 4: D_Ca_n of OLMo's stages and their paired contrasts."""
+    """Recompute Table 4: D_Ca_n of OLMo's stages and their paired contrasts."""
     made: dict[Place, Found] = {}
     for title, prompt_set in PROMPT_SETS.items():
         by_prompt = per_prompt(inputs)[prompt_set]
@@ -185,7 +185,7 @@ COLUMNS = {
 
 
 def scenarios(inputs: Inputs) -> Made:
-    """Table 5: the mean over five prompts of each number, from the surprisals that were stored for every order."""
+    """Recompute Table 5: the mean of each number over five prompts, from the released surprisals of every order."""
     made: dict[Place, Found] = {}
     for model, path in (("GPT-2", inputs.file(SCENARIOS_GPT2)), ("Qwen2.5-3B", inputs.optional(QWEN_SCENARIOS))):
         stored = None if path is None else json.loads(path.read_text(encoding="utf-8"))["scenarios"]
@@ -215,9 +215,9 @@ FIRST_PLACE: Mapping[str, Callable[[Surprisals], float]] = {
 
 
 def confound(inputs: Inputs) -> Made:
-    """Table 7: how surprising the first response is in sets of each class.
+    """Recompute Table 7: how surprising the first response is in sets of each class.
 
-    The caption gives the gap as high minus low, but its numbers are low minus high, as are ours.
+    The caption defines the gap as high minus low, but the printed numbers are low minus high, as are ours.
     """
     task = inputs.labelled("mcdiv_nuggets/story_gen_with_hds")
     reader = inputs.reader()

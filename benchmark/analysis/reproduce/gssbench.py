@@ -19,7 +19,7 @@ MARGIN = " ±"
 
 
 def macro_average(inputs: Inputs) -> Made:
-    """Table 2: the unweighted mean over the six datasets of A10."""
+    """Recompute Table 2: the unweighted mean over the six datasets of A10."""
     accuracy = {one.place: one.value for one in inputs.numbers("gssbench-a10")}
     return {
         (metric, model): recomputed(
@@ -30,12 +30,12 @@ def macro_average(inputs: Inputs) -> Made:
 
 
 def half_width(accuracy: float, pairs: int) -> float:
-    """Half of a 95% interval for a share of independent pairs."""
+    """Return half the width of a 95% interval for a share of independent pairs."""
     return 1.96 * sqrt(accuracy * (1 - accuracy) / pairs)
 
 
 def by_dataset(inputs: Inputs) -> Made:
-    """A10: margins from accuracies, as of independent pairs."""
+    """Recompute A10: margins from accuracies, assuming independent pairs."""
     rows = inputs.numbers("gssbench-a10")
     accuracy = {one.place: one.value for one in rows}
     return {one.place: _cell(one, accuracy) for one in rows}

@@ -65,30 +65,30 @@ class Inputs:
         return Fetcher(RESULTS, self.mirror, network=False)(file.path)
 
     def optional(self, path: str) -> Path | None:
-        """The local copy of one of `RESULTS` by its path; None where it is not at hand. Raises as `file`."""
+        """Return the local copy of one of `RESULTS` by its path; None if it is not available. Raises as `file`."""
         return Fetcher(RESULTS, self.mirror, network=False).optional(path)
 
     def qwen25(self, name: str) -> MeanCurves | None:
-        """The released numbers of Qwen2.5-3B for the sets of a task; None where they are not at hand.
+        """Return the released numbers of Qwen2.5-3B for the sets of a task; None if they are not available.
 
         Raises:
-            InputError: They are of other texts.
+            InputError: They belong to other texts.
         """
         path = self.optional(path_of(name))
         return None if path is None else read_mean_curves(path, self.labelled(name))
 
     def labelled(self, name: str) -> Labelled:
-        """The sets of a task, loaded once. Raises as `load_labelled`."""
+        """Return the sets of a task, loaded once. Raises as `load_labelled`."""
         if name not in self._labelled:
             self._labelled[name] = load_labelled(name, mirror=self.mirror)
         return self._labelled[name]
 
     def reader(self) -> SurprisalReader | None:
-        """The reader with the bundled model, loaded once; None where it is not to be used."""
+        """Return the reader with the bundled model, loaded once; None if it is not to be used."""
         if self._reader is None and self.bundled is not None:
             self._reader = self.bundled()
         return self._reader
 
     def numbers(self, table: str) -> Sequence[Published]:
-        """The published numbers of a table."""
+        """Return the published numbers of a table."""
         return self.published[table]

@@ -1,6 +1,6 @@
 """Differences with a known reason, each bound to its two numbers, so that it hides no other difference.
 
-Where the origin of a published number is unknown, the reason says so, and why the error is not ours.
+If the origin of a published number is unknown, the reason says so, and why the error is not ours.
 """
 
 from benchmark.analysis.reproduce.cells import Known

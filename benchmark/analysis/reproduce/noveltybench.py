@@ -2,7 +2,7 @@
 
 The table pools 100 curated prompts with 1,000 of WildChat. Partitions of WildChat are not available for any model; for
 one model we have the released summary, so its pooled values can be recomputed. The table's number of classes is one too
-high for all models: the project's website has had one less since 2025-05-24, without a note.
+high for all models: since 2025-05-24, the project's website has shown one less, without a note.
 """
 
 from statistics import fmean
@@ -18,7 +18,7 @@ from submissions.untrusted.findings import Findings, Refused
 
 PATIENCE = 0.8
 CURATED, WILDCHAT = 100, 1000
-# The number of classes, pooled, that the project's website has had since 2025-05-24.
+# The pooled numbers of classes on the project's website since 2025-05-24.
 WEBSITE = {
     "Claude-3.5 Haiku": 1.94,
     "Claude-3.5 Sonnet": 1.76,
@@ -45,11 +45,11 @@ NOTE = (
     "The table's distinct is one more than the number of classes, eq. 1 of the paper. The project's website has the "
     f"number of classes since 2025-05-24: {', '.join(f'{model} {classes:.2f}' for model, classes in WEBSITE.items())}."
 )
-_NO_ROWS = "partitions of the 1,000 WildChat prompts are not at hand"
+_NO_ROWS = "partitions of the 1,000 WildChat prompts are not available"
 
 
 def on_curated(file: File, inputs: Inputs) -> dict[str, float]:
-    """The means over the curated prompts: `distinct`, the number of classes (eq. 1), and `utility` (eq. 2).
+    """Compute means over the curated prompts: `distinct`, the number of classes (eq. 1), and `utility` (eq. 2).
 
     Raises:
         ConfigurationError: The file is not available.
@@ -70,7 +70,7 @@ def on_curated(file: File, inputs: Inputs) -> dict[str, float]:
 
 
 def models(inputs: Inputs) -> Made:
-    """Table 1, and the summaries that it pools."""
+    """Recompute Table 1, and the summaries that it pools."""
     published = {one.place: one.value for one in inputs.numbers("noveltybench-1")}
     curated = {"gemini-1.5-pro": on_curated(GEMINI, inputs), "gpt-4o": on_curated(GPT_4O, inputs)}
     made: dict[Place, Found] = {}

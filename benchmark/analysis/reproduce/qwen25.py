@@ -1,10 +1,10 @@
 """Results that D_Can's authors released for Qwen2.5-3B: mean curves of all sets of conTest, McDiv, nuggets and decTest.
 
-Computed with 50 uniform orders of the responses, in the completion format, in float16. The numbers have
-these flaws: the last position of an order is scored in another context than in training (last-slot bias), orders are
-uniform and not balanced, and byte counts by position are rounded means. A set's curve has the mean bits at each
-position over orders, so a_n is only known as a ratio of means; the paper's a_n is the mean of the orders' ratios, and
-the orders were not released.
+They were computed with 50 uniform orders of the responses, in the completion format, in float16. The numbers have these
+flaws: the last position of an order is scored in another context than in training (last-slot bias), orders are uniform
+instead of balanced, and byte counts by position are rounded means. A set's curve has the mean bits at each position
+over orders, so a_n is only known as a ratio of means; the paper's a_n is the mean of the orders' ratios, and the orders
+were not released.
 """
 
 import json
@@ -57,8 +57,8 @@ class MeanCurves:
     """The released numbers of a task's sets.
 
     Attributes:
-        bits: Mean bits of the response at each place, over the orders, [sets, responses].
-        sizes: Mean bytes there, rounded to whole bytes, [sets, responses].
+        bits: Mean bits of the response at each position, over the orders, [sets, responses].
+        sizes: Mean bytes at each position, rounded to whole bytes, [sets, responses].
         rates: Bits per byte of each response by itself, [sets, responses].
         alone: Bits of each response by itself, [sets, responses].
     """
@@ -96,20 +96,20 @@ class MeanCurves:
 
 
 def _ratio(bits: Floats, sizes: Floats) -> Floats:
-    """NaN where there are no bytes: one set has blank responses only."""
+    """Divide bits by bytes; NaN where there are no bytes, because one set has only blank responses."""
     return np.divide(bits, sizes, out=np.full_like(bits, np.nan), where=sizes > 0)
 
 
 def read_mean_curves(path: Path, task: Labelled) -> MeanCurves:
-    """Read a released file, and check that its rows are the task's.
+    """Read a released file, and check that its rows belong to the task.
 
     Args:
         path: File of `path_of(task.name)`.
         task: All sets of the task, in the order of the released texts.
 
     Raises:
-        InputError: It has another number of sets, or more than one response has another length in bytes than in the
-            released texts. (One has, in decTest's prompt_gen: 41 for 38.)
+        InputError: It has another number of sets, or the length in bytes of more than one response differs from the
+            released texts. (One does, in decTest's prompt_gen: 41 instead of 38.)
     """
     records = list(json.loads(path.read_text(encoding="utf-8")).values())
     sizes = np.array([[len(text.encode()) for text in texts] for texts in task.responses], np.float64)

@@ -39,7 +39,7 @@ def released_curves(tasks: Sequence[Labelled], mirror: Path | None) -> dict[str,
 
 
 def curve_scores(tasks: Sequence[Labelled], mirror: Path | None) -> list[Scores]:
-    """Scores of this package's metrics of surprisals under Qwen2.5-3B. Args and errors as in `released_curves`."""
+    """Compute this package's metrics of surprisals under Qwen2.5-3B. Args and errors as in `released_curves`."""
     curves = released_curves(tasks, mirror)
     found: dict[str, dict[str, Value]] = {}
     for task in tasks:

@@ -16,12 +16,12 @@ _STYLE = {
 LEGEND = (
     "ours = published: equal to the printed digits. ours ≠ published (1): a known difference, explained below. "
     "ours ≠ published !: a difference without a known reason. A published number alone cannot be recomputed here; "
-    "the reason stands below. With --bundled: [the same statistic under the bundled language model]."
+    "the reason is below. With --bundled: [the same statistic under the bundled language model]."
 )
 
 
 def report_of(found: Sequence[Reproduced], not_run: Mapping[str, str]) -> Report:
-    """The report of some tables, and the reasons why others were not run."""
+    """Return the report of some tables, and the reasons why others were not run."""
     counts = [(each.id, summary(each.counts)) for each in found]
     skipped = [(name, f"not run: {reason}") for name, reason in not_run.items()]
     printed = [block for each in found for block in (*_blocks(each), "")]
@@ -35,7 +35,7 @@ def report_of(found: Sequence[Reproduced], not_run: Mapping[str, str]) -> Report
 
 
 def number(value: float | None, digits: int) -> str:
-    """A number with one digit more than was published; a dash for what is missing."""
+    """Format a number with one digit more than was published; a dash if it is missing."""
     if value is None:
         return "-"
     if value and abs(value) < 1e-4:
@@ -44,7 +44,7 @@ def number(value: float | None, digits: int) -> str:
 
 
 def summary(counts: Counts) -> str:
-    """The number of cells by verdict."""
+    """Return the number of cells by verdict, in words."""
     named = {
         "same": counts.same,
         "known to differ": counts.differs,
@@ -56,7 +56,7 @@ def summary(counts: Counts) -> str:
 
 
 def _blocks(found: Reproduced) -> list[Block]:
-    """A table as in its paper, with ours beside each number, and the reasons below."""
+    """Return a table as in its paper, with ours beside each number, and the reasons below."""
     columns = list(dict.fromkeys(cell.published.column for cell in found.cells))
     by_place = {cell.published.place: cell for cell in found.cells}
     reasons: dict[str, int] = {}
@@ -91,7 +91,7 @@ def _short(cell: Cell, reasons: Mapping[str, int]) -> Styled:
 
 
 def _long_table(found: Reproduced) -> Table:
-    """A row for each cell of a published table."""
+    """Return a table with one row per cell of a published table."""
     rows = []
     for cell in found.cells:
         p = cell.published

@@ -24,8 +24,8 @@ class PublishedTable:
     notes: tuple[str, ...] = ()
 
 
-_AS_CODED = "OCA is the authors' code's: in the better of both directions, with a slack of 1e-5."
-_SETS = "The paper says 200 sets a task; 250, 220 and 200 were released."
+_AS_CODED = "OCA is computed as in the authors' code: in the better of both directions, with a slack of 1e-5."
+_SETS = "The paper says 200 sets per task; 250, 220 and 200 were released."
 
 TABLES: tuple[PublishedTable, ...] = (
     PublishedTable(
@@ -33,7 +33,7 @@ TABLES: tuple[PublishedTable, ...] = (
         "Tevet & Berant, Table 2: decTest, Spearman's rho with temperature",
         tevet.decoding_test,
         (
-            "rho is that of all sets; the table has its mean over 100 random draws of 200 of them.",
+            "rho is computed over all sets; the table has its mean over 100 random draws of 200 of them.",
             "absHDS is rated on 203 sets.",
         ),
     ),
@@ -52,8 +52,8 @@ TABLES: tuple[PublishedTable, ...] = (
         "D_Can, Table 3: decTest",
         decan.decoding_test,
         (
-            "The authors leave one set of prompt_gen out, whose responses are blank; Tevet & Berant keep it, so theirs "
-            "is 0.742 for SentBERT and 0.912 for distinct-n.",
+            "The authors leave out one set of prompt_gen whose responses are blank; Tevet & Berant keep it, so their "
+            "numbers are 0.742 for SentBERT and 0.912 for distinct-n.",
         ),
     ),
     PublishedTable("decan-4", "D_Can, Table 4: OLMo's stages, paired by prompt", decan.stages),
@@ -64,7 +64,7 @@ TABLES: tuple[PublishedTable, ...] = (
         "gssbench-a10",
         "GSSBench, Table A10: accuracy on each dataset with its 95% margin",
         gssbench.by_dataset,
-        ("Names of datasets and metrics are missing from the text that we read: inferred, so that Table 2 follows.",),
+        ("Names of datasets and metrics are missing from the text that we read; we inferred them from Table 2.",),
     ),
     PublishedTable(
         "noveltybench-1",
@@ -89,7 +89,7 @@ def find_tables(names: Sequence[str]) -> list[PublishedTable]:
 
 
 def reproduce_table(table: PublishedTable, inputs: Inputs) -> Reproduced:
-    """The cells of a table.
+    """Recompute a table and compare its cells.
 
     Raises:
         ConfigurationError: A file that the table needs is not available.

@@ -1,7 +1,7 @@
 """Tevet & Berant 2021 (arXiv:2004.02990): tables 2, 4, 8, 9, 10.
 
-The rows distinct-n and cos-sim come from the texts by this package's metrics, absHDS from the released human scores,
-the others from the released columns.
+The rows distinct-n and cos-sim are computed from the texts by this package's metrics; absHDS comes from the released
+human scores, the others from the released columns.
 """
 
 from functools import partial
@@ -33,10 +33,10 @@ def scores_of(task: Labelled) -> dict[str, tuple[Floats, str]]:
 
 
 def decoding_test(inputs: Inputs) -> Made:
-    """Table 2: rho with temperature over all sets, and its standard deviation over draws of 200.
+    """Recompute Table 2: rho with temperature over all sets, and its standard deviation over draws of 200.
 
     The table has the mean and standard deviation over the authors' hundred random draws, which cannot be repeated. That
-    mean estimates rho of all sets. A standard deviation over 100 draws is only known to 7%, so ours is over 1,000.
+    mean estimates rho of all sets. A standard deviation over 100 draws is only accurate to 7%, so ours is over 1,000.
     """
     made: dict[Place, Found] = {("simHDS", "respGen rho"): cannot("simHDS was not released")}
     for name, split in SPLITS.items():
@@ -56,7 +56,7 @@ def decoding_test(inputs: Inputs) -> Made:
 
 
 def content_test(config: str, ending: str, human: tuple[str, ...], inputs: Inputs) -> Made:
-    """Tables 4, 8, 9, 10: rho and OCA with the class of a set.
+    """Recompute tables 4, 8, 9 and 10: rho and OCA with the class of a set.
 
     Args:
         config: Config of the sets, such as `contest`.

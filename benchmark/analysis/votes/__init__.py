@@ -1,6 +1,6 @@
 """Statistics of people's votes: strengths of systems, agreement of metrics with people, and simulated boards.
 
-docs/votes.md describes the model, the rules for weighting votes, and how both do in simulation.
+docs/votes.md describes the model, the rules for weighting votes, and how both perform in simulation.
 """
 
 from benchmark.analysis.votes.ballots import Ballots, ballots_of

@@ -1,4 +1,4 @@
-"""Votes as columns of numbers, the input of the statistics."""
+"""Votes as columns of numbers, which the statistics read."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -21,15 +21,15 @@ class Ballots:
     """Votes as columns; names are numbered.
 
     Attributes:
-        left: [votes], the system on the left; of a check −1.
-        right: [votes], the system on the right; of a check −1.
+        left: [votes], the system on the left; −1 for a check.
+        right: [votes], the system on the right; −1 for a check.
         prompt: [votes].
         voter: [votes].
-        question: [votes], the place in `QUESTIONS`.
-        answer: [votes], the place in `ANSWERS`: 0 left, 1 right, 2 tie.
-        expected: [votes], the answer that passes a check; −1 where none is known.
-        turn: [votes], the place of each in the order in which they were cast, from 0.
-        shown: [votes], the same number where the same two response sets were shown, on whichever sides.
+        question: [votes], index in `QUESTIONS`.
+        answer: [votes], index in `ANSWERS`: 0 left, 1 right, 2 tie.
+        expected: [votes], the answer that passes a check; −1 if unknown.
+        turn: [votes], rank of each vote in time, from 0.
+        shown: [votes], number of the pair of response sets shown, equal for both arrangements of the sides.
     """
 
     systems: tuple[str, ...]
@@ -49,7 +49,7 @@ class Ballots:
         return len(self.answer)
 
     def on(self, question: str) -> Booleans:
-        """Which votes answer a question about two systems: [votes]; checks do not.
+        """Return which votes answer a question about two systems, [votes]; checks do not.
 
         Raises:
             ValueError: There is no such question.
@@ -59,15 +59,15 @@ class Ballots:
         return np.asarray((self.question == [*QUESTIONS].index(question)) & (self.left >= 0))
 
     def points(self) -> Floats:
-        """The result of each vote for the left system: [votes], 1, ½ for a tie, 0."""
+        """Return the points of each vote for the left system, [votes]: 1, ½ for a tie, or 0."""
         return np.asarray(np.select([self.answer == LEFT, self.answer == TIE], [1.0, 0.5], 0.0))
 
 
 def ballots_of(votes: Iterable[Vote]) -> Ballots:
-    """Number the names in votes. Systems, prompts and voters are sorted, so that the order of votes changes no number.
+    """Number the names in votes. Systems, prompts and voters are sorted, so that the order of votes has no effect.
 
     Args:
-        votes: Votes, each once (`submissions.judgements.votes.unique`).
+        votes: Votes without duplicates (`submissions.judgements.votes.unique`).
     """
     rows = sorted(votes, key=lambda each: each.vote_id)
     played = [not each.check for each in rows]
@@ -102,8 +102,8 @@ def totals(groups: Integers, values: Floats, count: int = 0) -> Floats:
     """Sum values by group: [groups].
 
     Args:
-        groups: [values], the group of each, from 0.
-        count: Number of groups, if it is more than occur.
+        groups: [values], the group of each value, from 0.
+        count: Minimum number of groups.
     """
     return np.bincount(groups, values, minlength=count).astype(np.float64)
 

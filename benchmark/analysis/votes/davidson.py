@@ -2,7 +2,7 @@
 
 With strengths s (natural log-odds) and d = s_i − s_j: i wins with probability e^(d/2) / Z, j with e^(−d/2) / Z, and
 they tie with t / Z, where Z is the sum of the three numerators. Without ties it is Bradley-Terry. The likelihood is
-concave; weak normal priors keep the strengths of a system that has won or lost all finite.
+concave; weak normal priors keep the strength of a system finite that has won or lost all comparisons.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmark.analysis.votes.ballots import LEFT, TIE, Ballots, Booleans, Floats, Integers, totals
 
-PRIOR_SD = 3.0  # of a strength, and of log t: next to nothing beside ten votes
+PRIOR_SD = 3.0  # of a strength, and of log t: negligible compared with ten votes
 _LONGEST_STEP = 2.0
 _CLOSE = 1e-10
 _MOST_STEPS = 200
@@ -24,7 +24,7 @@ class Davidson:
     Attributes:
         strengths: [systems], natural log-odds with mean 0.
         log_tie: log t; two equal systems tie with probability t / (2 + t).
-        inverse: [systems + 1, systems + 1], inverse of the information; the last row and column are those of log t.
+        inverse: [systems + 1, systems + 1], inverse of the information; the last row and column belong to log t.
     """
 
     strengths: Floats
@@ -32,15 +32,15 @@ class Davidson:
     inverse: Floats
 
     def chances(self, left: Integers, right: Integers) -> Floats:
-        """Probabilities of left, right and tie, [votes, 3], in the order of `ANSWERS`."""
+        """Return the probabilities of left, right and tie, [votes, 3], in the order of `ANSWERS`."""
         return outcome_chances(self.strengths[left] - self.strengths[right], self.log_tie)
 
 
 def outcome_chances(gaps: Floats, log_tie: float) -> Floats:
-    """Probabilities that the first wins, the second wins, they tie: [..., 3].
+    """Return the probabilities that the first wins, that the second wins, and that they tie, [..., 3].
 
     Args:
-        gaps: [...], strength of the first less that of the second.
+        gaps: [...], strength of the first minus that of the second.
         log_tie: log t.
     """
     logits = np.stack([gaps / 2, -gaps / 2, np.full(gaps.shape, log_tie)], axis=-1)
@@ -49,11 +49,11 @@ def outcome_chances(gaps: Floats, log_tie: float) -> Floats:
 
 
 def fit(wins: Floats, ties: Floats) -> Davidson:
-    """The strengths that make a table of comparisons most likely.
+    """Estimate the strengths that make a table of comparisons most likely.
 
     Args:
-        wins: [systems, systems], how often (with weights) the row's system beat the column's.
-        ties: [systems, systems], symmetric, how often they tied; the diagonals are 0.
+        wins: [systems, systems], weighted number of times that the row's system beat the column's.
+        ties: [systems, systems], symmetric, weighted number of ties; the diagonals are 0.
     """
     systems = len(wins)
     played = wins + wins.T + ties
@@ -66,7 +66,7 @@ def fit(wins: Floats, ties: Floats) -> Davidson:
         lead, tie = chances[..., 0] - chances[..., 1], chances[..., 2]
         slope = np.append(
             ((wins - wins.T) - played * lead).sum(axis=1) / 2 - precision * strengths,
-            (ties - played * tie).sum() / 2 - precision * log_tie,  # each comparison stands in the table twice
+            (ties - played * tie).sum() / 2 - precision * log_tie,  # each comparison is in the table twice
         )
         bend = played * (chances[..., 0] + chances[..., 1] - lead**2) / 4
         cross = -(played * lead * tie).sum(axis=1) / 2
@@ -86,10 +86,10 @@ def fit(wins: Floats, ties: Floats) -> Davidson:
 
 
 def fit_votes(ballots: Ballots, chosen: Booleans, weights: Floats) -> Davidson:
-    """Fit to votes.
+    """Fit the model to votes.
 
     Args:
-        chosen: [votes], which to fit to; none of them a check.
+        chosen: [votes], which votes to use; no checks.
         weights: [votes].
     """
     systems = len(ballots.systems)
@@ -102,10 +102,10 @@ def fit_votes(ballots: Ballots, chosen: Booleans, weights: Floats) -> Davidson:
 
 
 def slopes(model: Davidson, ballots: Ballots, chosen: Booleans, weights: Floats, groups: Integers) -> Floats:
-    """The gradient of the log-likelihood by group of votes, [groups, systems + 1]; the last column is that of log t.
+    """Return the gradient of the log-likelihood by group of votes, [groups, systems + 1]; log t is the last column.
 
     Args:
-        chosen: [votes], which count.
+        chosen: [votes], which votes to use.
         weights: [votes].
         groups: [chosen votes], the group of each, from 0.
     """

@@ -1,4 +1,4 @@
-"""How well metrics agree with people: the share of votes that each predicts, and the highest possible share."""
+"""Agreement of metrics with people: the share of votes that each predicts, and the highest possible share."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What share of people's votes one metric predicts.
+    """The share of people's votes that one metric predicts.
 
     Attributes:
         share: Weighted share of votes for a side in which the metric is higher on that side, equal scores as half.
-        votes: Number of such votes on sets that both have a score.
-        missing: Number of votes for a side that lack a score.
+        votes: Number of such votes on two sets with scores.
+        missing: Number of votes for a side on sets without a score.
     """
 
     metric: str
@@ -32,14 +32,14 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """How far people agree with each other: from two voters who were shown the same two sets.
+    """Agreement of people with each other, from pairs of voters who were shown the same two sets.
 
     Attributes:
         people: Share of pairs of votes for a side that name the same one: what a single other person predicts.
-        most: The most that anything could predict that sees the two sets alone; an upper bound, from `people`. With q
-            the share of all people who would name one side, two agree with probability q² + (1 − q)² = ½ + 2(q − ½)²
-            and the best guess is right with ½ + |q − ½|, in the mean at most ½ + √((people − ½) / 2) (Jensen).
-        shown: Number of pairs of sets with at least two such votes of different voters.
+        most: Upper bound of the share that any predictor from the two sets could reach, from `people`. If q is the
+            share of all people who would name one side, two agree with probability q² + (1 − q)² = ½ + 2(q − ½)², and
+            the best guess is right with ½ + |q − ½|, on average at most ½ + √((people − ½) / 2) (Jensen).
+        shown: Number of pairs of sets with at least two such votes by different voters.
     """
 
     people: Estimate
@@ -56,15 +56,15 @@ def metric_agreement(
     weights: Weights | None = None,
     level: float = 0.95,
 ) -> list[Agreement]:
-    """The share of votes for a side that each metric predicts, with intervals over voters and prompts.
+    """Compute the share of votes for a side that each metric predicts, with intervals over voters and prompts.
 
     Args:
-        scores: For each metric, its scores by system, suite and prompt, greater for more diverse; what is missing or
-            NaN is left out of that metric's share.
-        weights: What the votes count, by `weigh`; None: weigh them here.
+        scores: Scores by metric, then by system, suite and prompt, greater for more diverse; missing scores and NaN are
+            left out of that metric's share.
+        weights: Weights of the votes, from `weigh`; None: they are computed here.
 
     Returns:
-        One for each metric, in the order of `scores`; the share of a metric without any vote to predict has no value.
+        The agreement of each metric, in the order of `scores`; the share has no value without a vote to predict.
 
     Raises:
         ValueError: There is no such question.
@@ -111,17 +111,17 @@ def _share(right: Floats, weights: Floats, voters: Integers, prompts: Integers, 
 def ceiling(
     ballots: Ballots, *, question: str = "more_different", weights: Weights | None = None, level: float = 0.95
 ) -> Ceiling:
-    """How far voters agree who were shown the same two response sets; intervals over prompts.
+    """Compute how far voters agree who were shown the same two response sets; intervals over prompts.
 
     Args:
-        weights: What the votes count, by `weigh`; None: weigh them here.
+        weights: Weights of the votes, from `weigh`; None: they are computed here.
 
     Raises:
         ValueError: There is no such question.
     """
     given = (weights or weigh(ballots)).votes
     chosen = np.flatnonzero(ballots.on(question) & (ballots.answer != TIE) & (given > 0))
-    # The side that was named, by system: the sides may have been shown the other way round.
+    # The side that was named, by system, because the sides may have been swapped.
     named = np.where(ballots.answer[chosen] == LEFT, ballots.left[chosen], ballots.right[chosen])
     order = np.argsort(ballots.shown[chosen], kind="stable")
     rows, named = chosen[order], named[order]

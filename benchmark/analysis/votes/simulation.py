@@ -1,4 +1,4 @@
-"""Simulates votes on systems of known strength, some careless or hostile: do the statistics recover the truth?
+"""Simulates votes, some careless or hostile, on systems of known strength, to test the statistics of votes.
 
 Careful voters differ in how sharply they judge, and systems do better on some prompts than on others. So votes are not
 drawn from the fitted model, and the truth is the limit of infinitely many careful voters and prompts (`truth_of`).
@@ -18,19 +18,20 @@ _NODES = 15
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A board that is simulated.
+    """Settings of a simulated board.
 
     Attributes:
-        votes: Number of answers to one question, checks among them.
-        per_voter: Mean number of votes of a voter (geometric, so that most vote less).
+        votes: Number of answers to one question, including checks.
+        per_voter: Mean number of votes per voter (geometric, so that most vote less).
         spread: Standard deviation of strengths, in log-odds.
-        by_prompt: Standard deviation of what a system gains or loses on a prompt.
+        by_prompt: Standard deviation of a system's gain or loss on a prompt.
         sharpness: Standard deviation of the logarithm of a voter's sharpness, which multiplies strengths.
         log_tie: log t of Davidson's model.
-        careless: Share of voters who answer without looking: half of them each answer as often, half by habit.
-        hostile: Share of voters who push the system `target`, and pass checks.
-        attack: *loyal*: for it wherever it is shown, careful elsewhere; *picky*: they reload until it is shown, too.
-        target: Where the system that is pushed stands, 0 for the weakest, 0.5 for the median one, 1 for the strongest.
+        careless: Share of voters who answer without looking: half of them uniformly, half by habit.
+        hostile: Share of voters who promote the system `target`, and pass checks.
+        attack: *loyal*: they vote for it wherever it is shown, and carefully elsewhere; *picky*: they also reload until
+            it is shown.
+        target: Rank of the promoted system: 0 for the weakest, 0.5 for the median one, 1 for the strongest.
     """
 
     systems: int = 40
@@ -50,13 +51,13 @@ class Board:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Simulated:
-    """Votes and what is true of them.
+    """Simulated votes and the truth about them.
 
     Attributes:
-        truth: [systems], strengths with mean 0 that endless careful votes would give.
+        truth: [systems], strengths with mean 0 that infinitely many careful votes would give.
         careless: [voters], who answers without looking.
-        hostile: [voters], who pushes the target.
-        target: The system that they push.
+        hostile: [voters], who promotes the target.
+        target: The system that they promote.
     """
 
     ballots: Ballots
@@ -80,7 +81,7 @@ def simulate(board: Board, seed: int) -> Simulated:
     sharp = np.exp(rng.normal(0, board.sharpness, count))
     left, right = _pairs(board, rng)
     pushed = hostile[voter]
-    other = (target + rng.integers(1, board.systems, len(voter))) % board.systems  # drawn always: boards stay paired
+    other = (target + rng.integers(1, board.systems, len(voter))) % board.systems  # always drawn, to keep boards paired
     if board.attack == "picky":
         left, right = np.where(pushed, target, left), np.where(pushed, other, right)
     prompt = rng.integers(board.prompts, size=len(voter))
@@ -117,9 +118,9 @@ def simulate(board: Board, seed: int) -> Simulated:
 
 
 def truth_of(latent: Floats, board: Board) -> Floats:
-    """Strengths that Davidson's model has in the limit of endless careful voters and prompts: [systems].
+    """Return the strengths of Davidson's model in the limit of infinitely many careful voters and prompts, [systems].
 
-    The chances of each pair are integrated over prompts and over the sharpness of voters by Gauss and Hermite's rule.
+    The probabilities of each pair are integrated over prompts and voters' sharpness by Gauss-Hermite quadrature.
     """
     nodes, shares = np.polynomial.hermite_e.hermegauss(_NODES)
     shares = shares / shares.sum()
@@ -128,13 +129,13 @@ def truth_of(latent: Floats, board: Board) -> Floats:
     gaps = latent[:, None] - latent[None, :]
     each = outcome_chances(sharp * (gaps[..., None, None] + shift[:, None]), board.log_tie)
     chances = np.einsum("ijpvo,p,v->ijo", each, shares, shares)
-    many = 1e6 * ~np.eye(len(latent), dtype=bool)[..., None]  # so many that the prior has no say
+    many = 1e6 * ~np.eye(len(latent), dtype=bool)[..., None]  # so many that the prior has no effect
     table = many * chances
     return fit(table[..., 0], table[..., 2]).strengths
 
 
 def _voters(board: Board, rng: np.random.Generator) -> Integers:
-    """The voter of each vote."""
+    """Return the voter of each vote."""
     sizes = rng.geometric(1 / board.per_voter, size=board.votes)
     return np.repeat(np.arange(board.votes), sizes)[: board.votes]
 
@@ -145,12 +146,12 @@ def _pairs(board: Board, rng: np.random.Generator) -> tuple[Integers, Integers]:
 
 
 def _habits(voters: int, rng: np.random.Generator) -> Floats:
-    """How often a careless voter gives each answer: [voters, 3]."""
+    """Return how often a careless voter gives each answer, [voters, 3]."""
     by_habit = rng.random(voters) < 0.5
     return np.asarray(np.where(by_habit[:, None], rng.dirichlet([0.3] * 3, voters), 1 / 3))
 
 
 def _drawn(chances: Floats, rng: np.random.Generator) -> Integers:
-    """An outcome of each row of chances [rows, 3]."""
+    """Draw an outcome for each row of probabilities [rows, 3]."""
     drawn = (rng.random(len(chances))[:, None] > np.cumsum(chances, axis=1)).sum(axis=1)
     return np.asarray(np.minimum(drawn, TIE), np.int64)

@@ -15,16 +15,16 @@ _DRAWS = 2000  # of all strengths together, for the intervals of ranks
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """A system's place in people's eyes.
+    """A system's strength according to people's votes.
 
     Attributes:
-        votes: Number of votes with it that count, as a sum of weights.
+        votes: Sum of the weights of the votes on it.
         strength: Natural log-odds; the mean of all systems is 0.
         interval: Interval of the strength; None with fewer than two voters or prompts.
-        points: Points per vote against a system of strength 0, a tie being half a point.
-        points_interval: Interval of `points`; None likewise.
+        points: Points per vote against a system of strength 0; a tie is half a point.
+        points_interval: Interval of `points`; None in the same case.
         rank: One more than the number of stronger systems.
-        ranks: The best and the worst rank in the interval; None likewise.
+        ranks: Best and worst rank in the interval; None in the same case.
     """
 
     system: str
@@ -39,13 +39,13 @@ class Strength:
 
 @dataclass(frozen=True, slots=True)
 class Strengths:
-    """What the votes on one question say.
+    """The strengths of systems according to the votes on one question.
 
     Attributes:
-        systems: The strongest first.
-        apart: Systems that no vote links with these, directly or through others: their strength is unknown.
+        systems: Strengths, the strongest first.
+        apart: Systems that no vote links with these, directly or through others, so that their strength is unknown.
         votes: Number of votes on this question, without checks.
-        counted: The sum of their weights.
+        counted: Sum of their weights.
         tie: Probability that two equal systems tie.
     """
 
@@ -62,13 +62,13 @@ class Strengths:
 def strengths(
     ballots: Ballots, *, question: str, weights: Weights | None = None, level: float = 0.95, seed: int = 0
 ) -> Strengths:
-    """Strengths of the systems by the votes on one question.
+    """Estimate the strengths of systems from the votes on one question.
 
     Args:
-        weights: What the votes count, by `weigh`, which both questions share; None: weigh them here.
+        weights: Weights of the votes, from `weigh`, which both questions share; None: they are computed here.
 
     Returns:
-        The strengths; without systems where no vote counts.
+        The strengths; without systems if no vote counts.
 
     Raises:
         ValueError: There is no such question.
@@ -129,13 +129,13 @@ def strengths(
 def covariance_of(
     model: Davidson, ballots: Ballots, chosen: Booleans, weights: Floats, careful: Floats | None = None
 ) -> Floats | None:
-    """Covariance of strengths over voters and prompts, [systems, systems]; None with fewer than two of either.
+    """Estimate the covariance of strengths over voters and prompts, [systems, systems]; None with under two of each.
 
     Args:
-        chosen: [votes], those it was fitted to.
-        weights: [votes], what they count.
-        careful: [voters], probability that each is careful, which is a factor of the weights; None: they are known to
-            be what they are. Not to know takes away from what the votes say (Louis 1982).
+        chosen: [votes], the votes to which the model was fitted.
+        weights: [votes].
+        careful: [voters], probability that each is careful, a factor of the weights; None: the weights are known.
+            Unknown weights reduce the information in the votes (Louis 1982).
     """
     inverse = model.inverse if careful is None else observed_inverse(model, ballots, chosen, weights, careful)
 
@@ -146,7 +146,7 @@ def covariance_of(
 
 
 def observed_inverse(model: Davidson, ballots: Ballots, chosen: Booleans, weights: Floats, careful: Floats) -> Floats:
-    """The inverse of the information if who is careful is estimated, [systems + 1, systems + 1] (Louis 1982).
+    """Return the inverse of the information if carefulness is estimated, [systems + 1, systems + 1] (Louis 1982).
 
     Args as in `covariance_of`.
     """
@@ -155,13 +155,13 @@ def observed_inverse(model: Davidson, ballots: Ballots, chosen: Booleans, weight
     each = slopes(model, ballots, chosen, sure, ballots.voter[chosen])
     known = careful[: len(each), None]
     left = np.linalg.inv(model.inverse) - (each * known * (1 - known)).T @ each
-    if np.linalg.eigvalsh(left)[0] <= 0:  # there is too little to say so
+    if np.linalg.eigvalsh(left)[0] <= 0:  # too little information for this estimate
         return model.inverse
     return np.asarray(np.linalg.inv(left), np.float64)
 
 
 def _rank_intervals(values: Floats, covariance: Floats, level: float, seed: int) -> tuple[Integers, Integers]:
-    """The best and the worst rank of each system among the middle `level` of draws."""
+    """Return the best and the worst rank of each system among the middle `level` of draws."""
     rng = np.random.default_rng(seed)
     drawn = rng.multivariate_normal(values, covariance, size=_DRAWS, method="eigh")
     ranks = len(values) - np.argsort(np.argsort(drawn, axis=1), axis=1)
@@ -171,7 +171,7 @@ def _rank_intervals(values: Floats, covariance: Floats, level: float, seed: int)
 
 
 def _largest_linked(ballots: Ballots, chosen: Booleans) -> Integers:
-    """The systems of the largest group that votes link, rising."""
+    """Return the systems of the largest group linked by votes, in increasing order."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -184,7 +184,7 @@ def _largest_linked(ballots: Ballots, chosen: Booleans) -> Integers:
 
 
 def _only(ballots: Ballots, systems: Integers) -> Ballots:
-    """The ballots with only these systems numbered; votes with others are to be left out by the caller."""
+    """Return the ballots with only these systems numbered; the caller must leave out votes on other systems."""
     from dataclasses import replace
 
     place = np.full(len(ballots.systems) + 1, -1)  # the last is for −1

@@ -1,4 +1,4 @@
-"""How the statistics of votes do on simulated boards: recovery, coverage, resistance to attacks, and votes needed.
+"""Tests the statistics of votes on simulated boards: recovery, coverage, resistance to attacks, and votes needed.
 
 `python -m benchmark.analysis.votes.study` prints the tables of docs/votes.md.
 """
@@ -25,19 +25,20 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """How well strengths come back, over simulated boards.
+    """How well strengths are recovered, over simulated boards.
 
     Attributes:
         correlation: Mean Spearman correlation of strengths with the truth.
-        worst_correlation: The least of them.
+        worst_correlation: Lowest of these correlations.
         high_correlations: Share of boards on which it is at least .98.
-        coverage: Share of 95% intervals that hold the truth.
+        coverage: Share of 95% intervals that contain the truth.
         coverage_error: Standard error of that share, over boards.
         half_width: Mean half width of the intervals, in log-odds.
         points: Mean half width of a median system's interval, in points per 100 votes against an average one.
-        slope: Slope of strengths on the truth; below 1 where careless votes pull them together.
-        careless_weight: Mean weight of careless voters; careful_weight: that of careful ones.
-        accused: Mean number of voters whom the second rule leaves out although they push nobody.
+        slope: Slope of strengths on the truth; below 1 if careless votes shrink the differences.
+        careless_weight: Mean weight of careless voters.
+        careful_weight: Mean weight of careful voters.
+        accused: Mean number of voters whom the second rule excludes although they promote nobody.
     """
 
     boards: int
@@ -57,14 +58,14 @@ class Recovery:
 
 @dataclass(frozen=True, slots=True)
 class Resistance:
-    """What hostile voters move, over simulated boards, each beside itself with these voters careful.
+    """The effect of hostile voters, over simulated boards, each compared with the same board with these voters careful.
 
     Attributes:
         moved: Mean number of ranks by which the target rises.
         interval: Mean number of ranks in the target's interval, without the attack.
         within: Share of boards on which the target moves by fewer ranks than its interval has.
         strength: Mean change of its strength, in log-odds.
-        caught: Mean share of hostile voters who count less than half.
+        caught: Mean share of hostile voters whose weight is below one half.
     """
 
     boards: int
@@ -79,11 +80,11 @@ class Resistance:
 def recovery(
     board: Board, boards: int, *, weighted: bool = True, seed: int = 0, progress: Progress | None = None
 ) -> Recovery:
-    """Simulate boards and compare what comes back with what is true.
+    """Simulate boards and compare the estimated strengths with the truth.
 
     Args:
-        weighted: Whether votes are weighed; else each counts 1.
-        seed: Random seed of the first board; the next has the next.
+        weighted: Whether votes are weighted; otherwise each counts 1.
+        seed: Random seed of the first board; later boards have the following ones.
     """
     from scipy.stats import spearmanr
 
@@ -122,15 +123,15 @@ def recovery(
 def resistance(
     board: Board, boards: int, *, weighted: bool = True, seed: int = 0, progress: Progress | None = None
 ) -> Resistance:
-    """Simulate boards with hostile voters, and each again with these voters careful.
+    """Simulate boards with hostile voters, and each of them again with these voters careful.
 
     Args:
-        weighted: Whether votes are weighed; else each counts 1.
+        weighted: Whether votes are weighted; otherwise each counts 1.
     """
     rows = []
     for number in range(boards):
         attacked = simulate(board, seed + number)
-        # The same draws: the hostile voters of one board are careful ones of the other.
+        # The same random draws: the hostile voters of one board are careful on the other.
         quiet = simulate(replace(board, hostile=0.0, attack="loyal"), seed + number)
         weights = weigh(attacked.ballots)
         calm = weigh(quiet.ballots)
@@ -157,7 +158,7 @@ def resistance(
 def planning(
     systems: Sequence[int], votes: Sequence[int], boards: int, *, board: Board | None = None, seed: int = 0
 ) -> dict[tuple[int, int], Recovery]:
-    """What intervals so many votes give for so many systems, by both."""
+    """Compute the recovery by number of systems and number of votes."""
     base = board or Board()
     return {
         (count, number): recovery(replace(base, systems=count, votes=number), boards, seed=seed)
@@ -167,10 +168,10 @@ def planning(
 
 
 def bootstrap_coverage(board: Board, boards: int, *, draws: int = 200, seed: int = 0) -> float:
-    """Share of intervals that hold the truth if voters and prompts are both drawn with replacement (why not: two_way).
+    """Return the coverage if voters and prompts are resampled together (two_way.py says why it is too high).
 
     Args:
-        draws: Number of resamples a board; a vote counts as often as its voter, times its prompt.
+        draws: Number of resamples per board; a vote counts as often as its voter times its prompt.
     """
     found = []
     for number in range(boards):
@@ -217,7 +218,7 @@ SYSTEMS, VOTES = (10, 20, 40), (1000, 2000, 5000, 10_000, 20_000, 50_000)
 
 
 def recovery_table(found: Sequence[tuple[str, Recovery]]) -> Table:
-    """A row for each simulated board."""
+    """Return a table with one row per simulated board."""
     columns = (
         "board",
         "boards",
@@ -247,7 +248,7 @@ def recovery_table(found: Sequence[tuple[str, Recovery]]) -> Table:
 
 
 def resistance_table(found: Sequence[tuple[str, Resistance]]) -> Table:
-    """A row for each simulated attack."""
+    """Return a table with one row per simulated attack."""
     columns = ("attack", "boards", "ranks moved", "most", "rank interval", "moved by less", "log-odds", "caught")
     rows = [
         (
@@ -266,7 +267,7 @@ def resistance_table(found: Sequence[tuple[str, Resistance]]) -> Table:
 
 
 def planning_table(found: Mapping[tuple[int, int], Recovery]) -> Table:
-    """A row for each number of votes, and columns for each number of systems."""
+    """Return a table with one row per number of votes, and one column per number of systems."""
     systems, votes = (sorted({key[i] for key in found}) for i in (0, 1))
     columns = ["votes", *(f"{count} systems" for count in systems)]
     rows = []

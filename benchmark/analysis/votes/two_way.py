@@ -1,9 +1,9 @@
 """Intervals for votes that share voters and share prompts: two-way clustered covariance.
 
-Votes of one voter are alike, and so are votes on one prompt. A bootstrap that draws voters and prompts together counts
-the noise of a single vote three times (Owen 2007): its intervals are far too wide. The consistent estimate is the
-covariance over voters, plus that over prompts, minus that over single votes (Cameron, Gelbach & Miller 2011), each from
-sums of the votes' influences: what bootstraps over only voters, only prompts and only votes would estimate.
+Votes by one voter are correlated, and so are votes on one prompt. A bootstrap that draws voters and prompts together
+counts the noise of a single vote three times (Owen 2007), so its intervals are far too wide. A consistent estimate is
+the covariance over voters, plus that over prompts, minus that over single votes (Cameron, Gelbach & Miller 2011), each
+computed from sums of the votes' influences: what bootstraps over only voters, prompts or votes would estimate.
 """
 
 from collections.abc import Callable
@@ -13,14 +13,14 @@ from scipy.special import stdtrit
 
 from benchmark.analysis.votes.ballots import Floats, Integers
 
-FEWEST = 2  # voters, and prompts, without which there is no interval
+FEWEST = 2  # voters, and prompts, needed for an interval
 
 
 def two_way_covariance(sums: Callable[[Integers], Floats], voters: Integers, prompts: Integers) -> Floats | None:
-    """Covariance of an estimate over voters and prompts, [columns, columns]; None with fewer than two of either.
+    """Estimate the covariance of an estimate over voters and prompts, [columns, columns]; None with under two of each.
 
     Args:
-        sums: Gives the influence on the estimate of each group of votes, [groups, columns], from the groups [votes].
+        sums: Function from the groups of votes [votes] to their influences on the estimate, [groups, columns].
         voters: [votes], the voter of each.
         prompts: [votes], the prompt of each.
     """
@@ -30,11 +30,11 @@ def two_way_covariance(sums: Callable[[Integers], Floats], voters: Integers, pro
         return None
     by_voter, by_prompt, by_both = (_covariance(sums(groups)) for groups in (voter, prompt, both))
     values, vectors = np.linalg.eigh(by_voter + by_prompt - by_both)
-    return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T)  # the difference need not be one: the nearest is
+    return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T)  # the nearest positive semidefinite matrix
 
 
 def reach(voters: Integers, prompts: Integers, level: float) -> float:
-    """How many standard errors an interval goes to either side: Student's t with the fewer of voters and prompts."""
+    """Return the half width of an interval in standard errors: Student's t with the fewer of voters and prompts."""
     freedom = max(1, min(len(np.unique(voters)), len(np.unique(prompts))) - 1)
     return float(stdtrit(freedom, (1 + level) / 2))
 

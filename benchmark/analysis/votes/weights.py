@@ -1,15 +1,15 @@
-"""Weights of votes: careless voters are weighted down, and hostile ones limited.
+"""Weights of votes: careless voters are weighted down, and the influence of hostile ones is limited.
 
-The rule, as docs/votes.md states it:
+The rules, as stated in docs/votes.md:
 
 1. A voter is careful or careless. A careful one passes a check with probability `PASS` and votes by the strengths of
-   the systems; a careless one answers in fixed shares, whatever is shown. A voter's votes count by the probability of
-   being careful, from all checks and votes of both questions (a mixture, fitted by expectation and maximisation).
-2. A voter whose votes with one system, `FEWEST_WITH` or more, depart from what all votes say by over `DEPARTURE`
-   standard deviations to one side does not count.
-3. Pairs are drawn by chance. Votes of a voter with one system count, together, as many as chance would have shown to
-   all but one in a thousand voters, at the rate at which others were shown it, then or in all (new systems are shown
-   more often for a while).
+   the systems; a careless one answers in fixed shares, whatever is shown. A voter's votes are weighted by the
+   probability of being careful, from all checks and votes on both questions (a mixture, fitted by EM).
+2. A voter does not count if `FEWEST_WITH` or more votes on one system depart from the model of all votes by over
+   `DEPARTURE` standard deviations to one side.
+3. Pairs are shown at random. The votes of a voter on one system count, together, at most as many as chance would have
+   shown to all but one in a thousand voters, at the rate at which others were shown it, at that time or overall (new
+   systems are shown more often for a while).
 """
 
 from dataclasses import dataclass
@@ -25,23 +25,23 @@ from submissions.judgements.votes import QUESTIONS
 PASS = 0.95  # probability that a careful voter passes a check
 FEWEST_WITH = 5
 DEPARTURE = 3.5
-_CARELESS = 0.1  # where the share starts; with the weight of _PRIOR voters, it stays off 0 and 1
+_CARELESS = 0.1  # initial share, which also counts as much as _PRIOR voters, so that the share stays off 0 and 1
 _PRIOR = 10.0
-_SETTLED = 1e-4  # of a voter's probability
+_SETTLED = 1e-4  # change of a voter's probability below which the fit has converged
 _MOST_ROUNDS = 100
 _MOST_TRIALS = 4
 _TAIL = 0.999
-_THEN = 200  # votes before and after, with those of the voter
+_THEN = 200  # votes before and after, including those of the voter
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """What votes count, and why.
+    """The weights of votes, and the reasons for them.
 
     Attributes:
-        votes: [votes], between 0 and 1; 0 of a check.
+        votes: [votes], between 0 and 1; 0 for a check.
         careful: [voters], probability that a voter is careful.
-        hostile: [voters], whether a voter is left out by the second rule.
+        hostile: [voters], whether a voter is excluded by the second rule.
         checks: [voters], number of checks answered.
         passed: [voters], number of checks passed.
         capped: Number of votes that count less by the third rule.
@@ -56,12 +56,12 @@ class Weights:
 
     @property
     def left_out(self) -> int:
-        """Number of voters who count less than half."""
+        """Number of voters whose weight is below one half."""
         return int(((self.careful < 0.5) | self.hostile).sum())
 
 
 def plain(ballots: Ballots) -> Floats:
-    """Weights of 1, and 0 for checks: [votes]."""
+    """Return weights of 1, and 0 for checks, [votes]."""
     return np.asarray((ballots.left >= 0).astype(np.float64))
 
 
@@ -93,7 +93,7 @@ def weigh(ballots: Ballots) -> Weights:
 def _careful(
     ballots: Ballots, checks: Integers, passed: Integers, careful: Floats, caps: Floats, hostile: Booleans
 ) -> tuple[Floats, dict[str, Davidson]]:
-    """The probability that each voter is careful, and the models of both questions."""
+    """Estimate the probability that each voter is careful, and the models of both questions."""
     voters = len(ballots.voters)
     # A check has two wrong answers.
     attentive = passed * np.log(PASS) + (checks - passed) * np.log((1 - PASS) / 2)
@@ -118,14 +118,14 @@ def _careful(
 
 
 def _log_of_fixed_shares(ballots: Ballots, chosen: Booleans) -> Floats:
-    """Log probability of each voter's answers in this order, if they are drawn in shares of which any are as likely."""
+    """Return the log probability of each voter's answers in order, if drawn in fixed shares with a uniform prior."""
     answers = np.bincount(ballots.voter[chosen] * 3 + ballots.answer[chosen], minlength=len(ballots.voters) * 3)
     counts = answers.reshape(-1, 3)
     return np.asarray(gammaln(3) - gammaln(3 + counts.sum(axis=1)) + gammaln(1 + counts).sum(axis=1))
 
 
 def _departing(ballots: Ballots, models: dict[str, Davidson]) -> Booleans:
-    """[voters], whom the second rule leaves out."""
+    """Return which voters [voters] the second rule excludes."""
     systems = len(ballots.systems)
     surplus, spread, number = (np.zeros(len(ballots.voters) * systems) for _ in range(3))
     for name, model in models.items():
@@ -145,7 +145,7 @@ def _departing(ballots: Ballots, models: dict[str, Davidson]) -> Booleans:
 
 
 def _caps(ballots: Ballots) -> Floats:
-    """[votes], by how much the third rule scales each down."""
+    """Return the factor [votes] by which the third rule scales each vote."""
     made = np.ones(len(ballots))
     for name in QUESTIONS:
         asked = np.flatnonzero(ballots.on(name))
@@ -155,7 +155,7 @@ def _caps(ballots: Ballots) -> Floats:
 
 
 def _caps_of(ballots: Ballots, asked: Integers) -> Floats:
-    """The same for the votes on one question: [asked]."""
+    """Return the same for the votes on one question, [asked]."""
     from scipy.stats import binom
 
     order = asked[np.argsort(ballots.turn[asked], kind="stable")]
@@ -170,7 +170,7 @@ def _caps_of(ballots: Ballots, asked: Integers) -> Floats:
         return np.array([totals(voter, column.astype(np.float64), voters) for column in values.T]).T
 
     seen, own = by_voter(has[1:]), by_voter(np.ones((count, 1), np.int32))
-    # What stood near a voter's votes, in the mean over them; the voter's own are taken out, as if all were near.
+    # Mean number of showings near a voter's votes; the voter's own votes are subtracted as if all of them were near.
     near, size = by_voter(sums[last] - sums[first]), by_voter((last - first)[:, None].astype(np.int32))
     with np.errstate(invalid="ignore", divide="ignore"):
         in_all = (sums[-1] - seen) / (count - own)

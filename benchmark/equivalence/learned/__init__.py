@@ -1,1 +1,1 @@
-"""Two responses and what the embedder reads of them in; the probability that they are equivalent out."""
+"""Estimates the probability that two responses are equivalent, from an embedder's token states and shared words."""

@@ -1,4 +1,4 @@
-"""The equivalence backend that was learned from NoveltyBench's published partitions; see its card, model/README.md."""
+"""The equivalence backend learned from NoveltyBench's published partitions; see its card, model/README.md."""
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,20 +24,20 @@ from datasets_build.files import sha256_of
 
 MODEL = Path(__file__).parent / "model" / "pair_model.npz"
 MODEL_SHA256 = "878ec516378429adcd4f50257c88895ca362d9dd09fc4190adab627cc6ec333f"
-_AT_ONCE = 256  # texts read at once: their token states are some tens of megabytes
-_KEPT = 1024  # responses kept apart: a submission of 100 × 10, at most some hundreds of megabytes
+_AT_ONCE = 256  # texts read at once: their token states take some tens of megabytes
+_KEPT = 1024  # cached responses: a submission of 100 × 10, at most some hundreds of megabytes
 
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """A small model of pairs on all-MiniLM-L6-v2's token states and shared words, with the prompt.
+    """A small model of pairs that reads all-MiniLM-L6-v2's token states, shared words and the prompt.
 
-    Its score is the probability that NoveltyBench's classifier would put both responses into one class, corrected where
-    that is known to be wrong (short responses). Responses that open with sentences that say nothing (`openings`) are
-    compared without them, too, and the higher probability counts. Identical pairs have the score 1.
+    The score is the probability that NoveltyBench's classifier would put both responses into one class, corrected where
+    the classifier is known to be wrong (short responses). Responses with empty openings (`openings`) are also compared
+    without them, and the higher probability counts. Identical pairs have the score 1.
 
     Attributes:
-        threshold: Probability above which responses are equivalent; they are calibrated, so more likely than not.
+        threshold: Probability above which responses are equivalent; probabilities are calibrated, so 0.5.
     """
 
     embedder: EmbedderSpec = ALL_MINILM_L6_V2
@@ -49,7 +49,7 @@ class Learned:
         return f"learned-v2@{MODEL_SHA256[:12]},{self.embedder.signature},p-over-{self.threshold}"
 
     def load(self, device: str = "cpu", loaded: Embedder | None = None) -> "LearnedEquivalence":
-        """Implement `Spec.load`; `loaded` is used in place of the spec's embedder if it gives token states."""
+        """Implement `Spec.load`; `loaded` replaces the spec's embedder if it returns token states."""
         if sha256_of(MODEL) != MODEL_SHA256:
             raise ConfigurationError(f"{MODEL} is not the file of this version", "install the package again")
         if not isinstance(loaded, TokenEmbedder):
@@ -60,8 +60,11 @@ class Learned:
 class LearnedEquivalence:
     """Scores pairs by the probability, in [0, 1], that they are equivalent; each text is read once.
 
+    Attributes:
+        reader: Makes the features of pairs; it keeps the responses that it has read.
+
     Args:
-        embedder: Embedder that also gives token states.
+        embedder: Embedder that also returns token states.
     """
 
     symmetric = True
@@ -70,36 +73,31 @@ class LearnedEquivalence:
         self.signature = spec.signature
         self.threshold = spec.threshold
         self._embedder = embedder
-        self._reader = PairReader(embedder)
+        self.reader = PairReader(embedder)
         self._model = model
 
     def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
         """Implement `EquivalenceBackend.scores`."""
         if not pairs:
             return np.empty(0)
-        made = self._model.higher_probabilities(*self._reader.features(pairs))
+        made = self._model.higher_probabilities(*self.reader.features(pairs))
         made[[pair.a == pair.b for pair in pairs]] = 1.0
         return made
 
-    @property
-    def reader(self) -> "PairReader":
-        """What makes the features of pairs, with the responses that it keeps."""
-        return self._reader
-
     def forget(self) -> None:
-        """Read all texts anew from here on; see `ScoringBackends.materials`."""
-        self._reader = PairReader(self._embedder)
+        """Clear the cache of texts; see `ScoringBackends.materials`."""
+        self.reader = PairReader(self._embedder)
 
 
 class PairReader:
-    """Makes the features of pairs; the most recent responses stay read, for algorithms that ask in rounds."""
+    """Computes the features of pairs; the most recent responses are cached for algorithms that ask in rounds."""
 
     def __init__(self, embedder: TokenEmbedder) -> None:
         self._embedder = embedder
         self._parts: OrderedDict[tuple[str, str], tuple[TextParts, TextParts]] = OrderedDict()
 
     def features(self, pairs: Sequence[ResponsePair]) -> tuple[Floats, Floats]:
-        """Return the features of each pair, and those without openings that say nothing, float64 [pairs, features]."""
+        """Return the features of each pair with and without empty openings, each float64 [pairs, features]."""
         found: dict[tuple[str, str, str], tuple[list[float], list[float]]] = {}
         for prompts in _in_groups(pairs):
             parts = self._read(prompts)
@@ -113,7 +111,7 @@ class PairReader:
         return np.array([row for row, _ in rows], np.float64), np.array([row for _, row in rows], np.float64)
 
     def _read(self, prompts: dict[str, list[tuple[str, str]]]) -> dict[tuple[str, str], tuple[TextParts, TextParts]]:
-        """The parts of all texts, and those without openings, by prompt and text."""
+        """Return the parts of all texts with and without empty openings, by prompt and text."""
         keys = sorted({(prompt, text) for prompt, wanted in prompts.items() for pair in wanted for text in pair})
         known = {key: self._parts[key] for key in keys if key in self._parts}
         new = [key for key in keys if key not in known]
@@ -136,7 +134,7 @@ class PairReader:
     def _without_openings(
         self, keys: Sequence[tuple[str, str]]
     ) -> tuple[dict[tuple[str, str], str], dict[str, TokenStates]]:
-        """The rest of those texts that open with sentences that say nothing, and all that was read, texts included."""
+        """Return the rest of each text that has an empty opening, and the token states of everything that was read."""
         read: dict[str, TokenStates] = {}
 
         def take(texts: Iterable[str]) -> None:
@@ -161,12 +159,12 @@ class PairReader:
 
 
 def _key(pair: ResponsePair) -> tuple[str, str, str]:
-    """A pair with its texts in order, so that (a, b) and (b, a) have equal scores to the last digit."""
+    """Return a pair with its texts sorted, so that (a, b) and (b, a) have equal scores to the last digit."""
     return pair.prompt, min(pair.a, pair.b), max(pair.a, pair.b)
 
 
 def _in_groups(pairs: Sequence[ResponsePair]) -> Iterator[dict[str, list[tuple[str, str]]]]:
-    """Different pairs by prompt, some prompts at a time, so that few texts are in memory."""
+    """Yield the distinct pairs by prompt, a few prompts at a time, so that few texts are in memory."""
     by_prompt: dict[str, list[tuple[str, str]]] = {}
     for prompt, a, b in sorted(set(map(_key, pairs))):
         by_prompt.setdefault(prompt, []).append((a, b))

@@ -1,4 +1,4 @@
-"""How well probabilities of pairs agree with published partitions, and with people's labels of whole sets."""
+"""Measures how well probabilities of pairs agree with published partitions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ class Agreement:
     """Agreement of a backend's classes with the published ones, over all sets.
 
     Attributes:
-        pair_auc: Area under the ROC curve of the pairs' scores for being in one published class.
-        count_correlation: Pearson's, of the numbers of classes of each set.
-        count_error: Mean absolute difference of them.
+        pair_auc: Area under the ROC curve of pair scores as predictors of being in one published class.
+        count_correlation: Pearson correlation of the numbers of classes per set.
+        count_error: Mean absolute difference of the numbers of classes.
         count_bias: Mean difference of the numbers of classes, by system.
     """
 
@@ -33,12 +33,12 @@ class Agreement:
 
 
 class KnownScores:
-    """A backend whose scores were computed before, such as with each pair's prompt and system held out.
+    """A backend with precomputed scores, such as those with each pair's prompt and system held out.
 
     Args:
-        sets: Response sets; the score of a pair may differ from system to system.
+        sets: Response sets; the score of a pair may differ between systems.
         scores: Scores of all their pairs, in order.
-        threshold: As of `EquivalenceBackend`.
+        threshold: As in `EquivalenceBackend`.
     """
 
     signature = "known-scores"
@@ -60,7 +60,7 @@ class KnownScores:
 
 
 def _prompt(given: LabelledSet) -> str:
-    """The prompt with its system, so that sets of systems are kept apart."""
+    """Return the prompt combined with the system, so that the sets of different systems stay distinct."""
     return f"{given.system}\0{given.prompt}"
 
 
@@ -88,21 +88,21 @@ def agreement(
 
 
 def rand_indices(sets: Sequence[LabelledSet], found: Sequence[Labels]) -> list[float]:
-    """The adjusted Rand index of each set's classes with the published ones."""
+    """Return the adjusted Rand index of each set's classes with the published ones."""
     return [adjusted_rand_index(labels, each.labels) for labels, each in zip(found, sets, strict=True)]
 
 
 def _to_group(each: LabelledSet) -> ResponsesToGroup:
-    """All responses count: the published partitions have refusals, too."""
+    """Return the responses, all of which count, because the published partitions include refusals."""
     every = (True,) * len(each.texts)
     return ResponsesToGroup(_prompt(each), each.texts, every, every)
 
 
 def expected_classes(probabilities: Floats) -> float:
-    """Sum over responses of 1 / expected size of its class: the number of classes that probabilities of pairs imply.
+    """Return the number of classes implied by pair probabilities: the sum over responses of 1 / expected class size.
 
-    It is the similarity-sensitive Hill number of order 0 (Leinster & Cobbold 2012) with probabilities as similarities,
-    and the number of classes where all probabilities are those of a partition, 0 or 1.
+    It is the similarity-sensitive Hill number of order 0 (Leinster & Cobbold 2012) with probabilities as similarities.
+    If all probabilities are 0 or 1 and form a partition, it is the number of classes.
 
     Args:
         probabilities: [pairs] of k responses, in the order of `combinations`.

@@ -1,7 +1,7 @@
-"""What the learned backend sees of two responses to a prompt: meaning beside the prompt's, content, words, names.
+"""Features of two responses to a prompt: meaning apart from the prompt, content, words and names.
 
-No feature depends on the other responses of a set: a pair has the same probability in any company, so a response that
-is added or removed does not change what others are to each other.
+No feature depends on the other responses of a set, so adding or removing a response does not change the probabilities
+of other pairs.
 """
 
 import math
@@ -20,7 +20,7 @@ from benchmark.models.embedder import TokenStates
 
 Key = TypeVar("Key", str, tuple[str, str])
 
-# Each feature, and whether more of it makes equivalence more (1) or less (−1) likely, whatever the others; 0: either.
+# Features, each with the direction in which it may change the probability of equivalence: 1, −1, or 0 for either.
 FEATURES: tuple[tuple[str, int], ...] = (
     ("cosine", 1),
     ("cosine_beside_prompt", 1),  # of the parts of both vectors that are orthogonal to the prompt's
@@ -31,10 +31,10 @@ FEATURES: tuple[tuple[str, int], ...] = (
     ("content_alignment_higher", 1),
     ("unmatched_higher", -1),  # share of the content in tokens that the other response lacks
     ("unmatched_lower", -1),
-    ("words_f1", 0),  # ROUGE-1, ROUGE-2; in one sentence with two names these are high, and say nothing
+    ("words_f1", 0),  # ROUGE-1, ROUGE-2; high but uninformative for one sentence with two different names
     ("bigrams_f1", 0),
     ("content_words_f1", 1),
-    ("content_words_overlap", 1),  # of the response that has fewer
+    ("content_words_overlap", 1),  # relative to the response that has fewer
     ("content_words_jaccard", 1),
     ("capitalised_jaccard", 1),
     ("numbers_jaccard", 0),
@@ -44,7 +44,7 @@ FEATURES: tuple[tuple[str, int], ...] = (
     ("shorter_log_words", 0),
     ("longer_log_words", 0),
 )
-LINEAR = 9  # the first features, which are never missing, are those of the linear part of the model
+LINEAR = 9  # number of features in the linear part of the model: the first ones, which are never missing
 _OPENING = 8
 _OF_PROMPT, _OF_STOP_WORDS = 0.1, 0.15  # weights of tokens that carry little content
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
@@ -64,17 +64,17 @@ _STOP_WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextParts:
-    """A response, taken apart once for all its pairs.
+    """The parts of a response, computed once for all its pairs.
 
     Attributes:
         vector: The embedding, a unit vector [dimensions].
-        beside_prompt: Its part orthogonal to the prompt's, a unit vector.
+        beside_prompt: The part of it orthogonal to the prompt's, scaled to a unit vector.
         states: [pieces, dimensions], float32 unit rows.
-        weights: [pieces], 0 for punctuation, less for stop words.
-        content: [pieces], the weights, less for pieces of the prompt.
+        weights: [pieces], 0 for punctuation, reduced for stop words.
+        content: [pieces], the weights, reduced for pieces of the prompt.
         in_order: The pieces in order.
-        bigrams: Two words in a row with their counts.
-        content_words: Likewise, but for stop words and words of the prompt.
+        bigrams: Pairs of consecutive words with their counts.
+        content_words: Words with their counts, without stop words and words of the prompt.
         capitalised: Content words that begin with a capital.
         numbers: Runs of digits.
         marked: Content words in bold or in quotation marks.
@@ -101,7 +101,7 @@ class TextParts:
 
 
 def text_parts(text: str, read: TokenStates, prompt: str, prompt_read: TokenStates) -> TextParts:
-    """Take a response apart."""
+    """Compute the parts of a response."""
     said = {word.lower() for word in _WORD.findall(prompt)} | _STOP_WORDS
     cased = _WORD.findall(text)
     words = [word.lower() for word in cased]
@@ -133,7 +133,7 @@ def text_parts(text: str, read: TokenStates, prompt: str, prompt_read: TokenStat
 
 
 def pair_features(a: TextParts, b: TextParts) -> list[float]:
-    """Return the `FEATURES` of two responses to one prompt, [features]; NaN where neither has what is compared.
+    """Return the `FEATURES` of two responses to one prompt, [features]; NaN where there is nothing to compare.
 
     The features of (a, b) and (b, a) are equal up to rounding.
     """
@@ -176,13 +176,13 @@ def _weight(piece: str) -> float:
 
 
 def _unit(vector: Floats, otherwise: Floats) -> Floats:
-    """A vector of length 1; another one where it is too short to have a direction."""
+    """Scale a vector to length 1; return `otherwise` if it is too short to have a direction."""
     norm = float(np.linalg.norm(vector))
     return np.asarray(vector / norm) if norm > 1e-6 else otherwise
 
 
 def _highest_cosines(a: TextParts, b: TextParts) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Each token's highest cosine with one of the other response, [pieces of a] and [pieces of b]."""
+    """Return each token's highest cosine with a token of the other response, [pieces of a] and [pieces of b]."""
     if not len(a.states) or not len(b.states):
         return np.zeros(len(a.states), np.float32), np.zeros(len(b.states), np.float32)
     cosines = a.states @ b.states.T

@@ -1,4 +1,4 @@
-"""Features and labels of pairs in; the learned model out, and its probabilities with prompts and systems held out."""
+"""Fits the learned model, and computes its probabilities with prompts and systems held out."""
 
 import hashlib
 from collections.abc import Sequence
@@ -14,24 +14,24 @@ from benchmark.equivalence.learned.training_sets import LabelledSet
 
 Mask = NDArray[np.bool_]
 FOLDS = 3
-# Chosen with prompts and systems held out. The linear part is what keeps the order of sets where responses are unlike
-# those trained on: alone it is the worse one in domain, and the better one out of it.
+# Chosen with prompts and systems held out. The linear part keeps the ranking of sets right for responses unlike those
+# trained on: alone, it is worse than the trees in domain and better out of domain.
 TREES_SHARE = 0.7
 _TREES = {"max_iter": 70, "learning_rate": 0.12, "max_leaf_nodes": 10, "min_samples_leaf": 60, "l2_regularization": 5.0}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelledPairs:
-    """The pairs of some sets, one after the other.
+    """The pairs of several sets, concatenated.
 
     Attributes:
         features: [pairs, features].
-        without_openings: [pairs, features], those without openings that say nothing; not trained on.
+        without_openings: [pairs, features], features without empty openings; not trained on.
         published: [pairs], whether both are in one published class.
         corrected: [pairs], the label to train with.
         identical: [pairs], whether the texts are equal once normalised.
-        system: [pairs], the system; empty for texts of none.
-        fold: [pairs], the fold of the prompt, by its hash; −1 for texts of none.
+        system: [pairs], the system; empty for texts without one.
+        fold: [pairs], the fold of the prompt, by its hash; −1 for texts without one.
     """
 
     features: Floats
@@ -58,12 +58,12 @@ class LabelledPairs:
 
 
 def fold_of(prompt_id: str) -> int:
-    """The fold of a prompt, by the hash of its id; −1 for none."""
+    """Return the fold of a prompt, by the hash of its id; −1 if there is no id."""
     return hashlib.sha256(f"fold/{prompt_id}".encode()).digest()[0] % FOLDS if prompt_id else -1
 
 
 def fit(pairs: LabelledPairs, chosen: Mask | None = None, share: float = TREES_SHARE) -> PairModel:
-    """Fit the trees and the linear part, each alone; deterministic.
+    """Fit the trees and the linear part separately; deterministic.
 
     Args:
         pairs: The pairs; identical ones are left out.
@@ -86,9 +86,9 @@ def fit(pairs: LabelledPairs, chosen: Mask | None = None, share: float = TREES_S
 
 
 def held_out_probabilities(pairs: LabelledPairs, share: float = TREES_SHARE) -> Floats:
-    """The probability of each pair by a model that saw neither its system nor its prompt, float64 [pairs].
+    """Return the probability of each pair by a model that saw neither its system nor its prompt, float64 [pairs].
 
-    Texts of no system are trained on, but for those of the prompts held out; their own probabilities are NaN.
+    Texts without a system are used for training unless their prompt is held out; their own probabilities are NaN.
     """
     made = np.full(len(pairs.features), np.nan)
     for system in sorted(set(pairs.system.tolist()) - {""}):

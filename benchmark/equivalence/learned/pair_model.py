@@ -1,4 +1,4 @@
-"""The learned model of a pair: boosted trees and a linear part, as plain arrays, evaluated with numpy alone."""
+"""The learned model of pairs: boosted trees and a linear part as plain arrays, evaluated with numpy."""
 
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -13,18 +13,18 @@ from benchmark.equivalence.learned.features import FEATURES, LINEAR
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairModel:
-    """Gives probabilities; its log-odds are a weighted mean of those of trees and of a linear model.
+    """Computes probabilities; the log-odds are a weighted mean of those of the trees and of a linear model.
 
     Attributes:
         feature: [nodes], the feature that a node splits on; −1 for a leaf.
         threshold: [nodes], values up to it go left.
-        missing_left: [nodes], whether a missing value does, too.
-        left: [nodes], index of the left child; a leaf's own.
-        right: [nodes], likewise.
-        value: [nodes], a leaf's log-odds.
+        missing_left: [nodes], whether missing values go left.
+        left: [nodes], index of the left child; for a leaf, of itself.
+        right: [nodes], index of the right child; for a leaf, of itself.
+        value: [nodes], log-odds of a leaf.
         roots: [trees], index of each tree's root.
         baseline: Log-odds before any tree.
-        linear: [LINEAR + 1], log-odds a unit of each of the first features, and the intercept.
+        linear: [LINEAR + 1], log-odds per unit of each of the first features, and the intercept.
         share: Weight of the trees in the mean, in [0, 1].
     """
 
@@ -40,12 +40,12 @@ class PairModel:
     share: Floats
 
     def probabilities(self, features: Floats) -> Floats:
-        """Return the probability that each pair is equivalent, float64 [pairs], of its features [pairs, features]."""
+        """Return the probability that each pair is equivalent, float64 [pairs], from features [pairs, features]."""
         log_odds = self.share * self.tree_log_odds(features) + (1 - self.share) * self.linear_log_odds(features)
         return np.asarray(1 / (1 + np.exp(-log_odds)))
 
     def higher_probabilities(self, whole: Floats, without_openings: Floats) -> Floats:
-        """Return the higher probability of two comparisons of each pair, float64 [pairs]."""
+        """Return the higher of the two probabilities of each pair, float64 [pairs]."""
         return np.maximum(self.probabilities(whole), self.probabilities(without_openings))
 
     def tree_log_odds(self, features: Floats) -> Floats:
@@ -59,7 +59,7 @@ class PairModel:
                 break
             values = features[rows, np.where(inside, split, 0)]
             goes_left = np.where(np.isnan(values), self.missing_left[at], values <= self.threshold[at])
-            at = np.where(goes_left, self.left[at], self.right[at])  # a leaf's children are itself
+            at = np.where(goes_left, self.left[at], self.right[at])  # both children of a leaf are itself
         return np.asarray(self.value[at].sum(axis=1) + self.baseline)
 
     def linear_log_odds(self, features: Floats) -> Floats:
@@ -68,15 +68,15 @@ class PairModel:
 
 
 def save_pair_model(model: PairModel, path: Path) -> None:
-    """Write the arrays as an .npz: numbers only, the same bytes for the same model."""
+    """Write the arrays as an .npz file; the same model gives the same bytes."""
     np.savez(path, allow_pickle=False, **{each.name: getattr(model, each.name) for each in fields(PairModel)})
 
 
 def load_pair_model(path: Path) -> PairModel:
-    """Read what `save_pair_model` wrote.
+    """Read a file written by `save_pair_model`.
 
     Raises:
-        ValueError: It is of other features.
+        ValueError: The model was trained on other features.
     """
     with np.load(path, allow_pickle=False) as arrays:
         model = PairModel(**{each.name: arrays[each.name] for each in fields(PairModel)})
@@ -86,10 +86,10 @@ def load_pair_model(path: Path) -> PairModel:
 
 
 def as_pair_model(trees: Any, linear: Floats, share: float) -> PairModel:
-    """Take a fitted scikit-learn HistGradientBoostingClassifier apart.
+    """Convert a fitted HistGradientBoostingClassifier of scikit-learn.
 
     Args:
-        trees: The classifier, of two classes and without categories.
+        trees: The classifier, with two classes and no categorical features.
         linear: As `PairModel.linear`.
         share: As `PairModel.share`.
     """

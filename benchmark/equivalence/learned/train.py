@@ -1,7 +1,7 @@
 """Trains the learned backend and writes its card: `python -m benchmark.equivalence.learned.train --mirror DIR`.
 
-It reads some 7,600 texts with the embedder, which takes minutes; `--features` keeps what was made of them. The same
-features make the same bytes.
+It reads about 7,600 texts with the embedder, which takes minutes; `--features` stores the resulting features. The same
+features give the same bytes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ from datasets_build.errors import ConfigurationError
 from datasets_build.files import sha256_of, write_text
 from datasets_build.load import load_table
 
-Scores = Mapping[str, tuple[Floats, float, Algorithm]]  # by backend: of all pairs, the threshold, the algorithm
+Scores = Mapping[str, tuple[Floats, float, Algorithm]]  # by backend: scores of all pairs, threshold, algorithm
 _UNSEEN = tuple((name, f"{task}_gen") for name in ("contest", "mcdiv_nuggets") for task in ("prompt", "resp", "story"))
 
 
@@ -39,7 +39,7 @@ def train(
     out: Annotated[Path, typer.Option(help="Output file of the model; the card is README.md beside it.")] = MODEL,
     evaluate: Annotated[bool, typer.Option(help="Held-out evaluation and card.")] = True,
 ) -> None:
-    """Train the model of pairs, and measure it with prompts and systems held out."""
+    """Train the model of pairs, and evaluate it with prompts and systems held out."""
     folder = mirror_folder(mirror)
     if folder is None:
         raise ConfigurationError("no mirror with NoveltyBench's files", "give --mirror")
@@ -55,12 +55,12 @@ def train(
 
 
 def _features(sets: Sequence[LabelledSet], file: Path | None) -> tuple[Floats, Floats]:
-    """The features of all pairs, and those without openings."""
+    """Return the features of all pairs with and without empty openings."""
     if file is not None and file.exists():
         with np.load(file, allow_pickle=False) as arrays:
             return arrays["whole"], arrays["without_openings"]
     reader = PairReader(SentenceTransformersEmbedder(ALL_MINILM_L6_V2))
-    kinds = dict.fromkeys(each.kind for each in sets)  # one by one: sentences of our own change no other batch
+    kinds = dict.fromkeys(each.kind for each in sets)  # one by one, so that our own sentences change no other batch
     made = [reader.features([q for each in sets if each.kind == kind for q in each.pairs()]) for kind in kinds]
     whole, without = (np.concatenate(parts) for parts in zip(*made, strict=True))
     if file is not None:
@@ -133,10 +133,10 @@ responses of a set count. The partitions are the published ones, uncorrected.
 
 
 def _unseen(backend: EquivalenceBackend, mirror: Path) -> dict[str, float]:
-    """Spearman's rho of a backend's soft statistic with the labels, by task.
+    """Return Spearman's rho of a backend's soft statistic with the labels, by task.
 
-    The learned backend's statistic is the expected number of classes; the others' scores are no probabilities, and
-    theirs is the mean of 1 − score.
+    The statistic of the learned backend is the expected number of classes. The scores of the others are not
+    probabilities, so their statistic is the mean of 1 − score.
     """
     from scipy.stats import spearmanr
 

@@ -1,12 +1,12 @@
-"""What the learned backend is trained on: published partitions, paraphrases of prompts, and answers in empty sentences.
+"""Training sets of the learned backend: published partitions, paraphrases of prompts, and answers in frame sentences.
 
-*published*: NoveltyBench's responses to its curated prompts, with the partitions that came with them. The classifier
-that made those of the models puts short responses such as "Giraffe." and "Elephant" into one class; the project's later
-code has a rule for responses of up to five words, and people's partitions follow it. Pairs of short responses of models
-get the label of that rule.
-*paraphrases*: NoveltyBench's ten paraphrases of each prompt, as equivalent responses, among those of other
-prompts of the category.
-*wrappers*: our own answers in our own sentences; the same answer is equivalent to itself in any sentence.
+*published*: NoveltyBench's responses to its curated prompts, with the published partitions. The classifier that made
+those of the models puts short responses such as "Giraffe." and "Elephant" into one class; the project's later code has
+a rule for responses of up to five words, which people's partitions follow. Pairs of short responses by models get the
+label of that rule.
+*paraphrases*: NoveltyBench's ten paraphrases of each prompt as equivalent responses, mixed with those of other prompts
+of the same category.
+*wrappers*: answers in frame sentences, both written by us; an answer is equivalent to itself in any sentence.
 """
 
 import json
@@ -28,11 +28,11 @@ _WRAPPERS = Path(__file__).with_name("wrappers.toml")
 
 @dataclass(frozen=True, slots=True)
 class LabelledSet:
-    """Responses to a prompt, and which of them are equivalent.
+    """Responses to a prompt with their equivalence classes.
 
     Attributes:
-        system: System that responded; empty for other kinds.
-        prompt_id: Id of the prompt that the texts belong to, by which sets are held out; empty for wrappers.
+        system: System that generated the responses; empty for other kinds.
+        prompt_id: Id of the prompt, by which sets are held out; empty for wrappers.
         texts: [k], the responses.
         labels: [k], their classes.
     """
@@ -53,20 +53,20 @@ class LabelledSet:
         return [a == b for a, b in combinations(self.labels, 2)]
 
     def corrected(self) -> list[bool]:
-        """Return the labels to train with, [pairs]: short responses of models by the rule for short responses."""
+        """Return the labels for training, [pairs]; pairs of short responses by models are labelled by the rule."""
         if self.kind != "published" or self.system == PEOPLE:
             return self.published()
         ruled = [short_answers_equivalent(normalised(a), normalised(b)) for a, b in combinations(self.texts, 2)]
         return [label if rule is None else rule for label, rule in zip(self.published(), ruled, strict=True)]
 
     def identical(self) -> list[bool]:
-        """Return whether the texts of each pair are equal once normalised, [pairs]: no model is asked about them."""
+        """Return whether the texts of each pair are equal once normalised, [pairs]; such pairs need no model."""
         forms = [normalised(text) for text in self.texts]
         return [a == b for a, b in combinations(forms, 2)]
 
 
 def published_sets(mirror: Path) -> list[LabelledSet]:
-    """Read NoveltyBench's released submissions with partitions from a mirror; sorted by system and prompt."""
+    """Read NoveltyBench's released submissions with partitions from a mirror, sorted by system and prompt."""
     return [
         LabelledSet(
             "published", path.stem, row["id"], row["prompt"], tuple(row["generations"]), tuple(row["partition"])
@@ -77,7 +77,7 @@ def published_sets(mirror: Path) -> list[LabelledSet]:
 
 
 def paraphrase_sets(mirror: Path, seed: int = 0) -> list[LabelledSet]:
-    """For each curated prompt six of its wordings, and two of each of four other prompts of its category."""
+    """Make a set per curated prompt: six of its wordings, and two of each of four other prompts of its category."""
     rows = sorted(_rows(mirror / "noveltybench" / "curated.jsonl"), key=lambda row: str(row["id"]))
     rng = random.Random(seed)  # noqa: S311 - not for secrets
     made = []
@@ -94,7 +94,7 @@ def paraphrase_sets(mirror: Path, seed: int = 0) -> list[LabelledSet]:
 
 
 def wrapper_sets(seed: int = 0) -> list[LabelledSet]:
-    """Four answers in three sentences, six times for each prompt of `wrappers.toml`."""
+    """Make six sets for each prompt of `wrappers.toml`: four answers in three sentences."""
     given = tomllib.loads(_WRAPPERS.read_text(encoding="utf-8"))
     rng = random.Random(seed)  # noqa: S311 - not for secrets
     made = []

@@ -18,11 +18,11 @@ def as_tokens(sampler: HFSampler, prompt: Prompt, row: Row, *, stops: bool) -> t
     """Tokenise the responses of a row after their prompt.
 
     The text is tokenised separately from the prompt, so its tokens may differ from the sampled ones. A response that
-    ended by itself (finish reason *stop*) is followed by the EOS token, unless stop texts were in use, because then it
-    is unknown what ended it.
+    ended by itself (finish reason *stop*) is followed by the EOS token. With stop strings it is not, because it is
+    unknown whether one of them ended the response.
 
     Args:
-        sampler: Model, with the way in which prompts were put to it.
+        sampler: Sampler of the model, with the prompting of the run.
 
     Returns:
         [K]; None for a response without tokens.
@@ -79,7 +79,7 @@ def tokenise_rows(
     """Tokenise the responses of rows, and generate their greedy responses.
 
     Args:
-        sampler: Model, with the way in which prompts were put to it.
+        sampler: Sampler of the model, with the prompting of the run.
         max_tokens: Maximum number of tokens of a greedy response; None: no greedy responses.
     """
     none: list[TokenisedResponse | None] = [None] * len(rows)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 SPECIAL = ("<unk>", "<s>", "</s>")
-# A newline is a token of its own, numbers are split into digits, and a space belongs to the word after it.
+# A newline is a separate token, numbers are split into digits, and a space belongs to the word after it.
 _PIECES = r"\n|▁?[\p{L}\p{M}]+|▁?\p{N}|▁?[^\s▁\p{L}\p{M}\p{N}]+|[^\S\n]|▁"
 
 

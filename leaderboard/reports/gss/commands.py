@@ -247,13 +247,10 @@ def _open(folder: Path, suite: "Suite") -> _Submitted | _Scored:
 
 def _scored(folder: Path, suite: "Suite", submission: Path | None = None) -> _Scored:
     from benchmark.analysis.metaeval.pair_reports import scorers_of_result
-    from benchmark.metrics.metric import Missing
-    from benchmark.scoring.result_files import read_result
+    from benchmark.scoring.result_files import require_result
 
     scorers = scorers_of_result(folder)
-    result = read_result(folder)
-    if isinstance(result, Missing):  # it was whole a moment ago
-        raise InputError(f"{folder} is not a complete result: {result.reason}", "score the submission again")
+    result = require_result(folder)
     if result.suite_revision != suite.revision:
         raise InputError(
             f"{folder} is for revision {result.suite_revision} of {_SUITE}, but the pairs are of {suite.revision}",

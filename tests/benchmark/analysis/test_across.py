@@ -23,7 +23,8 @@ from benchmark.analysis.across.classes import (
     several_of_one,
     valid_responses,
 )
-from benchmark.analysis.across.study import cluster_order, estimates, homogeneity
+from benchmark.analysis.across.study import cluster_order, homogeneity
+from benchmark.analysis.estimate import estimates
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from datasets_build.errors import ConfigurationError

@@ -103,9 +103,9 @@ def test_a_known_difference_explains_no_other_number(other: Published) -> None:
 def test_every_published_number_has_one_cell_and_every_cell_one_number() -> None:
     made = {("r", "c"): recomputed(1)}
     assert len(judge_all([number("1", 0)], made)) == 1
-    with pytest.raises(ValueError, match="do not fit"):
+    with pytest.raises(ValueError, match="do not match"):
         judge_all([number("1", 0), number("1", 0, column="d")], made)
-    with pytest.raises(ValueError, match="do not fit"):
+    with pytest.raises(ValueError, match="do not match"):
         judge_all([], made)
 
 

@@ -169,14 +169,14 @@ def test_openings_that_say_nothing_change_nothing(learned: LearnedEquivalence) -
         plain = ResponsePair(prompt, text, other)
         pairs = [ResponsePair(prompt, f"{a} {text}", f"{b} {other}") for a in OPENINGS for b in OPENINGS]
         pairs.append(ResponsePair(prompt, f"{OPENINGS[0]} {OPENINGS[1]}\n\n{OPENINGS[2]} {text}", other))
-        (expected, _), (_, found) = learned._reader.features([plain]), learned._reader.features(pairs)
+        (expected, _), (_, found) = learned.reader.features([plain]), learned.reader.features(pairs)
         np.testing.assert_allclose(found, np.repeat(expected, len(pairs), axis=0), atol=1e-3)
         assert learned.scores(pairs).min() >= learned.scores([plain])[0] - 0.01 - (text == other) * 0.1
 
 
 def test_openings_about_the_prompt_or_what_follows_are_compared(learned: LearnedEquivalence) -> None:
     for prompt, follows in (("Name a fruit.", "It is sweet and cheap."), ("What now?", "That is a fruit.")):
-        whole, without = learned._reader.features([ResponsePair(prompt, f"Mango. {follows}", f"Pear. {follows}")])
+        whole, without = learned.reader.features([ResponsePair(prompt, f"Mango. {follows}", f"Pear. {follows}")])
         assert np.array_equal(whole, without, equal_nan=True)
 
 

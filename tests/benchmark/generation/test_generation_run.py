@@ -142,7 +142,7 @@ def test_what_failed_is_kept_as_an_error_and_tried_again_alone(mode: Mode, journ
     assert len(sampled(journal_path, plan, half)) == 4
     assert [request.messages[0].content for request in half.asked] == wordings[1] + wordings[4]
     with open_journal(journal_path) as journal:
-        assert list(failures(journal)) == [("refused", 1)]
+        assert failures(journal) == [("refused", 1)]
     assert sampled(journal_path, plan, FakeSampler()) == sampled(journal_path.with_name("calm"), plan, FakeSampler())
 
 
@@ -152,7 +152,7 @@ def test_the_commonest_reason_is_told_first(journal_path: Path) -> None:
 
     sampled(journal_path, plan_of(), FakeSampler(answer))
     with open_journal(journal_path) as journal:
-        assert list(failures(journal)) == [("common", 4), ("odd", 1)]
+        assert failures(journal) == [("common", 4), ("odd", 1)]
 
 
 @each_mode
