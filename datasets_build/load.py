@@ -6,6 +6,7 @@
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from datasets_build.console import err
 from datasets_build.download import Fetcher, Progress, home
 from datasets_build.errors import ConfigurationError, InputError, UnknownSuite, did_you_mean
 from datasets_build.files import sha256_of
-from datasets_build.schema import Prompt, Suite
+from datasets_build.schema import Prompt, Suite, conform
 from datasets_build.sources import DATASETS, Config, Source, Split, find_config
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def load_table(
     mirror: Path | None = None,
     network: bool = True,
     datasets: tuple[Source, ...] = DATASETS,
+    first: int | None = None,
 ) -> pa.Table:
     """Load a split as an Arrow table: from the build if there is one, otherwise from its source's files.
 
@@ -57,6 +59,7 @@ def load_table(
         data: Folder of built datasets; default: the package's own.
         mirror: Folder with released files; default: the one that DIVBENCH_MIRROR names.
         network: Whether to download what is not available locally, and keep it; never if HF_HUB_OFFLINE is set.
+        first: Number of rows to load, from the first; rows after them are not made. Default: all rows.
 
     Raises:
         ConfigurationError: No such config or split, or its files are not available.
@@ -71,8 +74,10 @@ def load_table(
             path = folder / manifest.splits[split].file
             if not path.is_file() or sha256_of(path) != manifest.splits[split].sha256:
                 raise InputError(f"{path} has changed since it was built", f"rebuild it: divbench data build {name}")
-            return pq.read_table(path, schema=config.schema)
+            return pq.read_table(path, schema=config.schema).slice(0, first)
     fetch = Fetcher(source, mirror, network=network and not _offline(), progress=_announce())
+    if first is not None:
+        return conform(list(islice(wanted.rows(fetch), first)), config.schema, f"{name}/{split}")
     return pa.concat_tables([config.schema.empty_table(), *split_table(config, wanted, fetch)])
 
 

@@ -26,14 +26,19 @@ STAGE_METRICS = (
 SIGNIFICANT = 0.05
 
 
-def board_of(suite: str, k: int) -> Board:
-    return next(each for each in WithReference().read().boards if (each.suite, each.k) == (suite, k))
+@cache
+def _boards() -> Sequence[Board]:
+    return WithReference().read().boards
 
 
 @cache
-def _attacked() -> tuple[Board, BoardScores]:
-    board = board_of(SUITE, 8)
+def board_of(suite: str, k: int) -> tuple[Board, BoardScores]:
+    board = next(each for each in _boards() if (each.suite, each.k) == (suite, k))
     return board, BoardScores(board)
+
+
+def _attacked() -> tuple[Board, BoardScores]:
+    return board_of(SUITE, 8)
 
 
 def _gains(column: Column) -> tuple[Mapping[str, Floats], Floats]:
@@ -121,14 +126,13 @@ def _is_complete(board: Board, column: Column) -> bool:
 
 
 def _is_there(suite: str) -> bool:
-    return any(board.suite == suite for board in WithReference().read().boards)
+    return any(board.suite == suite for board in _boards())
 
 
 def _values(suite: str, metric: str) -> tuple[Series, Column, Sequence[str], Floats] | None:
     """A metric of OLMo's stages by prompt, [prompts, stages]; None if it was not computed."""
-    board = board_of(suite, 10)
+    board, scores = board_of(suite, 10)
     (series,) = find_series(board)
-    scores = BoardScores(board)
     column = next((c for c in board.columns if c.metric == metric), None)
     if column is None:
         return None

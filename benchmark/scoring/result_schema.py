@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from functools import cache
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
@@ -43,6 +44,7 @@ def _bounded(run: ModelRun) -> ModelRun:
 Run = Annotated[ModelRun, AfterValidator(_bounded)]
 
 
+@cache
 def package_version() -> str:
     """Return this package's version as major.minor: a patch release never changes a number."""
     return ".".join(version("divbench").split(".")[:2])

@@ -11,6 +11,7 @@ from benchmark.metrics.partition import Partition
 from benchmark.models.embedder import Embedder, EmbedderSpec, SentenceTransformersEmbedder
 from benchmark.models.reward import RewardModelSpec
 from benchmark.validity.discriminator import VERSION, Discriminator, evidence, judge, load_discriminator
+from benchmark.validity.evidence import other_prompts, refusal_texts
 from submissions.checking.response_kinds import is_refusal, is_scorable
 
 Floats = NDArray[np.float64]
@@ -70,6 +71,7 @@ class ValidityJudge:
 
     discriminator: Discriminator | None = field(default_factory=load_discriminator)
     embedder: Embedder | None = None
+    _banks: dict[str, Floats] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def reasons(
         self,
@@ -94,7 +96,7 @@ class ValidityJudge:
                 _rated_lowest(own, len(texts)) for own, texts in zip(partitions, sets, strict=True)
             ]
         else:
-            found = evidence(prompts, sets, self.discriminator, self.embedder, known)
+            found = evidence(prompts, sets, self.discriminator, self.embedder, {**self._compared(), **known})
             judged = [judge(each, self.discriminator) for each in found]
         return [
             tuple(
@@ -103,6 +105,13 @@ class ValidityJudge:
             )
             for texts, own in zip(sets, judged, strict=True)
         ]
+
+    def _compared(self) -> Mapping[str, Floats]:
+        """Vectors of the texts that all responses are compared with; embedded once, in a batch of their own."""
+        if self.embedder is not None and not self._banks:
+            texts = sorted({*refusal_texts(), *other_prompts()})
+            self._banks.update(zip(texts, self.embedder.embed(texts), strict=True))
+        return self._banks
 
 
 def _rated_lowest(partition: Partition | Missing, size: int) -> list[str | None]:

@@ -111,7 +111,7 @@ def evidence(
             texts.union((each for each in prompts if each is not None), refusal_texts(), other_prompts()) - known.keys()
         )
         ordered = sorted(texts)
-        vectors = {**known, **dict(zip(ordered, embedder.embed(ordered), strict=True))}
+        vectors = {**known, **(dict(zip(ordered, embedder.embed(ordered), strict=True)) if ordered else {})}
         refusals, others = (np.array([vectors[text] for text in bank]) for bank in (refusal_texts(), other_prompts()))
     made = []
     for prompt, own in zip(prompts, sets, strict=True):

@@ -18,6 +18,7 @@ from starlette.routing import Route
 from datasets_build.console import err
 from leaderboard.app.api import register
 from leaderboard.app.navigation import Link, navigation
+from leaderboard.app.one_server import without_servers
 from leaderboard.app.page_heads import Head, PageHeads
 from leaderboard.app.pages import PAGES, Page
 from leaderboard.app.permalinks import QUIET, count_on
@@ -29,7 +30,6 @@ from leaderboard.app.system_page import system_routes
 from leaderboard.app.theme import CSS, THEME, head
 from leaderboard.data.board import frame
 from leaderboard.data.live_results import LiveResults
-from leaderboard.data.metric_study.files import load_studies
 from leaderboard.tables.export import as_csv
 from leaderboard.tables.measures import metric_sentences
 
@@ -39,19 +39,20 @@ _WAITING = 64  # maximum number of queued events; further events are refused
 
 
 def build_app(live: LiveResults, pages: tuple[Page, ...] = PAGES, repository: str | None = None) -> gr.Blocks:
-    """Build the application.
+    """Build the application; `launch` makes its server.
 
     Args:
         pages: Pages of the application: the first at the root, the others at their own paths.
         repository: URL of the repository, linked in the navigation; None: the URL in the package's metadata.
     """
     first, *others = pages
-    with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True, delete_cache=_UPLOADS) as app:
-        _frame(app, live, first, pages, repository)
-        register(live)
-    for page in others:
-        with app.route(page.title, page.path) as blocks:
-            _frame(blocks, live, page, pages, repository)
+    with without_servers():
+        with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True, delete_cache=_UPLOADS) as app:
+            _frame(app, live, first, pages, repository)
+            register(live)
+        for page in others:
+            with app.route(page.title, page.path) as blocks:
+                _frame(blocks, live, page, pages, repository)
     made: gr.Blocks = app
     return made
 
@@ -151,7 +152,7 @@ def launch(
         footer_links=["api"],
         theme=THEME,
         css=CSS,
-        head=head(metric_sentences(load_studies(live.study).study)),
+        head=head(metric_sentences(live.studies.study)),
         app_kwargs=served,
     )
     if wait:

@@ -5,10 +5,12 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 from datasets_build.errors import DivBenchError, InputError
 from leaderboard.data.board import Board, ranking_column
+from leaderboard.data.metric_study.files import Studies, load_studies
 from leaderboard.data.scores import BoardScores
 from leaderboard.data.sources import Snapshot, Source
 from submissions.judgements.vote_store import VoteSpool
@@ -63,6 +65,11 @@ class LiveResults:
         with self._lock:
             self._take()
         return self._snapshot
+
+    @cached_property
+    def studies(self) -> Studies:
+        """The studies of metrics; read once, because they do not change while the application serves."""
+        return load_studies(self.study)
 
     def scores(self, board: Board) -> BoardScores:
         """The per-prompt scores of a board.

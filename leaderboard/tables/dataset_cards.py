@@ -207,7 +207,7 @@ def samples(name: str, split: str, mirror: Path | None = None) -> TableView | Mi
     _, config = find_config(name)
     find_split(config, split)
     try:
-        rows = load_table(name, split, mirror=mirror, network=False).slice(0, SAMPLES).to_pylist()
+        rows = load_table(name, split, mirror=mirror, network=False, first=SAMPLES).to_pylist()
     except InputError:
         return Missing(
             f"The local files of {name}/{split} differ from the released ones; check: divbench data verify {name}"

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from datasets_build.download import MIRROR_VARIABLE, mirror_folder
+from datasets_build.build import build
+from datasets_build.download import MIRROR_VARIABLE, Fetcher, mirror_folder
 from datasets_build.errors import ConfigurationError, DivBenchError, InputError
 from datasets_build.files import sha256_of
-from datasets_build.load import SUITES, find_suite, load_suite
+from datasets_build.load import SUITES, find_suite, load_suite, load_table
 from datasets_build.schema import PROMPTS, Suite, conform
+from datasets_build.sources import find_config
 from datasets_build.sources.noveltybench import CURATED
 
 # Published results name it: it changes only when a prompt does, and that is to be seen in a review.
@@ -138,3 +140,16 @@ def test_one_changed_byte_is_enough(mirror: Path, tmp_path: Path) -> None:
 def test_a_suite_can_be_found_in_a_given_list() -> None:
     mine = replace(SUITES[0], name="mine")
     assert find_suite("mine", (mine,)) is mine
+
+
+@pytest.mark.parametrize(("name", "split"), [("demo", "prompts"), ("gssbench", "union"), ("scenarios", "scenarios")])
+def test_the_first_rows_are_those_of_the_whole(name: str, split: str) -> None:
+    whole = load_table(name, split)
+    for rows in (0, 1, 5, len(whole), len(whole) + 1):
+        assert load_table(name, split, first=rows).equals(whole.slice(0, rows))
+
+
+def test_the_first_rows_of_a_build_are_those_of_the_whole(tmp_path: Path) -> None:
+    source, config = find_config("demo")
+    build(source, config, tmp_path, Fetcher(source, None))
+    assert load_table("demo", "prompts", data=tmp_path, first=5).equals(load_table("demo", "prompts").slice(0, 5))

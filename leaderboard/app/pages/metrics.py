@@ -9,7 +9,7 @@ import gradio as gr
 from leaderboard.app import components
 from leaderboard.app.permalinks import QUIET, chosen_or_first, wire
 from leaderboard.data.live_results import LiveResults
-from leaderboard.data.metric_study.files import Studies, load_studies
+from leaderboard.data.metric_study.files import Studies
 from leaderboard.data.metric_study.pair_accuracies import PairStudy, drawn_blocks, has_real_model
 from leaderboard.data.metric_study.record import MEASURES, Agreement
 from leaderboard.figures.metric_plots import agreement_map, correlation_map
@@ -41,7 +41,7 @@ CHOICES = ("measure", "over", "metric", "case")
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
     """Build the page: which metrics to trust, and the evidence in closed sections below."""
-    there = load_studies(live.study)
+    there = live.studies
     gr.Markdown(page_text.METRICS, elem_classes="lead")
     gr.HTML(_trust(there), elem_id="trust", padding=False)
     with gr.Accordion("Agreement with people and labels, task by task", open=False, elem_id="by-task") as by_task:

@@ -15,7 +15,6 @@ from leaderboard.app.downloads import Downloads
 from leaderboard.app.permalinks import QUIET, chosen, chosen_or_first, chosen_several, wire
 from leaderboard.data.board import Board, Column, ranking_column
 from leaderboard.data.live_results import LiveResults
-from leaderboard.data.metric_study.files import load_studies
 from leaderboard.data.reference.stages import is_matched
 from leaderboard.data.scores import BoardScores
 from leaderboard.data.sources import Snapshot
@@ -93,7 +92,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
             strict=True,
         )
     )
-    study = load_studies(live.study).study
+    study = live.studies.study
 
     def show(given: Mapping[str, Any]) -> list[Any]:
         snapshot = live.snapshot()

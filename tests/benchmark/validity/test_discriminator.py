@@ -2,10 +2,12 @@
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from benchmark.metrics.partition import Partition
 from benchmark.models.embedder import SentenceTransformersEmbedder
@@ -19,12 +21,13 @@ from benchmark.validity.discriminator import (
     suspicions,
     to_json,
 )
-from benchmark.validity.evidence import text_evidence, vector_evidence
+from benchmark.validity.evidence import other_prompts, refusal_texts, text_evidence, vector_evidence
 from benchmark.validity.spelling import spelling
 from benchmark.validity.word_order import WordOrderModel, word_order
 from datasets_build.load import load_suite
 from submissions.demo import build
 from submissions.gaming.derive import attacked, find_attack
+from tests.benchmark.fakes import HashEmbedder
 from tests.benchmark.validity.honest import HONEST
 
 Sets = dict[str, tuple[str, ...]]
@@ -49,6 +52,12 @@ def demo() -> tuple[dict[str, str], Sets]:
     return {prompt.prompt_id: prompt.prompt for prompt in load_suite("demo").prompts}, sets
 
 
+@pytest.fixture(scope="module")
+def whole(minilm: SentenceTransformersEmbedder) -> ValidityJudge:
+    """The judge of the profile `offline`, which embeds once what all responses are compared with."""
+    return ValidityJudge(embedder=minilm)
+
+
 def few_of(sets: Sets) -> Sets:
     """Three of the six, where the embedder reads them."""
     return dict([*sets.items()][::2])
@@ -62,13 +71,12 @@ def refused(judge: ValidityJudge, prompts: dict[str, str], sets: Sets) -> Counte
 
 
 def test_junk_is_refused_for_its_reason_and_its_source_is_not(
-    demo: tuple[dict[str, str], Sets], minilm: SentenceTransformersEmbedder
+    demo: tuple[dict[str, str], Sets], whole: ValidityJudge
 ) -> None:
     prompts, sets = demo
-    judge = ValidityJudge(embedder=minilm)
-    assert refused(judge, prompts, few_of(sets))[None] >= 0.95 * 30
+    assert refused(whole, prompts, few_of(sets))[None] >= 0.95 * 30
     for kind, reason in REASON_OF.items():
-        found = refused(judge, prompts, few_of(attacked(find_attack(kind), prompts, sets)))
+        found = refused(whole, prompts, few_of(attacked(find_attack(kind), prompts, sets)))
         assert found[None] <= 0.45 * 30, (kind, found)
         assert found[reason] >= 0.5 * 30, (kind, found)
 
@@ -83,8 +91,8 @@ def test_without_an_embedder_texts_alone_tell(demo: tuple[dict[str, str], Sets])
 
 
 @pytest.mark.parametrize("kind", HONEST)
-def test_honest_responses_of_every_kind_are_valid(kind: str, minilm: SentenceTransformersEmbedder) -> None:
-    for judge in (ValidityJudge(), ValidityJudge(embedder=minilm)):
+def test_honest_responses_of_every_kind_are_valid(kind: str, whole: ValidityJudge) -> None:
+    for judge in (ValidityJudge(), whole):
         for prompt, responses in HONEST[kind]:
             (made,) = judge.reasons([prompt], [responses], [Partition((0,) * len(responses))], {})
             assert dict(zip(responses, made, strict=True)) == dict.fromkeys(responses), prompt
@@ -103,17 +111,16 @@ def test_the_mark_of_a_reward_model_decides_where_there_is_one() -> None:
 
 
 def test_neither_the_order_of_responses_nor_other_sets_matter(
-    demo: tuple[dict[str, str], Sets], minilm: SentenceTransformersEmbedder
+    demo: tuple[dict[str, str], Sets], whole: ValidityJudge
 ) -> None:
     prompts, sets = demo
     mixed = {i: (*own[:5], *attacked(find_attack("random-words"), prompts, sets)[i][5:]) for i, own in sets.items()}
-    judge = ValidityJudge(embedder=minilm)
     ids = list(mixed)[:2]
     partitions = [Partition((0,) * 10)] * 2
-    together = judge.reasons([prompts[i] for i in ids], [mixed[i] for i in ids], partitions, {})
+    together = whole.reasons([prompts[i] for i in ids], [mixed[i] for i in ids], partitions, {})
     for i, expected in zip(ids, together, strict=True):
-        assert judge.reasons([prompts[i]], [mixed[i]], partitions[:1], {}) == [expected]
-        assert judge.reasons([prompts[i]], [mixed[i][::-1]], partitions[:1], {}) == [expected[::-1]]
+        assert whole.reasons([prompts[i]], [mixed[i]], partitions[:1], {}) == [expected]
+        assert whole.reasons([prompts[i]], [mixed[i][::-1]], partitions[:1], {}) == [expected[::-1]]
 
 
 def test_word_order_is_against_the_mean_of_all_shuffles() -> None:
@@ -202,3 +209,18 @@ def test_the_mixture_is_a_fixed_point_of_its_shares() -> None:
 def test_parameters_come_back_from_their_file() -> None:
     document = json.loads(PARAMETERS.read_text(encoding="utf-8"))
     assert json.loads(json.dumps(to_json(from_json(document)))) == document
+
+
+def test_what_all_responses_are_compared_with_is_embedded_once() -> None:
+    read: list[str] = []
+
+    class Counting(HashEmbedder):
+        def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
+            read.extend(texts)
+            return super().embed(texts)
+
+    judge = ValidityJudge(embedder=Counting())
+    for prompt in ("Name a city.", "Name a river."):
+        judge.reasons([prompt], [(f"{prompt} Nairobi", refusal_texts()[0])], [Partition((0, 1))], {})
+    assert Counter(read) == dict.fromkeys(read, 1)
+    assert {*refusal_texts(), *other_prompts(), "Name a city.", "Name a river. Nairobi"} <= set(read)
