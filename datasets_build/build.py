@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict
 
 from datasets_build.download import Fetcher
-from datasets_build.errors import InputError
+from datasets_build.errors import InputError, first_line
 from datasets_build.files import atomic_folder, content_id, readable_json, sha256_of
 from datasets_build.schema import conform
 from datasets_build.sources import Config, Source, Split
@@ -151,4 +151,4 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         return Manifest.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read: {str(error).splitlines()[0]}", "build it again") from error
+        raise InputError(f"{path} cannot be read: {first_line(error)}", "build it again") from error

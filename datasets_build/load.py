@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from datasets_build.build import read_manifest, split_table
 from datasets_build.console import err
 from datasets_build.download import Fetcher, Progress, home
-from datasets_build.errors import ConfigurationError, InputError, UnknownSuite, did_you_mean
+from datasets_build.errors import ConfigurationError, InputError, UnknownSuite, did_you_mean, first_line
 from datasets_build.files import sha256_of
 from datasets_build.schema import Prompt, Suite, conform
 from datasets_build.sources import DATASETS, Config, Source, Split, find_config
@@ -126,7 +126,7 @@ def load_split(
         return library.load_dataset(repo, name, split=split, revision=revision)
     except (ValueError, FileNotFoundError) as error:
         raise ConfigurationError(
-            f"{repo} at {revision or 'its head'} has no {name}/{split}: {str(error).splitlines()[0]}",
+            f"{repo} at {revision or 'its head'} has no {name}/{split}: {first_line(error)}",
             "see the repository's card for its configs and revisions",
         ) from error
 

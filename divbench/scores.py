@@ -315,7 +315,8 @@ def choose_metrics(
             hint = did_you_mean(name, [*known, *sorted(names)] if isinstance(metrics, str) else known)
             raise ConfigurationError(f"there is no metric {name!r}", hint)
     asked = tuple(known[name] for name in dict.fromkeys(wanted))
-    named = _WITH_MODELS if any(input_of(metric).sources for metric in asked) else ("lexical",)
+    has_models = any(set(input_of(metric).sources) - {"tagger"} for metric in asked)
+    named = _WITH_MODELS if has_models else ("lexical",)
     candidates = [find_profile(name) for name in named] if profile is None else [_profile(profile)]
     for candidate in (with_named(each, wanted) for each in candidates):
         there = {metric.id for metric in candidate.metrics()}

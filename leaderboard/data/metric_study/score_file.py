@@ -21,7 +21,7 @@ from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import Value
 from benchmark.scoring.inputs import metrics_from
-from datasets_build.errors import InputError
+from datasets_build.errors import InputError, first_line
 from datasets_build.files import atomic_file
 from leaderboard.data.metric_study.build import signature_of
 
@@ -71,7 +71,7 @@ def read_scores(path: Path) -> dict[str, Scores]:
                 values: dict[str, Value] = {name: value for name, value in numbers if value is not None} | missing
                 found[about["signature"]] = Scores(field.name, about["origin"], values)
     except (pa.ArrowException, OSError, KeyError, AttributeError, ValueError) as error:
-        raise InputError(f"{path} is not a file of scores: {str(error).splitlines()[0][:200]}", _HINT) from error
+        raise InputError(f"{path} is not a file of scores: {first_line(error)}", _HINT) from error
     return found
 
 

@@ -4,7 +4,10 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const page = document.querySelector("main");
 const key = `divbench-rating-${data.study}-${data.form}`;
 const last = data.items.length;
-const state = load() || { rater: token(), at: -1, answers: {}, seconds: {} };
+// Chromium may not have written localStorage yet when a page is reloaded soon; sessionStorage survives that, but not the
+// end of the tab.
+const storages = ["localStorage", "sessionStorage"];
+const state = load() || { rater: token(), at: -1, saves: 0, answers: {}, seconds: {} };
 let since = performance.now();
 
 function token() {
@@ -12,18 +15,24 @@ function token() {
 }
 
 function load() {
-  try {
-    return JSON.parse(localStorage.getItem(key));
-  } catch {
-    return null; // no storage here: the form works, but does not survive a reload
-  }
+  const found = storages.map((name) => {
+    try {
+      return JSON.parse(window[name].getItem(key));
+    } catch {
+      return null; // no storage here: the form works, but does not survive a reload
+    }
+  });
+  return found.filter(Boolean).sort((a, b) => b.saves - a.saves)[0];
 }
 
 function save() {
-  try {
-    localStorage.setItem(key, JSON.stringify(state));
-  } catch {
-    return;
+  state.saves += 1;
+  for (const name of storages) {
+    try {
+      window[name].setItem(key, JSON.stringify(state));
+    } catch {
+      continue;
+    }
   }
 }
 
