@@ -172,7 +172,7 @@ class Fetcher:
             raise ConfigurationError(f"HTTP {error.code} {error.reason}") from error
         except (OSError, HTTPException) as error:
             reason = getattr(error, "reason", error)
-            if isinstance(reason, socket.gaierror):  # without a network, waiting for the next attempts is of no use
+            if isinstance(reason, socket.gaierror):  # without a network, further attempts are pointless
                 raise ConfigurationError(str(reason)) from error
             raise _Transient(str(reason)) from error
         size = path.stat().st_size

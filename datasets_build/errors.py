@@ -86,8 +86,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     'one of contest, mcdiv'
     """
     names = list(known)
-    near = get_close_matches(name, names)
-    listed = f"ne of {', '.join(names)}"
+    near = " or ".join(get_close_matches(name, names))
+    listed = ", ".join(names)
     if not near:
-        return f"o{listed}"
-    return f"did you mean {' or '.join(near)}?" + (f" O{listed}" if len(names) <= _FEW else "")
+        return f"one of {listed}"
+    return f"did you mean {near}?" + (f" One of {listed}" if len(names) <= _FEW else "")

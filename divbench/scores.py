@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from benchmark.scoring.profiles import Profile
     from datasets_build.tables import Cell, Table
 
-# Profiles to choose from for metrics that depend on models, from the fastest. *lexical* is not one of them: its classes
-# are of words, so its `distinct_k` is not the one on the board.
+# Profiles for metrics that depend on models, the fastest first. *lexical* is not among them: its equivalence classes
+# are based on shared words, so its `distinct_k` is not the one on the board.
 _WITH_MODELS = ("semantic", "offline")
 
 

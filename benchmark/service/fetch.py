@@ -54,7 +54,7 @@ class Suites:
             InputError: Its file is not the pinned one.
         """
         if name not in self._loaded:
-            self._loaded[name] = load_suite(name, self.mirror)
+            self._loaded[name] = load_suite(name, self.mirror, network=False)
         return self._loaded[name]
 
     def has(self, name: str) -> bool:

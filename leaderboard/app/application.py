@@ -145,7 +145,7 @@ def launch(
         share=False,
         prevent_thread_lock=True,
         show_error=False,
-        quiet=True,  # Gradio would suggest to change our code
+        quiet=True,  # Gradio would suggest changing our code
         max_file_size=MAX_UPLOAD_BYTES,
         enable_monitoring=False,
         ssr_mode=False,

@@ -17,7 +17,7 @@ def without_servers() -> Iterator[None]:
     from gradio.routes import App
 
     with ExitStack() as stack:
-        for owner, name, nothing in ((App, "create_app", None), (Blocks, "get_config_file", {})):
-            if hasattr(owner, name):  # another version of Gradio may lack it, and then only starts more slowly
-                stack.enter_context(patch.object(owner, name, lambda *_, made=nothing, **__: made))
+        for owner, name, kind in ((App, "create_app", type(None)), (Blocks, "get_config_file", dict)):
+            if hasattr(owner, name):  # if another version of Gradio lacks it, the board only starts more slowly
+                stack.enter_context(patch.object(owner, name, lambda *_, kind=kind, **__: kind()))
         yield

@@ -76,7 +76,7 @@ def wire(
             made = list(nothing(told(error)))
         return [*made, str(footer(live.snapshot(), given))]
 
-    # Not queued: a crowd of callers may fill the queue, and a page without content cannot be told from a broken one.
+    # Not queued, because a crowd of callers may fill the queue, and a page without content looks broken.
     opened = page.load(restored, None, inputs, queue=False, **QUIET)
     filled = opened.then(shown, inputs, filling, queue=False, api_visibility="private", show_progress="minimal")
     filled.then(None, js=count_on("shown"))

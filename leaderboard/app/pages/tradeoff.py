@@ -59,16 +59,10 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         board = live.snapshot().board(given["table"])
         return _nothing(page_text.NO_RESULTS) if board is None else _shown(live, downloads, board, given)
 
-    wire(
-        page,
-        live,
-        controls,
-        lambda asked: _controls(live.snapshot(), asked),
-        show,
-        outputs,
-        nothing=_nothing,
-        cascade=("table",),
-    )
+    def restore(asked: Mapping[str, str]) -> list[Any]:
+        return _controls(live.snapshot(), asked)
+
+    wire(page, live, controls, restore, show, outputs, nothing=_nothing, cascade=("table",))
 
 
 def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:

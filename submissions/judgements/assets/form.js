@@ -4,8 +4,8 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const page = document.querySelector("main");
 const key = `divbench-rating-${data.study}-${data.form}`;
 const last = data.items.length;
-// Chromium may not have written localStorage yet when a page is reloaded soon; sessionStorage survives that, but not the
-// end of the tab.
+// Chromium may lose what was just written to localStorage if the page is reloaded at once. sessionStorage survives that,
+// but not the end of the tab.
 const storages = ["localStorage", "sessionStorage"];
 const state = load() || { rater: token(), at: -1, saves: 0, answers: {}, seconds: {} };
 let since = performance.now();

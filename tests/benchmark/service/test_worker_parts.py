@@ -1,5 +1,6 @@
 """A worker in this process: adopting, passing over, waiting for a store, scoring again, its log."""
 
+import urllib.request
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,17 @@ def test_suites_are_available_or_not() -> None:
     assert suites.find("demo") is suites.find("demo")
     with pytest.raises(ConfigurationError):
         suites.find("none")
+
+
+def test_a_suite_is_not_downloaded_while_submissions_wait(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def download(*_: object, **__: object) -> None:
+        raise AssertionError("a download")
+
+    monkeypatch.setattr(urllib.request, "urlopen", download)
+    monkeypatch.setenv("DIVBENCH_HOME", str(tmp_path))
+    monkeypatch.delenv("DIVBENCH_MIRROR", raising=False)
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    assert not Suites().has("noveltybench-curated")
 
 
 # Checks that are cut short

@@ -93,11 +93,15 @@ def test_tables_hold_the_numbers_of_the_pure_functions(address: str, browser: An
     assert console_errors(browser) == []
 
 
+def test_one_metric_on_both_axes_is_told(address: str, browser: Any) -> None:
+    open_page(browser, f"{address}?x=ead&y=ead")
+    assert value(browser, "note") == "Both axes show ead: choose two different metrics."
+    assert console_errors(browser) == []
+
+
 @pytest.mark.thorough
 def test_a_permalink_restores_every_choice(address: str, browser: Any, board: Board) -> None:
     ids = [system_ids(board)[place] for place in (3, 1)]
-    open_page(browser, f"{address}?x=ead&y=ead")
-    assert value(browser, "note") == "Both axes show ead: choose two different metrics."
     open_page(browser, f"{address}?x=self_bleu&y=utility_k&front=all&systems={quote(','.join(ids))}")
     x, y = (next(c for c in board.columns if c.label == label) for label in ("self_bleu", "utility_k"))
     shows(browser, "points", tradeoff_table(board, tradeoff(BoardScores(board), x, y, baselines=True)))

@@ -1,6 +1,7 @@
 """`divbench people forms` and `ratings`: a study, a form in a real browser, and what comes back."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -110,6 +111,7 @@ def test_a_form_is_answered_by_keyboard_survives_a_reload_and_is_read_back(brows
         press(str(expected.get("content", (2,))[0]))
         press(str(expected.get("form", (3,))[0]))
         if number == 3:
+            browser.execute_script("localStorage.clear()")  # as if Chromium had not written it yet
             browser.refresh()
             assert heading().startswith("Item 4 of")
             chosen = browser.execute_script("return [...document.querySelectorAll(':checked')].map((e) => e.value)")
@@ -123,6 +125,7 @@ def test_a_form_is_answered_by_keyboard_survives_a_reload_and_is_read_back(brows
             assert item.why in browser.find_element("css selector", "[role=status]").text
             press(Keys.ENTER)
     assert heading() == "Thank you"
+    until(lambda: _in_a_new_tab(browser, opened, heading) == "Thank you", "the end of a tab loses the answers")
     as_json, as_csv = _downloaded(browser, tmp_path)
     assert [read_ratings(study, [each]).removed["too_fast"] for each in (as_json, as_csv)] == [1, 1]  # a machine's keys
     text = as_json.read_text(encoding="utf-8")
@@ -137,6 +140,18 @@ def test_a_form_is_answered_by_keyboard_survives_a_reload_and_is_read_back(brows
     assert (found.raters, len(found.ratings), found.removed["checks"]) == (1, 8, 0)
     assert {(each.question, each.answer) for each in found.ratings} == {("content", 2), ("form", 3)}
     assert not console_errors(browser)
+
+
+def _in_a_new_tab(browser: "Chrome", page: Path, read: Callable[[], str]) -> str:
+    """What a function reads from a page in a new tab, which has no sessionStorage."""
+    first = browser.current_window_handle
+    browser.switch_to.new_window("tab")
+    try:
+        browser.get(page.as_uri())
+        return read()
+    finally:
+        browser.close()
+        browser.switch_to.window(first)
 
 
 def _downloaded(browser: "Chrome", folder: Path) -> tuple[Path, Path]:

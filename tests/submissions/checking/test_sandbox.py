@@ -68,6 +68,15 @@ def test_a_mirror_that_is_not_there_is_the_callers_mistake(good: Path, tmp_path:
         validate_in_child(good, mirror=tmp_path / "none")
 
 
+def test_no_check_downloads_a_suite(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.delenv("DIVBENCH_MIRROR", raising=False)
+    manifest = json.loads((good / "manifest.json").read_text())
+    (good / "manifest.json").write_text(json.dumps(manifest | {"suite": "noveltybench-curated"}))
+    with pytest.raises(ConfigurationError, match="not available locally"):
+        validate_in_child(good)
+
+
 def test_too_much_time_ends_it(good: Path) -> None:
     assert stopped(validate_in_child(good, seconds=0.05)) == "took more than 0.05 s"
 
