@@ -64,7 +64,9 @@ def bottleneck(embeddings: Floats) -> float:
     Raises:
         Unscorable: As `distances`.
     """
-    return float(pair_distances(embeddings).min())
+    found = distances(embeddings)
+    np.fill_diagonal(found, np.inf)
+    return float(found.min())
 
 
 def diameter(embeddings: Floats) -> float:
@@ -134,7 +136,7 @@ def pairwise_energy(embeddings: Floats, epsilon: float) -> float:
         Unscorable: As `distances`.
     """
     found = pair_distances(embeddings)
-    return -math.fsum(1.0 / np.maximum(found, epsilon)) / len(found)
+    return -math.fsum((1.0 / np.maximum(found, epsilon)).tolist()) / len(found)
 
 
 def geometric_std(embeddings: Floats) -> float:

@@ -1,9 +1,9 @@
 """Metrics of part-of-speech tags: similarity of sentence structure. Input: the tags of each response by sentence."""
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 
 from benchmark.metrics.metric import Metric, Unscorable, Version
 from benchmark.metrics.text_overlap import compression_ratio
@@ -64,11 +64,18 @@ def tag_compression_ratio(responses: Sequence[Tags]) -> float:
 
 def _template_counts(responses: Sequence[Tags], n: int) -> list[int]:
     """Count the positions in each response where a template begins."""
-    grams = [[gram for tags in each for gram in zip(*(tags[i:] for i in range(n)), strict=False)] for each in responses]
-    holders = Counter(gram for own in grams for gram in set(own))
-    if not holders:
+    tags = dict.fromkeys(chain.from_iterable(chain.from_iterable(responses)))
+    letters = dict(zip(tags, map(chr, range(len(tags))), strict=True))  # strings are compared faster than tuples
+    texts = [["".join(map(letters.__getitem__, sentence)) for sentence in each] for each in responses]
+    found = [[text[i : i + n] for text in own for i in range(len(text) - n + 1)] for own in texts]
+    seen: set[str] = set()
+    repeated: set[str] = set()
+    for own in map(set, found):
+        repeated |= seen & own
+        seen |= own
+    if not seen:
         raise Unscorable(f"no sentence of {n} tokens")
-    return [sum(holders[gram] > 1 for gram in own) for own in grams]
+    return [sum(map(repeated.__contains__, own)) for own in found]
 
 
 _TAGGER = "Tags are guesses from an English lexicon: text in another language gets wrong tags."
