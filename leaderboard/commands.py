@@ -277,7 +277,6 @@ def _live(
     Args:
         results: Results folder; None: `results`, if that folder exists.
         reference: Whether to show the reference results; None: only if the folder has no results.
-        votes: Store of visitors' votes; None: voting is off.
 
     Raises:
         ConfigurationError: The folder does not exist, or there is nothing to show.

@@ -85,7 +85,6 @@ class ModelsTable(TableView):
     """A table of systems.
 
     Attributes:
-        entries: The entry of each row.
         beside: Names of the facts in the last columns, in their order.
     """
 
@@ -119,7 +118,6 @@ def models_table(
     Ranks and tie groups are those of the whole board: a filter hides systems but does not change ranks.
 
     Args:
-        beside: Names of the facts to show.
         bytes_a_response: Function that returns the mean length of each entry's responses; called only if shown.
     """
     labels = system_labels(board)

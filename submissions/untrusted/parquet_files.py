@@ -44,7 +44,6 @@ class ParquetTable:
     """The contents of a Parquet file.
 
     Attributes:
-        name: Name of the file.
         schema: Declared schema of all its columns.
         count: Declared number of its rows.
     """
@@ -82,8 +81,6 @@ def read_parquet(
     """Read a Parquet file in a separate process.
 
     Args:
-        path: The file.
-        findings: Collector of problems.
         columns: Columns to read if the file has them; None: all.
         limit: Limit on decoded bytes; None: `MAX_DECODED_BYTES`.
 
@@ -115,9 +112,7 @@ def open_parquet(
     """Read a Parquet file with exactly this schema, as `read_parquet` does; None if problems were found.
 
     Args:
-        path: The file.
         schema: Its columns; a pandas index is ignored.
-        findings: Collector of problems.
         limit: Limit on decoded bytes, as in `read_parquet`.
         optional: Additional columns: the file has all of them or none.
     """
