@@ -238,11 +238,7 @@ def demo(
 
 
 def _there(results: Path) -> Path:
-    """Return the folder if it is a results folder.
-
-    Raises:
-        ConfigurationError: It is not; the hint says what to do with what it is instead.
-    """
+    """Return the folder if it is a results folder."""
     from benchmark.scoring.result_files import RESULT_FILE
     from submissions.storage.submission_folders import MANIFEST_FILE
 

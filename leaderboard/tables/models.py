@@ -145,12 +145,7 @@ def models_table(
 
 
 def _known(entry: Entry, length: float, main: Column | None) -> dict[str, Any]:
-    """The facts about a system; None for unknown ones.
-
-    Args:
-        length: Mean length of its responses in bytes; NaN if unknown.
-        main: Column that the board is ranked by, whose signature is one of the facts.
-    """
+    """The facts about a system; None for unknown ones."""
     signature = None if main is None or main.signature not in entry.cells else str(main.signature)
     return facts(entry) | {"bytes_a_response": None if isnan(length) else length, "signature": signature}
 

@@ -169,11 +169,7 @@ def _decoded(batch: pa.RecordBatch, before: int, name: str, findings: Findings) 
 
 
 def _read_apart(path: Path, asked: reader.Asked) -> tuple[reader.Asked, pa.Buffer]:
-    """Read a file in a separate process; return its reply and a memory map of what it wrote.
-
-    Raises:
-        OSError: This machine has no space for it.
-    """
+    """Read a file in a separate process; return its reply and a memory map of what it wrote."""
     with ExitStack() as stack:
         talk, out = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
         try:

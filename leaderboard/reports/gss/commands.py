@@ -177,11 +177,7 @@ class _Work:
     results: Path
 
     def metrics(self, given: _Submitted) -> "tuple[Metric, ...]":
-        """Return the metrics to score a submission with.
-
-        Raises:
-            ConfigurationError: The profile has no model for a named metric, or no metric can be computed.
-        """
+        """Return the metrics to score a submission with."""
         from benchmark.analysis.gss.accuracy import no_internals
         from benchmark.metrics import METRICS
 
@@ -219,13 +215,7 @@ def _wanted(metric: list[str] | None, all_metrics: bool, against: str | None) ->
 
 
 def _open(folder: Path, suite: "Suite") -> _Submitted | _Scored:
-    """Open the submission or the result in a folder.
-
-    Raises:
-        ConfigurationError: The folder does not exist.
-        InputError: It is neither a submission nor a result, or of another suite.
-        Refused: It is a submission that does not pass the checks.
-    """
+    """Open the submission or the result in a folder."""
     from benchmark.scoring.internals_file import INTERNALS_FILE, open_internals
     from benchmark.scoring.result_files import RESULT_FILE
     from submissions.checking.validate import open_submission
