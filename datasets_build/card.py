@@ -15,11 +15,7 @@ DivBench."""
 
 
 def card(parts: Sequence[Part], repo: str, tag: str) -> str:
-    """Write the card of a repository.
-
-    Args:
-        parts: Built configs, in order.
-    """
+    """Write the card of a repository."""
     import yaml
 
     front = yaml.safe_dump(_front_matter(parts), sort_keys=False, allow_unicode=True, width=1000)

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Annotated, Any
@@ -31,6 +32,14 @@ MirrorOption = Annotated[
     typer.Option(help="Folder with released files, for datasets not in the package. (env: DIVBENCH_MIRROR)"),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on stdout; everything else on stderr.")]
+# Options in a panel of a command's help.
+data_option = partial(typer.Option, rich_help_panel="Data")
+file_option = partial(typer.Option, rich_help_panel="File")
+metrics_option = partial(typer.Option, rich_help_panel="Metrics")
+models_option = partial(typer.Option, rich_help_panel="Models")
+output_option = partial(typer.Option, rich_help_panel="Output")
+statistics_option = partial(typer.Option, rich_help_panel="Statistics")
+system_option = partial(typer.Option, rich_help_panel="System")
 
 
 def out() -> Console:

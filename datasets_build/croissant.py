@@ -22,7 +22,6 @@ def croissant(parts: Sequence[Part], repo: str, tag: str, endpoint: str) -> dict
     """Make the JSON-LD document.
 
     Args:
-        parts: Built configs, in order.
         endpoint: URL of the Hub, such as `https://huggingface.co`.
     """
     page = f"{endpoint}/datasets/{repo}"

@@ -162,11 +162,7 @@ def _tag(api: "HfApi", repo: str, tag: str, commit: str) -> None:
 
 
 def _refuse_moved_tag(api: "HfApi", repo: str, tag: str, commit: str | None) -> bool:
-    """Tell whether the tag names this commit.
-
-    Raises:
-        ConfigurationError: It names another; a version is never moved.
-    """
+    """Tell whether the tag names this commit."""
     for ref in api.list_repo_refs(repo, repo_type="dataset").tags:
         if ref.name == tag:
             if ref.target_commit == commit:

@@ -80,7 +80,6 @@ class Report:
 
     Attributes:
         blocks: Paragraphs and tables of the Markdown file.
-        document: JSON document.
         printed: Paragraphs and tables for the terminal.
         records: Numbers in full precision for CSV; None: there is no CSV.
     """
@@ -229,7 +228,6 @@ def check_report_path(path: Path | None, endings: Collection[str] = (".md", ".cs
     """Check, before the work, that a report's file can be written.
 
     Args:
-        path: The file; None: no file.
         endings: Allowed extensions; empty: any.
 
     Raises:

@@ -147,11 +147,7 @@ class _Commands(TyperGroup):
 
 
 def build(named: Sequence[str] = ()) -> typer.Typer:
-    """Build the command line, importing only the commands that these words can mean.
-
-    Args:
-        named: The first words after `divbench`.
-    """
+    """Build the command line, importing only the commands that these words can mean."""
     app = typer.Typer(
         name="divbench", help=ABOUT, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="markdown"
     )

@@ -238,11 +238,7 @@ def demo(
 
 
 def _there(results: Path) -> Path:
-    """Return the folder if it is a results folder.
-
-    Raises:
-        ConfigurationError: It is not; the hint says what to do with what it is instead.
-    """
+    """Return the folder if it is a results folder."""
     from benchmark.scoring.result_files import RESULT_FILE
     from submissions.storage.submission_folders import MANIFEST_FILE
 
@@ -277,7 +273,6 @@ def _live(
     Args:
         results: Results folder; None: `results`, if that folder exists.
         reference: Whether to show the reference results; None: only if the folder has no results.
-        votes: Store of visitors' votes; None: voting is off.
 
     Raises:
         ConfigurationError: The folder does not exist, or there is nothing to show.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
+from datasets_build.console import JsonOption, MirrorOption, err, file_option, out, print_json, progress, system_option
 from datasets_build.errors import ConfigurationError, MissingExtra, need
 from submissions.choices import Mode, SystemType
 
@@ -18,21 +18,18 @@ if TYPE_CHECKING:
 PROFILE = "offline"  # the profile of the reference results, so that all numbers are comparable
 PEOPLES_K = 8  # number of human responses per prompt, and k of the reference results
 
-_file_option = partial(typer.Option, rich_help_panel="File")
-_system_option = partial(typer.Option, rich_help_panel="System")
-
 
 def quick(
     file: Annotated[Path, typer.Argument(help="File with the responses: JSON Lines, CSV or Parquet.")],
     suite: Annotated[
-        str, _file_option(help="Suite that the prompts come from; own: your own prompts.")
+        str, file_option(help="Suite that the prompts come from; own: your own prompts.")
     ] = "noveltybench-curated",
     field: Annotated[
-        str | None, _file_option(help="Field or column with the responses; default: detected by name.")
+        str | None, file_option(help="Field or column with the responses; default: detected by name.")
     ] = None,
-    name: Annotated[str | None, _system_option(help="System's name; default: the name of the file.")] = None,
-    type_: Annotated[SystemType, _system_option("--type", help="System type.")] = "model",
-    mode: Annotated[Mode | None, _system_option(help="Sampling mode; default: unknown.")] = None,
+    name: Annotated[str | None, system_option(help="System's name; default: the name of the file.")] = None,
+    type_: Annotated[SystemType, system_option("--type", help="System type.")] = "model",
+    mode: Annotated[Mode | None, system_option(help="Sampling mode; default: unknown.")] = None,
     k: Annotated[
         int | None,
         typer.Option(

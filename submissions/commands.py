@@ -8,12 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
+from datasets_build.console import JsonOption, MirrorOption, err, file_option, out, print_json, progress, system_option
 from datasets_build.errors import ConfigurationError
 from submissions.choices import AnswersIn, Format, Mode, SystemType
 
-_file_option = partial(typer.Option, rich_help_panel="File")
-_system_option = partial(typer.Option, rich_help_panel="System")
 _submission_option = partial(typer.Option, rich_help_panel="Submission")
 _sampling_option = partial(typer.Option, rich_help_panel="Sampling")
 
@@ -23,25 +21,25 @@ def import_(
     destination: Annotated[Path | None, typer.Option("--out", help="Submission folder to create (required).")] = None,
     name: Annotated[str | None, typer.Option(help="System's name on the board (required).")] = None,
     submitter: Annotated[str | None, typer.Option(help="Submitter's name (required).")] = None,
-    from_: Annotated[Format | None, _file_option("--from", help="Format of the file; default: detected.")] = None,
+    from_: Annotated[Format | None, file_option("--from", help="Format of the file; default: detected.")] = None,
     field: Annotated[
         str | None,
-        _file_option(help="Field or column with the responses; default: responses, outputs, completions and the like."),
+        file_option(help="Field or column with the responses; default: responses, outputs, completions and the like."),
     ] = None,
-    type_: Annotated[SystemType, _system_option("--type", help="System type.")] = "model",
+    type_: Annotated[SystemType, system_option("--type", help="System type.")] = "model",
     suite: Annotated[
-        str, _file_option(help="Suite of the prompts; own: your own prompts, with their texts in the file.")
+        str, file_option(help="Suite of the prompts; own: your own prompts, with their texts in the file.")
     ] = "noveltybench-curated",
     date: Annotated[
         datetime | None, _submission_option(formats=["%Y-%m-%d"], help="Date of generation; default: unknown.")
     ] = None,
-    model_id: Annotated[str | None, _system_option(help="Hub id or provider's name; default: as in the file.")] = None,
-    revision: Annotated[str | None, _system_option(help="Commit of the weights, or version of the API.")] = None,
-    parameters: Annotated[int | None, _system_option(help="Number of parameters.")] = None,
+    model_id: Annotated[str | None, system_option(help="Hub id or provider's name; default: as in the file.")] = None,
+    revision: Annotated[str | None, system_option(help="Commit of the weights, or version of the API.")] = None,
+    parameters: Annotated[int | None, system_option(help="Number of parameters.")] = None,
     open_weights: Annotated[
-        bool | None, _system_option("--open-weights/--closed-weights", help="Availability of the weights.")
+        bool | None, system_option("--open-weights/--closed-weights", help="Availability of the weights.")
     ] = None,
-    licence: Annotated[str | None, _system_option(help="Licence of the weights or texts.")] = None,
+    licence: Annotated[str | None, system_option(help="Licence of the weights or texts.")] = None,
     mode: Annotated[Mode | None, _sampling_option(help="Sampling mode.")] = None,
     temperature: Annotated[
         float | None, _sampling_option(help="Sampling temperature; default: as in the file.")
@@ -65,18 +63,18 @@ def import_(
     notes: Annotated[str | None, _submission_option(help="Notes for readers.")] = None,
     reported_by: Annotated[
         str | None,
-        _file_option(help="Source of the partition and scores in the file, such as 'deberta-1.0, 2025-03-27'."),
+        file_option(help="Source of the partition and scores in the file, such as 'deberta-1.0, 2025-03-27'."),
     ] = None,
     id_field: Annotated[
         str | None,
-        _file_option(help="Field of doc with the prompt id in an lm-eval file; doc_id: position in the suite, from 0."),
+        file_option(help="Field of doc with the prompt id in an lm-eval file; doc_id: position in the suite, from 0."),
     ] = None,
-    answers: Annotated[AnswersIn, _file_option(help="Field with the responses in an lm-eval file.")] = "resps",
+    answers: Annotated[AnswersIn, file_option(help="Field with the responses in an lm-eval file.")] = "resps",
     filter_: Annotated[
-        str | None, _file_option("--filter", help="Name of the filter to read from an lm-eval file.")
+        str | None, file_option("--filter", help="Name of the filter to read from an lm-eval file.")
     ] = None,
     requests: Annotated[
-        Path | None, _file_option(help="Input file of the OpenAI batch, which contains the prompts.")
+        Path | None, file_option(help="Input file of the OpenAI batch, which contains the prompts.")
     ] = None,
     mirror: MirrorOption = None,
     json: JsonOption = False,

@@ -28,7 +28,6 @@ class File:
 
     Attributes:
         path: Path in a mirror folder.
-        sha256: SHA-256 of its bytes.
         urls: Addresses at a fixed revision, in the order in which they are tried; none if it is published only inside
             an archive.
         found_in: Description of where to find a file without `urls`.
@@ -72,7 +71,6 @@ class Config:
     Attributes:
         name: Name, as in `load_dataset(repo, name)`.
         made: Description of how it was made, for the card.
-        splits: Splits, in order.
     """
 
     name: str
@@ -90,7 +88,6 @@ class Source:
     Attributes:
         version: Version of our configs, which changes when a row changes.
         files: Files to read; empty for generated datasets.
-        citation: BibTeX entry.
         paper: Identifier such as `arXiv:2004.02990`; empty for our own.
     """
 

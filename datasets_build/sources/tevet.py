@@ -80,7 +80,6 @@ def read_csv(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
 
     Args:
         path: CSV file, UTF-8, quoted as in RFC 4180.
-        columns: Columns that the header must have.
 
     Raises:
         InputError: A column is missing, a quote is out of place, or a row has more or fewer fields.

@@ -120,9 +120,7 @@ def launch(
     """Serve the application and return its URL.
 
     Args:
-        app: Application from `build_app`.
         port: Port; None: the first free port from Gradio's default.
-        repository: As in `build_app`.
         wait: Whether to return only after the server has stopped.
     """
     if wait:  # a plain SIGTERM would neither send pending votes nor delete temporary files

@@ -66,7 +66,6 @@ def figure(name: str, label: str | None = None, *, visible: bool = True) -> gr.P
 
     Args:
         name: Element id, a key of `FIGURES`.
-        label: Label above it; None: none.
     """
     if name not in FIGURES:
         raise KeyError(f"page_text.FIGURES has no text alternative for {name}")

@@ -54,7 +54,6 @@ def wire(
         controls: Controls by their names in the URL. Lists are separated by commas; commas in values are escaped.
         restore: Function from the query to a value or an update for each control, in their order. The query is limited
             to the controls' names and each value to `MAX_VALUE` characters.
-        outputs: Components that `show` fills.
         nothing: Function from an error message to the outputs, for a `DivBenchError` in `show`.
         cascade: Names of controls that determine what the others offer: when one of them changes, `restore` runs again.
     """

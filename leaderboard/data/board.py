@@ -217,12 +217,7 @@ def _columns(entries: Sequence[Entry]) -> tuple[Column, ...]:
 
 
 def _label(signature: Signature, alike: Sequence[Signature], version: str | None) -> str:
-    """The metric's id, with the parts of its signature that not all columns of the metric share, in brackets.
-
-    Args:
-        alike: Signatures of all columns of the metric.
-        version: Version to name in any case, or None.
-    """
+    """The metric's id, with the parts of its signature that not all columns of the metric share, in brackets."""
     shared = set.intersection(*(set(other.parts) for other in alike)) if len(alike) > 1 else set(signature.parts)
     named = [part for part in signature.parts if part not in shared and part != version]
     named = [version, *named] if version else named

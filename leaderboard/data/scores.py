@@ -117,11 +117,7 @@ def prompt_row(entry: Entry, prompt_id: str) -> dict[str, Any] | None:
 
 
 def released_texts(entry: Entry, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Find the prompt and responses of a row without texts in released files; as `no_texts` if there are no such files.
-
-    Args:
-        row: Row of the result's per-prompt table.
-    """
+    """Find the prompt and responses of a row without texts in released files; as `no_texts` without such files."""
     result, absent = entry.result, no_texts(entry, row)
     found = released_rows(result.manifest.name, result.submission_id).get(row["prompt_id"])
     if found is None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.analysis.explain import Curve
+from benchmark.scoring.resampling import Floats
 from benchmark.surprisal.pairwise_surprisal import PairwiseSurprisals
 from benchmark.surprisal.token_surprisals import TokenCost
 from datasets_build.errors import need
@@ -183,11 +184,7 @@ def curves_figure(title: str, curves: Mapping[str, Sequence[float]]) -> Any:
 def _curve_traces(curve: Curve, unit: str) -> list[Any]:
     graph = need("plotly.graph_objects", "board")
     places = list(range(1, len(curve.mean) + 1))
-    ends = [_nullable(curve.mean + side * WITHIN * curve.error) for side in (1, -1)]
-    band = [
-        graph.Scatter(x=places, y=y, mode="lines", line={"width": 0}, showlegend=False, hoverinfo="skip") for y in ends
-    ]
-    band[1].update(fill="tonexty", fillcolor=BAND, showlegend=True, name="± 1.96 standard errors (choice of orders)")
+    ends = confidence_band(places, curve.mean, curve.error, BAND, "± 1.96 standard errors (choice of orders)")
     line = graph.Scatter(
         x=places,
         y=_nullable(curve.mean),
@@ -205,7 +202,21 @@ def _curve_traces(curve: Curve, unit: str) -> list[Any]:
         name="each response alone, on average",
         hovertemplate=f"alone: %{{y:.4f}} {unit}<extra></extra>",
     )
-    return [*band, line, alone]
+    return [*ends, line, alone]
+
+
+def confidence_band(
+    places: Sequence[int], mean: Sequence[float] | Floats, error: Sequence[float] | Floats, fill: str, name: str | None
+) -> list[Any]:
+    """The two ends of a band of ± 1.96 standard errors, with a gap where the error is unknown (NaN)."""
+    graph = need("plotly.graph_objects", "board")
+    ends = [_nullable(np.asarray(mean) + side * WITHIN * np.asarray(error)) for side in (1, -1)]
+    made = [
+        graph.Scatter(x=list(places), y=y, mode="lines", line={"width": 0}, showlegend=False, hoverinfo="skip")
+        for y in ends
+    ]
+    made[1].update(fill="tonexty", fillcolor=fill, showlegend=name is not None, name=name)
+    return made
 
 
 def page_figure(traces: Sequence[Any], height: int, **layout: Any) -> Any:

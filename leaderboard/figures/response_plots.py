@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from datasets_build.errors import need
-from leaderboard.figures.plots import BAND, BLUE, CLEAR, LINES, VERMILION, WITHIN, inert, page_figure
+from leaderboard.figures.plots import BAND, BLUE, CLEAR, LINES, VERMILION, confidence_band, inert, page_figure
 
 # Okabe and Ito's colours, transparent enough for dark text on a light page and light text on a dark one.
 TINTS = (
@@ -53,7 +53,7 @@ def position_curve_figure(rate: Sequence[float], error: Sequence[float], alone: 
         name="each response alone",
         hovertemplate="%{y:.3f} bits/byte alone<extra></extra>",
     )
-    band = _band(places, rate, error, BAND, "± 1.96 standard errors (choice of orders)")
+    band = confidence_band(places, rate, error, BAND, "± 1.96 standard errors (choice of orders)")
     figure = _figure([*band, line, points], 360)
     figure.update_xaxes(title_text="position k", dtick=max(1, len(places) // 10))
     figure.update_yaxes(title_text="bits/byte", rangemode="tozero")
@@ -74,7 +74,7 @@ def stage_curves_figure(means: Mapping[str, Sequence[float]], errors: Mapping[st
     longest = max((len(mean) for mean in means.values()), default=1)
     for place, (name, mean) in enumerate(means.items()):
         places = list(range(1, len(mean) + 1))
-        traces += _band(places, mean, errors[name], _tint(LINES[place % len(LINES)]), None)
+        traces += confidence_band(places, mean, errors[name], _tint(LINES[place % len(LINES)]), None)
         traces.append(
             graph.Scatter(
                 x=places,
@@ -131,22 +131,6 @@ def distributions_figure(values: Mapping[str, Sequence[float]], prompts: Sequenc
     figure = _figure(traces, 420)
     figure.update_yaxes(title_text=inert(f"{title}, {unit}" if unit else title, 60))
     return figure
-
-
-def _band(
-    places: Sequence[int], mean: Sequence[float], error: Sequence[float], fill: str, name: str | None
-) -> list[Any]:
-    """The two ends of a band, with a gap where the error is unknown."""
-    graph = need("plotly.graph_objects", "board")
-    ends = [
-        [None if math.isnan(e) else m + side * WITHIN * e for m, e in zip(mean, error, strict=True)] for side in (1, -1)
-    ]
-    made = [
-        graph.Scatter(x=list(places), y=y, mode="lines", line={"width": 0}, showlegend=False, hoverinfo="skip")
-        for y in ends
-    ]
-    made[1].update(fill="tonexty", fillcolor=fill, showlegend=name is not None, name=name)
-    return made
 
 
 def _tint(colour: str) -> str:

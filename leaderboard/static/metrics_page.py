@@ -14,19 +14,7 @@ from leaderboard.figures.metric_plots import agreement_map, correlation_map
 from leaderboard.reports.gss.figure import heat_map
 from leaderboard.static.board_pages import Part, plain_page
 from leaderboard.static.render import Figure, Page, Table
-from leaderboard.tables import page_text
-from leaderboard.tables.metrics import (
-    about_axioms,
-    about_study,
-    agreement_table,
-    agreements_of,
-    axioms_table,
-    correlations,
-    described,
-    disagreements,
-    measures_of,
-    pair_accuracies,
-)
+from leaderboard.tables import metrics, page_text
 from submissions.untrusted.plain_text import shortened
 
 METRICS_TITLE = "Metrics"
@@ -58,16 +46,16 @@ def metrics_page(boards: Sequence[Board], folder: Path | None, file: str) -> Pag
 
 def _agreement_with_people(study: MetricStudy) -> list[Part]:
     made = []
-    for measure in measures_of(study):
+    for measure in metrics.measures_of(study):
         said = MEASURES[measure]
-        view, name = correlations(study, measure), f"metrics-{measure}"
+        view, name = metrics.correlations(study, measure), f"metrics-{measure}"
         title = f"{said[0].upper()}{said[1:]}"
         alt = f"{title}, metrics by tasks as a heat map; the table has the same numbers."
         made.append(
             Part(
                 title=title,
                 figure=_drawn(name, correlation_map(view), alt),
-                said=(about_study(study, measure),),
+                said=(metrics.about_study(study, measure),),
                 tables=(Table(view, f"{name}-table", f"{title} [interval]"),),
             )
         )
@@ -80,17 +68,17 @@ def _pairs(study: PairStudy) -> Part:
     if ours:
         alt = "Accuracy by split and metric as a heat map; the table has the same numbers."
         figure = _drawn("metrics-pairs", heat_map(ours), alt)
-    table = Table(pair_accuracies(study), "metrics-pairs-table", "Share of prompt pairs ordered correctly")
+    table = Table(metrics.pair_accuracies(study), "metrics-pairs-table", "Share of prompt pairs ordered correctly")
     return Part(title="Prompt pairs", text=(page_text.PAIRS,), figure=figure, tables=(table,))
 
 
 def _axioms(axioms: AxiomStudy) -> Part:
-    table = Table(axioms_table(axioms), "metrics-axioms-table", "Axioms that metrics obey")
-    return Part(title="Axioms", text=(page_text.AXIOMS,), said=(about_axioms(axioms),), tables=(table,))
+    table = Table(metrics.axioms_table(axioms), "metrics-axioms-table", "Axioms that metrics obey")
+    return Part(title="Axioms", text=(page_text.AXIOMS,), said=(metrics.about_axioms(axioms),), tables=(table,))
 
 
 def _agreement(boards: Sequence[Board], study: MetricStudy | None) -> list[Part]:
-    found = agreements_of(study, boards)
+    found = metrics.agreements_of(study, boards)
     made = [Part(title="Do metrics measure the same thing?", text=(page_text.AGREEMENT,))] if found else []
     for number, agreement in enumerate(found, 1):
         name = f"metrics-agreement-{number}"
@@ -98,7 +86,10 @@ def _agreement(boards: Sequence[Board], study: MetricStudy | None) -> list[Part]
         alt = f"Rank correlation of metrics {over}, as a heat map; the table has the same numbers."
         figure = _drawn(name, agreement_map(agreement), alt)
         made.append(
-            Part(figure=figure, tables=(Table(agreement_table(agreement), f"{name}-table", f"Spearman's rho {over}"),))
+            Part(
+                figure=figure,
+                tables=(Table(metrics.agreement_table(agreement), f"{name}-table", f"Spearman's rho {over}"),),
+            )
         )
     return made
 
@@ -110,9 +101,12 @@ def _drawn(name: str, figure: Any, alt: str) -> Figure:
 def _metric(name: str, study: MetricStudy | None) -> Part:
     """The card of a metric and its largest disagreements with people."""
     facts = [
-        (what, line.removeprefix("• ")) for what, text in described(name, study) for line in text.splitlines() if line
+        (what, line.removeprefix("• "))
+        for what, text in metrics.described(name, study)
+        for line in text.splitlines()
+        if line
     ]
-    view = None if study is None else disagreements(study, name)
+    view = None if study is None else metrics.disagreements(study, name)
     tables = (Table(view, f"{_slug(name)}-worst", page_text.WORST),) if view is not None and view.values else ()
     return Part(title=name, facts=tuple(facts), tables=tables)
 

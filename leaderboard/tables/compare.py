@@ -40,7 +40,6 @@ class Gap:
         losses: Number of prompts on which the second is better.
         p: p-value of Wilcoxon's two-sided signed-rank test; None if untested.
         p_holm: p-value after Holm's correction over all differences that are shown together.
-        untested: Reason why there is no test; None if there is one.
     """
 
     column: Column
@@ -248,7 +247,6 @@ class Differing:
     """A prompt on which systems differ.
 
     Attributes:
-        values: Value of each compared system; None if missing.
         spread: Difference between the largest and the smallest value.
     """
 

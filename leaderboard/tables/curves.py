@@ -31,7 +31,6 @@ class Curve:
         at: Positions on the x-axis: numbers of responses, or patiences.
         mean: Mean at each position, over the prompts with a value there.
         low: Lower end of the 95% interval over prompts; None if fewer than two have a value.
-        high: Upper end of the interval; None if there is none.
         prompts: Number of prompts with a value at each position.
         reported: Whether the values came with the submission, and hence from another judge.
     """

@@ -43,7 +43,6 @@ class Card:
         files: Number of released files that it is built from; 0 if it is generated.
         origins: Addresses of these files, at fixed revisions.
         citation: BibTeX entry, or a line of text.
-        splits: Splits in order.
     """
 
     name: str

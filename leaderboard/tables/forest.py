@@ -29,11 +29,8 @@ class Mark:
     """A value with its interval, and their positions on the scale.
 
     Attributes:
-        text: The value as text.
         interval: The interval as text, such as `4.70 – 5.52`; empty if there is none.
         at: Position of the value, in percent of the scale.
-        low: Position of the lower end of the interval; None if there is none.
-        high: Position of the upper end of the interval; None if there is none.
     """
 
     text: str
@@ -240,11 +237,7 @@ def score_text(column: Column, k: int, value: float | None) -> str:
 def _sentence(
     board: Board, column: Column, rows: Sequence[ForestRow], references: Sequence[Reference], *, partly: bool
 ) -> str:
-    """Say which system is most diverse, compared with people if there are any.
-
-    Args:
-        partly: Whether some systems have no value.
-    """
+    """Say which system is most diverse, compared with people if there are any."""
     if not rows:
         return "No system has a value here yet."
     prompts = board.entries[0].result.prompts

@@ -24,7 +24,6 @@ class Measure:
     """A kind of diversity on a board.
 
     Attributes:
-        name: Name of the kind, such as *meaning*.
         agreement: Mean Spearman correlation with the labels of the tasks written by people; None if not measured.
     """
 
@@ -39,11 +38,7 @@ class Measure:
 
 
 def measures(board: Board, study: MetricStudy | None) -> tuple[Measure, ...]:
-    """The kinds of diversity for which a board has a metric; the first is its headline.
-
-    Args:
-        study: Metric study, for the agreement with people; None if there is none.
-    """
+    """The kinds of diversity for which a board has a metric; the first is its headline."""
     found = agreements(study)
     made = []
     for name, metrics in KINDS:
@@ -69,11 +64,7 @@ def agreements(study: MetricStudy | None) -> Mapping[str, Number]:
 
 
 def metric_sentences(study: MetricStudy | None) -> dict[str, str]:
-    """Describe each metric by id: a summary in plain words, its direction, and its agreement with people.
-
-    Args:
-        study: Metric study; None if there is none.
-    """
+    """Describe each metric by id: a summary in plain words, its direction, and its agreement with people."""
     found, made = agreements(study), {}
     for metric in METRICS:
         said = [metric.summary]

@@ -85,7 +85,6 @@ class ModelsTable(TableView):
     """A table of systems.
 
     Attributes:
-        entries: The entry of each row.
         beside: Names of the facts in the last columns, in their order.
     """
 
@@ -119,7 +118,6 @@ def models_table(
     Ranks and tie groups are those of the whole board: a filter hides systems but does not change ranks.
 
     Args:
-        beside: Names of the facts to show.
         bytes_a_response: Function that returns the mean length of each entry's responses; called only if shown.
     """
     labels = system_labels(board)
@@ -147,12 +145,7 @@ def models_table(
 
 
 def _known(entry: Entry, length: float, main: Column | None) -> dict[str, Any]:
-    """The facts about a system; None for unknown ones.
-
-    Args:
-        length: Mean length of its responses in bytes; NaN if unknown.
-        main: Column that the board is ranked by, whose signature is one of the facts.
-    """
+    """The facts about a system; None for unknown ones."""
     signature = None if main is None or main.signature not in entry.cells else str(main.signature)
     return facts(entry) | {"bytes_a_response": None if isnan(length) else length, "signature": signature}
 

@@ -89,8 +89,6 @@ class Score:
     """A metric's value for one prompt.
 
     Attributes:
-        value: Value; None if missing.
-        reason: Reason why the value is missing; empty if it is not.
         system_mean: Mean of the system over its prompts.
         board_mean: Mean of the systems' means.
         systems: Number of systems in that mean.
@@ -111,7 +109,6 @@ class PromptView:
     Attributes:
         responses: Responses in sampling order.
         sizes: Number of responses in each equivalence class.
-        curve: The a_k curve; None if it was not estimated.
         scores: Scores in the order of the board's columns.
         text_free: Whether the result has no texts, so that each response is a placeholder.
     """
@@ -220,9 +217,7 @@ def notes_of(text: str, reason: str | None, first: int, number: int) -> list[str
     """Notes about a response.
 
     Args:
-        reason: Finish reason; None if unknown.
         first: Number of the first response with the same text.
-        number: Number of this response.
     """
     found = []
     if is_blank(text):

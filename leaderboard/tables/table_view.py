@@ -119,8 +119,6 @@ def ranged_text(value: float | None, low: float | None, high: float | None, plac
 
     Args:
         value: Number; the text is empty for None or NaN.
-        low: Lower end of the interval; None if there is none.
-        high: Upper end of the interval; None if there is none.
         places: Number of decimals; None: as many as the interval justifies.
     """
     if low is None or high is None:

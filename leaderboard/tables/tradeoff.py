@@ -32,7 +32,6 @@ class Point:
         x: Mean over prompts on the x-axis.
         x_range: 95% interval of x; None if there is none.
         y: Mean over prompts on the y-axis.
-        y_range: 95% interval of y; None if there is none.
         on_front: Whether no eligible system is at least as good on both axes and better on one. None if the system is
             not eligible or an axis has no direction.
         share: Share of the resamples in which it is on the front; None in the same cases.

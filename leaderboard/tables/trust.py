@@ -21,8 +21,6 @@ class Trusted:
     Attributes:
         metric: Name of the metric, which may be a user's own.
         value: Agreement with people: mean Spearman correlation over tasks.
-        low: Lower end of the interval; None if there is none.
-        high: Upper end of the interval; None if there is none.
         about: Description in plain words; empty if unknown.
         paid: Number of attacks that the metric rewards; None if not measured.
         worst: The attack with the largest gain, and the gain; empty if the metric rewards no attack.
@@ -38,11 +36,7 @@ class Trusted:
 
 
 def trusted(study: MetricStudy, gaming: GamingRecord | None, most: int = ROWS) -> tuple[Trusted, ...]:
-    """The metrics that agree best with people, best first, each with the attacks that it rewards.
-
-    Args:
-        gaming: Gains of attacks; None if they were not studied.
-    """
+    """The metrics that agree best with people, best first, each with the attacks that it rewards."""
     sentences = metric_sentences(study)
     found = [(number, name) for name, number in agreements(study).items() if number.value is not None]
     found.sort(key=lambda each: (-(each[0].value or 0.0), each[1]))

@@ -33,7 +33,6 @@ def validate_in_child(
     """Check a submission folder as `validate` does, in a separate process.
 
     Args:
-        folder: Folder with `manifest.json` and `generations.parquet`.
         mirror: Folder with released files, for suites that are not part of the package.
         memory: Address space of the process in bytes, including what it needs to start (half a gibibyte or less).
             Ignored on systems without such a limit.

@@ -41,9 +41,7 @@ class Report:
     """The result of checking a folder.
 
     Attributes:
-        manifest: Manifest; None if it could not be read.
         suite: Suite that the manifest names, or that of its own prompts if they are accepted; None if there is none.
-        submission: Submission; None if it was rejected.
     """
 
     findings: Findings
@@ -75,7 +73,6 @@ def validate(
     """Check a submission folder.
 
     Args:
-        folder: Folder with `manifest.json` and `generations.parquet`.
         find_suite: Function that finds the suite that the manifest names; not called for *own*.
         numbers: Number of each row in the imported file, for messages; default: in the folder's file.
 
@@ -129,7 +126,6 @@ def open_checked(
     Args:
         folder: The folder that was checked, unchanged since.
         found: Document from `validate_in_child`, with `accepted` true.
-        find_suite: Function that finds the suite that the manifest names; not called for *own*.
 
     Raises:
         Refused: The files have been damaged since.

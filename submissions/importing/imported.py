@@ -31,11 +31,7 @@ _OF_ONE = {"responses": "response", "finish_reasons": "finish_reason"}  # names 
 
 
 class Answer(NamedTuple):
-    """One response, in a file where each response of a prompt is separate.
-
-    Attributes:
-        finish_reason: Why it ended; None: unknown.
-    """
+    """One response, in a file where each response of a prompt is separate."""
 
     sample: int
     row: int
@@ -51,7 +47,6 @@ class Imported:
         rows: One per prompt, with the row numbers of the file.
         reported: Reported values by prompt id, with their row in the file.
         facts: By field of `FACTS`, each value in the file and its first row.
-        unused_fields: Names of fields that were not used.
         names: Names of our fields in the file, by our names.
         lines: Row of each response, by prompt id, if a row is one response.
         trimmed: Number of prompts that differ from the suite's only in white space at their ends, which is accepted.

@@ -152,11 +152,8 @@ def import_submission(
     """Make a submission folder from a file, and check it.
 
     Args:
-        kind: Its format, of `FORMATS`.
         out: Folder to create; it must not exist, or be empty.
         known: Fields of the manifest; they override those of the file.
-        find_suite: Function that finds the named suite; not called for *own*.
-        options: Options of some formats.
 
     Returns:
         The report of the checks, and the names of the file's fields that were not used.

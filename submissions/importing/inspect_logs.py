@@ -33,11 +33,6 @@ def read_inspect_log(path: Path, findings: Findings, suite: Suite | None = None)
 
     Rows are numbered by the log's samples, from 1.
 
-    Args:
-        path: An `.eval` file.
-        findings: Collector of problems, such as a failed sample.
-        suite: Suite of the prompts; None: own prompts.
-
     Raises:
         ConfigurationError: Inspect is not installed.
     """

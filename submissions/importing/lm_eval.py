@@ -58,7 +58,6 @@ def read_lm_eval(
 
     Args:
         suite: Suite of the prompts; None: own prompts, identified by `doc_id` if nothing else identifies them.
-        documents: See `LmEvalOptions`.
     """
     made = Imported(names={"responses": f"{documents.responses}[0]", "prompt": "doc.prompt"})
     prompts = _Prompts(suite, documents)

@@ -35,12 +35,7 @@ _OTHER_PROMPTS = "choose another --suite (own: your own prompts), or sample the 
 
 @dataclass(slots=True)
 class _Names:
-    """Names of the file's fields.
-
-    Attributes:
-        prompt: Field of the prompt's text; None if there is none.
-        id: Field of the prompt's id; None if there is none.
-    """
+    """Names of the file's fields."""
 
     responses: str
     is_list: bool
@@ -53,7 +48,6 @@ class Prompts:
     """Finds the prompts that rows belong to.
 
     Attributes:
-        suite: Suite of the prompts; None: own prompts.
         by_text: Ids by text, without white space at its ends.
         trimmed: Ids of prompts that differ from the suite's only in white space at their ends.
         unknown: Rows whose prompts are not the suite's.
@@ -105,7 +99,6 @@ def read_response_rows(
 
     Args:
         path: JSON Lines, or .csv or .parquet.
-        suite: Suite of the prompts; None: own prompts.
         responses: Field of the responses; None: detected.
     """
     made = Imported()

@@ -45,7 +45,6 @@ class Form:
 
     Attributes:
         instructions: Paragraphs before the first item.
-        panels: Headings of the panels.
     """
 
     name: FormName
@@ -60,7 +59,6 @@ class RatedSet:
 
     Attributes:
         label: Known label, greater for more diverse; None if there is none.
-        label_name: What the label is; empty if there is none.
     """
 
     set_id: str

@@ -26,7 +26,6 @@ class Study:
 
     Attributes:
         study: Id, a hash of the fields below.
-        raters_per_item: Number of different people who rate each item.
         items: All items: ratings, then training, then checks.
         assignment: Items of each rater in order: training first, then ratings with checks among them.
     """

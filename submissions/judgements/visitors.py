@@ -55,7 +55,6 @@ def voter_of(salt: bytes, *, login: str | None, token: str) -> str:
 
     Args:
         salt: Secret salt of the service; without it nobody can guess names by trying.
-        login: Name of the login; None if there is none.
     """
     said = f"token {token}" if login is None else f"login {login}"
     return hmac.new(salt, said.encode(), hashlib.sha256).hexdigest()[:32]

@@ -48,9 +48,7 @@ class Vote:
         left: Name of the system whose responses were on the left.
         right: Name of the system on the right; the left one's if the pair is a check.
         left_result: Id of the result with the responses on the left.
-        right_result: The same for the right.
         left_positions: Positions of the responses on the left in the result's response set, in the order shown, from 0.
-        right_positions: The same for the right.
         question: *more_different* (which set has the more different ideas) or *preferred* (which one would you rather
             have been given).
         answer: *left*, *right*, or *tie* for no difference.

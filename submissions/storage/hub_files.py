@@ -50,7 +50,6 @@ def download(address: str, token: str | None, file: HubFile, target: Path) -> No
     """Download a file atomically, and verify its size and hash.
 
     Args:
-        token: Access token of the Hub; default: the logged-in user's.
         file: Expected file; reading stops once its size is exceeded.
 
     Raises:

@@ -44,7 +44,6 @@ class ParquetTable:
     """The contents of a Parquet file.
 
     Attributes:
-        name: Name of the file.
         schema: Declared schema of all its columns.
         count: Declared number of its rows.
     """
@@ -82,8 +81,6 @@ def read_parquet(
     """Read a Parquet file in a separate process.
 
     Args:
-        path: The file.
-        findings: Collector of problems.
         columns: Columns to read if the file has them; None: all.
         limit: Limit on decoded bytes; None: `MAX_DECODED_BYTES`.
 
@@ -115,9 +112,7 @@ def open_parquet(
     """Read a Parquet file with exactly this schema, as `read_parquet` does; None if problems were found.
 
     Args:
-        path: The file.
         schema: Its columns; a pandas index is ignored.
-        findings: Collector of problems.
         limit: Limit on decoded bytes, as in `read_parquet`.
         optional: Additional columns: the file has all of them or none.
     """
@@ -174,11 +169,7 @@ def _decoded(batch: pa.RecordBatch, before: int, name: str, findings: Findings) 
 
 
 def _read_apart(path: Path, asked: reader.Asked) -> tuple[reader.Asked, pa.Buffer]:
-    """Read a file in a separate process; return its reply and a memory map of what it wrote.
-
-    Raises:
-        OSError: This machine has no space for it.
-    """
+    """Read a file in a separate process; return its reply and a memory map of what it wrote."""
     with ExitStack() as stack:
         talk, out = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
         try:

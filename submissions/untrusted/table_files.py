@@ -31,7 +31,6 @@ class Table:
     """The rows of a file.
 
     Attributes:
-        name: Name of the file, for messages.
         columns: Names of all its columns; for JSON Lines, the fields of all rows.
         rows: Number of each row in the file, and its values in the requested columns, without absent fields. In CSV all
             values are strings, and the header is row 1.
@@ -50,7 +49,6 @@ def read_table(
     Args:
         path: File whose extension, one of `ENDINGS`, names its format.
         wanted: Names of columns. A missing one is not a problem; see `lacks_column`.
-        findings: Collector of problems.
         endings: Extensions to name in the problem of an unknown extension.
 
     Returns:
@@ -79,9 +77,7 @@ def rows_with_ids(table: Table, column: str, findings: Findings) -> Iterator[tup
     """Yield the rows that have a unique id, and report the others.
 
     Args:
-        table: The rows.
         column: Column of the ids: strings or whole numbers.
-        findings: Collector of problems.
 
     Yields:
         The row's number, its id, and its values.

@@ -24,6 +24,7 @@ from datasets_build.load import load_suite
 from submissions.checking.validate import FindSuite, open_submission
 from submissions.schema import Problem
 from submissions.storage.file_store import FileStore
+from submissions.work_queue import transitions
 from submissions.work_queue.errors import QueueError, UnknownSubmission
 from submissions.work_queue.queue_files import (
     Step,
@@ -37,21 +38,6 @@ from submissions.work_queue.queue_files import (
 )
 from submissions.work_queue.schema import Claim, Identity, Listing, Quota, Receipt, Record, State
 from submissions.work_queue.schema import utc_seconds as utc
-from submissions.work_queue.transitions import (
-    check_lease,
-    check_quota,
-    claimed,
-    ending,
-    failed,
-    given_up,
-    is_same_outcome,
-    own_versions,
-    received,
-    refused,
-    released,
-    renewed,
-    time_after,
-)
 
 
 @runtime_checkable
@@ -124,9 +110,9 @@ def _submitting(
         with suppress(UnknownSubmission):
             return Step(Receipt(found_in(found, submission.id, store.address), False, same, warnings))
         if quota is not None:
-            check_quota(quota, found.states, submitter, at)
-        first = Record(state="pending", at=at, by=submitter.name, versions=own_versions(), attempt=1)
-        state = received(submission, submitter, first)
+            transitions.check_quota(quota, found.states, submitter, at)
+        first = Record(state="pending", at=at, by=submitter.name, versions=transitions.own_versions(), attempt=1)
+        state = transitions.received(submission, submitter, first)
         message = f"submit {submission.id} by {submitter.name}"
         return Step(Receipt(state, True, same, warnings), message, (state,), submission_files(submission.id, folder))
 
@@ -173,7 +159,7 @@ def claim(
         state="claimed",
         at=at,
         by=worker,
-        versions=own_versions() if versions is None else dict(versions),
+        versions=transitions.own_versions() if versions is None else dict(versions),
         profile=profile,
         attempt=1,
         lease_until=at + lease,
@@ -189,9 +175,9 @@ def claim(
         for state in found:
             with suppress(QueueError):  # one full history must not block the others
                 if state.attempts_exhausted(at):
-                    lapsed.append(given_up(state, worker, at))
+                    lapsed.append(transitions.given_up(state, worker, at))
                 elif made is None and state.is_waiting(at) and wanted(state):
-                    made = Claim(claimed(state, record), lease, record.versions)
+                    made = Claim(transitions.claimed(state, record), lease, record.versions)
         words = [] if made is None else [f"claim {made.submission_id} by {worker}"]
         words += [f"give up {len(lapsed)} by {worker}"] if lapsed else []
         return Step(made, ", ".join(words), (*lapsed, *([] if made is None else [made.state])))
@@ -208,8 +194,8 @@ def renew(store: FileStore, claim: Claim, now: datetime) -> Claim:
     """
 
     def decide(commit: str) -> Step[Claim]:
-        state = check_lease(read_state(store, commit, claim.submission_id), claim)
-        after = renewed(state, claim, now)
+        state = transitions.check_lease(read_state(store, commit, claim.submission_id), claim)
+        after = transitions.renewed(state, claim, now)
         return Step(replace(claim, state=after), f"renew {claim.submission_id} by {claim.record.by}", (after,))
 
     return change(store, decide)
@@ -217,12 +203,14 @@ def renew(store: FileStore, claim: Claim, now: datetime) -> Claim:
 
 def release(store: FileStore, claim: Claim, reason: str, now: datetime) -> State:
     """Release a submission unscored, without using an attempt; it fails once its history is full."""
-    return _conclude(store, claim, now, "release", lambda state: released(claim, reason, len(state.history)))
+    return _conclude(
+        store, claim, now, "release", lambda state: transitions.released(claim, reason, len(state.history))
+    )
 
 
 def refuse(store: FileStore, claim: Claim, problems: Sequence[Problem], now: datetime) -> State:
     """Reject a submission for its problems; the first 50 are kept, errors first."""
-    return _conclude(store, claim, now, "refuse", lambda state: refused(claim, problems))
+    return _conclude(store, claim, now, "refuse", lambda state: transitions.refused(claim, problems))
 
 
 def fail(store: FileStore, claim: Claim, log_tail: str, now: datetime) -> State:
@@ -231,7 +219,7 @@ def fail(store: FileStore, claim: Claim, log_tail: str, now: datetime) -> State:
     Args:
         log_tail: End of its log, without secrets; its last 20 lines become public.
     """
-    return _conclude(store, claim, now, "fail", lambda state: failed(claim, log_tail))
+    return _conclude(store, claim, now, "fail", lambda state: transitions.failed(claim, log_tail))
 
 
 def finish(
@@ -256,14 +244,14 @@ def finish(
         InputError: A result lacks a file.
         ValueError: There are no results, or an id is malformed.
     """
-    record = ending(claim, "scored", results=tuple(sorted(results)))
+    record = transitions.ending(claim, "scored", results=tuple(sorted(results)))
     check_results(results)
     if results_store is None or results_store.address == store.address:
         files = partial(new_results, store, results)
         return _conclude(store, claim, now, "finish", lambda state: record, files)
     state = state_of(store, claim.submission_id)
-    if not is_same_outcome(state.current, record):
-        check_lease(state, claim)
+    if not transitions.is_same_outcome(state.current, record):
+        transitions.check_lease(state, claim)
     message = f"results of {claim.submission_id} by {claim.record.by}"
     change(results_store, lambda commit: Step(None, message, files=new_results(results_store, results, commit)))
     return _conclude(store, claim, now, "finish", lambda state: record)
@@ -282,10 +270,10 @@ def _conclude(
     def decide(commit: str) -> Step[State]:
         state = read_state(store, commit, claim.submission_id)
         last = record(state)
-        if is_same_outcome(state.current, last):
+        if transitions.is_same_outcome(state.current, last):
             return Step(state)
-        last = last.model_copy(update={"at": time_after(state, now)})
-        after = check_lease(state, claim).and_then(last)
+        last = last.model_copy(update={"at": transitions.time_after(state, now)})
+        after = transitions.check_lease(state, claim).and_then(last)
         return Step(after, f"{verb} {claim.submission_id} by {claim.record.by}", (after,), files(commit))
 
     return change(store, decide)

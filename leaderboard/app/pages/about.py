@@ -5,32 +5,24 @@ import gradio as gr
 from leaderboard.app import components
 from leaderboard.app.permalinks import wire
 from leaderboard.data.live_results import LiveResults
-from leaderboard.tables.about import (
-    HOW_IT_WORKS,
-    PUBLISHED_NOTE,
-    VERSIONS_NOTE,
-    divbench_citation,
-    paper_citations,
-    published,
-    versions,
-)
+from leaderboard.tables import about
 from leaderboard.tables.page_text import CITE
 from leaderboard.tables.table_view import TableView
 
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
     """Build the page; nothing on it depends on the results."""
-    text = "\n\n".join(f"## {each.title}\n\n" + "\n\n".join(each.paragraphs) for each in HOW_IT_WORKS)
+    text = "\n\n".join(f"## {each.title}\n\n" + "\n\n".join(each.paragraphs) for each in about.HOW_IT_WORKS)
     gr.Markdown(text, elem_id="how")
     gr.Markdown(f"## How to cite\n\n{CITE}")
-    gr.Code(divbench_citation(), label="DivBench", language=None, interactive=False, elem_id="cite")
+    gr.Code(about.divbench_citation(), label="DivBench", language=None, interactive=False, elem_id="cite")
     with gr.Accordion("The papers", open=True):
-        for place, (name, bibtex) in enumerate(paper_citations()):
+        for place, (name, bibtex) in enumerate(about.paper_citations()):
             gr.Code(bibtex, label=name, language=None, interactive=False, elem_id=f"paper-{place}")
-    gr.Markdown(f"## Versions of metrics\n\n{VERSIONS_NOTE}")
-    _table(versions(), "Version of each metric and its date", "versions")
-    gr.Markdown(f"## Published elsewhere\n\n{PUBLISHED_NOTE}")
-    _table(published(), "Published results of NoveltyBench", "published")
+    gr.Markdown(f"## Versions of metrics\n\n{about.VERSIONS_NOTE}")
+    _table(about.versions(), "Version of each metric and its date", "versions")
+    gr.Markdown(f"## Published elsewhere\n\n{about.PUBLISHED_NOTE}")
+    _table(about.published(), "Published results of NoveltyBench", "published")
     wire(page, live, {}, lambda query: [], lambda given: [], [])
 
 

@@ -10,21 +10,7 @@ from datasets_build.sources import DATASETS
 from leaderboard.app import components
 from leaderboard.app.permalinks import chosen_or_first, wire
 from leaderboard.data.live_results import LiveResults
-from leaderboard.tables import page_text
-from leaderboard.tables.dataset_cards import (
-    SAMPLES,
-    Card,
-    cards,
-    facts,
-    fields_table,
-    find_card,
-    in_python,
-    in_the_shell,
-    overview,
-    samples,
-    splits_table,
-    suites_table,
-)
+from leaderboard.tables import dataset_cards, page_text
 
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
@@ -38,7 +24,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         split = gr.Dropdown([], label="Split", elem_id="split")
     known = gr.Markdown(elem_id="facts", latex_delimiters=[])
     splits = components.table("Splits", "splits", **_TABLE)
-    rows = components.table(f"First {SAMPLES} rows", "samples", visible=False, **_TABLE)
+    rows = components.table(f"First {dataset_cards.SAMPLES} rows", "samples", visible=False, **_TABLE)
     absent = gr.Textbox(label="First rows", interactive=False, visible=False, elem_id="absent")
     fields = components.table("Fields", "fields", **_TABLE)
     python = gr.Code(label="Load it in Python", language="python", interactive=False, elem_id="python")
@@ -47,23 +33,23 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
 
     def restore(asked: Mapping[str, str]) -> list[Any]:
         name = chosen_or_first(asked, "dataset", names)
-        offered = [each.name for each in find_card(cards(), name).splits]
+        offered = [each.name for each in dataset_cards.find_card(dataset_cards.cards(), name).splits]
         return [name, gr.Dropdown(offered, value=chosen_or_first(asked, "split", offered))]
 
     def show(given: Mapping[str, Any]) -> list[Any]:
-        found = cards()
-        card = find_card(found, given["dataset"])
+        found = dataset_cards.cards()
+        card = dataset_cards.find_card(found, given["dataset"])
         there = [each.name for each in card.splits]
         part = given["split"] if given["split"] in there else there[0]
         return [
-            components.filled(suites_table()),
-            components.filled(overview(found)),
+            components.filled(dataset_cards.suites_table()),
+            components.filled(dataset_cards.overview(found)),
             _facts(card),
-            components.filled(splits_table(card)),
+            components.filled(dataset_cards.splits_table(card)),
             *_first_rows(card, part),
-            components.filled(fields_table(card)),
-            in_python(card, part),
-            in_the_shell(card),
+            components.filled(dataset_cards.fields_table(card)),
+            dataset_cards.in_python(card, part),
+            dataset_cards.in_the_shell(card),
             card.citation,
         ]
 
@@ -75,14 +61,14 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
 _TABLE: dict[str, Any] = {"wrap": True, "buttons": ["copy"], "height": 2000}  # high enough for all rows
 
 
-def _facts(card: Card) -> str:
+def _facts(card: dataset_cards.Card) -> str:
     """Format a dataset's facts as a Markdown list; they are trusted, since they come from this package."""
-    return "\n".join(f"- **{what}**: {text}" for what, text in facts(card))
+    return "\n".join(f"- **{what}**: {text}" for what, text in dataset_cards.facts(card))
 
 
-def _first_rows(card: Card, split: str) -> list[Any]:
+def _first_rows(card: dataset_cards.Card, split: str) -> list[Any]:
     """Show the first rows, or instructions to get them; the other component is hidden."""
-    found = samples(card.name, split)
+    found = dataset_cards.samples(card.name, split)
     if isinstance(found, Missing):
         return [components.no_table(), gr.Textbox(found.reason, visible=True)]
     return [components.filled(found, label=f"First rows of {split}"), gr.Textbox(visible=False)]

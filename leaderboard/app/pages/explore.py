@@ -223,11 +223,7 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
 
 
 def _found(snapshot: Snapshot, given: Mapping[str, Any]) -> tuple[Board, Entry]:
-    """The chosen board and system.
-
-    Raises:
-        DivBenchError: They are gone.
-    """
+    """The chosen board and system."""
     board = next((each for each in snapshot.boards if each.name == given["table"]), None)
     entry = None if board is None else find_entry(board, given["system"])
     if board is None or entry is None:
@@ -237,11 +233,7 @@ def _found(snapshot: Snapshot, given: Mapping[str, Any]) -> tuple[Board, Entry]:
 
 
 def _view(snapshot: Snapshot, given: Mapping[str, Any]) -> tuple[Board, PromptView]:
-    """The chosen board and the details of the chosen prompt.
-
-    Raises:
-        DivBenchError: Nothing is chosen, or it cannot be read.
-    """
+    """The chosen board and the details of the chosen prompt."""
     board, entry = _found(snapshot, given)
     if not given["prompt"]:
         raise DivBenchError("No prompt is chosen.")

@@ -15,20 +15,7 @@ from leaderboard.data.metric_study.record import MEASURES, Agreement
 from leaderboard.figures.metric_plots import agreement_map, correlation_map
 from leaderboard.figures.trust_table import trust_table
 from leaderboard.reports.gss.figure import heat_map
-from leaderboard.tables import page_text
-from leaderboard.tables.metrics import (
-    about_axioms,
-    about_study,
-    agreement_table,
-    agreements_of,
-    axioms_table,
-    correlations,
-    described,
-    disagreement_text,
-    disagreements,
-    measures_of,
-    pair_accuracies,
-)
+from leaderboard.tables import metrics, page_text
 from leaderboard.tables.table_view import TableView, plain_table
 from leaderboard.tables.trust import dominated_sentence, fitted_sentence, trust_caption, trust_sentence, trusted
 
@@ -61,9 +48,9 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     if there.axioms is not None:
         with gr.Accordion("Axioms: what a measure of diversity should obey", open=False, elem_id="by-axiom"):
             gr.Markdown(page_text.AXIOMS)
-            view = axioms_table(there.axioms)
+            view = metrics.axioms_table(there.axioms)
             components.table("Axioms that metrics obey", "axioms", value=view.value(), column_widths=view.widths())
-            gr.Markdown(about_axioms(there.axioms))
+            gr.Markdown(metrics.about_axioms(there.axioms))
     with gr.Accordion("One metric: definition, failures, disagreements", open=False, elem_id="details") as details:
         metric = gr.Dropdown([], label="Metric", elem_id="metric")
         about = components.table("Definition", "about-metric", height=1200, wrap=True)
@@ -114,15 +101,15 @@ def _pairs_title(study: PairStudy | None) -> str:
 
 def _agreements(there: Studies, live: LiveResults) -> dict[str, Agreement]:
     """Agreements by their names in the address."""
-    return {f"{each.over}:{each.group}": each for each in agreements_of(there.study, live.snapshot().boards)}
+    return {f"{each.over}:{each.group}": each for each in metrics.agreements_of(there.study, live.snapshot().boards)}
 
 
 def _controls(there: Studies, agreements: Mapping[str, Agreement], asked: Mapping[str, str]) -> list[Any]:
     names = [each.name for each in there.study.metrics] if there.study else []
-    measures = [(MEASURES[name], name) for name in measures_of(there.study)] if there.study else []
+    measures = [(MEASURES[name], name) for name in metrics.measures_of(there.study)] if there.study else []
     over = [(f"{each.over}: {each.group}", name) for name, each in agreements.items()]
     metric = chosen_or_first(asked, "metric", names)
-    rows = disagreements(there.study, metric).shown if there.study and metric else ()
+    rows = metrics.disagreements(there.study, metric).shown if there.study and metric else ()
     cases = [
         (f"{row[0]}, {row[1]}: people {row[3]}, metric {row[5]} of {row[6]}", str(i)) for i, row in enumerate(rows)
     ]
@@ -139,8 +126,8 @@ def _correlations(there: Studies, measure: Any) -> list[Any]:
     faults = " ".join(there.faults)
     if there.study is None or measure not in MEASURES:
         return [components.drawn(None), components.no_table(), faults or "This board has no metric study."]
-    view = correlations(there.study, measure)
-    said = " ".join(filter(None, [about_study(there.study, measure), faults]))
+    view = metrics.correlations(there.study, measure)
+    said = " ".join(filter(None, [metrics.about_study(there.study, measure), faults]))
     return [components.drawn(correlation_map(view)), components.filled(view), said]
 
 
@@ -148,21 +135,23 @@ def _pairs(study: PairStudy | None) -> list[Any]:
     if study is None:
         return [components.drawn(None), components.no_table()]
     blocks = drawn_blocks(study)
-    return [components.drawn(heat_map(blocks) if blocks else None), components.filled(pair_accuracies(study))]
+    return [components.drawn(heat_map(blocks) if blocks else None), components.filled(metrics.pair_accuracies(study))]
 
 
 def _agreement(found: Agreement | None) -> list[Any]:
     if found is None:
         return [components.drawn(None), components.no_table()]
-    return [components.drawn(agreement_map(found)), components.filled(agreement_table(found))]
+    return [components.drawn(agreement_map(found)), components.filled(metrics.agreement_table(found))]
 
 
 def _metric(there: Studies, metric: Any, case: Any) -> list[Any]:
     if there.study is None or not isinstance(metric, str) or there.study.entry(metric) is None:
         return [components.no_table(), components.no_table(), gr.Textbox(visible=False), components.no_table()]
-    view = disagreements(there.study, metric)
+    view = metrics.disagreements(there.study, metric)
     return [
-        components.filled(plain_table(("property", "value"), described(metric, there.study)), widths=[220, 900]),
+        components.filled(
+            plain_table(("property", "value"), metrics.described(metric, there.study)), widths=[220, 900]
+        ),
         components.filled(view) if view.values else components.no_table(),
         *_case(there, metric, case if view.values else None),
     ]
@@ -171,7 +160,7 @@ def _metric(there: Studies, metric: Any, case: Any) -> list[Any]:
 def _case(there: Studies, metric: str, case: Any) -> list[Any]:
     if there.study is None or not isinstance(case, str) or not case.isdecimal():
         return [gr.Textbox(visible=False), components.no_table()]
-    found = disagreement_text(there.study, metric, int(case), there.texts)
+    found = metrics.disagreement_text(there.study, metric, int(case), there.texts)
     if found is None:
         return [gr.Textbox(NO_TEXTS, visible=True), components.no_table()]
     context, texts = found

@@ -13,24 +13,7 @@ from leaderboard.data.board import Board
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.sources import Snapshot
 from leaderboard.figures.response_plots import distributions_figure, stage_curves_figure
-from leaderboard.tables import page_text
-from leaderboard.tables.stages import (
-    METRICS,
-    RULE,
-    Series,
-    StageCurves,
-    about_curves,
-    about_series,
-    by_stage,
-    contrasts,
-    contrasts_table,
-    curves_table,
-    find_series,
-    published_table,
-    quantiles_table,
-    stage_curves,
-    values_of,
-)
+from leaderboard.tables import page_text, stages
 from submissions.untrusted.plain_text import shortened
 
 CHOICES = ("table", "series", "metric", "pairs", "expected")
@@ -68,12 +51,12 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
             spread = components.figure("spread", "Value of every prompt, by stage")
             quantiles = components.table("Distribution over prompts", "quantiles", height=420)
     with gr.Accordion("How series are found and contrasts computed", open=False):
-        components.note("rule", 9, f"{RULE}\n\n{page_text.CONTRASTS}")
+        components.note("rule", 9, f"{stages.RULE}\n\n{page_text.CONTRASTS}")
     with gr.Accordion(
         page_text.PRINTED, open=not _boards(live.snapshot())
     ):  # an example for boards without training stages
         components.note("printed", 3, page_text.PRINTED_STAGES)
-        made = published_table()
+        made = stages.published_table()
         components.table(
             page_text.PRINTED, "published", value=made.value(), datatype="str", column_widths=made.widths()
         )
@@ -91,11 +74,11 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     )
 
 
-def _boards(snapshot: Snapshot) -> dict[str, tuple[Board, list[Series]]]:
+def _boards(snapshot: Snapshot) -> dict[str, tuple[Board, list[stages.Series]]]:
     """Boards with series, by name: those with your own series first, then those with the longest."""
-    found = [(board, find_series(board)) for board in snapshot.boards]
+    found = [(board, stages.find_series(board)) for board in snapshot.boards]
 
-    def order(each: tuple[Board, list[Series]]) -> tuple[bool, int]:
+    def order(each: tuple[Board, list[stages.Series]]) -> tuple[bool, int]:
         return not any(series.is_own for series in each[1]), -len(each[1][0].entries)
 
     having = sorted((each for each in found if each[1]), key=order)
@@ -114,7 +97,8 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
     labels = components.column_choices(board)
     offered = [label for _, label in labels]
     main = next(
-        (c.label for metric in METRICS for c in board.columns if c.metric == metric), offered[0] if offered else None
+        (c.label for metric in stages.METRICS for c in board.columns if c.metric == metric),
+        offered[0] if offered else None,
     )
     tables = components.board_choices([each for each, _ in boards.values()])
     return [
@@ -130,7 +114,7 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
     ]
 
 
-def _label(series: Series) -> str:
+def _label(series: stages.Series) -> str:
     cut = ", length-matched" if series.matched else ""
     return f"{shortened(series.name, 60)}: {', '.join(series.stages)}{cut}"
 
@@ -146,18 +130,18 @@ def _shown(live: LiveResults, given: Mapping[str, Any]) -> list[Any]:
     if column is None:
         return _nothing(page_text.NO_RANKS)
     scores = live.scores(board)
-    values = values_of(series, board, scores.matrix(column))
+    values = stages.values_of(series, board, scores.matrix(column))
     pairing: Pairing = "all" if given["pairs"] == "all" else "consecutive"
     expected: Expected = "greater" if given["expected"] == "greater" else "two-sided"
-    found = contrasts(series, scores.prompts, values, column, pairing=pairing, expected=expected)
-    curves = stage_curves(series, board.k)
-    spread = distributions_figure(by_stage(series.stages, values.T), scores.prompts, column.title, column.unit)
+    found = stages.contrasts(series, scores.prompts, values, column, pairing=pairing, expected=expected)
+    curves = stages.stage_curves(series, board.k)
+    spread = distributions_figure(stages.by_stage(series.stages, values.T), scores.prompts, column.title, column.unit)
     return [
         _about(board, series, curves),
-        components.filled(contrasts_table(found, column)),
+        components.filled(stages.contrasts_table(found, column)),
         *_curves(curves),
         components.drawn(spread),
-        components.filled(quantiles_table(series, values)),
+        components.filled(stages.quantiles_table(series, values)),
     ]
 
 
@@ -165,14 +149,16 @@ def _nothing(why: str) -> list[Any]:
     return [why, components.no_table(), *[components.drawn(None), components.no_table()] * 2]
 
 
-def _curves(found: StageCurves | Missing) -> list[Any]:
+def _curves(found: stages.StageCurves | Missing) -> list[Any]:
     if isinstance(found, Missing):
         return [components.drawn(None), components.no_table()]
-    figure = stage_curves_figure(by_stage(found.stages, found.means), by_stage(found.stages, found.errors))
-    return [components.drawn(figure), components.filled(curves_table(found))]
+    figure = stage_curves_figure(
+        stages.by_stage(found.stages, found.means), stages.by_stage(found.stages, found.errors)
+    )
+    return [components.drawn(figure), components.filled(stages.curves_table(found))]
 
 
-def _about(board: Board, series: Series, curves: StageCurves | Missing) -> str:
+def _about(board: Board, series: stages.Series, curves: stages.StageCurves | Missing) -> str:
     """Say what is compared and what is missing."""
     lengths = "" if series.matched else "The notes below explain the effect of unequal lengths."
-    return " ".join(filter(None, [about_series(board, series), about_curves(curves), lengths]))
+    return " ".join(filter(None, [stages.about_series(board, series), stages.about_curves(curves), lengths]))

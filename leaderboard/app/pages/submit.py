@@ -16,17 +16,7 @@ from leaderboard.app.submitting.identity import login_is_real, submitter, takes_
 from leaderboard.app.submitting.intake import ENDINGS, PROBLEM_HEADERS, Checked, Intake, error_text, form
 from leaderboard.app.submitting.messages import accepted_text, receipt_text, refused_text
 from leaderboard.data.live_results import LiveResults
-from leaderboard.tables.submission_queue import (
-    HISTORY_HEADERS,
-    QUEUE_HEADERS,
-    STATES,
-    choices,
-    details,
-    find,
-    history_rows,
-    queue_rows,
-    queue_text,
-)
+from leaderboard.tables import submission_queue
 from submissions.checking.prompts import OWN
 from submissions.choices import Mode, SystemType
 from submissions.demo.build import TEXTS
@@ -112,10 +102,10 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     outputs = [*given.panels, queue.text, queue.table, queue.details, queue.history]
 
     def restore(asked: Mapping[str, str]) -> list[Any]:
-        offered = choices(live.snapshot().queue)
+        offered = submission_queue.choices(live.snapshot().queue)
         return [
             chosen(asked, "way", list(WAYS), "folder"),
-            chosen_several(asked, "state", STATES, []),
+            chosen_several(asked, "state", submission_queue.STATES, []),
             gr.Dropdown(
                 offered,
                 value=chosen(asked, "submission", [name for _, name in offered], None),
@@ -237,7 +227,7 @@ def _queue() -> _Queue:
     text = components.note("queue-text", 2)
     with gr.Row(equal_height=False):
         states = gr.Dropdown(
-            list(STATES),
+            list(submission_queue.STATES),
             multiselect=True,
             label="Show only these states",
             elem_id="state",
@@ -248,7 +238,7 @@ def _queue() -> _Queue:
     table = components.table(
         "Submissions: first the queue in order, then the others, most recently changed first",
         "queue",
-        headers=list(QUEUE_HEADERS),
+        headers=list(submission_queue.QUEUE_HEADERS),
         datatype="str",
         column_widths=[90, 240, 180, 160, 110, 90, 190, 190, 190],
     )
@@ -257,7 +247,7 @@ def _queue() -> _Queue:
     history = components.table(
         "History",
         "history",
-        headers=list(HISTORY_HEADERS),
+        headers=list(submission_queue.HISTORY_HEADERS),
         datatype="str",
         visible=False,
         wrap=True,
@@ -271,13 +261,13 @@ def _waiting(live: LiveResults, states: list[str], which: str | None) -> list[An
     listing, now = live.snapshot().queue, datetime.now(UTC)
     if listing is None:
         return ["", components.no_table(), gr.Textbox("", visible=False), components.no_table()]
-    rows = queue_rows(listing, now, states)
-    state = find(listing, which)
-    shown: list[Any] = [queue_text(listing, now), gr.Dataframe(value=rows, visible=True)]
+    rows = submission_queue.queue_rows(listing, now, states)
+    state = submission_queue.find(listing, which)
+    shown: list[Any] = [submission_queue.queue_text(listing, now), gr.Dataframe(value=rows, visible=True)]
     if state is None:
         return [*shown, gr.Textbox("", visible=False), components.no_table()]
-    history = gr.Dataframe(value=history_rows(state), visible=True)
-    return [*shown, gr.Textbox(details(state, listing, now), visible=True), history]
+    history = gr.Dataframe(value=submission_queue.history_rows(state), visible=True)
+    return [*shown, gr.Textbox(submission_queue.details(state, listing, now), visible=True), history]
 
 
 def _wire_check(live: LiveResults, intake: Intake, given: _Given, verdict: _Verdict) -> None:
@@ -331,7 +321,7 @@ def _wire_submit(live: LiveResults, intake: Intake, verdict: _Verdict, queue: _Q
             return [token, said, gr.Column(), gr.Dropdown()]
         listing = live.reload().queue
         said = gr.Textbox(receipt_text(receipt, listing, store.address, datetime.now(UTC)), visible=True)
-        which = gr.Dropdown(choices(listing), value=receipt.state.submission_id)
+        which = gr.Dropdown(submission_queue.choices(listing), value=receipt.state.submission_id)
         return [None, said, gr.Column(visible=False), which]
 
     outputs = [verdict.token, verdict.receipt, verdict.panel, queue.which]

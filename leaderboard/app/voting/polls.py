@@ -39,7 +39,6 @@ class Offer:
 
     Attributes:
         pair_id: Opaque id, 32 hex digits.
-        voter: Hash of the visitor.
         answers: The visitor's answers by question; None before the vote.
     """
 

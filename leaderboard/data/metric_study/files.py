@@ -79,10 +79,6 @@ class Studies:
     """The studies that the page Metrics shows.
 
     Attributes:
-        study: Agreement of metrics with people, labels and each other; None if there is no study.
-        pairs: GSSBench's accuracies; None if there are none.
-        gaming: Gains of attacks under each metric; None if they were not studied.
-        axioms: Axioms that metrics obey; None if they were not studied.
         texts: Context and responses of disagreements, by task and set.
         faults: Files that could not be read, with the reasons; without local paths.
     """

@@ -100,11 +100,8 @@ class Task(Part):
     """A split of a dataset whose response sets have labels and perhaps human scores.
 
     Attributes:
-        config: Name of the dataset's config, such as `mcdiv`.
-        split: Name of the split, such as `story_gen`.
         revision: Fingerprint of the ids and labels of its sets, in order.
         label: *binary*: sets made to be more or less diverse; *graded*: many values, such as temperatures.
-        label_name: Meaning of the label.
         k: Responses per set; 0 if it varies.
         evaluated: Number of sets that all metrics with a result score; all measures are over these.
         noise_ceiling: Maximum correlation with people that disagreement between raters allows.

@@ -86,7 +86,6 @@ def study_scores(
     """Score metrics, in their order: scores in the file are reused, and new ones are added to it.
 
     Args:
-        metrics: Metrics that the profile can compute.
         most_read: Maximum number of responses per set for the language model; its metrics have no scores on tasks with
             larger sets.
         path: The file of scores; it need not exist.

@@ -42,7 +42,6 @@ class Done:
     """A finished reference result.
 
     Attributes:
-        result_id: Its id, which is the name of its folder.
         recognised: Whether it existed before.
     """
 
@@ -92,10 +91,6 @@ def group_reference(out: Path, mirror: Path | None = None) -> Iterator[str]:
 
     An interrupted run continues with the next prompt.
 
-    Args:
-        out: Folder of the reference results.
-        mirror: As in `make_reference`.
-
     Raises:
         ConfigurationError: Released files are missing.
     """
@@ -121,7 +116,6 @@ def finish(done: Sequence[Done], out: Path, scored_on: str) -> None:
 
     Args:
         done: All results that the folder should contain.
-        out: Folder of the reference results.
         scored_on: Date as YYYY-MM-DD; the earlier one is kept if no result is new.
     """
     path = out / ABOUT_FILE

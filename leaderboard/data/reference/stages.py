@@ -67,12 +67,7 @@ def write_stage(name: str, stage: str, system: System, suite: Suite, folder: Pat
     """Write the responses of a training stage as a submission.
 
     Args:
-        name: Name of the system.
         stage: One of `olmo.STAGES`.
-        system: Known facts about the system.
-        suite: Suite from `stage_suite`.
-        folder: Folder to create.
-        mirror: As in `stage_suite`.
 
     Raises:
         ConfigurationError: The released files are missing.

@@ -35,13 +35,11 @@ class ReferenceSystem:
     """A system whose responses were released, or an attack on one.
 
     Attributes:
-        name: Name on the board.
         kind: Origin of the responses.
         of: Name of the released file, of the training stage, or of the attack.
         k: Number of released responses per prompt.
         system: Known facts about the system; None for an attack.
         sampling: Known facts about its sampling.
-        suite: Suite of the prompts.
     """
 
     name: str
@@ -131,8 +129,6 @@ def make_submission(system: ReferenceSystem, folder: Path, mirror: Path | None =
 
     Args:
         system: One of `SYSTEMS`.
-        folder: Folder to create.
-        mirror: Folder with released files; default: the folder that DIVBENCH_MIRROR names, or earlier downloads.
 
     Raises:
         ConfigurationError: The released files are missing.

@@ -19,7 +19,6 @@ def released_rows(name: str, submission_id: str) -> Mapping[str, Row]:
     """The rows of a reference submission by prompt id; empty if its released files are not available.
 
     Args:
-        name: Name of the system.
         submission_id: Id of the submission; rows of other submissions are not returned.
     """
     return _rows(name, submission_id, mirror_folder())

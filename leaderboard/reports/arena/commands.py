@@ -67,12 +67,7 @@ def export(
 
 
 def _read(store: str, results: Path | None) -> "tuple[LiveResults, Votes]":
-    """Read the results and the votes.
-
-    Raises:
-        ConfigurationError: The store or the folder does not exist.
-        StoreFault: The store cannot be read.
-    """
+    """Read the results and the votes."""
     from leaderboard.data.live_results import LiveResults
     from leaderboard.data.sources import FolderSource, StoreSource
     from submissions.judgements.vote_store import VoteReader

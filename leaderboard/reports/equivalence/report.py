@@ -27,7 +27,6 @@ def report_of(
     """Make the report on some backends.
 
     Args:
-        systems: The systems whose responses were grouped.
         orders: By backend and system, the sensitivity to the order of the responses.
         choices: Backends chosen on half of the prompts and evaluated on the other.
         utilities: Utility of each system whose submission has classes and qualities.

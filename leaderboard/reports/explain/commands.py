@@ -9,7 +9,7 @@ import typer
 
 from benchmark.models.choices import Boundaries, Dtype, Format, OrderKind
 from benchmark.models.device_options import DeviceOption, DtypeOption, device_named
-from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
+from datasets_build.console import JsonOption, MirrorOption, data_option, err, out, print_json, progress
 from datasets_build.errors import ConfigurationError, InputError
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _UNIFORM_ORDERS = 50  # where --count is not given: as in the paper
 
-_data_option = partial(typer.Option, rich_help_panel="Data")
 _d_can_option = partial(typer.Option, rich_help_panel="D_Can")
 
 
@@ -30,10 +29,10 @@ def explain(
         Path | None,
         typer.Argument(help="Response set: a JSON file, - for stdin, or a submission folder; none with --dataset."),
     ] = None,
-    dataset: Annotated[str | None, _data_option(help="Dataset to take the set from, such as contest.")] = None,
-    split: Annotated[str | None, _data_option(help="Split of the dataset, such as prompt_gen.")] = None,
-    set_id: Annotated[str | None, _data_option("--set", help="Id of the set (set_id).")] = None,
-    prompt: Annotated[str | None, _data_option(help="Id of a submission's prompt (prompt_id).")] = None,
+    dataset: Annotated[str | None, data_option(help="Dataset to take the set from, such as contest.")] = None,
+    split: Annotated[str | None, data_option(help="Split of the dataset, such as prompt_gen.")] = None,
+    set_id: Annotated[str | None, data_option("--set", help="Id of the set (set_id).")] = None,
+    prompt: Annotated[str | None, data_option(help="Id of a submission's prompt (prompt_id).")] = None,
     model: Annotated[
         str | None,
         typer.Option(

@@ -44,10 +44,6 @@ td { white-space: nowrap }
 def page(found: Explanation, title: str, left_out: int = 0, precision: float | None = None) -> str:
     """Return the file's text, which depends on the explanation alone.
 
-    Args:
-        left_out: Number of blank responses and placeholders, which were ignored.
-        precision: Target standard error of a_n in bits/byte, to state the number of orders for; or None.
-
     Raises:
         ConfigurationError: As in `Explanation.orders_for`.
     """

@@ -24,12 +24,7 @@ TEXT, PROMPT = 60, 200  # letters
 def print_explanation(
     found: Explanation, title: str, console: Console, left_out: int = 0, precision: float | None = None
 ) -> None:
-    """Print the scalars, the curve and the responses as tables, and the rest in sentences.
-
-    Args:
-        left_out: Number of blank responses and placeholders, which were ignored.
-        precision: Target standard error of a_n in bits/byte, to state the number of orders for; or None.
-    """
+    """Print the scalars, the curve and the responses as tables, and the rest in sentences."""
     console.print(plain(f"{title}: {len(found.given.responses)} responses, read by {found.model} ({found.layout})"))
     console.print(plain(f"Prompt: {shortened(found.given.prompt, PROMPT)}"))
     console.print(_table("What the model finds", SCALAR_COLUMNS, scalar_rows(found), texts=("unit", "what it says")))

@@ -38,11 +38,6 @@ class Found:
 def from_dataset(name: str, split: str | None, set_id: str | None, mirror: Path | None = None) -> Found:
     """Read a set of a dataset that has sets.
 
-    Args:
-        name: Name of the config, such as `contest`.
-        split: Name of the split, such as `prompt_gen`.
-        mirror: Folder with released files; default: the one that DIVBENCH_MIRROR names.
-
     Raises:
         ConfigurationError: No such config, split or set, or a config without sets; or as in `load_table`.
         InputError: A file is invalid.

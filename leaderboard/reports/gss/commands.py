@@ -2,14 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from benchmark.models.choices import Algorithm
-from datasets_build.console import JsonOption, deliver, out, progress
+from datasets_build.console import (
+    JsonOption,
+    data_option,
+    deliver,
+    models_option,
+    out,
+    output_option,
+    progress,
+    statistics_option,
+)
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.tables import check_report_path
 
@@ -29,57 +37,52 @@ if TYPE_CHECKING:
 MissingPairs = Literal["wrong", "left-out"]
 _SUITE = "gssbench"
 
-_models_option = partial(typer.Option, rich_help_panel="Models")
-_data_option = partial(typer.Option, rich_help_panel="Data")
-_statistics_option = partial(typer.Option, rich_help_panel="Statistics")
-_output_option = partial(typer.Option, rich_help_panel="Output")
-
 
 def gss(
     submissions: Annotated[
         list[Path], typer.Argument(help="Submission folders of the suite gssbench, or their result folders.")
     ],
     profile: Annotated[
-        str, _models_option(help="Profile of models for submissions: lexical, offline or paper, as in divbench score.")
+        str, models_option(help="Profile of models for submissions: lexical, offline or paper, as in divbench score.")
     ] = "offline",
-    metric: Annotated[list[str] | None, _data_option(help="Metric to evaluate; may be repeated.")] = None,
+    metric: Annotated[list[str] | None, data_option(help="Metric to evaluate; may be repeated.")] = None,
     all_metrics: Annotated[
         bool,
-        _data_option(
+        data_option(
             "--all-metrics", help="Metrics of the whole profile, including the slow ones (D_Can and its family)."
         ),
     ] = False,
     equivalence: Annotated[
-        str | None, _models_option(help="Equivalence backend, as in divbench score; default: the profile's.")
+        str | None, models_option(help="Equivalence backend, as in divbench score; default: the profile's.")
     ] = None,
     algorithm: Annotated[
         Algorithm,
-        _models_option(
+        models_option(
             help="Clustering algorithm: greedy (as published), or order-independent (components, complete, average)."
         ),
     ] = "greedy",
     k: Annotated[
-        int | None, _data_option(help="Number of responses per prompt of a submission, the first ones; default: all.")
+        int | None, data_option(help="Number of responses per prompt of a submission, the first ones; default: all.")
     ] = None,
     missing: Annotated[
-        MissingPairs, _statistics_option(help="Treatment of a pair with a missing score: wrong, or left out.")
+        MissingPairs, statistics_option(help="Treatment of a pair with a missing score: wrong, or left out.")
     ] = "wrong",
     against: Annotated[
         str | None,
-        _statistics_option(help="Metric or reference to compare the others with, on the same resamples of sets."),
+        statistics_option(help="Metric or reference to compare the others with, on the same resamples of sets."),
     ] = None,
     published: Annotated[
-        bool, _output_option("--published", help="Accuracies that the paper printed, shown beside ours.")
+        bool, output_option("--published", help="Accuracies that the paper printed, shown beside ours.")
     ] = False,
-    results: Annotated[Path, _output_option(help="Folder of results, for submissions.")] = Path("results"),
+    results: Annotated[Path, output_option(help="Folder of results, for submissions.")] = Path("results"),
     resamples: Annotated[
-        int, _statistics_option(min=100, help="Number of bootstrap resamples over sets of pairs.")
+        int, statistics_option(min=100, help="Number of bootstrap resamples over sets of pairs.")
     ] = 1000,
-    seed: Annotated[int, _statistics_option(help="Random seed of the resamples and of the random reference.")] = 0,
+    seed: Annotated[int, statistics_option(help="Random seed of the resamples and of the random reference.")] = 0,
     destination: Annotated[
-        Path | None, _output_option("--out", help="Output file of all numbers: .md, .csv or .json.")
+        Path | None, output_option("--out", help="Output file of all numbers: .md, .csv or .json.")
     ] = None,
-    figure: Annotated[Path | None, _output_option(help="Output file of the heat map: .html.")] = None,
+    figure: Annotated[Path | None, output_option(help="Output file of the heat map: .html.")] = None,
     json: JsonOption = False,
 ) -> None:
     """Test metrics on GSSBench (arXiv:2510.12699): do they measure how many good responses a prompt allows?
@@ -174,11 +177,7 @@ class _Work:
     results: Path
 
     def metrics(self, given: _Submitted) -> "tuple[Metric, ...]":
-        """Return the metrics to score a submission with.
-
-        Raises:
-            ConfigurationError: The profile has no model for a named metric, or no metric can be computed.
-        """
+        """Return the metrics to score a submission with."""
         from benchmark.analysis.gss.accuracy import no_internals
         from benchmark.metrics import METRICS
 
@@ -216,13 +215,7 @@ def _wanted(metric: list[str] | None, all_metrics: bool, against: str | None) ->
 
 
 def _open(folder: Path, suite: "Suite") -> _Submitted | _Scored:
-    """Open the submission or the result in a folder.
-
-    Raises:
-        ConfigurationError: The folder does not exist.
-        InputError: It is neither a submission nor a result, or of another suite.
-        Refused: It is a submission that does not pass the checks.
-    """
+    """Open the submission or the result in a folder."""
     from benchmark.scoring.internals_file import INTERNALS_FILE, open_internals
     from benchmark.scoring.result_files import RESULT_FILE
     from submissions.checking.validate import open_submission

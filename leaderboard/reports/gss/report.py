@@ -72,12 +72,7 @@ def _table(
     intervals: Collection[str] = (*SPLITS, MEAN, BALANCED),
     notes: Sequence[str] = (),
 ) -> Table:
-    """The rows of a block.
-
-    Args:
-        parts: Parts to show; a part that no row has is left out.
-        intervals: Parts that are shown with their intervals.
-    """
+    """The rows of a block."""
     rows = [
         {part: cell(found, part in intervals) for part, found in row.cells.items()}
         | ({} if row.pairs is None else {_N: f"{row.pairs:,}"})

@@ -1,14 +1,23 @@
 """`divbench metrics metaeval`."""
 
 from collections.abc import Iterable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from benchmark.models.device_options import DeviceOption, DtypeOption
-from datasets_build.console import JsonOption, deliver, err, steps
+from datasets_build.console import (
+    JsonOption,
+    data_option,
+    deliver,
+    err,
+    metrics_option,
+    models_option,
+    output_option,
+    statistics_option,
+    steps,
+)
 from datasets_build.errors import ConfigurationError
 from datasets_build.tables import check_report_path
 from submissions.untrusted.plain_text import one_line
@@ -22,25 +31,18 @@ if TYPE_CHECKING:
     from datasets_build.tables import Report
 
 _PAIRS = "gssbench"
-_metrics_option = partial(typer.Option, rich_help_panel="Metrics")
-_statistics_option = partial(typer.Option, rich_help_panel="Statistics")
-_output_option = partial(typer.Option, rich_help_panel="Output")
-Metrics = Annotated[list[str] | None, _metrics_option(help="Metric of the profile; may be repeated; default: all.")]
-TimeLimit = Annotated[float, _metrics_option(min=0.01, help="Seconds that --external may take per set.")]
+Metrics = Annotated[list[str] | None, metrics_option(help="Metric of the profile; may be repeated; default: all.")]
+TimeLimit = Annotated[float, metrics_option(min=0.01, help="Seconds that --external may take per set.")]
 Lm = Annotated[
     str | None,
-    typer.Option(
-        help="Language model of D_Can, as in divbench score: ORG/NAME@COMMIT or a folder.", rich_help_panel="Models"
-    ),
+    models_option(help="Language model of D_Can, as in divbench score: ORG/NAME@COMMIT or a folder."),
 ]
-Resamples = Annotated[int, _statistics_option(min=100, help="Number of bootstrap resamples over contexts.")]
-Seed = Annotated[int, _statistics_option(help="Random seed of the resamples.")]
-Numbers = Annotated[Path | None, _output_option("--out", help="Output file of all numbers: .json or .md.")]
+Resamples = Annotated[int, statistics_option(min=100, help="Number of bootstrap resamples over contexts.")]
+Seed = Annotated[int, statistics_option(help="Random seed of the resamples.")]
+Numbers = Annotated[Path | None, output_option("--out", help="Output file of all numbers: .json or .md.")]
 Mirror = Annotated[
     Path | None,
-    typer.Option(
-        help="Folder with the released files, where they are not built. (env: DIVBENCH_MIRROR)", rich_help_panel="Data"
-    ),
+    data_option(help="Folder with the released files, where they are not built. (env: DIVBENCH_MIRROR)"),
 ]
 
 
@@ -56,14 +58,14 @@ def metaeval(
     ] = None,
     profile: Annotated[
         str,
-        _metrics_option(
+        metrics_option(
             help="Profile of metrics to test: lexical (seconds), offline (minutes), paper (the papers' models)."
         ),
     ] = "lexical",
     metric: Metrics = None,
     external: Annotated[
         list[str] | None,
-        _metrics_option(
+        metrics_option(
             help=(
                 "Custom metric, MODULE:FUNCTION, called with the list of responses, and with context= if it takes it."
             )
@@ -71,20 +73,20 @@ def metaeval(
     ] = None,
     scores: Annotated[
         list[Path] | None,
-        _metrics_option(
+        metrics_option(
             help="Scores file (.csv or .parquet) with set_id (gssbench: prompt_id) and a numeric column per metric, or "
             "qwen25_curves: metrics of surprisals from the released results of Qwen2.5-3B."
         ),
     ] = None,
     results: Annotated[
-        Path | None, _metrics_option(help="Result folder of a gssbench submission, for the task gssbench.")
+        Path | None, metrics_option(help="Result folder of a gssbench submission, for the task gssbench.")
     ] = None,
     lower_is_more_diverse: Annotated[
-        bool, _metrics_option("--lower-is-more-diverse", help="Negation of the numbers of --external and --scores.")
+        bool, metrics_option("--lower-is-more-diverse", help="Negation of the numbers of --external and --scores.")
     ] = False,
-    released: Annotated[bool, _metrics_option(help="Metric columns released with the texts, tested as well.")] = True,
+    released: Annotated[bool, metrics_option(help="Metric columns released with the texts, tested as well.")] = True,
     against: Annotated[
-        str | None, _statistics_option(help="Metric to compare all others with, on the same sets and resamples.")
+        str | None, statistics_option(help="Metric to compare all others with, on the same sets and resamples.")
     ] = None,
     time_limit: TimeLimit = 60.0,
     lm: Lm = None,
@@ -93,9 +95,9 @@ def metaeval(
     resamples: Resamples = 1000,
     seed: Seed = 0,
     destination: Annotated[
-        Path | None, _output_option("--out", help="Output file of all numbers: .json, .csv or .md.")
+        Path | None, output_option("--out", help="Output file of all numbers: .json, .csv or .md.")
     ] = None,
-    figure: Annotated[Path | None, _output_option(help="Output file of the scores at each label: .html.")] = None,
+    figure: Annotated[Path | None, output_option(help="Output file of the scores at each label: .html.")] = None,
     mirror: Mirror = None,
     json: JsonOption = False,
 ) -> None:

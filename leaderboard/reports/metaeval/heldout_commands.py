@@ -1,49 +1,43 @@
 """`divbench metrics heldout`."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
-
-from datasets_build.console import JsonOption, deliver, steps
+from datasets_build.console import JsonOption, deliver, metrics_option, statistics_option, steps
 from datasets_build.tables import check_report_path
 from leaderboard.reports.metaeval.commands import Metrics, Mirror, Numbers, Resamples, TimeLimit
-
-_metrics_option = partial(typer.Option, rich_help_panel="Metrics")
-_statistics_option = partial(typer.Option, rich_help_panel="Statistics")
 
 
 def heldout(
     profile: Annotated[
-        str, _metrics_option(help="Profile of metrics to combine: lexical, offline or paper.")
+        str, metrics_option(help="Profile of metrics to combine: lexical, offline or paper.")
     ] = "offline",
     metric: Metrics = None,
     external: Annotated[
-        list[str] | None, _metrics_option(help="Custom metric, MODULE:FUNCTION, combined with the others.")
+        list[str] | None, metrics_option(help="Custom metric, MODULE:FUNCTION, combined with the others.")
     ] = None,
     scores: Annotated[
         list[Path] | None,
-        _metrics_option(
+        metrics_option(
             help="Scores file (.csv or .parquet) with set_id and a numeric column per metric, or qwen25_curves "
             "(metrics from the released results of Qwen2.5-3B); combined as well."
         ),
     ] = None,
     combine_released: Annotated[
         list[str] | None,
-        _metrics_option(help="Released column to combine, such as sent_bert; the others are shown for comparison."),
+        metrics_option(help="Released column to combine, such as sent_bert; the others are shown for comparison."),
     ] = None,
-    largest: Annotated[int, _metrics_option(min=1, max=4, help="Maximum number of metrics in a combination.")] = 3,
+    largest: Annotated[int, metrics_option(min=1, max=4, help="Maximum number of metrics in a combination.")] = 3,
     by: Annotated[
         Literal["halves", "kinds"],
-        _statistics_option(
+        statistics_option(
             help="Split for choosing: halves (half of the contexts) or kinds (two of story, response and prompt)."
         ),
     ] = "halves",
-    against: Annotated[str, _statistics_option(help="Metric to compare all others with.")] = "released:sent_bert",
+    against: Annotated[str, statistics_option(help="Metric to compare all others with.")] = "released:sent_bert",
     time_limit: TimeLimit = 60.0,
     resamples: Resamples = 1000,
-    seed: Annotated[int, _statistics_option(help="Random seed of the halves and the resamples.")] = 0,
+    seed: Annotated[int, statistics_option(help="Random seed of the halves and the resamples.")] = 0,
     destination: Numbers = None,
     mirror: Mirror = None,
     json: JsonOption = False,

@@ -1,54 +1,45 @@
 """`divbench metrics learn`."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from datasets_build.console import JsonOption, deliver, steps
+from datasets_build.console import JsonOption, deliver, metrics_option, output_option, statistics_option, steps
 from datasets_build.tables import check_report_path
 from leaderboard.reports.metaeval.commands import Mirror, Numbers, Resamples
-
-_statistics_option = partial(typer.Option, rich_help_panel="Statistics")
-_metrics_option = partial(typer.Option, rich_help_panel="Metrics")
 
 
 def learn(
     scheme: Annotated[
         list[str] | None,
-        _statistics_option(
+        statistics_option(
             help="Hold-out scheme: within tasks, all tasks, across generation tasks or across datasets; default: all."
         ),
     ] = None,
     version: Annotated[
         list[str] | None,
-        _metrics_option(
+        metrics_option(
             help="Version to fit: open (no language model), surprisals (and R of a causal model), sent-bert (and "
             "sent-BERT's released scores); default: all."
         ),
     ] = None,
     features: Annotated[
         Path | None,
-        _metrics_option(
+        metrics_option(
             help="Parquet file of pair features: read if it exists, otherwise computed in minutes and written."
         ),
     ] = None,
     scores: Annotated[
         Path | None,
-        _metrics_option(
+        metrics_option(
             help="Scores file (.csv or .parquet) with set_id and a column for each metric; missing ones are computed."
         ),
     ] = None,
     weights: Annotated[
         Path | None,
-        typer.Option(
-            help="Output file of the weights of learned_diversity, fitted on all tasks: .json.",
-            rich_help_panel="Output",
-        ),
+        output_option(help="Output file of the weights of learned_diversity, fitted on all tasks: .json."),
     ] = None,
     resamples: Resamples = 1000,
-    seed: Annotated[int, _statistics_option(help="Random seed of the folds and the resamples.")] = 0,
+    seed: Annotated[int, statistics_option(help="Random seed of the folds and the resamples.")] = 0,
     destination: Numbers = None,
     mirror: Mirror = None,
     json: JsonOption = False,

@@ -1,14 +1,11 @@
 """`divbench metrics study`."""
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from benchmark.models.device_options import DeviceOption, DtypeOption
 from benchmark.scoring.options import CacheOption
-from datasets_build.console import JsonOption, err, out, print_json, steps
+from datasets_build.console import JsonOption, err, metrics_option, models_option, out, output_option, print_json, steps
 from datasets_build.errors import ConfigurationError
 from datasets_build.tables import Table, to_terminal, with_interval
 from leaderboard.reports.metaeval.commands import Lm, Metrics, Resamples, Seed
@@ -20,49 +17,42 @@ if TYPE_CHECKING:
     from leaderboard.data.metric_study.pair_accuracies import PairStudy
     from leaderboard.data.metric_study.record import MetricStudy
 
-_output_option = partial(typer.Option, rich_help_panel="Output")
-_metrics_option = partial(typer.Option, rich_help_panel="Metrics")
-
 
 def metrics_study(
-    destination: Annotated[Path, _output_option("--out", help="Output folder.")] = Path("metric-study"),
-    profile: Annotated[
-        str, _metrics_option(help="Profile of metrics to study: lexical, offline or paper.")
-    ] = "offline",
+    destination: Annotated[Path, output_option("--out", help="Output folder.")] = Path("metric-study"),
+    profile: Annotated[str, metrics_option(help="Profile of metrics to study: lexical, offline or paper.")] = "offline",
     task: Annotated[
         list[str] | None,
-        _metrics_option(help="Task, such as contest or mcdiv/story_gen; may be repeated; default: all."),
+        metrics_option(help="Task, such as contest or mcdiv/story_gen; may be repeated; default: all."),
     ] = None,
     metric: Metrics = None,
     merge: Annotated[
         bool,
-        _metrics_option("--merge", help="Merge mode: keeps the results of other metrics in OUT/metric_study.json."),
+        metrics_option("--merge", help="Merge mode: keeps the results of other metrics in OUT/metric_study.json."),
     ] = False,
-    released: Annotated[bool, _metrics_option(help="Metric columns released with the texts, studied as well.")] = True,
+    released: Annotated[bool, metrics_option(help="Metric columns released with the texts, studied as well.")] = True,
     gss: Annotated[
         list[Path] | None,
-        _metrics_option(help="Result folder of the suite gssbench, for accuracies on prompt pairs; may be repeated."),
+        metrics_option(help="Result folder of the suite gssbench, for accuracies on prompt pairs; may be repeated."),
     ] = None,
     lm: Lm = None,
     dtype: DtypeOption = None,
     device: DeviceOption = None,
     most_read: Annotated[
         int,
-        typer.Option(
-            min=1,
-            help="Maximum number of responses per set for the language model; larger sets would take hours.",
-            rich_help_panel="Models",
+        models_option(
+            min=1, help="Maximum number of responses per set for the language model; larger sets would take hours."
         ),
     ] = 10,
     worst: Annotated[
-        int, _output_option(min=0, max=20, help="Number of sets to list as a metric's worst disagreements.")
+        int, output_option(min=0, max=20, help="Number of sets to list as a metric's worst disagreements.")
     ] = 5,
     resamples: Resamples = 1000,
     seed: Seed = 0,
     cache: CacheOption = None,
     mirror: Annotated[
         Path | None,
-        _metrics_option(help="Folder with the released files, where they are not built. (env: DIVBENCH_MIRROR)"),
+        metrics_option(help="Folder with the released files, where they are not built. (env: DIVBENCH_MIRROR)"),
     ] = None,
     json: JsonOption = False,
 ) -> None:
