@@ -9,13 +9,10 @@ all threads, since other programs distort wall-clock time more. `benchmark.perf.
 with one pass per order. Without a mirror the responses are synthetic.
 """
 
-import argparse
 import gc
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
@@ -26,7 +23,7 @@ from benchmark.equivalence.classifiers import ClassifierEquivalence, GenerationS
 from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder, unit_rows
 from benchmark.models.model_files import ModelFiles
 from benchmark.perf.equivalence import made_up_responses, questions_of, random_classifier, released_responses
-from datasets_build.download import mirror_folder
+from benchmark.perf.script import option_parser, print_document
 
 TOLERANCE = {"embeddings": 1e-6, "classifier": 1e-4}  # for a coordinate, for a probability
 MAX_TOKENS = 512  # per pair
@@ -38,12 +35,9 @@ class Comparison:
 
     Attributes:
         work: `embeddings` or `classifier`.
-        alternative: Name of the alternative.
         items: Number of texts or pairs.
-        tokens: Number of their tokens.
         largest_difference: Largest difference of the numbers.
         package_seconds: Processor seconds, one per round.
-        alternative_seconds: The same for the alternative.
         ratio: Ratio of the smallest processor seconds.
         clock_ratio: Ratio of the smallest seconds on the clock.
     """
@@ -159,8 +153,7 @@ def classifier(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print one JSON document."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mirror", type=Path, help="Folder with the released files. [env: DIVBENCH_MIRROR]")
+    parser = option_parser(__doc__, mirror=True)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--texts", type=int, default=2000, help="Number of different responses to embed.")
     parser.add_argument("--pairs", type=int, default=450, help="Number of pairs to classify.")
@@ -168,14 +161,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--layers", type=int, default=24, help="Number of layers of the classifier; fewer for slow machines."
     )
     given = parser.parse_args(arguments)
-    mirror = mirror_folder(given.mirror)
-    responses = made_up_responses(given.texts // 10 + 1) if mirror is None else released_responses(mirror)
+    responses = made_up_responses(given.texts // 10 + 1) if given.mirror is None else released_responses(given.mirror)
     texts = list(dict.fromkeys(text for _, of_set in responses for text in of_set))
     drawn = [texts[i] for i in np.random.default_rng(0).permutation(len(texts))[: given.texts]]
     pairs = questions_of(responses, given.pairs)
     found = [*embeddings(drawn, given.rounds), *classifier(pairs, texts, given.layers, given.rounds)]
-    data = "made up" if mirror is None else "NoveltyBench"
-    print(json.dumps({"data": data, "layers": given.layers, "comparisons": [asdict(each) for each in found]}, indent=2))
+    data = "made up" if given.mirror is None else "NoveltyBench"
+    print_document({"data": data, "layers": given.layers, "comparisons": found})
 
 
 if __name__ == "__main__":

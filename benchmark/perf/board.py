@@ -7,7 +7,6 @@ clicking on its row; and to show another prompt on the page Explore. Times in th
 to the visible result. Peak memory is the server's.
 """
 
-import argparse
 import os
 import shutil
 import subprocess
@@ -27,8 +26,8 @@ from typing import Any
 import numpy as np
 
 from benchmark.metrics.metric import Missing
+from benchmark.perf.script import option_parser, timed
 from benchmark.perf.synthetic_results import make_results
-from benchmark.perf.timing import timed
 from benchmark.scoring.result_files import read_result
 from datasets_build.console import print_json
 
@@ -234,7 +233,7 @@ def drill_down(results: Path, times: int) -> list[float]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print, write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = option_parser(__doc__)
     parser.add_argument("--submissions", type=int, default=1000)
     parser.add_argument("--prompts", type=int, default=1100)
     parser.add_argument("--metrics", type=int, default=30)

@@ -7,8 +7,6 @@ simulation of many workers (simulation.py) from the costs of the measured shards
 shards with that mean cost, without measuring anything.
 """
 
-import argparse
-import json
 import os
 import statistics
 import tempfile
@@ -25,6 +23,7 @@ import pyarrow.parquet as pq
 from benchmark.cluster.connection import Cluster
 from benchmark.cluster.session import open_cluster
 from benchmark.perf.memory import made_up_rows, made_up_suite
+from benchmark.perf.script import option_parser, print_document
 from benchmark.perf.simulation import Assumed, How, Simulated, simulate
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
@@ -72,11 +71,8 @@ class Scaling:
 
     Attributes:
         sets: Number of response sets of K responses.
-        shards: Number of shards.
         one_seconds: Seconds from the first table to the last with one actor, per round.
-        two_seconds: The same with two actors.
         one_start: Median seconds to the first table.
-        two_start: The same with two actors.
         ratio: Ratio of the medians.
         costs: Seconds per shard with one actor, in the last round.
         handing: Processor seconds to dispatch a shard, including writing its file; median of all runs.
@@ -158,7 +154,7 @@ def assumed_costs(mean: float, spread: float) -> list[float]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, simulate and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = option_parser(__doc__)
     parser.add_argument("--profile", default="offline")
     parser.add_argument("--sets", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=3)
@@ -193,7 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     document: dict[str, Any] = {} if found is None else {"measured": asdict(found)}
     document["assumed"] = asdict(assumed) | {"costs": statistics.mean(assumed.costs)}
     document["simulated"] = [asdict(each) | {"by": NAMES[each.how]} for each in runs]
-    print(json.dumps(document, indent=2))
+    print_document(document)
 
 
 def _markdown(runs: Sequence[Simulated]) -> str:

@@ -6,7 +6,6 @@ limited. At the same moment it opens the first page in a headless Chromium, to m
 of models has rows. It also reports the time without other clients, how the calls ended, and how long the last one took.
 """
 
-import argparse
 import json
 import os
 import tempfile
@@ -21,6 +20,7 @@ from typing import Any
 import httpx
 
 from benchmark.perf.board import chromium, opened, server
+from benchmark.perf.script import option_parser
 from datasets_build.console import print_json
 
 TARGET_S = 3.0
@@ -87,7 +87,7 @@ def measure(address: str, calls: int, times: int) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = option_parser(__doc__)
     parser.add_argument("--calls", type=int, default=200)
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--results", type=Path, help="Folder of results; default: the reference results.")

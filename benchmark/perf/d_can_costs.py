@@ -10,7 +10,6 @@ Three defects, measured on the data released by D_Can's authors and on the bundl
 Prints one JSON document; with `--figures` also draws two figures, which needs matplotlib (in the extra *dev*).
 """
 
-import argparse
 import csv
 import json
 from collections.abc import Mapping, Sequence
@@ -30,10 +29,10 @@ from benchmark.metrics.surprisal import d_can
 from benchmark.metrics.surprisal_curve import Surprisals, curve_rate
 from benchmark.models.bundled_lm.spec import OFFLINE_LM
 from benchmark.models.hf_lm import load_causal_lm
+from benchmark.perf.script import option_parser, print_document
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SurprisalReader, read_sets
 from benchmark.surprisal.prompt_layout import PAPER_INSTRUCT, Layout
 from benchmark.surprisal.response_orders import OrderDesign, order_variance
-from datasets_build.download import mirror_folder
 from datasets_build.errors import InputError
 from datasets_build.load import load_split
 from datasets_build.sources.olmo import STAGES, cut, shortest_of
@@ -86,7 +85,6 @@ class LastPosition:
 
     Attributes:
         model: Language model.
-        scenario: Name of the scenario.
         rise: Bits/byte of the same responses at the last position, minus those at the one before; mean over sets.
         share: The rise, divided by a_n.
     """
@@ -288,17 +286,15 @@ def measure(mirror: Path, *, released: bool, prompts: int) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print one JSON document, and draw the figures if asked to."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mirror", type=Path, help="Folder with the released files. [env: DIVBENCH_MIRROR]")
+    parser = option_parser(__doc__, mirror=True)
     parser.add_argument("--figures", type=Path, help="Folder for d_can_last_position.png and d_can_orders.png.")
     parser.add_argument("--released", action="store_true", help="Released numbers only, without the bundled model.")
     parser.add_argument("--prompts", type=int, default=8, help="Number of prompts with cut responses.")
     given = parser.parse_args(arguments)
-    mirror = mirror_folder(given.mirror)
-    if mirror is None:
+    if given.mirror is None:
         parser.error("released files are needed: give --mirror")
-    document = measure(mirror, released=given.released, prompts=given.prompts)
-    print(json.dumps(document, indent=2))
+    document = measure(given.mirror, released=given.released, prompts=given.prompts)
+    print_document(document)
     if given.figures is not None:
         from benchmark.perf.d_can_figures import draw
 

@@ -7,11 +7,10 @@ them, otherwise synthetic. The values are compared before any time is printed. W
 the output take a larger share than in the whole model.
 """
 
-import argparse
 import json
 import statistics
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -23,8 +22,7 @@ from benchmark.equivalence.backend import Floats, ResponsePair
 from benchmark.equivalence.classifiers import ClassifierEquivalence, GenerationSimilarity
 from benchmark.equivalence.pair_classifier import PairClassifier
 from benchmark.models.model_files import ModelFiles
-from benchmark.perf.timing import timed
-from datasets_build.download import mirror_folder
+from benchmark.perf.script import largest_difference, option_parser, print_document, timed_in_turns
 
 TOLERANCE = 1e-4  # for probabilities, due to another order of float32 sums
 LAYERS = 24
@@ -39,7 +37,6 @@ class Comparison:
     Attributes:
         data: Origin of the pairs.
         layers: Layers of the model; deberta-v3-large has 24.
-        pairs: Number of pairs.
         different_pairs: Number of distinct pairs.
         tokens: Mean number of tokens of a pair.
         largest_difference: Largest difference of probabilities.
@@ -168,16 +165,15 @@ def compare(questions: Sequence[ResponsePair], classifier: PairClassifier, round
     backend = ClassifierEquivalence(spec, classifier)
     backend.scores(questions[:2])  # warm up
     one_after_the_other(classifier, questions[:2])
-    seconds: dict[str, list[float]] = {"plain": [], "package": []}
-    largest = 0.0
-    for _ in range(rounds):
-        taken, found = timed(partial(backend.scores, questions))
-        seconds["package"].append(taken)
-        taken, expected = timed(partial(one_after_the_other, classifier, questions))
-        seconds["plain"].append(taken)
-        largest = max(largest, float(np.abs(found - expected).max()))
-        if not largest <= TOLERANCE or np.ptp(expected) < 10 * TOLERANCE:
-            raise ValueError(f"the two ways differ by {largest}, where the values range over {np.ptp(expected)}")
+    ways = {
+        "package": partial(backend.scores, questions),
+        "plain": partial(one_after_the_other, classifier, questions),
+    }
+    seconds, values = timed_in_turns(ways, rounds)
+    largest = largest_difference(values["package"], values["plain"])
+    spread = min(map(np.ptp, values["plain"]))
+    if not largest <= TOLERANCE or spread < 10 * TOLERANCE:
+        raise ValueError(f"the two ways differ by {largest}, where the values range over {spread}")
     ids = classifier.encode([text for question in questions for text in (question.a, question.b)])
     medians = {name: statistics.median(each) for name, each in seconds.items()}
     return Comparison(
@@ -197,18 +193,16 @@ def compare(questions: Sequence[ResponsePair], classifier: PairClassifier, round
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print one JSON document."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mirror", type=Path, help="Folder with the released files. [env: DIVBENCH_MIRROR]")
+    parser = option_parser(__doc__, mirror=True)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--pairs", type=int, default=900, help="Maximum number of pairs.")
     parser.add_argument("--layers", type=int, default=LAYERS, help="Number of layers; fewer for slow machines.")
     given = parser.parse_args(arguments)
-    mirror = mirror_folder(given.mirror)
-    responses = made_up_responses(given.pairs // 45 + 1) if mirror is None else released_responses(mirror)
+    responses = made_up_responses(given.pairs // 45 + 1) if given.mirror is None else released_responses(given.mirror)
     questions = questions_of(responses, given.pairs)
     classifier = random_classifier([text for _, texts in responses for text in texts], given.layers)
-    found = compare(questions, classifier, given.rounds, "made up" if mirror is None else "NoveltyBench")
-    print(json.dumps(asdict(found), indent=2))
+    found = compare(questions, classifier, given.rounds, "made up" if given.mirror is None else "NoveltyBench")
+    print_document(found)
 
 
 if __name__ == "__main__":

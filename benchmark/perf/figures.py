@@ -16,9 +16,7 @@ class Figure(NamedTuple):
     """A measured number.
 
     Attributes:
-        what: Its name.
         value: Value in its unit.
-        unit: The unit.
         better: Whether higher or lower is better.
         ratio: Whether its parts were measured side by side in one run, so that it also holds for other machines.
         limit: Most that the machine can reach, in the same unit; None if there is no such limit.

@@ -6,11 +6,9 @@ prompt's scores are computed. Both alternate in one process, so that other load 
 time is printed, the package reads the loop's own responses: likelihoods and EigenScores must be the same.
 """
 
-import argparse
-import json
 import statistics
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,7 +26,7 @@ from benchmark.metrics.eigenscore import covariances_of, e_average, e_original
 from benchmark.metrics.internals import Internals, average, original
 from benchmark.models.hf_lm import HFCausalLM, load_causal_lm
 from benchmark.models.hf_states import SamplingParameters, TokenisedResponse
-from benchmark.perf.timing import timed
+from benchmark.perf.script import option_parser, print_document, timed_in_turns
 from benchmark.scoring.internals_file import internals_of
 from datasets_build.load import load_suite
 
@@ -49,7 +47,6 @@ class Comparison:
         loop_seconds: Seconds of the loop, one per round.
         package_seconds: Seconds of the package, one per round.
         loop_tokens_per_second: Sampled tokens per second at the median time.
-        package_tokens_per_second: The same for the package.
         ratio: Ratio of the medians.
     """
 
@@ -154,29 +151,24 @@ def compare(lm: HFCausalLM, plan: Plan, rounds: int) -> Comparison:
     warm = Plan(plan.sets[:2], plan.prompting, plan.k, plan.seed, plan.greedy)
     loop(lm, warm)
     package(lm, warm)
-    looped_seconds, package_seconds, largest = [], [], 0.0
-    for _ in range(rounds):
-        taken, _ = timed(partial(package, lm, plan))
-        package_seconds.append(taken)
-        taken, looped = timed(partial(loop, lm, plan))
-        looped_seconds.append(taken)
-        largest = max(largest, largest_difference(lm, looped))
-        if not largest <= TOLERANCE:
-            raise ValueError(f"the two ways differ by {largest} on the same responses")
+    seconds, results = timed_in_turns({"package": partial(package, lm, plan), "loop": partial(loop, lm, plan)}, rounds)
+    largest = max(largest_difference(lm, looped) for looped in results["loop"])
+    if not largest <= TOLERANCE:
+        raise ValueError(f"the two ways differ by {largest} on the same responses")
     length = plan.sets[0].settings.max_tokens
     tokens = len(plan.sets) * plan.k * length
-    medians = statistics.median(looped_seconds), statistics.median(package_seconds)
+    medians = {name: statistics.median(each) for name, each in seconds.items()}
     return Comparison(
         model=lm.signature,
         prompts=len(plan.sets),
         k=plan.k,
         tokens=length,
         largest_difference=largest,
-        loop_seconds=looped_seconds,
-        package_seconds=package_seconds,
-        loop_tokens_per_second=tokens / medians[0],
-        package_tokens_per_second=tokens / medians[1],
-        ratio=medians[0] / medians[1],
+        loop_seconds=seconds["loop"],
+        package_seconds=seconds["package"],
+        loop_tokens_per_second=tokens / medians["loop"],
+        package_tokens_per_second=tokens / medians["package"],
+        ratio=medians["loop"] / medians["package"],
     )
 
 
@@ -197,7 +189,7 @@ def plan_of(prompts: int, k: int, tokens: int) -> Plan:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print one JSON document."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = option_parser(__doc__)
     parser.add_argument("--model", default="offline", help="Model: ORG/NAME@COMMIT, a folder, or offline.")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--prompts", type=int, default=64)
@@ -208,7 +200,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     lm = load_causal_lm(spec_named(given.model, device=given.device))
     forget_end(lm)
     found = compare(lm, plan_of(given.prompts, given.k, given.tokens), given.rounds)
-    print(json.dumps(asdict(found), indent=2))
+    print_document(found)
 
 
 if __name__ == "__main__":

@@ -9,9 +9,7 @@ CPU with a tiny model, which tests the steps but not the speed.
     python -m benchmark.perf.gpu_check --only attention --only bits  # some steps
 """
 
-import argparse
 import gc
-import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
@@ -20,6 +18,7 @@ from time import perf_counter
 from benchmark.models.device_map import choose_device, device_kind
 from benchmark.perf.gpu_speed import memory, throughput
 from benchmark.perf.gpu_steps import BITS, Check, Given, architectures, attention, bits, machine
+from benchmark.perf.script import option_parser, print_document
 from benchmark.perf.shapes import SHAPES
 
 STEPS: tuple[Callable[[Given], Iterator[Check]], ...] = (machine, attention, bits, architectures, throughput, memory)
@@ -52,7 +51,7 @@ def table(checks: Sequence[Check]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the steps and print the table; return 1 if anything failed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = option_parser(__doc__)
     parser.add_argument("--device", help="Device; default: the best available.")
     parser.add_argument("--dtype", choices=sorted(BITS), help="Precision; default: float16 on cuda, float32 elsewhere.")
     parser.add_argument(
@@ -79,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failed = sum(not each.ok for each in checks)
     if asked.json:
         document = {**asdict(given), "seconds": round(seconds, 1), "failed": failed, "checks": [*map(asdict, checks)]}
-        print(json.dumps(document, indent=2))
+        print_document(document)
     else:
         print(table(checks))
         print(f"{len(checks) - failed} of {len(checks)} checks passed in {seconds:.0f} s on {given.device}")

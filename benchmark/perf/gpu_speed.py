@@ -12,11 +12,10 @@ import numpy as np
 
 from benchmark.metrics.metric import Missing
 from benchmark.models.hf_lm import HFCausalLM
-from benchmark.models.trie import build_trie
 from benchmark.perf.gpu_steps import BITS, Check, Given, bits_of, mcdiv_like, olmo_like, rms, text
-from benchmark.perf.shapes import SHAPES, limit_of, operations, random_model
+from benchmark.perf.shapes import SHAPES, counts, limit_of, operations, random_model
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, read_sets
-from benchmark.surprisal.prompt_layout import Layout, lay_out
+from benchmark.surprisal.prompt_layout import Layout
 
 LEAST_SHARE, LEAST_BUSY = 0.55, 0.9  # of the GPU's limit, of its time
 
@@ -35,8 +34,7 @@ def throughput(given: Given) -> Iterator[Check]:
         ("OLMo-like", olmo_like(max(1, given.sets // 8), rng), Layout("instruct")),
     )
     for name, sets, layout in works:
-        counted = [_counts(lm, each, layout, plan) for each in sets]
-        nodes, scored = (sum(each[i] for each in counted) for i in (0, 1))
+        _, nodes, scored = np.sum([counts(lm, each, layout, plan) for each in sets], axis=0).tolist()
         first = np.empty(0)
         for factor, budget in (("1", own), ("1/4", own // 4), ("2", own * 2)):
             lm.batch_tokens = budget
@@ -59,15 +57,6 @@ def throughput(given: Given) -> Iterator[Check]:
             yield _busy(name, partial(read_sets, sets, lm, layout, plan))
             peak = torch.cuda.max_memory_allocated() / 2**30
             yield Check(f"{name}, peak memory", "less than the GPU's", f"{peak:.1f} GiB", True)
-
-
-def _counts(lm: HFCausalLM, given: ResponseSet, layout: Layout, plan: OrderPlan) -> tuple[int, int]:
-    """Count a set's different prefixes, and the scored ones among them."""
-    orders = [[given.responses[i] for i in order] for order in plan.design(given).orders.tolist()]
-    laid = lay_out(lm, layout, given.prompt, [*orders, *([each] for each in given.responses)])
-    trie = build_trie([each.sequence.ids for each in laid])
-    scored = [path[each.sequence.scored] for path, each in zip(trie.paths, laid, strict=True)]
-    return len(trie.ids), len(np.unique(np.concatenate(scored)))
 
 
 @contextmanager

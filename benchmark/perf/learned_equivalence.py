@@ -4,10 +4,7 @@ A submission's embeddings and ROUGE-1 classes, and its embeddings and learned cl
 embed every response once; the learned backend also reads the prompts, and compares the tokens of each pair.
 """
 
-import argparse
-import json
 from collections.abc import Sequence
-from pathlib import Path
 from statistics import median
 from time import process_time
 
@@ -16,54 +13,43 @@ from benchmark.equivalence.partitioning import ResponsesToGroup, partition_by_pa
 from benchmark.equivalence.rules import Rouge1
 from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder
 from benchmark.perf.equivalence import Responses, made_up_responses, released_responses
-from datasets_build.download import mirror_folder
+from benchmark.perf.script import option_parser, print_document
 
 
-def rouge_seconds(sets: Sequence[ResponsesToGroup]) -> float:
-    """Measure the CPU seconds of embeddings and ROUGE-1 classes."""
-    embedder, backend = SentenceTransformersEmbedder(ALL_MINILM_L6_V2), Rouge1().load()
-    start = process_time()
-    partition_by_pairs(sets, backend)
-    embedder.embed([text for each in sets for text in each.texts])
-    return process_time() - start
-
-
-def learned_seconds(sets: Sequence[ResponsesToGroup]) -> float:
-    """Measure the CPU seconds of embeddings and learned classes with one embedder."""
+def cpu_seconds(sets: Sequence[ResponsesToGroup], *, learned: bool) -> float:
+    """Measure the CPU seconds of embeddings and of learned or ROUGE-1 classes, with one embedder."""
     embedder = SentenceTransformersEmbedder(ALL_MINILM_L6_V2)
-    backend = Learned().load(loaded=embedder)
+    backend = Learned().load(loaded=embedder) if learned else Rouge1().load()
     start = process_time()
-    partition_by_pairs(sets, backend, "average")
+    partition_by_pairs(sets, backend, "average" if learned else "greedy")
     embedder.embed([text for each in sets for text in each.texts])
     return process_time() - start
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mirror", type=Path, help="Folder with the released files. [env: DIVBENCH_MIRROR]")
+    parser = option_parser(__doc__, mirror=True)
     parser.add_argument("--prompts", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true", help="Output as one JSON document.")
     given = parser.parse_args(arguments)
-    mirror = mirror_folder(given.mirror)
-    found: Responses = made_up_responses(given.prompts) if mirror is None else released_responses(mirror)
+    found: Responses = made_up_responses(given.prompts) if given.mirror is None else released_responses(given.mirror)
     # Every n-th row, because the rows are sorted by system.
     chosen = found[:: max(1, len(found) // given.prompts)][: given.prompts]
     sets = [ResponsesToGroup.of(prompt, texts) for prompt, texts in chosen]
     seconds: dict[str, list[float]] = {"rouge-1": [], "learned": []}
     for _ in range(given.rounds):
-        seconds["rouge-1"].append(rouge_seconds(sets))
-        seconds["learned"].append(learned_seconds(sets))
+        seconds["rouge-1"].append(cpu_seconds(sets, learned=False))
+        seconds["learned"].append(cpu_seconds(sets, learned=True))
     document = {
-        "data": "made up" if mirror is None else "NoveltyBench",
+        "data": "made up" if given.mirror is None else "NoveltyBench",
         "prompts": len(sets),
         "responses": sum(len(each.texts) for each in sets),
         "cpu_seconds": seconds,
         "ratio": median(seconds["learned"]) / median(seconds["rouge-1"]),
     }
     if given.json:
-        print(json.dumps(document, indent=2))
+        print_document(document)
         return
     print(f"{document['responses']:,} responses to {len(sets)} prompts ({document['data']})")
     for name, each in seconds.items():

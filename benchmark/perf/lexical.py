@@ -5,12 +5,10 @@ Averaged distinct-n and n-gram cosine diversity of decTest's 2,979 sets of ten r
 synthetic, of the same shape. The values are compared before any time is printed.
 """
 
-import argparse
 import csv
-import json
 import statistics
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -19,8 +17,7 @@ import numpy as np
 from benchmark.metrics.lexical import distinct_n, ngram_cosine_diversity
 from benchmark.metrics.ngrams import ngram_statistics, tevet_tokens
 from benchmark.perf.plain import distinct_and_cosine
-from benchmark.perf.timing import timed
-from datasets_build.download import mirror_folder
+from benchmark.perf.script import largest_difference, option_parser, print_document, timed_in_turns
 
 Sets = list[list[str]]
 Pairs = list[tuple[float, float]]
@@ -34,9 +31,7 @@ class Comparison:
 
     Attributes:
         data: Origin of the sets.
-        sets: Number of sets.
         tokens: Number of tokens in all of them.
-        largest_difference: Largest difference of values.
         plain_seconds: Seconds of the plain implementation, one per round.
         package_seconds: Seconds of the package, one per round.
         ratio: Ratio of the medians.
@@ -90,14 +85,8 @@ def compare(sets: Sets, rounds: int, data: str) -> Comparison:
     Raises:
         ValueError: Their values differ.
     """
-    seconds: dict[str, list[float]] = {"plain": [], "package": []}
-    largest = 0.0
-    for _ in range(rounds):
-        taken, expected = timed(partial(plain, sets))
-        seconds["plain"].append(taken)
-        taken, found = timed(partial(package, sets))
-        seconds["package"].append(taken)
-        largest = max(largest, float(np.abs(np.array(found) - np.array(expected)).max()))
+    seconds, values = timed_in_turns({"plain": partial(plain, sets), "package": partial(package, sets)}, rounds)
+    largest = largest_difference(values["plain"], values["package"])
     if not largest <= TOLERANCE:
         raise ValueError(f"the implementations differ by {largest}")
     return Comparison(
@@ -113,15 +102,13 @@ def compare(sets: Sets, rounds: int, data: str) -> Comparison:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print one JSON document."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mirror", type=Path, help="Folder with the released files. [env: DIVBENCH_MIRROR]")
+    parser = option_parser(__doc__, mirror=True)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--sets", type=int, default=2979, help="Maximum number of sets.")
     given = parser.parse_args(arguments)
-    mirror = mirror_folder(given.mirror)
-    sets = (made_up_sets(given.sets) if mirror is None else dectest_sets(mirror))[: given.sets]
-    found = compare(sets, given.rounds, "made up" if mirror is None else "decTest")
-    print(json.dumps(asdict(found), indent=2))
+    sets = (made_up_sets(given.sets) if given.mirror is None else dectest_sets(given.mirror))[: given.sets]
+    found = compare(sets, given.rounds, "made up" if given.mirror is None else "decTest")
+    print_document(found)
 
 
 if __name__ == "__main__":

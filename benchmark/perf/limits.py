@@ -6,17 +6,16 @@ disk, and read again after the system was asked to drop it from its cache. Each 
 that other load on the machine lowers it only if it disturbs every round.
 """
 
-import argparse
-import json
 import os
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 import numpy as np
+
+from benchmark.perf.script import option_parser, print_document
 
 SIDE = 1024  # of the matrices: larger than a core's caches, but small enough for short, undisturbed rounds
 GEMMS_A_ROUND = 10
@@ -139,12 +138,11 @@ def measure(megabytes: int, rounds: int) -> Limits:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print one JSON document."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = option_parser(__doc__)
     parser.add_argument("--megabytes", type=int, default=512, help="Size of the copy and of the file.")
     parser.add_argument("--rounds", type=int, default=10)
     given = parser.parse_args(arguments)
-    found: dict[str, Any] = asdict(measure(given.megabytes, given.rounds))
-    print(json.dumps(found, indent=2))
+    print_document(measure(given.megabytes, given.rounds))
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from benchmark.models.embedder import ALL_MINILM_L6_V2, Embedder
+from benchmark.perf.script import option_parser, print_document
 from datasets_build.errors import need
 from datasets_build.load import load_suite
 from datasets_build.schema import Prompt, Suite
@@ -210,7 +211,7 @@ def growth(responses: Sequence[int], seconds: Sequence[float]) -> GrowthFit | No
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print one JSON document."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = option_parser(__doc__)
     parser.add_argument(
         "--prompts",
         type=int,
@@ -231,7 +232,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     fits = {name: growth(work, [run[name] for run in runs]) for name in ("score_seconds", "score_processor_seconds")}
     made = {name: None if fit is None else asdict(fit) for name, fit in fits.items()}
     about = {"profile": given.profile, "embedder": "stand-in" if given.stand_in else "the profile's"}
-    print(json.dumps({**about, "runs": runs, "growth": made}, indent=2))
+    print_document({**about, "runs": runs, "growth": made})
 
 
 if __name__ == "__main__":

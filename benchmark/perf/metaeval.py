@@ -6,10 +6,8 @@ process, with the values compared before any time is printed. Then, if there is 
 labels: the seconds of loading, scoring and evaluating with every metric of a profile, including intervals.
 """
 
-import argparse
-import json
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -26,12 +24,11 @@ from benchmark.analysis.metaeval.evaluate import evaluate_task
 from benchmark.analysis.metaeval.labelled import BINARY_TASKS, load_labelled
 from benchmark.analysis.metaeval.overall import evaluate_overall
 from benchmark.analysis.metaeval.scores import metric_scores
-from benchmark.perf.timing import timed
+from benchmark.perf.script import largest_difference, option_parser, print_document, timed_in_turns
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.inputs import computed, metrics_from
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.resampling import resample_weights
-from datasets_build.download import mirror_folder
 
 TOLERANCE = 1e-9
 
@@ -43,7 +40,6 @@ class Bootstrap:
     Attributes:
         rows: Number of sets.
         resamples: Number of resamples of contexts.
-        largest_difference: Largest difference of values.
         plain_seconds: Seconds of the libraries, one per round.
         package_seconds: Seconds of the package, one per round.
         ratio: Ratio of the medians.
@@ -62,8 +58,6 @@ class NineTasks:
     """The nine tasks under a profile.
 
     Attributes:
-        profile: Name of the profile.
-        metrics: Number of metrics.
         sets: Number of different sets.
         texts: Number of different texts.
         seconds: Seconds of each part, and of all parts.
@@ -110,14 +104,9 @@ def bootstrap(rows: int, resamples: int, rounds: int) -> Bootstrap:
     scores = np.round(labels + np.random.default_rng(0).normal(size=len(labels)), 2)
     contexts = np.repeat(np.arange(rows // 2), 2).tolist()
     weights = resample_weights(len(labels), clusters=contexts, resamples=resamples).astype(np.float64)
-    ways: dict[str, Callable[[Floats, Floats, Floats], Floats]] = {"plain": one_by_one, "package": together}
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
-    values: dict[str, Floats] = {}
-    for _ in range(rounds):
-        for name, way in ways.items():
-            taken, values[name] = timed(partial(way, scores, labels, weights))
-            seconds[name].append(taken)
-    largest = float(np.abs(values["plain"] - values["package"]).max())
+    ways = {name: partial(way, scores, labels, weights) for name, way in (("plain", one_by_one), ("package", together))}
+    seconds, values = timed_in_turns(ways, rounds)
+    largest = largest_difference(values["plain"], values["package"])
     if not largest <= TOLERANCE:
         raise ValueError(f"the two ways differ by {largest}")
     ratio = statistics.median(seconds["plain"]) / statistics.median(seconds["package"])
@@ -145,8 +134,7 @@ def nine_tasks(mirror: Path, profile: str) -> NineTasks:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print one JSON document."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mirror", type=Path, help="Folder with the released files. [env: DIVBENCH_MIRROR]")
+    parser = option_parser(__doc__, mirror=True)
     parser.add_argument(
         "--profile", default="lexical", help="Profile for the nine tasks; metrics of surprisals are left out."
     )
@@ -154,12 +142,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--resamples", type=int, default=100, help="Number of bootstrap resamples.")
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args(arguments)
-    mirror = mirror_folder(given.mirror)
     found = bootstrap(given.rows, given.resamples, given.rounds)
     document: dict[str, Any] = {"bootstrap": asdict(found)}
-    if mirror is not None:
-        document["nine_tasks"] = asdict(nine_tasks(mirror, given.profile))
-    print(json.dumps(document, indent=2))
+    if given.mirror is not None:
+        document["nine_tasks"] = asdict(nine_tasks(given.mirror, given.profile))
+    print_document(document)
 
 
 if __name__ == "__main__":

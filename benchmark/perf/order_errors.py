@@ -6,11 +6,9 @@ of five responses are read in all 120 orders, so the errors are exact; for sets 
 random orders and many draws of each design.
 """
 
-import argparse
-import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +18,10 @@ from numpy.typing import NDArray
 from benchmark.models.bundled_lm.spec import OFFLINE_LM
 from benchmark.models.causal_lm import CausalLM
 from benchmark.models.hf_lm import find_causal_lm_spec, load_causal_lm
+from benchmark.perf.script import option_parser, print_document
 from benchmark.surprisal.engine import ResponseSet
 from benchmark.surprisal.prompt_layout import Layout, lay_out
 from benchmark.surprisal.response_orders import OrderDesign, balanced, endpoint, exact, nodes, uniform
-from datasets_build.download import mirror_folder
 from datasets_build.load import load_split
 
 Floats = NDArray[np.float64]
@@ -162,8 +160,7 @@ def _spaced(rows: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print one JSON document."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mirror", type=Path, help="Folder with the released files. [env: DIVBENCH_MIRROR]")
+    parser = option_parser(__doc__, mirror=True)
     parser.add_argument("--model", help="Model: ORG/NAME@COMMIT or a folder; default: the bundled model.")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--fives", type=int, default=60, help="Number of sets of five responses.")
@@ -172,22 +169,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--draws", type=int, default=24, help="Number of draws of each design.")
     parser.add_argument("--random", type=int, default=500, help="Number of random orders of a set of ten.")
     given = parser.parse_args(arguments)
-    mirror = mirror_folder(given.mirror)
-    if mirror is None:
+    if given.mirror is None:
         parser.error("released files are needed: give --mirror")
     model = load_causal_lm(find_causal_lm_spec(given.model, device=given.device) if given.model else OFFLINE_LM)
     made: list[Row] = []
     if given.fives:
-        sets = sets_of_five(mirror, given.fives)
+        sets = sets_of_five(given.mirror, given.fives)
         layout = Layout("completion")
         made += rows(5, [five(model, each, layout, 200) for each in sets])
     if given.tens or given.long:
-        pairs = sets_of_ten(mirror, given.tens, given.long)
+        pairs = sets_of_ten(given.mirror, given.tens, given.long)
         made += rows(
             10,
             [ten(model, each, layout, given.draws, given.random) for each, layout in pairs],
         )
-    print(json.dumps([asdict(row) for row in made], indent=2))
+    print_document(made)
 
 
 if __name__ == "__main__":

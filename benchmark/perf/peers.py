@@ -6,10 +6,8 @@ extra `peers`; diversity 0.3.1 needs transformers below 5, so install it separat
 diversity==0.3.1`) and add DIR to PYTHONPATH. Packages that are not installed are left out.
 """
 
-import argparse
 import importlib
 import importlib.util
-import json
 import math
 import os
 import sys
@@ -17,7 +15,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from statistics import median
@@ -29,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics import distance_graphs, distances, embedding, kernels, syntax, text_overlap
+from benchmark.perf.script import option_parser, print_document
 
 Floats = NDArray[np.float64]
 Measure = Callable[[Any], float]
@@ -244,7 +243,7 @@ def compare(pair: Pair, given: Sequence[Any], rounds: int) -> Timing:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print one JSON document."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = option_parser(__doc__)
     parser.add_argument("--sets", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=1)
     given = parser.parse_args(arguments)
@@ -266,10 +265,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     document = {
         "sets": given.sets,
         "responses": RESPONSES,
-        "measures": [asdict(each) for each in found],
+        "measures": found,
         "ratio": theirs / ours if found else None,
     }
-    print(json.dumps(document, indent=2))
+    print_document(document)
 
 
 if __name__ == "__main__":

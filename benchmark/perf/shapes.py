@@ -1,10 +1,16 @@
 """Language models with random weights and the shapes of known ones: their operations, and limits of their speed."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from benchmark.models.hf_lm import HFCausalLM
+from benchmark.models.trie import build_trie
 from benchmark.perf.limits import gemm, gpu_gemm
+from benchmark.surprisal.engine import OrderPlan, ResponseSet
+from benchmark.surprisal.prompt_layout import Layout, TokenisedText, lay_out
 
 H200_FLOPS = 790e12  # measured for products of large bfloat16 matrices
 
@@ -96,6 +102,26 @@ def operations(shape: Shape, nodes: int, scored: int) -> float:
     mlp = (3 if shape.kind == "qwen2" else 2) * shape.width * shape.inner
     body = shape.layers * (2 * shape.width * shape.width + 2 * shape.width * keys + mlp)
     return 2.0 * (body * nodes + shape.width * shape.vocabulary * scored)
+
+
+def laid_out(
+    model: HFCausalLM, sets: Sequence[ResponseSet], layout: Layout, plan: OrderPlan
+) -> list[list[TokenisedText]]:
+    """Return the token sequences of each set: its orders, then its responses alone."""
+    made = []
+    for each in sets:
+        orders = plan.design(each).orders.tolist()
+        texts = [[each.responses[i] for i in order] for order in orders] + [[one] for one in each.responses]
+        made.append(lay_out(model, layout, each.prompt, texts))
+    return made
+
+
+def counts(model: HFCausalLM, given: ResponseSet, layout: Layout, plan: OrderPlan) -> tuple[int, int, int]:
+    """Count a set's tokens, its distinct prefixes, and the scored ones among them."""
+    (laid,) = laid_out(model, [given], layout, plan)
+    trie = build_trie([each.sequence.ids for each in laid])
+    scored = [path[each.sequence.scored] for path, each in zip(trie.paths, laid, strict=True)]
+    return sum(map(len, trie.paths)), len(trie.ids), len(np.unique(np.concatenate(scored)))
 
 
 def limit_of(device: str) -> tuple[float, str]:

@@ -48,7 +48,6 @@ class Simulated:
     """The result of a simulation.
 
     Attributes:
-        submissions: Number of submissions.
         how: *shards*: `score --cluster`, one after the other; *submissions*: `worker` on each GPU; *queue*: `worker
             --cluster`; *elastic*: the same with `--elastic`.
         seconds: Time until all are done.

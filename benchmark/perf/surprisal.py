@@ -13,14 +13,11 @@ machine's limit, seconds and peak memory, and the naive way's rate on some of th
 On a GPU: `--device cuda --dtype bfloat16 --shape qwen2.5-3b --work mcdiv`.
 """
 
-import argparse
-import json
 import math
 import resource
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,12 +26,11 @@ from numpy.typing import NDArray
 from benchmark.metrics.metric import Missing
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.trie import build_trie
-from benchmark.perf.shapes import SHAPES, limit_of, operations, random_model
+from benchmark.perf.script import option_parser, print_document, timed, timed_in_turns
+from benchmark.perf.shapes import SHAPES, counts, laid_out, limit_of, operations, random_model
 from benchmark.perf.surprisal_work import RELEASED, Work, released, works
-from benchmark.perf.timing import timed
-from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
-from benchmark.surprisal.prompt_layout import Layout, TokenisedText, lay_out
-from datasets_build.download import mirror_folder
+from benchmark.surprisal.engine import SetSurprisals, read_sets
+from benchmark.surprisal.prompt_layout import TokenisedText
 
 Floats = NDArray[np.float64]
 NAIVE_BATCH = {"instruct": 8, "completion": 16}  # as in the published code for OLMo's sets and McDiv's
@@ -69,7 +65,6 @@ class Throughput:
 
     Attributes:
         orders: Orders as in signatures.
-        sets: Number of sets.
         different: Number of distinct sets.
         tokens: Tokens of all sequences of the distinct sets.
         nodes: Tokens, with those of shared prefixes counted once per set.
@@ -123,18 +118,6 @@ def naive(model: HFCausalLM, work: Work, laid: list[list[TokenisedText]]) -> lis
     return made
 
 
-def laid_out(
-    model: HFCausalLM, sets: Sequence[ResponseSet], layout: Layout, plan: OrderPlan
-) -> list[list[TokenisedText]]:
-    """Return the token sequences of each set: its orders, then its responses alone."""
-    made = []
-    for each in sets:
-        orders = plan.design(each).orders.tolist()
-        texts = [[each.responses[i] for i in order] for order in orders] + [[one] for one in each.responses]
-        made.append(lay_out(model, layout, each.prompt, texts))
-    return made
-
-
 def compare(model: HFCausalLM, work: Work, rounds: int) -> Timing:
     """Time the naive way and the engine in turns.
 
@@ -144,16 +127,13 @@ def compare(model: HFCausalLM, work: Work, rounds: int) -> Timing:
     (layout, uniform), (exact, balanced) = work.plans
     laid = laid_out(model, work.sets, layout, uniform)
     sequences = [[each.sequence for each in of_set] for of_set in laid]
-    seconds: dict[str, list[float]] = {"naive": [], "equal": [], "balanced": []}
-    largest = 0.0
-    for _ in range(rounds):
-        taken, expected = timed(partial(naive, model, work, laid))
-        seconds["naive"].append(taken)
-        taken, found = timed(partial(read_sets, work.sets, model, layout, uniform))
-        seconds["equal"].append(taken)
-        largest = max(largest, _difference(laid, expected, found))
-        taken, _ = timed(partial(read_sets, work.sets, model, exact, balanced))
-        seconds["balanced"].append(taken)
+    ways: dict[str, Callable[[], Any]] = {
+        "naive": partial(naive, model, work, laid),
+        "equal": partial(read_sets, work.sets, model, layout, uniform),
+        "balanced": partial(read_sets, work.sets, model, exact, balanced),
+    }
+    seconds, read = timed_in_turns(ways, rounds)
+    largest = max(_difference(laid, *each) for each in zip(read["naive"], read["equal"], strict=True))
     _check(largest)
     fastest = {name: min(each) for name, each in seconds.items()}
     return Timing(
@@ -204,7 +184,7 @@ def throughput(model: HFCausalLM, work: Work, shape: str, rounds: int, naive_set
     measured: list[dict[str, Any]] = []
     for layout, plan in work.plans:
         different = list(dict.fromkeys(work.sets))
-        tokens, nodes, scored = np.sum([_counts(model, each, layout, plan) for each in different], axis=0).tolist()
+        tokens, nodes, scored = np.sum([counts(model, each, layout, plan) for each in different], axis=0).tolist()
         read_sets(different[:1], model, layout, plan)  # warm up
         if on_gpu:
             torch.cuda.reset_peak_memory_stats()
@@ -253,22 +233,13 @@ def _naive_rate(model: HFCausalLM, work: Work, sets: int) -> tuple[float, float]
     return sum(len(each.sequence.ids) for of_set in laid for each in of_set) / taken, largest
 
 
-def _counts(model: HFCausalLM, given: ResponseSet, layout: Layout, plan: OrderPlan) -> tuple[int, int, int]:
-    """Count a set's tokens, its distinct prefixes, and the scored ones among them."""
-    (laid,) = laid_out(model, [given], layout, plan)
-    trie = build_trie([each.sequence.ids for each in laid])
-    scored = [path[each.sequence.scored] for path, each in zip(trie.paths, laid, strict=True)]
-    return sum(map(len, trie.paths)), len(trie.ids), len(np.unique(np.concatenate(scored)))
-
-
 def _peak_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print one JSON document."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mirror", type=Path, help="Folder with the released files. [env: DIVBENCH_MIRROR]")
+    parser = option_parser(__doc__, mirror=True)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--small", type=int, default=4, help="Number of conTest-like sets.")
     parser.add_argument("--large", type=int, default=1, help="Number of OLMo-like sets.")
@@ -284,18 +255,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--device", default="cpu")
     given = parser.parse_args(arguments)
     model = random_model(given.shape, given.device, given.dtype)
-    mirror = mirror_folder(given.mirror)
     document: dict[str, Any] = {"shape": given.shape, "dtype": given.dtype, "device": given.device}
     if given.work:
-        work = released(given.work, mirror, given.sets)
+        work = released(given.work, given.mirror, given.sets)
         limit, known = limit_of(given.device)
         rates = throughput(model, work, given.shape, given.rounds, given.naive_sets)
-        document |= {"limit_flops": limit, "limit_known": known, "throughput": [asdict(each) for each in rates]}
+        document |= {"limit_flops": limit, "limit_known": known, "throughput": rates}
     else:
-        found = [compare(model, work, given.rounds) for work in works(mirror, given.small, given.large)]
-        document |= {"timings": [asdict(each) for each in found]}
+        found = [compare(model, work, given.rounds) for work in works(given.mirror, given.small, given.large)]
+        document |= {"timings": found}
     document["peak_memory_mib"] = _peak_memory() // 2**20
-    print(json.dumps(document, indent=2))
+    print_document(document)
 
 
 if __name__ == "__main__":

@@ -26,8 +26,6 @@ class Work:
     Attributes:
         name: Name in the report.
         sets: Sets to read.
-        layout: Published layout.
-        uniform: Number of uniform orders per set in the published code.
     """
 
     name: str

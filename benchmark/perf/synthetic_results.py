@@ -31,8 +31,6 @@ def make_results(folder: Path, submissions: int, prompts: int, metrics: int) -> 
 
     Args:
         folder: Folder to create.
-        submissions: Number of results.
-        prompts: Number of prompts per result.
         metrics: Number of metrics: the first ones of `METRICS`.
     """
     rng = np.random.default_rng(0)

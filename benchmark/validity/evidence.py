@@ -61,8 +61,6 @@ def text_evidence(prompt: str, response: str, order: WordOrderModel, bits: Float
     """Compute the features of each reason that need no model; None if the text is uninformative.
 
     Args:
-        prompt: The prompt.
-        response: A response to it.
         order: Bigram model of word classes.
         bits: Bigram model of letters, as for `spelling`.
     """
@@ -86,8 +84,6 @@ def vector_evidence(
     """Compute the features that need an embedder.
 
     Args:
-        prompt: The prompt.
-        response: A response to it.
         vector: Unit vector of the response [dimensions].
         prompt_vector: Unit vector of the prompt [dimensions].
         refusals: Unit vectors of `refusal_texts`, [refusals, dimensions].

@@ -61,7 +61,6 @@ def spelling(text: str, bits: Floats) -> Spelling:
     """Compute the statistics of a text's letters.
 
     Args:
-        text: A text.
         bits: float64 [CLASSES, CLASSES], −log2 p(symbol | symbol before it).
     """
     text = " ".join(text.split(" "))[:LONGEST]

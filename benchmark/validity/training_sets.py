@@ -39,7 +39,6 @@ class System:
     """A system's response sets.
 
     Attributes:
-        name: Name of the system.
         prompts: Prompts by their ids.
         responses: Responses by prompt id.
     """

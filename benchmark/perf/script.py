@@ -1,0 +1,57 @@
+"""What the scripts of benchmarks share: options, timing and output."""
+
+import argparse
+import gc
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from time import perf_counter
+from typing import Any, TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+
+
+def option_parser(description: str | None, *, mirror: bool = False) -> argparse.ArgumentParser:
+    """Make a script's parser; with `mirror` it has the option --mirror, by default the folder of DIVBENCH_MIRROR."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    if mirror:
+        from datasets_build.download import mirror_folder  # not at the top: gpu_check runs with few libraries
+
+        what = "Folder with the released files. [env: DIVBENCH_MIRROR]"
+        parser.add_argument("--mirror", type=Path, default=mirror_folder(), help=what)
+    return parser
+
+
+def timed(run: Callable[[], T]) -> tuple[float, T]:
+    """Return the seconds that a call takes, and its result."""
+    gc.collect()  # so that no call pays for the garbage of another
+    start = perf_counter()
+    found = run()
+    return perf_counter() - start, found
+
+
+def timed_in_turns(
+    ways: Mapping[str, Callable[[], Any]], rounds: int
+) -> tuple[dict[str, list[float]], dict[str, list[Any]]]:
+    """Time calls in turns, so that other load on the machine affects all; return seconds and results, one per round."""
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    results: dict[str, list[Any]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, way in ways.items():
+            taken, found = timed(way)
+            seconds[name].append(taken)
+            results[name].append(found)
+    return seconds, results
+
+
+def largest_difference(one: Sequence[Any], other: Sequence[Any]) -> float:
+    """Return the largest difference between two lists of arrays."""
+    return max(float(np.abs(np.asarray(a) - np.asarray(b)).max()) for a, b in zip(one, other, strict=True))
+
+
+def print_document(document: Any) -> None:
+    """Print a JSON document, in which dataclasses are objects."""
+    print(json.dumps(document, indent=2, default=asdict))
