@@ -62,6 +62,7 @@ def test_help_names_every_command_and_imports_nothing_heavy() -> None:
     assert all(f" {name} " in printed for name in names)
     assert all(f" {panel} " in printed for panel in ("Start", "Score", "Study", "Service"))
     assert "<bool>" not in printed
+    assert "list[" not in printed
 
 
 def test_each_command_explains_itself_and_imports_nothing_heavy() -> None:
@@ -72,6 +73,7 @@ def test_each_command_explains_itself_and_imports_nothing_heavy() -> None:
         said, _, printed = printed.partition(f"{words} ended with 0\n")
         assert f"Usage: divbench {words}" in said
         assert "<bool>" not in said
+        assert "list[" not in said
 
 
 def test_importing_a_package_imports_nothing_heavy() -> None:
