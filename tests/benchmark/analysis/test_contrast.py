@@ -4,6 +4,7 @@ import csv
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -327,7 +328,7 @@ def test_files_by_their_ending(demo: list[Path], tmp_path: Path) -> None:
     study = lexical_study(demo)
     for ending in ("md", "csv", "json"):
         write_report(report_of(study), tmp_path / f"out.{ending}")
-    assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8")) == json.loads(json.dumps(study.as_json()))
+    assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8")) == json.loads(json.dumps(asdict(study)))
     with pytest.raises(ConfigurationError, match="does not end in"):
         write_report(report_of(study), tmp_path / "out.txt")
     with pytest.raises(ConfigurationError, match="cannot be written"):

@@ -46,7 +46,7 @@ def test_throughput_counts_sets_that_are_alike_once(tiny: HFCausalLM) -> None:
     uniform, balanced = surprisal.throughput(tiny, WORK, "tiny", rounds=1, naive_sets=2)
     assert (uniform.orders, balanced.orders) == (str(OrderPlan("uniform", 4)), str(OrderPlan("balanced", 1)))
     assert (uniform.sets, uniform.different) == (3, 2)
-    laid = surprisal.laid_out(tiny, WORK.sets[:2], PAPER_COMPLETION, OrderPlan("uniform", 4))
+    laid = shapes.laid_out(tiny, WORK.sets[:2], PAPER_COMPLETION, OrderPlan("uniform", 4))
     sequences = [tuple(each.sequence.ids.tolist()) for of_set in laid for each in of_set]
     assert uniform.tokens == sum(map(len, sequences))
     # The two sets share beginnings, too, but are counted apart.
