@@ -190,17 +190,6 @@ def test_corrections_count_the_pairs_that_were_tested() -> None:
     assert empty.untested == "fewer than 5 pairs"
 
 
-def test_clusters_of_prompts_widen_the_interval() -> None:
-    values = made_up(prompts=12)
-    repeated: dict[str, dict[str, Value]] = {
-        name: {f"{p}-{i}": v for p, v in own.items() for i in range(9)} for name, own in values.items()
-    }
-    clusters = {prompt: prompt.split("-")[0] for prompt in repeated["high"]}
-    [whole] = paired_contrast(repeated, [("high", "low")], clusters=clusters)
-    [naive] = paired_contrast(repeated, [("high", "low")])
-    assert (whole.high or 0) - (whole.low or 0) > 2 * ((naive.high or 0) - (naive.low or 0))
-
-
 def systems_of(**answers: Mapping[str, tuple[str, ...]]) -> Systems:
     prompts = tuple(Prompt(p, "", f"Say {p}.") for p in next(iter(answers.values())))
     k = min(len(texts) for own in answers.values() for texts in own.values())
