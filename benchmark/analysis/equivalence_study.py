@@ -6,7 +6,7 @@ class. Intervals come from resampling prompts, with all systems' responses to a 
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,12 +39,12 @@ class System:
     def prompts(self, keep: Callable[[str], bool]) -> "System":
         """Return the system on the prompts whose ids are kept."""
         places = [i for i, name in enumerate(self.prompt_ids) if keep(name)]
-        return System(
-            self.name,
-            tuple(self.prompt_ids[i] for i in places),
-            tuple(self.responses[i] for i in places),
-            None if self.published is None else tuple(self.published[i] for i in places),
-            None if self.judged is None else tuple(self.judged[i] for i in places),
+        return replace(
+            self,
+            prompt_ids=tuple(self.prompt_ids[i] for i in places),
+            responses=tuple(self.responses[i] for i in places),
+            published=None if self.published is None else tuple(self.published[i] for i in places),
+            judged=None if self.judged is None else tuple(self.judged[i] for i in places),
         )
 
 

@@ -18,11 +18,6 @@ def tevet_words(text: str) -> list[str]:
     return [word for word in re.sub(r"[.\n]", "", text).split(" ") if word]
 
 
-def white_space_words(text: str) -> list[str]:
-    """Return D_Can's tokens."""
-    return text.split()
-
-
 def ngram_counts(words: Sequence[str], n: int) -> Counts:
     """Count the n-grams of a text."""
     return Counter(zip(*(words[i:] for i in range(n)), strict=False))

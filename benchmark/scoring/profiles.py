@@ -128,16 +128,16 @@ PROFILES: tuple[Profile, ...] = (
 )
 
 
-def find_profile(name: str, profiles: tuple[Profile, ...] = PROFILES) -> Profile:
+def find_profile(name: str) -> Profile:
     """Return the profile with a name.
 
     Raises:
         ConfigurationError: There is no such profile.
     """
-    for profile in profiles:
+    for profile in PROFILES:
         if profile.name == name:
             return profile
-    raise ConfigurationError(f"there is no profile {name!r}", did_you_mean(name, [p.name for p in profiles]))
+    raise ConfigurationError(f"there is no profile {name!r}", did_you_mean(name, [p.name for p in PROFILES]))
 
 
 def with_named(profile: Profile, names: Collection[str] | None) -> Profile:

@@ -86,10 +86,10 @@ def _is_mixed(word: str) -> bool:
     return len(letters) >= 3 and (len(set(letters)) > 1 or (inside and "LATIN" in letters))
 
 
-def fit_spelling(text: str, pseudo_count: float = 1.0) -> Floats:
+def fit_spelling(text: str) -> Floats:
     """Estimate a bigram model of symbols from running text: float64 [CLASSES, CLASSES], in bits."""
     symbols = np.array([_symbol(letter) for letter in text], np.int64)
-    counts = np.full((CLASSES, CLASSES), pseudo_count)
+    counts = np.ones((CLASSES, CLASSES))  # a pseudo-count of 1
     np.add.at(counts, (symbols[:-1], symbols[1:]), 1)
     bits: Floats = -np.log2(counts / counts.sum(1, keepdims=True))
     return np.asarray(np.round(np.minimum(bits, 12), 1), np.float64)

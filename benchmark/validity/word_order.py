@@ -22,6 +22,8 @@ ENDINGS = (
 )
 MARKS = ".,!?;:\"'()-*#"
 _ALWAYS_CAPITAL = ("I", "I'", "I’")
+_COMMON = 200  # most common words, each of which gets a class of its own
+_PSEUDO_COUNT = 5.0  # added to observed and expected counts
 LONGEST = 200  # words; more add little, and the number of pairs grows with the square
 
 
@@ -135,29 +137,23 @@ def _against_shuffles(scores: Floats) -> tuple[float, float]:
     return gain, 0.0 if spread < 1e-9 else gain / spread * float(np.sqrt(n - 1))
 
 
-def fit_word_order(text: str, words: int = 200, pseudo_count: float = 5.0) -> WordOrderModel:
-    """Estimate a model from running text.
-
-    Args:
-        text: English prose.
-        words: Number of most common words that get a separate class.
-        pseudo_count: Number added to observed and expected counts.
-    """
+def fit_word_order(text: str) -> WordOrderModel:
+    """Estimate a model from English prose."""
     found = _words(text)
     tokens = [m.group().lower().replace("’", "'") if (m := _TOKEN.search(word)) else "" for word in found]
     common: dict[str, int] = {}
     for token in tokens:
         if token[:1].isalpha():
             common[token] = common.get(token, 0) + 1
-    known = tuple(sorted(common, key=lambda word: (-common[word], word))[:words])
+    known = tuple(sorted(common, key=lambda word: (-common[word], word))[:_COMMON])
     empty = WordOrderModel(known, *[np.zeros(0)] * 4)
     classes = empty.classes(found)
     ended, begun = _ends(found), _begins(found)
     return WordOrderModel(
         known,
-        _log_ratios(classes[:-1], classes[1:], (empty.size, empty.size), pseudo_count),
-        _log_ratios(ended[:-1], begun[1:], (3, 3), pseudo_count),
-        *(_of_chance(classes[chosen], classes, empty.size, pseudo_count) for chosen in _at_edges(ended)),
+        _log_ratios(classes[:-1], classes[1:], (empty.size, empty.size)),
+        _log_ratios(ended[:-1], begun[1:], (3, 3)),
+        *(_of_chance(classes[chosen], classes, empty.size) for chosen in _at_edges(ended)),
     )
 
 
@@ -185,22 +181,20 @@ def _at_edges(ended: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.b
     return np.append(True, stopped[:-1]), stopped
 
 
-def _of_chance(chosen: NDArray[np.int64], every: NDArray[np.int64], size: int, pseudo_count: float) -> Floats:
+def _of_chance(chosen: NDArray[np.int64], every: NDArray[np.int64], size: int) -> Floats:
     """Return log2 of how much more often each class is among the chosen words than by chance, [classes]."""
     counts, expected = (np.bincount(each, minlength=size).astype(np.float64) for each in (chosen, every))
     expected *= len(chosen) / len(every)
-    return _log2_ratios(counts, expected, pseudo_count)
+    return _log2_ratios(counts, expected)
 
 
-def _log_ratios(
-    before: NDArray[np.int64], after: NDArray[np.int64], shape: tuple[int, int], pseudo_count: float
-) -> Floats:
+def _log_ratios(before: NDArray[np.int64], after: NDArray[np.int64], shape: tuple[int, int]) -> Floats:
     counts = np.zeros(shape)
     np.add.at(counts, (before, after), 1)
     expected = np.outer(counts.sum(1), counts.sum(0)) / counts.sum()
-    return _log2_ratios(counts, expected, pseudo_count)
+    return _log2_ratios(counts, expected)
 
 
-def _log2_ratios(counts: Floats, expected: Floats, pseudo_count: float) -> Floats:
-    ratios: Floats = np.clip(np.log2((counts + pseudo_count) / (expected + pseudo_count)), -4, 4)
+def _log2_ratios(counts: Floats, expected: Floats) -> Floats:
+    ratios: Floats = np.clip(np.log2((counts + _PSEUDO_COUNT) / (expected + _PSEUDO_COUNT)), -4, 4)
     return np.round(ratios, 1)

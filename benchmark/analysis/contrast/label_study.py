@@ -7,8 +7,7 @@ with its reason.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -69,10 +68,6 @@ class LabelStudy:
     seed: int
     divbench: str
     contrasts: tuple[LabelContrast, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the study as JSON; null for missing values."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,7 +1,7 @@
 """Paired tests between systems on the same prompts, as in the OLMo study (arXiv:2606.01811, section 4.3)."""
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
@@ -29,8 +29,8 @@ class Contrast:
         mean_a: Mean of a; None where n is 0.
         mean_b: Mean of b; None where n is 0.
         difference: Mean of a − b; None where n is 0.
-        low: Lower end of the percentile bootstrap interval over prompts; None with fewer than two prompts or clusters.
-        high: Upper end; None with fewer than two prompts or clusters.
+        low: Lower end of the percentile bootstrap interval over prompts; None with fewer than two prompts.
+        high: Upper end; None with fewer than two prompts.
         d_z: Cohen's d of the paired differences; None where they do not vary.
         statistic: Wilcoxon's statistic; None where untested.
         p: p-value; None where untested.
@@ -86,7 +86,6 @@ def paired_contrast(
     *,
     expected: Expected = "greater",
     direction: int = 1,
-    clusters: Mapping[str, Hashable] | None = None,
     level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
@@ -100,7 +99,6 @@ def paired_contrast(
         values: Values by system and prompt id: numbers, or the reasons why they are missing. NaN counts as missing.
         pairs: Pairs of systems, the one that is expected to be more diverse first.
         expected: Expectation, as in `alternative_of`.
-        clusters: Cluster of each prompt; the bootstrap draws whole clusters. None: each prompt is its own cluster.
 
     Returns:
         One contrast for each pair.
@@ -109,8 +107,7 @@ def paired_contrast(
     given = {name: [own.get(prompt, NOT_ANSWERED) for prompt in prompts] for name, own in values.items()}
     numbers = {name: np.array([_number(value) for value in own]) for name, own in given.items()}
     gaps = np.array([numbers[a] - numbers[b] for a, b in pairs]).reshape(len(pairs), len(prompts))
-    names = None if clusters is None else [clusters[prompt] for prompt in prompts]
-    intervals = bootstrap_means(gaps.T, clusters=names, resamples=resamples, level=level, seed=seed)
+    intervals = bootstrap_means(gaps.T, resamples=resamples, level=level, seed=seed)
     alternative = alternative_of(expected, direction)
     tests = [wilcoxon(numbers[a], numbers[b], alternative) for a, b in pairs]
     p = np.array([np.nan if test.p is None else test.p for test in tests])

@@ -1,8 +1,7 @@
 """A contrast study: paired tests by every metric of a profile on the same texts, raw and length-matched."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from benchmark.analysis.contrast.choices import Expected, Length, Pairing
 from benchmark.analysis.contrast.paired import Contrast, paired_contrast, pairs_of
@@ -63,10 +62,6 @@ class Study:
     seed: int
     divbench: str
     parts: tuple[Part, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the study as JSON; null for missing values."""
-        return asdict(self)
 
 
 def texts_of(systems: Systems, length: Length) -> tuple[Systems, ...]:

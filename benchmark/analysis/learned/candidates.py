@@ -120,8 +120,8 @@ def logistic(strength: float, features: Floats, high: NDArray[np.bool_]) -> tupl
     return float(model.intercept_[0] - weights @ mean), weights
 
 
-def simplest(found: Sequence[tuple[Candidate, float]], within: float = 0.005) -> Candidate:
+def simplest(found: Sequence[tuple[Candidate, float]]) -> Candidate:
     """Return the candidate with the fewest features among the nearly best; ties go to the better one."""
-    floor = max(value for _, value in found) - within
+    floor = max(value for _, value in found) - 0.005
     able = [(each, value) for each, value in found if value >= floor]
     return min(able, key=lambda pair: (len(pair[0].features), pair[0].kind == "trees", -pair[1]))[0]

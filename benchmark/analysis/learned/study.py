@@ -318,9 +318,9 @@ def run(
     )
 
 
-def fitted_weights(table: Table, strength: float = 1.0) -> str:
+def fitted_weights(table: Table) -> str:
     """Return the JSON of the metric `learned_diversity`: weights fitted on all rows of a table."""
-    intercept, by_feature = logistic(strength, table.of(THREE), table.high)
+    intercept, by_feature = logistic(1.0, table.of(THREE), table.high)
     names = [name.removesuffix("_distance") for name in THREE]
     document = {
         "fitted_on": f"{len(table.ids)} sets of contest, mcdiv and mcdiv_nuggets",

@@ -1,7 +1,7 @@
 """Response sets with known diversity: each has a label by construction, and some have human ratings."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -54,19 +54,17 @@ class Labelled:
     def rows(self, keep: NDArray[np.bool_]) -> "Labelled":
         """Return the task with only the sets where `keep` [sets] is true."""
         places = np.flatnonzero(keep)
-        return Labelled(
-            self.name,
-            self.label,
-            tuple(self.set_ids[i] for i in places),
-            tuple(self.contexts[i] for i in places),
-            tuple(self.responses[i] for i in places),
-            self.labels[places],
-            self.lengths[places],
-            None if self.human is None else self.human[places],
-            None if self.human_spread is None else self.human_spread[places],
-            {name: values[places] for name, values in self.released.items()},
-            self.label_name,
-            None if self.raters is None else self.raters[places],
+        return replace(
+            self,
+            set_ids=tuple(self.set_ids[i] for i in places),
+            contexts=tuple(self.contexts[i] for i in places),
+            responses=tuple(self.responses[i] for i in places),
+            labels=self.labels[places],
+            lengths=self.lengths[places],
+            human=None if self.human is None else self.human[places],
+            human_spread=None if self.human_spread is None else self.human_spread[places],
+            released={name: values[places] for name, values in self.released.items()},
+            raters=None if self.raters is None else self.raters[places],
         )
 
 

@@ -155,32 +155,26 @@ def resistance(
     return Resistance(boards, moved, float(np.abs(table[:, 0]).max()), interval, within, strength, caught)
 
 
-def planning(
-    systems: Sequence[int], votes: Sequence[int], boards: int, *, board: Board | None = None, seed: int = 0
-) -> dict[tuple[int, int], Recovery]:
+def planning(boards: int) -> dict[tuple[int, int], Recovery]:
     """Compute the recovery by number of systems and number of votes."""
-    base = board or Board()
     return {
-        (count, number): recovery(replace(base, systems=count, votes=number), boards, seed=seed)
-        for count in systems
-        for number in votes
+        (count, number): recovery(Board(systems=count, votes=number), boards) for count in SYSTEMS for number in VOTES
     }
 
 
-def bootstrap_coverage(board: Board, boards: int, *, draws: int = 200, seed: int = 0) -> float:
+def bootstrap_coverage(board: Board, boards: int) -> float:
     """Return the coverage if voters and prompts are resampled together (two_way.py says why it is too high).
 
-    Args:
-        draws: Number of resamples per board; a vote counts as often as its voter times its prompt.
+    In a resample, a vote counts as often as its voter times its prompt.
     """
     found = []
     for number in range(boards):
-        made = simulate(board, seed + number)
+        made = simulate(board, number)
         ballots, votes = made.ballots, weigh(made.ballots).votes
         chosen = ballots.on(QUESTION) & (votes > 0)
-        rng = np.random.default_rng(seed + number)
+        rng = np.random.default_rng(number)
         drawn = []
-        for _ in range(draws):
+        for _ in range(DRAWS):
             voters, prompts = (
                 np.bincount(rng.integers(count, size=count), minlength=count)
                 for count in (len(ballots.voters), len(ballots.prompts))
@@ -215,6 +209,7 @@ ATTACKS: tuple[tuple[str, Board], ...] = tuple(
     for name, target in (("median system", 0.5), ("weakest system", 0.0))
 )
 SYSTEMS, VOTES = (10, 20, 40), (1000, 2000, 5000, 10_000, 20_000, 50_000)
+DRAWS = 200  # resamples of a board
 
 
 def recovery_table(found: Sequence[tuple[str, Recovery]]) -> Table:
@@ -292,7 +287,7 @@ def _main(
             attacks.append((name, resistance(board, fewer)))
             attacks.append((f"{name}, each vote counted as 1", resistance(board, fewer, weighted=False)))
         bar.add_task("votes to plan, and bootstrap", total=None)
-        planned = planning(SYSTEMS, VOTES, max(2, boards // 20))
+        planned = planning(max(2, boards // 20))
         together = bootstrap_coverage(whole, max(2, boards // 10))
     for table in (recovery_table(cases), resistance_table(attacks), planning_table(planned)):
         out().print(Text(to_markdown(table)), "", soft_wrap=True)

@@ -62,13 +62,12 @@ def fold_of(prompt_id: str) -> int:
     return hashlib.sha256(f"fold/{prompt_id}".encode()).digest()[0] % FOLDS if prompt_id else -1
 
 
-def fit(pairs: LabelledPairs, chosen: Mask | None = None, share: float = TREES_SHARE) -> PairModel:
+def fit(pairs: LabelledPairs, chosen: Mask | None = None) -> PairModel:
     """Fit the trees and the linear part separately; deterministic.
 
     Args:
         pairs: The pairs; identical ones are left out.
         chosen: [pairs], those to train on; None: all.
-        share: Weight of the trees.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
@@ -82,10 +81,10 @@ def fit(pairs: LabelledPairs, chosen: Mask | None = None, share: float = TREES_S
     mean, sd = first.mean(axis=0), first.std(axis=0)
     logistic = LogisticRegression(C=0.1, max_iter=1000).fit((first - mean) / sd, labels)
     slopes = logistic.coef_[0] / sd
-    return as_pair_model(trees, np.append(slopes, logistic.intercept_[0] - slopes @ mean), share)
+    return as_pair_model(trees, np.append(slopes, logistic.intercept_[0] - slopes @ mean), TREES_SHARE)
 
 
-def held_out_probabilities(pairs: LabelledPairs, share: float = TREES_SHARE) -> Floats:
+def held_out_probabilities(pairs: LabelledPairs) -> Floats:
     """Return the probability of each pair by a model that saw neither its system nor its prompt, float64 [pairs].
 
     Texts without a system are used for training unless their prompt is held out; their own probabilities are NaN.
@@ -94,7 +93,7 @@ def held_out_probabilities(pairs: LabelledPairs, share: float = TREES_SHARE) -> 
     for system in sorted(set(pairs.system.tolist()) - {""}):
         for fold in range(FOLDS):
             tested = (pairs.system == system) & (pairs.fold == fold)
-            model = fit(pairs, (pairs.system != system) & (pairs.fold != fold), share)
+            model = fit(pairs, (pairs.system != system) & (pairs.fold != fold))
             made[tested] = model.higher_probabilities(pairs.features[tested], pairs.without_openings[tested])
     made[pairs.identical & ~np.isnan(made)] = 1.0
     return made

@@ -76,10 +76,10 @@ def published_sets(mirror: Path) -> list[LabelledSet]:
     ]
 
 
-def paraphrase_sets(mirror: Path, seed: int = 0) -> list[LabelledSet]:
+def paraphrase_sets(mirror: Path) -> list[LabelledSet]:
     """Make a set per curated prompt: six of its wordings, and two of each of four other prompts of its category."""
     rows = sorted(_rows(mirror / "noveltybench" / "curated.jsonl"), key=lambda row: str(row["id"]))
-    rng = random.Random(seed)  # noqa: S311 - not for secrets
+    rng = random.Random(0)  # noqa: S311 - not for secrets
     made = []
     for row in rows:
         others = [each for each in rows if each["category"] == row["category"] and each is not row]
@@ -93,10 +93,10 @@ def paraphrase_sets(mirror: Path, seed: int = 0) -> list[LabelledSet]:
     return made
 
 
-def wrapper_sets(seed: int = 0) -> list[LabelledSet]:
+def wrapper_sets() -> list[LabelledSet]:
     """Make six sets for each prompt of `wrappers.toml`: four answers in three sentences."""
     given = tomllib.loads(_WRAPPERS.read_text(encoding="utf-8"))
-    rng = random.Random(seed)  # noqa: S311 - not for secrets
+    rng = random.Random(0)  # noqa: S311 - not for secrets
     made = []
     for prompt, answers in given["answers"].items():
         for _ in range(6):

@@ -4,6 +4,7 @@ import csv
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -367,6 +368,6 @@ def test_csv_has_every_digit_and_markdown_every_metric(tmp_path: Path) -> None:
     assert any("missing: the metric is constant" in line for line in table)
     for ending in ("md", "csv", "json"):
         write_report(report_of(study), tmp_path / f"out.{ending}")
-    assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8")) == json.loads(json.dumps(study.as_json()))
+    assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8")) == json.loads(json.dumps(asdict(study)))
     with pytest.raises(ConfigurationError, match="does not end in"):
         write_report(report_of(study), tmp_path / "out.txt")
