@@ -4,6 +4,7 @@ The processes are forks of one that has imported everything and started no threa
 peak of memory is its own, and one that ends or hangs says so and harms no other.
 """
 
+import gc
 import json
 import os
 import re
@@ -16,6 +17,8 @@ from dataclasses import asdict, dataclass, field
 from io import StringIO
 from pathlib import Path
 from random import Random
+from shutil import copytree
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rich.console import Console
@@ -72,9 +75,12 @@ class Outcome:
 def make(attacks: Iterable[Attack], out: Path, seed: int) -> None:
     """Make the folder of each attack; those that only root can make are left out where nobody is root."""
     out.mkdir(parents=True)
-    for attack in attacks:
-        if not attack.needs_root or os.geteuid() == 0:
-            attack.make(write_toy(out / attack.name), Random(f"{seed} {attack.name}"))  # noqa: S311
+    with TemporaryDirectory() as folder:
+        good = write_toy(Path(folder, "good"))
+        for attack in attacks:
+            if not attack.needs_root or os.geteuid() == 0:
+                made = copytree(good, out / attack.name)
+                attack.make(made, Random(f"{seed} {attack.name}"))  # noqa: S311
 
 
 def make_apart(attacks: Iterable[Attack], out: Path, seed: int) -> None:
@@ -86,6 +92,7 @@ def make_apart(attacks: Iterable[Attack], out: Path, seed: int) -> None:
 
 def outcomes(attacks: Iterable[Attack], out: Path) -> dict[str, Outcome]:
     """What comes of each attack that was made."""
+    gc.freeze()  # else each fork copies what it searches for garbage
     read_parquet(SAMPLE, Findings())  # starts the process that reads them, which the forks share
     there = [attack for attack in attacks if (out / attack.name).exists()]
     return {attack.name: _outcome(attack, out) for attack in there}

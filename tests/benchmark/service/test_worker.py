@@ -36,6 +36,7 @@ from tests.submissions.working import (
 )
 
 GOOD = 3
+LongShard = tuple[Place, str, Process, Process]
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # by the Hub's client
 
 
@@ -52,6 +53,21 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
         return
     with running_hub(tmp_path) as server:
         yield Place(f"hf://datasets/{REPO}", tmp_path, server)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def long_shard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LongShard]:
+    """A worker that mostly sleeps, and one that would take its claim: at work while the tests before theirs run."""
+    home = tmp_path_factory.mktemp("long")
+    place = Place(str(home / "store"), home)
+    [name] = submit_kept(place.open(), [demo(home / "in", "system")])
+    one = Process(place, home / "results", "--lease", 3, "--seconds", 0.2, "--once")
+    one.wait_for("claimed")
+    two = Process(place, home / "others", "--lease", 3)
+    yield place, name, one, two
+    for each in (one, two):
+        if each.process.poll() is None:
+            each.end(signal.SIGKILL)
 
 
 def disturb(server: HubServer) -> None:
@@ -139,26 +155,28 @@ def test_another_worker_continues_after_a_kill(folder: Place, tmp_path: Path) ->
     assert steps == ["pending", "claimed", "pending", "claimed", "scored"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_stopping_worker_releases_the_claim_before_the_shard_is_done(
-    folder: Place, tmp_path: Path, number: int
-) -> None:
-    store = folder.open()
-    [name] = submit_kept(store, [demo(tmp_path / "in", "system")])
-    one = Process(folder, tmp_path / "results", "--seconds", 0.4)
-    one.wait_for("claimed")
-    wait_until(lambda: any((tmp_path / "results").glob(".lock-*")))
-    one.process.send_signal(number)
-    began = time.monotonic()
-    wait_until(lambda: state_of(store, name).current.state == "pending")
-    assert time.monotonic() - began < 8 * 0.4
-    assert one.process.poll() is None
-    assert one.end() == 0
-    state = state_of(store, name)
-    assert (state.current.state, state.current.attempt) == ("pending", 1)
-    assert state.current.reason == "the worker was asked to stop"
-    assert [event["event"] for event in one.events] == ["claimed", "released", "ended"]
-    assert store.paths(store.head(), "results") == []
+def test_a_stopping_worker_releases_the_claim_before_the_shard_is_done(tmp_path: Path) -> None:
+    # One worker is stopped by each signal, at the same time: each finishes a shard of more than three seconds.
+    homes = {number: tmp_path / number.name for number in (signal.SIGTERM, signal.SIGINT)}
+    places = {number: Place(str(home / "store"), home) for number, home in homes.items()}
+    names = {n: submit_kept(place.open(), [demo(homes[n] / "in", "system")])[0] for n, place in places.items()}
+    workers = {n: Process(place, homes[n] / "results", "--seconds", 0.4) for n, place in places.items()}
+    for number, one in workers.items():
+        one.wait_for("claimed")
+        wait_until(lambda results=homes[number] / "results": any(results.glob(".lock-*")))
+        one.process.send_signal(number)
+        began = time.monotonic()
+        wait_until(lambda n=number: state_of(places[n].open(), names[n]).current.state == "pending")
+        assert time.monotonic() - began < 8 * 0.4
+        assert one.process.poll() is None
+    for number, one in workers.items():
+        assert one.end() == 0
+        store = places[number].open()
+        state = state_of(store, names[number])
+        assert (state.current.state, state.current.attempt) == ("pending", 1)
+        assert state.current.reason == "the worker was asked to stop"
+        assert [event["event"] for event in one.events] == ["claimed", "released", "ended"]
+        assert store.paths(store.head(), "results") == []
 
 
 def test_a_worker_that_lost_its_claim_publishes_nothing(folder: Place, tmp_path: Path) -> None:
@@ -175,15 +193,11 @@ def test_a_worker_that_lost_its_claim_publishes_nothing(folder: Place, tmp_path:
     assert len(shards) < 3  # it ended at a shard
 
 
-def test_a_long_shard_keeps_its_lease(folder: Place, tmp_path: Path) -> None:
-    store = folder.open()
-    [name] = submit_kept(store, [demo(tmp_path / "in", "system")])
-    one = Process(folder, tmp_path / "results", "--lease", 3, "--seconds", 0.2, "--once")
-    one.wait_for("claimed")
-    two = Process(folder, tmp_path / "others", "--lease", 3)
+def test_a_long_shard_keeps_its_lease(long_shard: LongShard) -> None:
+    place, name, one, two = long_shard
     assert one.end() == 0
     assert two.end(signal.SIGTERM) == 0
-    history = state_of(store, name).history
+    history = state_of(place.open(), name).history
     assert {record.by for record in history[1:]} == {"w"}
     assert [record.state for record in history].count("claimed") > 2
     assert (history[-1].state, history[-1].attempt) == ("scored", 1)

@@ -84,7 +84,7 @@ def test_too_much_time_ends_it(good: Path) -> None:
 def test_a_check_that_never_ends_is_ended(good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = "import submissions.checking.validate as v\ndef work(*a, **b):\n    while True: pass\nv.validate = work\n"
     at_start(tmp_path / "first", code, monkeypatch)
-    assert stopped(validate_in_child(good, seconds=2)) == "took more than 2 s"
+    assert stopped(validate_in_child(good, seconds=1)) == "took more than 1 s"
 
 
 def test_too_little_memory_ends_it(good: Path) -> None:
