@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -155,6 +156,14 @@ def test_another_worker_continues_after_a_kill(folder: Place, tmp_path: Path) ->
     assert steps == ["pending", "claimed", "pending", "claimed", "scored"]
 
 
+def locked(results: Path) -> bool:
+    return any(results.glob(".lock-*"))
+
+
+def released(place: Place, name: str) -> bool:
+    return state_of(place.open(), name).current.state == "pending"
+
+
 def test_a_stopping_worker_releases_the_claim_before_the_shard_is_done(tmp_path: Path) -> None:
     # One worker is stopped by each signal, at the same time: each finishes a shard of more than three seconds.
     homes = {number: tmp_path / number.name for number in (signal.SIGTERM, signal.SIGINT)}
@@ -163,11 +172,11 @@ def test_a_stopping_worker_releases_the_claim_before_the_shard_is_done(tmp_path:
     workers = {n: Process(place, homes[n] / "results", "--seconds", 0.4) for n, place in places.items()}
     for number, one in workers.items():
         one.wait_for("claimed")
-        wait_until(lambda results=homes[number] / "results": any(results.glob(".lock-*")))
+        wait_until(partial(locked, homes[number] / "results"))
         one.process.send_signal(number)
     began = time.monotonic()
     for number, one in workers.items():
-        wait_until(lambda n=number: state_of(places[n].open(), names[n]).current.state == "pending")
+        wait_until(partial(released, places[number], names[number]))
         assert time.monotonic() - began < 8 * 0.4
         assert one.process.poll() is None
     for number, one in workers.items():
