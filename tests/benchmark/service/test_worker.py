@@ -5,8 +5,8 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
-from itertools import groupby
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 
 import pytest
