@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -23,17 +22,20 @@ from benchmark.models.batch_budget import (
 )
 from benchmark.models.hf_lm import HFCausalLM
 from tests.benchmark.lms import lm_of, model_of, one_thread, tokeniser
+from tests.forked import run_forked
 
 __all__ = ["one_thread"]  # a fixture
 
 MEASURE = """
-import json, os, sys
+import ctypes, json, os, sys
 import numpy as np, torch
 from transformers import AutoConfig, AutoModelForCausalLM
 from benchmark.models.batch_budget import bytes_per_token
 from benchmark.models.trie import build_trie
 from benchmark.models.trie_attention import Packing, attending, register_attention
 
+# glibc gives back at once what is larger than that, so that the peak is that of the tensors.
+assert ctypes.CDLL(None).mallopt(-3, 65536) == 1  # M_MMAP_THRESHOLD
 register_attention()
 torch.set_num_threads(1)
 
@@ -67,14 +69,8 @@ SHARED = WIDE | {"intermediate_size": 128, "num_attention_heads": 8, "num_key_va
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 def test_what_a_token_takes() -> None:
     models = [("llama", "bfloat16", WIDE), ("qwen2", "float32", SHARED), ("gpt2", "float32", GPT2)]
-    # glibc gives back at once what is larger than that, so that the peak is that of the tensors.
-    run = subprocess.run(
-        [sys.executable, "-c", MEASURE, json.dumps(models)],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536"},
-    )
+    run = run_forked(MEASURE, [json.dumps(models)], os.environ)
+    assert run.returncode == 0, run.stderr
     found = [json.loads(line) for line in run.stdout.splitlines()]
     assert len(found) == len(models)
     for (kind, *_), (measured, computed) in zip(models, found, strict=True):
