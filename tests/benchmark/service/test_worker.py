@@ -162,13 +162,7 @@ def test_a_stopping_worker_releases_the_claim_before_the_shard_is_done(tmp_path:
     names = {n: submit_kept(place.open(), [demo(homes[n] / "in", "system")])[0] for n, place in places.items()}
     workers = {n: Process(place, homes[n] / "results", "--seconds", 0.4) for n, place in places.items()}
     for number, one in workers.items():
-        one.wait_for("claimed")
-        wait_until(lambda results=homes[number] / "results": any(results.glob(".lock-*")))
-        one.process.send_signal(number)
-        began = time.monotonic()
-        wait_until(lambda n=number: state_of(places[n].open(), names[n]).current.state == "pending")
-        assert time.monotonic() - began < 8 * 0.4
-        assert one.process.poll() is None
+        stop_in_a_shard(one, number, places[number], names[number], homes[number] / "results")
     for number, one in workers.items():
         assert one.end() == 0
         store = places[number].open()
@@ -177,6 +171,17 @@ def test_a_stopping_worker_releases_the_claim_before_the_shard_is_done(tmp_path:
         assert state.current.reason == "the worker was asked to stop"
         assert [event["event"] for event in one.events] == ["claimed", "released", "ended"]
         assert store.paths(store.head(), "results") == []
+
+
+def stop_in_a_shard(one: Process, number: int, place: Place, name: str, results: Path) -> None:
+    """Stop a worker in its first shard: it releases its claim before that shard is done."""
+    one.wait_for("claimed")
+    wait_until(lambda: any(results.glob(".lock-*")))
+    one.process.send_signal(number)
+    began = time.monotonic()
+    wait_until(lambda: state_of(place.open(), name).current.state == "pending")
+    assert time.monotonic() - began < 8 * 0.4
+    assert one.process.poll() is None
 
 
 def test_a_worker_that_lost_its_claim_publishes_nothing(folder: Place, tmp_path: Path) -> None:
