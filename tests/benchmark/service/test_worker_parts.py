@@ -38,7 +38,9 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 # Adopting
 
 
-def test_proposals_are_adopted_and_scored(store: FolderStore, tmp_path: Path, log: EventLog) -> None:
+def test_proposals_are_adopted_and_scored(
+    store: FolderStore, tmp_path: Path, log: EventLog, checked_by_forks: None
+) -> None:
     good = demo(tmp_path / "good", "good")
     name = open_submission(good)[0].id
     named_wrongly, empty = "0" * 16, "1" * 16
