@@ -16,7 +16,11 @@ _BESIDE = ("benchmark", "datasets_build", "leaderboard", "submissions")
 
 
 def _check_not_hidden() -> None:
-    """Check that no folder or file of the user hides one of our packages."""
+    """Check that no folder or file of the user hides one of our packages.
+
+    Raises:
+        ImportError: Python finds one before ours.
+    """
     home = Path(__file__).parents[1]
     for name in _BESIDE:
         spec = find_spec(name)

@@ -94,6 +94,7 @@ def evaluate_metric(
             are always included.
         lower_is_more_diverse: Whether less means more diverse.
         resamples: Number of bootstrap resamples over contexts.
+        seed: Random seed of the bootstrap.
         mirror: Folder with the released files; None: the built datasets, or the folder that DIVBENCH_MIRROR names.
 
     Raises:

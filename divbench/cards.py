@@ -20,9 +20,12 @@ class Card:
         title: Name for readers.
         family: Kind of diversity that it measures, such as *words* or *meaning*.
         summary: One sentence for readers who do not know it.
+        formula: Definition.
         direction: +1 if higher is more diverse, −1 if lower is, 0 if neither.
         bounds: Lowest and highest value; None if unbounded.
+        unit: Unit of the value.
         source: Paper that defines it.
+        version: Version of the definition.
         profiles: Profiles that compute it.
         agreement: Mean Spearman correlation with the labels of the nine tasks written by people, and its 95% interval;
             None if the shipped study has none, or the metric was fitted to these labels.

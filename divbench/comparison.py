@@ -104,6 +104,7 @@ def compare(
         metrics: As in `score`, for systems that are not scored yet.
         names: Names of the systems, for tables.
         resamples: Number of bootstrap resamples over prompts.
+        seed: Random seed of the bootstrap.
 
     Raises:
         InputError: They have no prompt or no metric in common, come from different profiles, or a prompt is repeated.

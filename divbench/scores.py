@@ -25,6 +25,7 @@ class Mean:
     """The mean of a metric over response sets.
 
     Attributes:
+        metric: Id of the metric.
         direction: +1 if higher is more diverse, −1 if lower is, 0 if neither.
         value: Mean over the sets that have a value; None if there are none.
         low: Lower end of the 95% percentile bootstrap interval over sets; None for fewer than two sets.
@@ -47,6 +48,7 @@ class Scores:
     """Scores of response sets.
 
     Attributes:
+        profile: Name of the profile that computed them.
         names: [sets], the prompts if they were given, otherwise `set 1`, `set 2`, ….
         values: By metric id, [sets], a number or `Missing` with its reason.
         means: One per metric.
@@ -149,6 +151,7 @@ def score(
         profile: Name of a profile, or your own; None: `lexical` if no metric needs a model, else `semantic`, or
             `offline` if a metric needs surprisals.
         resamples: Number of bootstrap resamples over sets.
+        seed: Random seed of the bootstrap.
 
     Returns:
         A value for each set and metric, or the reason why it is missing, and means with intervals.

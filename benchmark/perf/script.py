@@ -48,8 +48,8 @@ def timed_in_turns(
 
 
 def largest_difference(one: Sequence[Any], other: Sequence[Any]) -> float:
-    """Return the largest difference between two lists of arrays."""
-    return max(float(np.abs(np.asarray(a) - np.asarray(b)).max()) for a, b in zip(one, other, strict=True))
+    """Return the largest difference between two lists of arrays; NaN if any difference is."""
+    return float(np.max([np.abs(np.asarray(a) - np.asarray(b)).max() for a, b in zip(one, other, strict=True)]))
 
 
 def print_document(document: Any) -> None:

@@ -39,6 +39,7 @@ class Measured:
     """A measurement.
 
     Attributes:
+        step: Training step.
         values: Mean over the prompts, by metric id; without metrics that have no value.
         headline: [prompts], values of the headline; NaN if missing.
         low: Lower end of the 95% interval of the headline's change since the first measurement; None for the first.

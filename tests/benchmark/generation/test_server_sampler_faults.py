@@ -355,7 +355,7 @@ def test_in_a_storm_each_request_is_answered_once(monkeypatch: pytest.MonkeyPatc
 
 
 def weather(server: SamplingServer, seed: int) -> None:
-    """A storm, whose length is that of a request that hangs."""
+    """Sample through a storm of faults; the request that hangs takes longest."""
     draws = random.Random(seed)  # noqa: S311 - of what fails
     requests = requests_of(60, temperature=0.7, top_k=3)
     server.plans = {f"p{i}": plan_of(draws) for i in range(60)}

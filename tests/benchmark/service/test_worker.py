@@ -58,7 +58,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
 
 @pytest.fixture(scope="module", autouse=True)
 def long_shard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LongShard]:
-    """A worker that mostly sleeps, and one that would take its claim: at work while the tests before theirs run."""
+    """A worker with a long shard and a second one waiting for its claim; both run beside the other tests of this file."""
     home = tmp_path_factory.mktemp("long")
     place = Place(str(home / "store"), home)
     [name] = submit_kept(place.open(), [demo(home / "in", "system")])
@@ -165,7 +165,7 @@ def released(place: Place, name: str) -> bool:
 
 
 def test_a_stopping_worker_releases_the_claim_before_the_shard_is_done(tmp_path: Path) -> None:
-    # One worker is stopped by each signal, at the same time: each finishes a shard of more than three seconds.
+    # Each signal stops a worker of its own, both at the same time; a shard takes more than three seconds.
     homes = {number: tmp_path / number.name for number in (signal.SIGTERM, signal.SIGINT)}
     places = {number: Place(str(home / "store"), home) for number, home in homes.items()}
     names = {n: submit_kept(place.open(), [demo(homes[n] / "in", "system")])[0] for n, place in places.items()}
