@@ -65,9 +65,8 @@ def tag_compression_ratio(responses: Sequence[Tags]) -> float:
 def _template_counts(responses: Sequence[Tags], n: int) -> list[int]:
     """Count the positions in each response where a template begins."""
     tags = dict.fromkeys(chain.from_iterable(chain.from_iterable(responses)))
-    letters = dict(
-        zip(tags, map(chr, range(len(tags))), strict=True)
-    )  # a string keeps its hash, a tuple of tags does not
+    # One letter per tag: a string keeps its hash, a tuple of tags does not.
+    letters = dict(zip(tags, map(chr, range(len(tags))), strict=True))
     texts = [["".join(map(letters.__getitem__, sentence)) for sentence in each] for each in responses]
     found = [[text[i : i + n] for text in own for i in range(len(text) - n + 1)] for own in texts]
     seen: set[str] = set()

@@ -58,7 +58,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
 
 @pytest.fixture(scope="module", autouse=True)
 def long_shard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LongShard]:
-    """A worker with a long shard and a second one waiting for its claim; both run beside the other tests of this file."""
+    """A worker with a long shard, and another that waits for its claim; both run beside the tests of this file."""
     home = tmp_path_factory.mktemp("long")
     place = Place(str(home / "store"), home)
     [name] = submit_kept(place.open(), [demo(home / "in", "system")])
