@@ -72,6 +72,13 @@ def site_address(results: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def reference_address(results: Path) -> Iterator[str]:
+    """The address of the whole application over `results` and the reference results."""
+    with serving(results, reference=True) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
 def browser() -> Iterator["Chrome"]:
     """Headless Chromium."""
     chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")

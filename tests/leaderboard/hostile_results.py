@@ -31,8 +31,9 @@ def hostile_results(results: Path, folder: Path) -> Path:
         table = table.set_column(place, table.schema.field(name), pa.array(texts, table.schema.field(name).type))
     for number, name in enumerate(NAMES):
         own = folder / f"{number}"
-        shutil.copytree(given.folder, own)
-        pq.write_table(table, own / "per_prompt.parquet")
+        shutil.copytree(folder / "0" if number else given.folder, own)
+        if not number:  # the table is the same in all
+            pq.write_table(table, own / "per_prompt.parquet")
         manifest = given.result.manifest
         changed: Result = given.result.model_copy(
             update={

@@ -17,6 +17,8 @@ from typing import Any, Literal
 
 import pytest
 
+from tests.forked import Forked
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -130,12 +132,13 @@ def serving_by_command(*arguments: str) -> Iterator[str]:
         assert list(Path(temporary).glob("divbench-board-*")) == []
 
 
-def wait_for(url: str, server: "subprocess.Popen[bytes]") -> None:
+def wait_for(url: str, server: "subprocess.Popen[bytes] | Forked") -> None:
     deadline = time.monotonic() + 180
     while time.monotonic() < deadline:
         if server.poll() is not None:
             assert server.stdout is not None
-            pytest.fail(f"the server ended: {server.stdout.read().decode()}")
+            said = server.stdout.read()
+            pytest.fail(f"the server ended: {said if isinstance(said, str) else said.decode()}")
         try:
             urllib.request.urlopen(url, timeout=5).close()  # noqa: S310 - our own address
         except OSError:

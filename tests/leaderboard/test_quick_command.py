@@ -1,9 +1,11 @@
 """`divbench quick` from the outside: a file as people have it becomes a row; a second call computes nothing."""
 
 import json
+import os
 from pathlib import Path
 
 from tests.conftest import divbench, document
+from tests.forked import run_forked
 
 
 def test_a_file_becomes_a_row_and_the_same_file_is_scored_once(tmp_path: Path) -> None:
@@ -25,7 +27,8 @@ def test_a_file_becomes_a_row_and_the_same_file_is_scored_once(tmp_path: Path) -
     assert document(again) == document(first)
     assert (folder / "result.json").stat().st_mtime_ns == written
     without = "import sys; sys.modules['gradio'] = None; from leaderboard.cli import main; main()"
-    shown = divbench("quick", path, *options[:-2], code=without)  # the extra board is not installed
+    environment = os.environ | {"COLUMNS": "200", "NO_COLOR": "1", "DIVBENCH_MIRROR": ""}
+    shown = run_forked(without, ["quick", path, *options[:-2]], environment)  # the extra board is not installed
     assert (shown.returncode, document(first)["sentence"] in shown.stdout) == (0, True)
     assert "no board: gradio is not installed" in shown.stderr
 

@@ -1,6 +1,5 @@
 """The page Alike or different? over the reference results, in a real browser."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +14,13 @@ from tests.leaderboard.servers import serving
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(scope="module")
-def address(results: Path) -> Iterator[str]:
-    """The address of a board with the reference results beside results without systems that are compared."""
-    with serving(results, reference=True) as url:
-        yield url
-
-
 def text_of(browser: Any, css: str) -> str:
     return str(browser.find_element("css selector", css).get_property("value"))
 
 
-def test_reference_systems_are_compared_on_a_fresh_board(address: str, browser: Any) -> None:
+def test_reference_systems_are_compared_on_a_fresh_board(reference_address: str, browser: Any) -> None:
     board = next(each for each in WithReference().read().boards if each.k == 8)
-    open_page(browser, f"{address}/alike?table={board.name}")
+    open_page(browser, f"{reference_address}/alike?table={board.name}")
     note = text_of(browser, "#note textarea")
     assert "8 responses from one model include" in note  # of nine models; people are not a model
     assert "one response from each of 8 models" in note
@@ -42,9 +34,11 @@ def test_reference_systems_are_compared_on_a_fresh_board(address: str, browser: 
     assert console_errors(browser) == []
 
 
-def test_ten_attacks_are_shown_until_all_are_asked_for_and_stages_are_found(address: str, browser: Any) -> None:
+def test_ten_attacks_are_shown_until_all_are_asked_for_and_stages_are_found(
+    reference_address: str, browser: Any
+) -> None:
     board = next(each for each in WithReference().read().boards if each.k == 8)
-    open_page(browser, f"{address}/?table={board.name}")
+    open_page(browser, f"{reference_address}/?table={board.name}")
     suites = [each.text for each in browser.find_elements("css selector", "#suite label") if each.is_displayed()]
     assert len(suites) == len(set(suites)) <= 3  # the demonstration's, and two of the reference results
     assert not [name for name in suites if is_matched(name)]
@@ -55,7 +49,7 @@ def test_ten_attacks_are_shown_until_all_are_asked_for_and_stages_are_found(addr
     assert all(row.is_displayed() for row in rows)
     assert len(rows) > 1 + len(SHOWN_ATTACKS)
     assert console_errors(browser) == []
-    open_page(browser, f"{address}/post-training")
+    open_page(browser, f"{reference_address}/post-training")
     note = text_of(browser, "#note textarea")
     assert "base: OLMo-2-7B base, SFT: OLMo-2-7B SFT, DPO: OLMo-2-7B DPO" in note
     assert console_errors(browser) == []

@@ -2,12 +2,12 @@
 
 import asyncio
 import json
+import os
 import re
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
+from signal import SIGTERM
 from typing import Any
 
 import gradio as gr
@@ -16,7 +16,9 @@ from starlette.requests import Request
 
 from benchmark.perf.crowd import called, every_endpoint
 from leaderboard.app.requests import RequestLimits, caller_address
-from tests.leaderboard.servers import ROOT, free_port, wait_for
+from tests.conftest import RUN
+from tests.forked import Forked
+from tests.leaderboard.servers import free_port, wait_for
 
 Json = dict[str, Any]
 
@@ -154,9 +156,8 @@ WRONG: tuple[Any, ...] = (
 
 def test_no_call_writes_a_traceback(tmp_path: Path) -> None:
     port = free_port()
-    code = "from leaderboard.cli import main; main()"
-    command = [sys.executable, "-c", code, "board", "serve", "--reference", "--port", str(port)]
-    with (tmp_path / "log").open("wb") as log, subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log) as board:
+    code = f"import os; os.dup2(2, 1); {RUN}"  # both streams go into the log
+    with Forked(code, ["board", "serve", "--reference", "--port", port], os.environ, tmp_path / "log") as board:
         try:
             wait_for(url := f"http://127.0.0.1:{port}", board)
             names = [name.strip("/") for name in json.loads(fetch(f"{url}/gradio_api/info"))["named_endpoints"]]
@@ -175,7 +176,7 @@ def test_no_call_writes_a_traceback(tmp_path: Path) -> None:
                     assert len(fetch(url + path, body)) < 2000
             assert "more than" in fetch(f"{url}/gradio_api/queue/join", b"x" * 2_000_000)
         finally:
-            board.terminate()
+            board.send_signal(SIGTERM)
     written = (tmp_path / "log").read_text()
     assert "didn't receive enough input values" in written
     assert "Traceback" not in written

@@ -26,9 +26,7 @@ from leaderboard.tables.system_card import extremes, facts_table, nearest_system
 from leaderboard.tables.systems import system_ids, system_labels
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import PHONE, console_errors, on_a_phone, open_page, until
-from tests.leaderboard.hostile_results import hostile_results
 from tests.leaderboard.injections import NAMES, assert_inert, not_shown
-from tests.leaderboard.servers import serving
 
 
 class Read(HTMLParser):
@@ -166,9 +164,9 @@ def test_what_a_page_loads_is_served_and_kept_by_browsers(client: TestClient) ->
     assert client.get(f"/{addresses[0]}.map").status_code == 404
 
 
-def test_names_and_responses_of_strangers_are_text(results: Path, tmp_path: Path) -> None:
-    client = client_of(hostile_results(results, tmp_path))
-    (board,), _ = load_boards(tmp_path)
+def test_names_and_responses_of_strangers_are_text(hostile: Path) -> None:
+    client = client_of(hostile)
+    (board,), _ = load_boards(hostile)
     seen = set()
     for own, label in zip(system_ids(board), system_labels(board), strict=True):
         page = Read(client.get("/system", params={"system": own}).text)
@@ -189,26 +187,25 @@ def test_names_and_responses_of_strangers_are_text(results: Path, tmp_path: Path
 
 
 @pytest.mark.browser
-def test_a_click_on_a_system_leads_to_its_page(results: Path, browser: Any) -> None:
-    with serving(results, reference=True) as address:
-        open_page(browser, f"{address}/")
-        link = browser.find_element("css selector", "#forest-table tbody:not(.references) a")
-        name = link.text
-        link.click()
-        drawn = "return document.querySelectorAll('.figure .main-svg').length > 0"
-        until(lambda: "/system" in browser.current_url and browser.execute_script(drawn), "its page was not shown")
-        assert browser.find_element("css selector", "h1").text == f"DivBench · {name}"
-        with on_a_phone(browser):
-            wide = "return document.documentElement.scrollWidth"
-            until(lambda: browser.execute_script(wide) <= PHONE, "the page is wider than the screen")
-            assert not browser.find_element("id", "pages").is_displayed()
-            browser.find_element("css selector", "#nav .menu").click()
-            assert browser.find_element("id", "pages").is_displayed()
-        assert_inert(browser)
-        assert console_errors(browser) == []
-        assert not_shown(browser, [name, "Sampling and provenance", "Copy link"]) == []
-        other = browser.find_elements("css selector", "#system option")[-1]
-        wanted = other.get_attribute("value")
-        other.click()
-        browser.find_element("css selector", "form button").click()
-        until(lambda: f"system={wanted}" in browser.current_url, "the choice was not sent")
+def test_a_click_on_a_system_leads_to_its_page(reference_address: str, browser: Any) -> None:
+    open_page(browser, f"{reference_address}/")
+    link = browser.find_element("css selector", "#forest-table tbody:not(.references) a")
+    name = link.text
+    link.click()
+    drawn = "return document.querySelectorAll('.figure .main-svg').length > 0"
+    until(lambda: "/system" in browser.current_url and browser.execute_script(drawn), "its page was not shown")
+    assert browser.find_element("css selector", "h1").text == f"DivBench · {name}"
+    with on_a_phone(browser):
+        wide = "return document.documentElement.scrollWidth"
+        until(lambda: browser.execute_script(wide) <= PHONE, "the page is wider than the screen")
+        assert not browser.find_element("id", "pages").is_displayed()
+        browser.find_element("css selector", "#nav .menu").click()
+        assert browser.find_element("id", "pages").is_displayed()
+    assert_inert(browser)
+    assert console_errors(browser) == []
+    assert not_shown(browser, [name, "Sampling and provenance", "Copy link"]) == []
+    other = browser.find_elements("css selector", "#system option")[-1]
+    wanted = other.get_attribute("value")
+    other.click()
+    browser.find_element("css selector", "form button").click()
+    until(lambda: f"system={wanted}" in browser.current_url, "the choice was not sent")

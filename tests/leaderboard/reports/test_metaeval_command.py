@@ -2,6 +2,8 @@
 
 import csv
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,8 @@ from benchmark.analysis.metaeval.labelled import load_labelled
 from benchmark.analysis.reproduce.qwen25 import path_of
 from benchmark.analysis.reproduce.qwen25_scores import curve_scores
 from benchmark.metrics import METRICS
-from tests.conftest import divbench, document
+from tests.conftest import RUN, divbench, document
+from tests.forked import run_forked
 
 FAST = ("--resamples", 100)
 
@@ -19,6 +22,13 @@ FAST = ("--resamples", 100)
 def run(mirror: Path, *arguments: object) -> tuple[int, str, str]:
     ended = divbench(*arguments, *FAST, DIVBENCH_MIRROR=str(mirror))
     return ended.returncode, ended.stdout, ended.stderr
+
+
+def run_in(folder: Path, mirror: Path, *arguments: object) -> "subprocess.CompletedProcess[str]":
+    """The command on the released stories, in a folder of which it imports functions."""
+    environment = os.environ | {"COLUMNS": "200", "NO_COLOR": "1", "DIVBENCH_MIRROR": str(mirror)}
+    given = ("metrics", "metaeval", "contest/story_gen", *arguments, "--json", *FAST)
+    return run_forked(RUN, given, environment, folder)
 
 
 @pytest.mark.mirror
@@ -29,12 +39,10 @@ def test_a_metric_of_ones_own_beside_the_packages_and_the_released(mirror: Path,
         "        raise ValueError('odd context')\n"
         "    return len(set(' '.join(responses).split()))\n"
     )
-    code = f"import os; os.chdir({str(tmp_path)!r}); from leaderboard.cli import main; main()"
     found = document(
-        divbench(
-            "metrics", "metaeval", "contest/story_gen", "--metric", "distinct_n_tevet", "--external", "mine:spread",
-            "--against", "released:sent_bert", "--figure", tmp_path / "figure.html", "--json", *FAST,
-            code=code, DIVBENCH_MIRROR=str(mirror),
+        run_in(
+            tmp_path, mirror, "--metric", "distinct_n_tevet", "--external", "mine:spread",
+            "--against", "released:sent_bert", "--figure", tmp_path / "figure.html",
         )
     )  # fmt: skip
     (task,) = found["tasks"]
@@ -55,11 +63,7 @@ def test_a_metric_of_ones_own_beside_the_packages_and_the_released(mirror: Path,
 @pytest.mark.mirror
 def test_a_function_that_raises_on_every_set_is_left_out_alone(mirror: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("def broken(responses):\n    raise ValueError('no \x1b[2J')\n")
-    code = f"import os; os.chdir({str(tmp_path)!r}); from leaderboard.cli import main; main()"
-    ended = divbench(
-        "metrics", "metaeval", "contest/story_gen", "--metric", "distinct_n_tevet", "--external", "mine:broken",
-        "--json", *FAST, code=code, DIVBENCH_MIRROR=str(mirror),
-    )  # fmt: skip
+    ended = run_in(tmp_path, mirror, "--metric", "distinct_n_tevet", "--external", "mine:broken")
     assert ended.returncode == 1
     told = " ".join(ended.stderr.split())
     assert r"mine:broken: left out, because it has no value for any set: raised ValueError: no \x1b[2J" in told
