@@ -10,7 +10,7 @@ import typer
 from benchmark.cluster.options import ClusterOptions
 from benchmark.scoring.options import MetricNames, ProfileName, ScoringOptions
 from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
-from datasets_build.errors import ConfigurationError
+from datasets_build.errors import ConfigurationError, counted
 from datasets_build.option_groups import with_option_groups
 from datasets_build.tables import Styled, Table, to_terminal
 
@@ -132,7 +132,7 @@ def score(
 
     for folder, (_, _, report), scored in zip(folders, opened, done, strict=True):
         if count := report.findings.count("warning"):
-            err().print(f"{count} warnings: divbench validate {folder}", markup=False)
+            err().print(f"{counted(count, 'warning')}: divbench validate {folder}", markup=False)
         print_result(scored.result, out())
         how = "this result already exists; nothing to do" if scored.recognised else "written"
         out().print(f"{how}: {scored.folder}", markup=False)

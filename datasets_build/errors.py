@@ -53,6 +53,15 @@ class MissingExtra(ConfigurationError):
     """A needed library is not installed; an extra of the package installs it."""
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun; `plural` is needed where it is not the noun with an s.
+
+    >>> counted(1, "problem"), counted(1200, "problem"), counted(2, "class", "classes")
+    ('1 problem', '1,200 problems', '2 classes')
+    """
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
 def need(module: str, extra: str) -> ModuleType:
     """Import a library that an extra installs.
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from datasets_build.errors import ConfigurationError, InputError, MissingExtra, did_you_mean
+from datasets_build.errors import ConfigurationError, InputError, MissingExtra, counted, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,7 +116,7 @@ class Scores:
             for each in self.means
         ]
         columns = ["metric", "mean", "95% interval", "sets", "missing"]
-        count = f"{len(self.names)} response {'set' if len(self.names) == 1 else 'sets'}"
+        count = counted(len(self.names), "response set")
         return Table(f"{count}, profile {self.profile}", columns, rows)
 
     def __str__(self) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from datasets_build.console import JsonOption, err, out, print_json, progress, steps
-from datasets_build.errors import ConfigurationError, need
+from datasets_build.errors import ConfigurationError, counted, need
 from leaderboard.reports.reference_command import reference
 from leaderboard.static.space_command import space
 
@@ -105,7 +105,8 @@ def serve(
         )
     live = _live(results, store, study, refresh, reference=reference, votes=votes or store)
     now = live.snapshot()
-    err().print(f"{sum(len(b.entries) for b in now.boards)} results in {len(now.boards)} tables", markup=False)
+    results_shown = counted(sum(len(board.entries) for board in now.boards), "result")
+    err().print(f"{results_shown} in {counted(len(now.boards), 'table')}", markup=False)
 
     need("gradio", "board")  # after errors in the results are reported, because the import takes seconds
     from leaderboard.app.application import build_app, launch

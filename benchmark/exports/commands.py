@@ -8,7 +8,7 @@ import typer
 
 from benchmark.exports.choices import DiversityName, PoolUnit, Relationship
 from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
-from datasets_build.errors import ConfigurationError
+from datasets_build.errors import ConfigurationError, counted
 
 if TYPE_CHECKING:
     from benchmark.exports.diversities import Measure
@@ -156,8 +156,8 @@ def dpo(
             submission, suite, rewarded, measure, lambda prompts: bar.update(task, completed=prompts)
         )
     exported = export_pairs(submission, suite, candidates, measure, chosen_rule, pair_format, files)
-    if report.findings.count("warning"):
-        err().print(f"{report.findings.count('warning')} warnings: divbench validate {folder}", markup=False)
+    if warnings := report.findings.count("warning"):
+        err().print(f"{counted(warnings, 'warning')}: divbench validate {folder}", markup=False)
     if generation.mode == "system-prompt" and generation.system_prompt is None:
         err().print("warning: the manifest does not state the system prompt, so the pairs lack it")
     if lacking := exported.prompts - len(rewarded):

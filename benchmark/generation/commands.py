@@ -8,7 +8,7 @@ import typer
 from benchmark.generation.options import AverageLayers, ChatTemplate, Layer, ModelName, Template, Thinking, with_lines
 from benchmark.models.choices import Dtype
 from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
-from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.errors import ConfigurationError, InputError, counted
 from submissions.choices import Mode
 
 if TYPE_CHECKING:
@@ -361,7 +361,7 @@ def _sample(plan: "Plan", loaded: "Model", journal: "Journal") -> None:
     if lacking:
         reasons = failures(journal)
         for reason, count in reasons[:10]:
-            err().print(f"{count} prompts: {reason}", style="yellow", markup=False)
+            err().print(f"{counted(count, 'prompt')}: {reason}", style="yellow", markup=False)
         raise InputError(
             f"{lacking} of {len(plan.sets)} prompts have no responses yet; most frequent reason: {reasons[0][0]}",
             "the same command retries only these prompts; if they keep failing, change the options and use --restart",

@@ -3,7 +3,9 @@
 from rich.console import Console
 
 from benchmark.scoring.result_schema import Result
+from datasets_build.errors import counted
 from datasets_build.tables import Table, interval, to_terminal
+from submissions.checking.response_kinds import kinds_text
 
 ARROWS = {1: "↑", 0: "", -1: "↓"}  # the direction of more diversity
 
@@ -31,10 +33,7 @@ def print_result(result: Result, console: Console) -> None:
     if result.provenance:
         console.print(f"models: {' | '.join(map(str, result.provenance))}", markup=False, soft_wrap=True)
     counts = result.counts
-    console.print(
-        f"{counts.responses:,} responses: {counts.blank} blank, {counts.placeholder} placeholders, "
-        f"{counts.refused} refused, {counts.cut_off} cut off, {counts.repeated} repeat an earlier one of their prompt"
-    )
+    console.print(f"{counted(counts.responses, 'response')}: {kinds_text(counts.model_dump())}")
     if counts.invalid is not None:
         by_reason = ", ".join(f"{count} {reason}" for reason, count in counts.invalid.items())
-        console.print(f"{sum(counts.invalid.values()):,} are not valid{f': {by_reason}' if by_reason else ''}")
+        console.print(f"{sum(counts.invalid.values()):,} not valid{f': {by_reason}' if by_reason else ''}")

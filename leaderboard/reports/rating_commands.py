@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from datasets_build.console import JsonOption, MirrorOption, err, out, print_json
-from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.errors import ConfigurationError, InputError, counted
 from datasets_build.tables import Table, to_terminal, with_interval
 from submissions.choices import FormName
 
@@ -80,7 +80,7 @@ def forms(
         return
     most = max(len(each) for each in study.assignment)
     for line in (
-        f"Study {study.study}: {counts['sets']} sets, {items} items, {raters} ratings of each.",
+        f"Study {study.study}: {counted(counts['sets'], 'set')}, {counted(items, 'item')}, ratings of each: {raters}.",
         f"Send one page of {destination}/forms to each of {len(pages)} raters (up to {most} screens each), or give "
         f"{destination}/crowd.csv to a crowd platform.",
         f"When files come back: divbench people ratings {destination} FOLDER --out rated.parquet",
@@ -217,7 +217,7 @@ def _cut(sets: "list[RatedSet]", responses: int) -> "list[RatedSet]":
     made = {each.set_id: replace(each, responses=each.responses[:responses]) for each in sets}
     kept = [each for each in made.values() if any(text.strip() for text in each.responses)]
     if len(kept) < len(made):
-        err().print(f"{len(made) - len(kept)} sets without any text are left out", style="yellow")
+        err().print(f"left out: {counted(len(made) - len(kept), 'set')} without any text", style="yellow")
     return kept
 
 

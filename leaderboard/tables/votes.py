@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.votes import Strength
+from datasets_build.errors import counted
 from leaderboard.data.board import Board, Column, ranking_column
 from leaderboard.data.vote_results import VoteResults
 from leaderboard.tables.table_view import Cell, TableView, number_table, number_text, ranged_text, table_of
@@ -53,10 +54,7 @@ def votes_text(found: VoteResults) -> str:
     """Summarise the votes in a few sentences, which contain untrusted names."""
     asked: Question = "more_different"
     strongest, best = found.strengths[asked].systems, best_metric(found, asked)
-    said = [
-        f"{found.pairs:,} {'pair' if found.pairs == 1 else 'pairs'} judged by {found.voters:,} "
-        f"{'visitor' if found.voters == 1 else 'visitors'}."
-    ]
+    said = [f"{counted(found.pairs, 'pair')} judged by {counted(found.voters, 'visitor')}."]
     if found.weights.left_out:
         said.append(
             f"{found.weights.left_out} of them count less than half, because of failed checks or random answers."

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from datasets_build.errors import counted
 from datasets_build.files import content_id
 from datasets_build.schema import Suite
 from submissions.checking.prompts import ID_HINT, MAX_PROMPTS_BYTES, OWN, SIZES_HINT, id_problem, text_problem
@@ -167,7 +168,7 @@ def all_prompts_present(context: Context, seen: SeenRows) -> Iterator[Problem]:
     missing = [name for name in ids if name not in seen.first_row and name not in seen.broken]
     if missing:
         shown = ", ".join(missing[:5]) + (", …" if len(missing) > 5 else "")
-        message = f"{len(missing)} of {len(context.suite.prompts)} prompts are missing: {shown}"
+        message = f"no responses to {len(missing)} of {counted(len(context.suite.prompts), 'prompt')}: {shown}"
         yield _error("prompt_ids", None, "prompt_id", message, "give responses to every prompt of the suite")
 
 
@@ -189,7 +190,9 @@ def response_count(row: Row, context: Context, seen: SeenRows) -> Iterator[Probl
     """Check that each prompt has k responses, and a finish reason for each of them or for none."""
     found = len(row.responses)
     if context.manifest is not None and found != context.manifest.generation.k:
-        message = f"{found} responses, but generation.k in {MANIFEST_FILE} is {context.manifest.generation.k}"
+        message = (
+            f"{counted(found, 'response')}, but generation.k in {MANIFEST_FILE} is {context.manifest.generation.k}"
+        )
         yield _error("k", row.number, "responses", message, "give k responses to every prompt")
     if row.finish_reasons is not None and len(row.finish_reasons) != found:
         message = f"{len(row.finish_reasons)} finish reasons for {found} responses"
@@ -251,14 +254,16 @@ def reported_problems(number: int, reported: Reported, responses: tuple[str, ...
     """Check that reported values fit the responses and one another."""
     found = reported.partition
     if len(found) != len(responses):
-        message = f"{len(found)} labels for {len(responses)} responses"
+        message = f"{counted(len(found), 'label')} for {counted(len(responses), 'response')}"
         yield _wrong_report(number, "partition", message, "give one label per response")
         return
     if not is_canonical(found):
         hint = "number the classes 0, 1, 2, … in the order of their first response"
         yield _wrong_report(number, "partition", f"labels {list(found)}", hint)
     elif reported.distinct != len(set(found)):
-        message = f"distinct is {reported.distinct}, but the partition has {len(set(found))} classes"
+        message = (
+            f"distinct is {reported.distinct}, but the partition has {counted(len(set(found)), 'class', 'classes')}"
+        )
         yield _wrong_report(number, "distinct", message, "distinct is the number of classes")
     if reported.utility is not None and not 0 <= reported.utility <= 10:
         message = f"{reported.utility} is not between 0 and 10"
@@ -274,7 +279,7 @@ def _scores_problems(number: int, reported: Reported) -> Iterator[Problem]:
     if scores is None:
         return
     if len(scores) != len(reported.partition):
-        message = f"{len(scores)} scores for {len(reported.partition)} responses"
+        message = f"{counted(len(scores), 'score')} for {counted(len(reported.partition), 'response')}"
         yield _wrong_report(number, "generation_scores", message, "give one score per response")
         return
     classes: set[int] = set()

@@ -1,11 +1,14 @@
 """Print findings and submissions in a terminal; untrusted text is printed without markup or control codes."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from rich.console import Console
 from rich.text import Text
 
+from datasets_build.errors import counted
 from datasets_build.tables import Table, plain, styled, to_terminal
+from submissions.checking.response_kinds import kinds_text
 from submissions.checking.validate import Report
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings
@@ -33,7 +36,7 @@ def print_findings(findings: Findings, console: Console) -> None:
         console.print(to_terminal(Table("Problems", columns, rows, numbers=("row",))))
         if len(alike) > SHOWN or errors + warnings > len(findings.problems):
             console.print(f"Only the first {SHOWN} kinds are shown; --json lists up to 200 problems per check.")
-    console.print(f"{errors} errors, {warnings} warnings")
+    console.print(f"{counted(errors, 'error')}, {counted(warnings, 'warning')}")
 
 
 def _rows(problems: Sequence[Problem]) -> str:
@@ -50,8 +53,6 @@ def print_report(report: Report, console: Console) -> None:
         console.print(Text.assemble(("Accepted: ", "green"), plain(manifest.name), f" as {report.submission.id}"))
         console.print(f"  suite {manifest.suite}, k = {manifest.generation.k}, system type {manifest.system.type}")
     console.print(
-        f"  {counts.prompts:,} prompts, {counts.responses:,} responses: {counts.blank} blank, "
-        f"{counts.placeholder} placeholders, {counts.refused} refused, {counts.cut_off} cut off, "
-        f"{counts.repeated} repeat an earlier one"
+        f"  {counted(counts.prompts, 'prompt')}, {counted(counts.responses, 'response')}: {kinds_text(asdict(counts))}"
     )
     print_findings(report.findings, console)

@@ -2,9 +2,11 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from datasets_build.errors import counted
 from submissions.schema import Row
 
 # Sampling programs write these if the system gave no response: NoveltyBench's Gemini client writes "[Blocked]", its
@@ -63,6 +65,19 @@ def is_scorable(text: str) -> bool:
 def scorable_responses(texts: Iterable[str]) -> tuple[str, ...]:
     """Return the scorable responses, in their order."""
     return tuple(filter(is_scorable, texts))
+
+
+def kinds_text(counts: Mapping[str, Any]) -> str:
+    """Say how many responses are of each kind, from the fields of `ResponseCounts`.
+
+    >>> kinds_text({"blank": 2, "placeholder": 1, "refused": 1, "cut_off": 0, "repeated": 1200})
+    '2 blank, 1 placeholder, 1 refusal, 0 truncated, 1,200 repeated'
+    """
+    without_answer = (
+        f"{counts['blank']:,} blank, {counted(counts['placeholder'], 'placeholder')}, "
+        f"{counted(counts['refused'], 'refusal')}"
+    )
+    return f"{without_answer}, {counts['cut_off']:,} truncated, {counts['repeated']:,} repeated"
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from datasets_build.errors import ConfigurationError
+from datasets_build.errors import ConfigurationError, counted
 from datasets_build.files import atomic_folder, sha256_of
 from datasets_build.load import load_suite
 from datasets_build.schema import Suite
@@ -196,7 +196,7 @@ def import_submission(
             raise Refused(str(path), report.findings)
         report.submission = replace(report.submission, folder=out)
     if made.trimmed:
-        message = f"{made.trimmed} prompts differ from the suite's in white space at their ends"
+        message = f"{counted(made.trimmed, 'prompt')} with more or less white space at the ends than in the suite"
         hint = "the suite's text was used; check that the model saw the same"
         report.findings.add(Problem("prompt_text", "warning", path.name, None, "prompt", message, hint))
     return report, made.unused_fields

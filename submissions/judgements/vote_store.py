@@ -22,7 +22,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from datasets_build.download import home
-from datasets_build.errors import InputError
+from datasets_build.errors import InputError, counted
 from datasets_build.files import content_id, sync_folder
 from submissions.judgements.votes import Vote, parsed_vote, unique
 from submissions.storage.commits import (
@@ -126,7 +126,7 @@ class VoteSpool:
         new: dict[str, bytes | Path] = {path: content for path, content in contents.items() if path not in there}
         if new:
             count = sum(content.count(b"\n") for content in contents.values())
-            self.store.commit(head, new, (), f"{count} {'vote' if count == 1 else 'votes'}")
+            self.store.commit(head, new, (), counted(count, "vote"))
 
     def _begin_batch(self) -> None:
         """Make the waiting votes a batch by renaming their file; the caller holds the lock for appending."""
@@ -238,7 +238,7 @@ def merge_past_days(store: FileStore, today: date) -> int:
     if not add:
         return 0
     try:
-        store.commit(head, add, gone, f"votes of {len(add)} {'day' if len(add) == 1 else 'days'} merged")
+        store.commit(head, add, gone, f"votes of {counted(len(add), 'day')} merged")
     except Conflict:
         return 0
     return len(add)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
-from datasets_build.errors import InputError
+from datasets_build.errors import InputError, counted
 from submissions.schema import Problem
 
 KEPT_PER_CHECK = 200
@@ -58,8 +58,7 @@ class Refused(InputError):
     """A file or folder is rejected; `findings` lists everything that is wrong with it."""
 
     def __init__(self, what: str, findings: Findings) -> None:
-        number = findings.count("error")
-        super().__init__(f"{what} was rejected: {number} {'problem' if number == 1 else 'problems'}")
+        super().__init__(f"{what} was rejected: {counted(findings.count('error'), 'problem')}")
         self.findings = findings
 
     def as_json(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from importlib.metadata import version
 from typing import Any
 
+from datasets_build.errors import counted
 from submissions.schema import Problem
 from submissions.storage.submission_folders import Submission
 from submissions.untrusted.plain_text import one_line
@@ -37,7 +38,7 @@ def check_quota(quota: Quota, states: Sequence[State], submitter: Identity, at: 
     recent = sorted(received for received in theirs if received > since)
     if len(recent) >= quota.number:
         again = recent[len(recent) - quota.number] + timedelta(days=quota.days)
-        message = f"{submitter.name} has sent {len(recent)} submissions in {quota.days} days"
+        message = f"{submitter.name} has sent {counted(len(recent), 'submission')} in {counted(quota.days, 'day')}"
         hint = f"submit the next one after {again:%Y-%m-%d %H:%M:%S} UTC"
         raise QuotaUsed(f"{message}; the limit is {quota.number}", hint)
 
@@ -156,7 +157,7 @@ def refused(claim: Claim, problems: Sequence[Problem]) -> Record:
     """Return the record of a rejected submission with its first problems, errors before warnings."""
     ordered = sorted(problems, key=lambda problem: problem.severity != "error")
     errors = sum(problem.severity == "error" for problem in problems)
-    reason = f"{errors} {'problem' if errors == 1 else 'problems'}"
+    reason = counted(errors, "problem")
     reason += f", the first: {ordered[0].message}" if ordered else ""
     return ending(claim, "refused", reason, problems=tuple(_stored(problem) for problem in ordered[:MAX_PROBLEMS]))
 

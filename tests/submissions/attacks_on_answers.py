@@ -80,7 +80,7 @@ ANSWER = "responses[1]"
 ANSWERS = tuple(f"responses[{i}]" for i in range(3))
 WRONG = (
     Attack("a-prompt-missing", rows(lambda number, row: None if number == 2 else {}), (MISSING,), "1 of 4 prompts"),
-    Attack("no-rows", rows(lambda number, row: None), (MISSING,), "4 of 4 prompts are missing"),
+    Attack("no-rows", rows(lambda number, row: None), (MISSING,), "no responses to 4 of 4 prompts"),
     wrong(
         "a-prompt-twice",
         second(prompt_id="toy-0", prompt=None),

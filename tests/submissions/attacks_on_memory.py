@@ -200,7 +200,7 @@ ATTACKS = (
         "a-thousand-groups-without-rows",
         content(lambda: file_of(dict.fromkeys(toy_chunks(), Chunk(b"", 0)), rows=0, copies=1000)),
         (("prompt_ids", G, None, "prompt_id"),),
-        "4 of 4 prompts are missing",
+        "no responses to 4 of 4 prompts",
     ),
     Attack(
         "columns-in-columns",

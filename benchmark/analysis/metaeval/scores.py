@@ -23,7 +23,7 @@ from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import Value, score_sets
 from benchmark.surprisal.engine import ResponseSet
-from datasets_build.errors import ConfigurationError, InputError, first_line
+from datasets_build.errors import ConfigurationError, InputError, counted, first_line
 
 Floats = NDArray[np.float64]
 MAX_FILE_BYTES = 2**30
@@ -187,7 +187,7 @@ def file_scores(
     if unknown:
         problems.append(f"{len(unknown)} ids belong to no {unit} asked for, such as {unknown[0][:60]!r}: left out")
     if None in ids:
-        problems.append(f"{ids.count(None)} rows have no {key}: left out")
+        problems.append(f"left out: {counted(ids.count(None), 'row')} without {key}")
     made = []
     for name in columns:
         numbers = table[name].to_pylist()

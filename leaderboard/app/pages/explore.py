@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import gradio as gr
 
-from datasets_build.errors import DivBenchError
+from datasets_build.errors import DivBenchError, counted
 from leaderboard.app import components, live_models
 from leaderboard.app.permalinks import QUIET, chosen, count_on, remember, wire
 from leaderboard.data.board import Board, Entry
@@ -266,8 +266,8 @@ def _shown(snapshot: Snapshot, given: Mapping[str, Any]) -> list[Any]:
     names = ("Token surprisals are unavailable", "Contributions are unavailable")
     cleared[2] = "\n".join(f"{name}: {reason}" for name, reason in zip(names, reasons, strict=True) if reason)
     link = "?" + urlencode({name: given[name] for name in ("table", "system", "prompt")})
-    counted = f" in {len(view.sizes)} {'class' if len(view.sizes) == 1 else 'classes'}" if view.has_classes else ""
-    said = [f"{len(texts)} responses{counted}.", *remarks(view, board.profile)]
+    classes = f" in {counted(len(view.sizes), 'class', 'classes')}" if view.has_classes else ""
+    said = [f"{counted(len(texts), 'response')}{classes}.", *remarks(view, board.profile)]
     figure, numbers = _curve(view)
     return [
         view.prompt.text,

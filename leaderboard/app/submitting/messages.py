@@ -2,7 +2,9 @@
 
 from datetime import datetime
 
+from datasets_build.errors import counted
 from leaderboard.app.submitting.intake import Checked
+from submissions.checking.response_kinds import kinds_text
 from submissions.untrusted.plain_text import one_line
 from submissions.work_queue.printing import person, when
 from submissions.work_queue.schema import Listing, Receipt
@@ -11,7 +13,7 @@ from submissions.work_queue.schema import Listing, Receipt
 def refused_text(found: Checked) -> str:
     """The message for a rejected submission; the table below it lists the problems."""
     errors, warnings = found.report["errors"], found.report["warnings"]
-    lines = [f"Rejected: {_number(errors, 'error')}, {_number(warnings, 'warning')}. Nothing was saved."]
+    lines = [f"Rejected: {counted(errors, 'error')}, {counted(warnings, 'warning')}. Nothing was saved."]
     if errors + warnings > len(found.rows):
         lines.append(f"Only the first {len(found.rows)} problems are shown, at most 200 of each kind.")
     return " ".join(lines)
@@ -27,10 +29,9 @@ def accepted_text(found: Checked, address: str | None, *, login: bool) -> str:
     assert manifest is not None  # noqa: S101 - it was accepted
     lines = [
         f"Accepted: {manifest.name} as {found.report['id']}.",
-        f"{manifest.suite}, {counts['prompts']:,} prompts, {counts['responses']:,} responses (k = "
-        f"{manifest.generation.k}): {counts['blank']} blank, {counts['placeholder']} placeholders, {counts['refused']} "
-        f"refusals, {counts['cut_off']} truncated, {counts['repeated']} repeated. "
-        f"{_number(found.report['warnings'], 'warning')}.",
+        f"{manifest.suite}, {counted(counts['prompts'], 'prompt')}, {counted(counts['responses'], 'response')} "
+        f"(k = {manifest.generation.k}): {kinds_text(counts)}. "
+        f"{counted(found.report['warnings'], 'warning')}.",
     ]
     if unused := found.report.get("passed_over"):
         names = ", ".join(unused[:20]) + (", …" if len(unused) > 20 else "")
@@ -65,7 +66,3 @@ def receipt_text(receipt: Receipt, listing: Listing | None, address: str, now: d
     ]
     lines.append(f"Follow it here or with: divbench submissions status {state.submission_id} --store {address}")
     return "\n".join(one_line(line, 2000) for line in lines)
-
-
-def _number(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from datasets_build.console import JsonOption, deliver, err, out, print_json
+from datasets_build.errors import counted
 from datasets_build.tables import check_report_path
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def export(
     if json:
         print_json({"votes": len(found.votes), "files": [str(path) for path in written]})
     else:
-        out().print(f"{len(found.votes):,} votes in {destination}", markup=False, soft_wrap=True)
+        out().print(f"{counted(len(found.votes), 'vote')} in {destination}", markup=False, soft_wrap=True)
 
 
 def _read(store: str, results: Path | None) -> "tuple[LiveResults, Votes]":

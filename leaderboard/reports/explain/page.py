@@ -11,7 +11,7 @@ from html import escape
 
 from benchmark.analysis.explain import Explanation
 from benchmark.metrics.metric import Missing
-from datasets_build.errors import need
+from datasets_build.errors import counted, need
 from leaderboard.figures.plots import curve_figure, pair_figure, token_figure
 from leaderboard.reports.explain.rows import (
     CURVE_COLUMNS,
@@ -55,7 +55,7 @@ def page(found: Explanation, title: str, left_out: int = 0, precision: float | N
     drawn = ",".join(f'"{name}":{figure.to_json(engine="json")}' for name, figure in figures.items())
     drawn = drawn.replace("<", "\\u003c")
     scripts = [need("plotly.offline", "board").get_plotlyjs(), _DRAW]
-    said = [f"{len(found.given.responses)} responses, read by {found.model} ({found.layout})."]
+    said = [f"{counted(len(found.given.responses), 'response')}, read by {found.model} ({found.layout})."]
     return "\n".join(
         [
             "<!DOCTYPE html>",

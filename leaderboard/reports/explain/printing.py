@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console, RenderableType
 
 from benchmark.analysis.explain import Explanation
+from datasets_build.errors import counted
 from datasets_build.tables import Table, plain, to_terminal
 from leaderboard.reports.explain.rows import (
     CURVE_COLUMNS,
@@ -25,7 +26,9 @@ def print_explanation(
     found: Explanation, title: str, console: Console, left_out: int = 0, precision: float | None = None
 ) -> None:
     """Print the scalars, the curve and the responses as tables, and the rest in sentences."""
-    console.print(plain(f"{title}: {len(found.given.responses)} responses, read by {found.model} ({found.layout})"))
+    console.print(
+        plain(f"{title}: {counted(len(found.given.responses), 'response')}, read by {found.model} ({found.layout})")
+    )
     console.print(plain(f"Prompt: {shortened(found.given.prompt, PROMPT)}"))
     console.print(_table("What the model finds", SCALAR_COLUMNS, scalar_rows(found), texts=("unit", "what it says")))
     console.print(_table("The curve, with standard errors (SE)", CURVE_COLUMNS, curve_rows(found)))

@@ -182,7 +182,7 @@ def test_what_failed_is_told_with_counts_and_tried_again_alone(command: Command,
     second = FakeSampler(failing("demo-07"))
     command.asks(second)
     ended = command(*arguments)
-    assert (ended.status, "1 prompts: refused demo-07" in ended.err, "3 prompts" in ended.err) == (1, True, False)
+    assert (ended.status, "1 prompt: refused demo-07" in ended.err, "3 prompts" in ended.err) == (1, True, False)
     assert len(second.asked) == 6
 
     third = FakeSampler()

@@ -34,7 +34,7 @@ ERRORS: dict[str, tuple[Callable[[Json], Json | None], list[Place], str, str]] =
     "missing prompt": (
         lambda row: row if row["prompt_id"] != "toy-2" else None,
         [("prompt_ids", None, "prompt_id")],
-        "1 of 4 prompts are missing: toy-2",
+        "no responses to 1 of 4 prompts: toy-2",
         "give responses to every prompt of the suite",
     ),
     "changed text": (
@@ -222,14 +222,14 @@ def test_problems_of_several_kinds_are_listed_at_once(tmp_path: Path) -> None:
         ("k", 3, "finish_reasons"),
         ("prompt_ids", None, "prompt_id"),
     ]
-    assert report.findings.problems[-1].message == "2 of 4 prompts are missing: toy-2, toy-3"
+    assert report.findings.problems[-1].message == "no responses to 2 of 4 prompts: toy-2, toy-3"
 
 
 def test_many_missing_prompts_are_counted_not_listed(tmp_path: Path) -> None:
     folder = change_manifest(write_toy(tmp_path / "bad"), suite="demo")
     last = check(folder).findings.problems[-1]
     shown = ", ".join(f"demo-{i:02}" for i in range(5))
-    assert last.message == f"24 of 24 prompts are missing: {shown}, …"
+    assert last.message == f"no responses to 24 of 24 prompts: {shown}, …"
 
 
 def test_the_responses_are_counted_by_kind(tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ REPORTED: dict[str, tuple[Json, list[Place], str]] = {
     "distinct": ({"distinct": 3}, [("reported", 1, "distinct")], "distinct is 3, but the partition has 2 classes"),
     "utility": ({"utility": -0.1}, [("reported", 1, "utility")], "-0.1 is not between 0 and 10"),
     "utility NaN": ({"utility": float("nan")}, [("reported", 1, "utility")], "nan is not between 0 and 10"),
-    "scores": ({"generation_scores": [7.0]}, [("reported", 1, "generation_scores")], "1 scores for 3 responses"),
+    "scores": ({"generation_scores": [7.0]}, [("reported", 1, "generation_scores")], "1 score for 3 responses"),
     "score NaN": (
         {"generation_scores": [float("nan"), 3.0, 0.0]},
         [("reported", 1, "generation_scores[0]")],

@@ -52,7 +52,7 @@ BAD_ROWS: list[tuple[str, list[object], list[Place], str, str]] = [
         "missing prompts",
         [*a_prompt_a_row()[1:2]],
         [("prompt_ids", None, "prompt_id")],
-        "3 of 4 prompts are missing: toy-0, toy-2, toy-3",
+        "no responses to 3 of 4 prompts: toy-0, toy-2, toy-3",
         "give responses to every prompt of the suite",
     ),
     (

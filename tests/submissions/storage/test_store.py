@@ -148,7 +148,7 @@ def test_a_file_without_rows_misses_every_prompt(tmp_path: Path) -> None:
     folder = write_toy(tmp_path / "toy")
     pq.write_table(pa.Table.from_pylist([], schema=GENERATIONS), folder / "generations.parquet")
     (problem,) = check(folder).findings.problems
-    assert problem.message == "4 of 4 prompts are missing: toy-0, toy-1, toy-2, toy-3"
+    assert problem.message == "no responses to 4 of 4 prompts: toy-0, toy-1, toy-2, toy-3"
 
 
 def test_the_rows_done_are_told_as_they_pass(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_errors_are_printed_before_warnings_and_not_all_of_them() -> None:
     text = printed(findings)
     assert text.index("the one error") < text.index("blanks")
     assert text.count("blanks") == 49
-    assert "1 errors, 100 warnings" in text
+    assert "1 error, 100 warnings" in text
     assert "Only the first 50 kinds are shown" in text
 
 
@@ -139,4 +139,4 @@ def test_a_report_says_what_was_accepted_and_counts_its_responses(tmp_path: Path
     assert report.submission is not None
     assert f"Accepted: [bold]name as {report.submission.id}" in out.getvalue()
     assert "suite toy, k = 3, system type model" in out.getvalue()
-    assert "12 responses: 0 blank, 0 placeholders, 0 refused, 0 cut off, 0 repeat an earlier one" in out.getvalue()
+    assert "12 responses: 0 blank, 0 placeholders, 0 refusals, 0 truncated, 0 repeated" in out.getvalue()
