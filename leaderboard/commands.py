@@ -161,12 +161,18 @@ def export(
 
 
 @app.command()
-def show(results: Results = None, store: Store = None, reference: Reference = None, json: JsonOption = False) -> None:
-    """Print every table in the terminal; if you have no results, print the reference results.
+def show(
+    results: Results = None,
+    store: Store = None,
+    reference: Reference = None,
+    all_metrics: Annotated[bool, typer.Option("--all", help="All metrics, and curves over responses.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Print the ranking of every table in the terminal; if you have no results, print the reference results.
 
-    Example: divbench board show --results results
+    Example: divbench board show --results results --all
     """
-    from leaderboard.tables.printing import board_json, print_board, print_curves
+    from leaderboard.tables.printing import board_json, print_curves, print_front, print_metrics
 
     now = _live(results, store, None, None, reference=reference).snapshot()
     for folder, found in now.unreadable.items():
@@ -176,8 +182,11 @@ def show(results: Results = None, store: Store = None, reference: Reference = No
     elif not now.boards:
         out().print("there are no results")
     for board in now.boards if not json else []:
-        print_board(board, out())
-        print_curves(board, out())
+        print_front(board, out())
+        if all_metrics:
+            print_metrics(board, out())
+            print_curves(board, out())
+        out().print()
 
 
 def demo(
@@ -204,7 +213,7 @@ def demo(
     from leaderboard.data.board import make_boards
     from leaderboard.data.reference.results import WithReference
     from leaderboard.tables.export import export as write
-    from leaderboard.tables.printing import board_json, print_board, print_curves, print_front
+    from leaderboard.tables.printing import board_json, print_curves, print_front
     from submissions.checking.validate import open_submission
     from submissions.demo.build import write_demo_submissions
 
@@ -230,8 +239,9 @@ def demo(
         print_json({"boards": [board_json(b) for b in boards], "written": [str(p) for p in written]})
         return
     for board in boards:
-        print_board(board, console)
+        print_front(board, console)
         print_curves(board, console)
+    console.print(f"   All metrics: divbench board show --results {folder / 'results'} --all", markup=False)
     console.print("5. show the reference results of known systems", markup=False)
     for board in WithReference().read().boards[:1]:
         print_front(board, console)
@@ -250,7 +260,7 @@ def _there(results: Path) -> Path:
     else:
         submissions = sorted(each.parent for each in results.glob(f"*/{MANIFEST_FILE}"))
     if submissions and not any(results.glob(f"*/{RESULT_FILE}")):
-        what = "a submission" if submissions == [results] else f"a folder of {len(submissions)} submissions"
+        what = "a submission" if submissions == [results] else f"a folder of {counted(len(submissions), 'submission')}"
         raise ConfigurationError(
             f"{results} is {what}, not a results folder",
             f"score first: divbench score {submissions[0]} --out results, then divbench board serve --results results",

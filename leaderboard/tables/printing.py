@@ -14,23 +14,19 @@ from leaderboard.tables.forest import forest
 from leaderboard.tables.models import cell_texts
 from leaderboard.tables.systems import system_labels
 
+_COLUMN = 22  # width of a system's column in characters, with its border
 
-def print_board(board: Board, console: Console) -> None:
-    """Print a board with one row per metric, because metrics outnumber systems and have longer names."""
-    ranks = ranking_column(board)
-    best = "" if ranks is None else f"; best by {ranks.label} first"
-    title = f"{board.suite}, k = {board.k}, profile {board.profile}; ↑ higher is more diverse{best}"
-    rows: list[tuple[Cell, ...]] = [
-        (f"{column.label} {ARROWS[column.direction]}", *map(_two_lines, cell_texts(board, column)))
-        for column in board.columns
-    ]
-    console.print(to_terminal(Table(title, ("metric", *system_labels(board)), rows)))
+
+def _title(board: Board) -> str:
+    return f"{board.suite}, k = {board.k}, profile {board.profile}"
 
 
 def print_front(board: Board, console: Console) -> None:
     """Print the content of a board's first page: the answer, the systems by rank, and the references."""
     column = ranking_column(board)
+    title = _title(board)
     if column is None:
+        console.print(f"{title}: no metric has a value", markup=False)
         return
     made = forest(board, column, BoardScores(board).standings(column))
     rows: list[tuple[Cell, ...]] = [
@@ -40,9 +36,21 @@ def print_front(board: Board, console: Console) -> None:
     rows += [("", f"{each.system} ({each.type})", each.mark.text, each.mark.interval) for each in made.references]
     console.print(made.sentence, markup=False)
     origins = sorted({entry.origin for entry in board.entries} - {""})
-    title = f"{board.suite}, k = {board.k}, profile {board.profile}"
     heads = ("rank", "system", made.metric, "95% interval")
     console.print(to_terminal(Table(title, heads, rows, origins, numbers=heads[2:])))
+
+
+def print_metrics(board: Board, console: Console) -> None:
+    """Print all metrics of a board, one row each; systems that do not fit side by side follow in further tables."""
+    labels = system_labels(board)
+    heads = [f"{column.label} {ARROWS[column.direction]}" for column in board.columns]
+    cells = [list(map(_two_lines, cell_texts(board, column))) for column in board.columns]
+    most = max(1, (console.width - max(map(len, heads), default=0) - 4) // _COLUMN)
+    title = f"{_title(board)}; ↑ higher is more diverse"
+    for start in range(0, len(labels), most):
+        shown = slice(start, start + most)
+        rows: list[tuple[Cell, ...]] = [(head, *own[shown]) for head, own in zip(heads, cells, strict=True)]
+        console.print(to_terminal(Table(title, ("metric", *labels[shown]), rows)))
 
 
 def print_curves(board: Board, console: Console) -> None:
@@ -55,8 +63,9 @@ def print_curves(board: Board, console: Console) -> None:
         (name, *(f"{value:.2f}" for value in curve), *[""] * (longest - len(curve)))
         for name, curve in sorted(curves.items(), key=lambda item: -item[1][-1])
     ]
+    title = "Expected number of different valid responses among m, mean over prompts"
     columns = ("system", *(str(size) for size in range(1, longest + 1)))
-    console.print(to_terminal(Table("expected different valid responses among m (mean over prompts)", columns, rows)))
+    console.print(to_terminal(Table(title, columns, rows)))
 
 
 def _two_lines(cell: str) -> tuple[str, ...]:

@@ -280,7 +280,7 @@ def test_a_board_over_a_folder_of_submissions_says_what_to_do(tmp_path: Path) ->
     copyfile(TEXTS / "varied.jsonl", tmp_path / "subs" / "varied.jsonl")
     assert import_demo(tmp_path / "subs" / "varied.jsonl").returncode == 0
     for given, what in (
-        (tmp_path / "subs", "a folder of 1 submissions"),
+        (tmp_path / "subs", "a folder of 1 submission"),
         (tmp_path / "subs" / "out", "a submission"),
     ):
         for command in ("serve", "show"):

@@ -18,7 +18,7 @@ from leaderboard.data.live_results import LiveResults
 from leaderboard.data.sources import FolderSource
 from leaderboard.static.write import write_static
 from leaderboard.tables.export import export
-from leaderboard.tables.printing import board_json, print_board, print_curves, print_front
+from leaderboard.tables.printing import board_json, print_curves, print_front, print_metrics
 
 
 def every_view(results: Path, out: Path) -> int:
@@ -36,7 +36,7 @@ def every_view(results: Path, out: Path) -> int:
     with (out / "terminal").open("w", encoding="utf-8") as file:
         console = Console(file=file, width=120)
         for board in snapshot.boards:
-            for show in (print_board, print_front, print_curves):
+            for show in (print_front, print_metrics, print_curves):
                 show(board, console)
             json.dumps(board_json(board), allow_nan=False)
             export(board, out / "tables")

@@ -1,0 +1,49 @@
+"""A board in the terminal: no line is wider than the screen, and every name and number is whole."""
+
+from io import StringIO
+
+from rich.console import Console
+
+from leaderboard.data.board import Board, ranking_column
+from leaderboard.data.reference.results import WithReference
+from leaderboard.tables.models import cell_texts
+from leaderboard.tables.printing import print_curves, print_front, print_metrics
+from leaderboard.tables.systems import system_labels
+from tests.cases import each
+
+BOARDS = WithReference().read().boards
+FEWEST = 100  # characters
+
+
+def printed(show: object, board: Board, width: int) -> str:
+    out = StringIO()
+    assert callable(show)
+    show(board, Console(file=out, width=width, legacy_windows=False))
+    return out.getvalue()
+
+
+@each("width", (FEWEST, 160))
+def test_many_systems_are_printed_in_tables_that_fit(width: int) -> None:
+    board = max(BOARDS, key=lambda board: len(board.entries))
+    assert len(board.entries) > 20
+    text = printed(print_metrics, board, width)
+    assert max(map(len, text.splitlines())) <= width
+    assert all(label in text for label in system_labels(board))
+    column = ranking_column(board)
+    assert column is not None
+    for number in cell_texts(board, column):
+        value, interval = number.split(" ", 1)
+        assert value in text
+        assert interval in text
+    tables = text.count("┏")
+    assert text.count(f"│ {column.label} ↑ ") == tables == -(-len(board.entries) // ((width - 31) // 22))
+
+
+@each("board", BOARDS)
+def test_the_ranking_and_the_curves_have_a_line_a_system(board: Board) -> None:
+    text = printed(print_front, board, FEWEST)
+    table = [line for line in text.splitlines() if line.startswith("│")]
+    assert len(table) == len(board.entries)
+    assert all(any(label in line for line in table) for label in system_labels(board))
+    curves = printed(print_curves, board, FEWEST)
+    assert max(map(len, curves.splitlines())) <= FEWEST
