@@ -30,7 +30,7 @@ from benchmark.equivalence.backend import (
 )
 from benchmark.equivalence.judgement_cache import JudgementCache, default_judgements_path
 from benchmark.equivalence.llm_judge import LLMJudgeSpec
-from benchmark.metrics.metric import Missing
+from benchmark.metrics.metric import MOST_FOR_MODELS, TOO_MANY, Missing
 from benchmark.metrics.partition import Labels, Partition
 from benchmark.models.choices import Algorithm
 from benchmark.models.reward import RewardModel, quality
@@ -133,14 +133,19 @@ def partition_sets(
         spec: Spec that names the algorithm.
 
     Returns:
-        For each set canonical labels [k], None for a response in no class that counts; or why they are missing.
+        For each set canonical labels [k], None for a response in no class that counts; or why they are missing, such as
+        more than `MOST_FOR_MODELS` different responses.
 
     Raises:
         DivBenchError: The judge is not available.
     """
     if isinstance(spec.backend, LLMJudgeSpec):
         return partition_by_judge(sets, cast("SetJudge", backend))
-    return list(partition_by_pairs(sets, cast("EquivalenceBackend", backend), cast("Algorithm", spec.algorithm)))
+    large = [len(set(map(normalised, each.texts))) > MOST_FOR_MODELS for each in sets]
+    others = [each for each, too_large in zip(sets, large, strict=True) if not too_large]
+    made = partition_by_pairs(others, cast("EquivalenceBackend", backend), cast("Algorithm", spec.algorithm))
+    labels = iter(made)
+    return [Missing(TOO_MANY.format(MOST_FOR_MODELS)) if too_large else next(labels) for too_large in large]
 
 
 def partition_by_pairs(

@@ -10,10 +10,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics.metric import Metric, Unscorable, Version
+from benchmark.metrics.metric import MOST, TOO_MANY, Metric, Unscorable, Version
 
 Floats = NDArray[np.float64]
-MOST = 5_000  # responses; their distances take 200 MB
 _SAME = 1e-12  # smaller distances are rounding errors: the vectors are the same
 
 
@@ -30,7 +29,7 @@ def distances(embeddings: Floats) -> Floats:
     if n < 2:
         raise Unscorable("fewer than two responses")
     if n > MOST:
-        raise Unscorable(f"more than {MOST:,} responses, too many for all pairs")
+        raise Unscorable(TOO_MANY.format(MOST))
     found = 1.0 - embeddings @ embeddings.T
     found[found < _SAME] = 0.0
     np.fill_diagonal(found, 0.0)

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics.distances import MODELS, MOST, SEES
-from benchmark.metrics.metric import Metric, Unscorable, Version
+from benchmark.metrics.distances import MODELS, SEES
+from benchmark.metrics.metric import MOST, TOO_MANY, Metric, Unscorable, Version
 from datasets_build.errors import need
 
 Embeddings = NDArray[np.float64]
@@ -141,7 +141,7 @@ def eigenscore(embeddings: Embeddings, alpha: float, log: Logarithm = "10", divi
     0.837454
     """
     if len(embeddings) > MOST:
-        raise Unscorable(f"more than {MOST:,} responses, too many for all pairs")
+        raise Unscorable(TOO_MANY.format(MOST))
     return eigenscore_of_covariance(feature_covariance(embeddings), embeddings.shape[1], alpha, log, divisor)
 
 

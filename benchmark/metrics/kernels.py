@@ -9,9 +9,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics.distances import MODELS, MOST, SEES
+from benchmark.metrics.distances import MODELS, SEES
 from benchmark.metrics.embedding import vendi_score
-from benchmark.metrics.metric import Metric, Unscorable, Version
+from benchmark.metrics.metric import MOST, TOO_MANY, Metric, Unscorable, Version
 
 Floats = NDArray[np.float64]
 
@@ -23,7 +23,7 @@ def _cosines(embeddings: Floats) -> Floats:
         Unscorable: No response, or more than `MOST`.
     """
     if not 0 < len(embeddings) <= MOST:
-        reason = f"more than {MOST:,} responses, too many for all pairs" if len(embeddings) else "no response"
+        reason = TOO_MANY.format(MOST) if len(embeddings) else "no response"
         raise Unscorable(reason)
     found: Floats = embeddings @ embeddings.T
     return found

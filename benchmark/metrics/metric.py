@@ -32,6 +32,11 @@ class Missing:
     reason: str
 
 
+MOST = 5_000  # responses whose pairs are compared with arithmetic; their distances take 200 MB
+MOST_FOR_MODELS = 2_000  # responses whose pairs are compared with a model, or grouped: minutes, and some gigabytes
+TOO_MANY = "more than {:,} responses, too many for all pairs"
+
+
 class Unscorable(ValueError):
     """Raised for a set on which a metric is undefined. The message is the reason, in fixed words.
 

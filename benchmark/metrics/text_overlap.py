@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from benchmark.metrics.lexical import FIRST, LENGTH, NOISE, SHUFFLED, WORDING
-from benchmark.metrics.metric import Metric, Unscorable, Version
+from benchmark.metrics.metric import MOST, TOO_MANY, Metric, Unscorable, Version
 from datasets_build.errors import need
 
 _BLEU_ORDER = 4
@@ -64,6 +64,7 @@ def self_bleu(responses: Sequence[str]) -> float:
             first, second = most.get(ngram, (0, 0))
             if times > second:
                 most[ngram] = (times, first) if times > first else (first, times)
+    lengths = Counter(map(len, texts))
     scores = []
     for (words, repeats), own in zip(texts.items(), ngrams, strict=True):
         # An identical text among the references means BLEU 1, whatever the others are.
@@ -75,8 +76,8 @@ def self_bleu(responses: Sequence[str]) -> float:
             first, second = most[ngram]
             matched[len(ngram) - 1] += min(times, second if times == first else first)
             total[len(ngram) - 1] += times
-        lengths = [len(other) for other in texts if other != words]
-        closest = min(lengths, key=lambda length: (abs(length - len(words)), length))
+        others = (length for length, times in lengths.items() if length != len(words) or times > 1)
+        closest = min(others, key=lambda length: (abs(length - len(words)), length))
         found = compute(matched, total, len(words), closest, smooth_method="exp", effective_order=True)
         scores.append(min(found.score / 100, 1.0))
     return math.fsum(scores) / len(responses)
@@ -92,14 +93,16 @@ def rouge_l_similarity(responses: Sequence[str]) -> float:
         In [0, 1].
 
     Raises:
-        Unscorable: There are fewer than two responses, or two different ones without tokens (in another script, or only
-            symbols).
+        Unscorable: There are fewer than two responses or more than `MOST`, or two different ones without tokens (in
+            another script, or only symbols).
 
     >>> rouge_l_similarity(["the cat sat", "the cat ran"])
     0.6666666666666666
     """
     if len(responses) < 2:
         raise Unscorable("fewer than two responses")
+    if len(responses) > MOST:
+        raise Unscorable(TOO_MANY.format(MOST))
     similarity = need("rapidfuzz.distance.LCSseq", "score").similarity
     tokens = {text: _rouge_tokens(text) for text in responses}
     if sum(not found for found in tokens.values()) > 1:

@@ -17,7 +17,7 @@ from benchmark.equivalence.learned.features import FEATURES
 from benchmark.metrics import METRICS, Metric, Reads
 from benchmark.metrics.internals import ClassedInternals, Internals
 from benchmark.metrics.learned_diversity import COLUMNS
-from benchmark.metrics.metric import Missing
+from benchmark.metrics.metric import MOST_FOR_MODELS, TOO_MANY, Missing
 from benchmark.metrics.ngrams import Tokeniser, ngram_statistics, tevet_tokens, whitespace_tokens
 from benchmark.metrics.partition import Partition
 from benchmark.metrics.valid import JudgedPartition
@@ -171,7 +171,12 @@ def _similarities(name: Reads) -> Make:
         scorer = materials.pair_scorers.get(name)
         if scorer is None:
             return None
-        return [scorer.score_pairs(list(combinations(sorted(texts), 2))) for texts in materials.scorable]
+        return [
+            scorer.score_pairs(list(combinations(sorted(texts), 2)))
+            if len(texts) <= MOST_FOR_MODELS
+            else Missing(TOO_MANY.format(MOST_FOR_MODELS))
+            for texts in materials.scorable
+        ]
 
     return make
 
@@ -189,11 +194,8 @@ def _beside_prompt(materials: Materials) -> list[Any] | None:
             return [Missing("the embedder gives no states of tokens")] * len(materials.sets)
         reader = PairReader(embedder)
     prompts = [""] * len(materials.sets) if materials.prompts is None else materials.prompts
-    sets = [
-        [ResponsePair(prompt, a, b) for a, b in combinations(sorted(texts), 2)] if prompt.strip() else None
-        for prompt, texts in zip(prompts, materials.scorable, strict=True)
-    ]
-    every = [pair for pairs in sets for pair in pairs or ()]
+    sets = [_pairs(prompt, texts) for prompt, texts in zip(prompts, materials.scorable, strict=True)]
+    every = [pair for pairs in sets if not isinstance(pairs, Missing) for pair in pairs]
     found = np.ones((len(every), len(COLUMNS)))
     if every:
         found[:, 1:] = reader.features(every)[0][:, _COSINES]  # first: what is read here is not embedded again
@@ -201,9 +203,17 @@ def _beside_prompt(materials: Materials) -> list[Any] | None:
         vectors, known = materials.vectors, sorted({pair.prompt for pair in every})
         directions = dict(zip(known, embedder.embed(known), strict=True))
         found[:, 0] = [np.sum((vectors[p.a] + vectors[p.b]) * directions[p.prompt]) / 2 for p in every]
-    ends = np.cumsum([len(pairs or ()) for pairs in sets])
+    ends = np.cumsum([0 if isinstance(pairs, Missing) else len(pairs) for pairs in sets])
     parts = np.split(found, ends[:-1]) if sets else []
-    return [Missing("no prompt") if pairs is None else part for pairs, part in zip(sets, parts, strict=True)]
+    return [pairs if isinstance(pairs, Missing) else part for pairs, part in zip(sets, parts, strict=True)]
+
+
+def _pairs(prompt: str, texts: Sequence[str]) -> list[ResponsePair] | Missing:
+    if not prompt.strip():
+        return Missing("no prompt")
+    if len(texts) > MOST_FOR_MODELS:
+        return Missing(TOO_MANY.format(MOST_FOR_MODELS))
+    return [ResponsePair(prompt, a, b) for a, b in combinations(sorted(texts), 2)]
 
 
 def _surprisals(materials: Materials) -> list[Any] | None:

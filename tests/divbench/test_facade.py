@@ -14,6 +14,7 @@ import scipy.stats
 
 import divbench as db
 from benchmark.metrics import METRICS
+from benchmark.metrics.metric import MOST
 from benchmark.metrics.text_overlap import self_bleu
 from benchmark.scoring.compute import score_set
 from datasets_build.errors import ConfigurationError, DivBenchError, InputError, MissingExtra
@@ -37,6 +38,17 @@ def test_values_are_those_of_the_scorer_and_blank_sets_have_reasons() -> None:
     assert scores.summary().loc["self_bleu", "mean"] == pytest.approx(
         np.mean([self_bleu(list(each)) for each in list(SETS.values())[:2]])
     )
+
+
+def test_thousands_of_responses_have_a_value_or_a_reason_beside_a_set_of_three() -> None:
+    many = [f"answer {number}" for number in range(MOST + 1)]
+    scores = db.score([many, SETS["Name a pet."]], metrics=["distinct_k", "rouge_l_similarity", "distinct_n"])
+    assert scores.missing() == {
+        "distinct_k": {"more than 2,000 responses, too many for all pairs": 1},
+        "rouge_l_similarity": {"more than 5,000 responses, too many for all pairs": 1},
+    }
+    assert scores.values["distinct_k"][1] == 2.0
+    assert db.score([["Blue."] * 3000], metrics=["distinct_k"]).values["distinct_k"] == (1.0,)  # one text
 
 
 def test_every_form_of_input_has_the_same_values() -> None:

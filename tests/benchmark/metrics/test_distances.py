@@ -13,7 +13,6 @@ from scipy.stats import gmean
 from benchmark.metrics import METRICS, Metric
 from benchmark.metrics.distance_graphs import MOST_IN_CIRCUIT, graph_entropy, hamdiv, mst_dispersion
 from benchmark.metrics.distances import (
-    MOST,
     distances,
     nearest_neighbour_distance,
     pairwise_energy,
@@ -22,7 +21,7 @@ from benchmark.metrics.distances import (
 )
 from benchmark.metrics.embedding import cosine_diversity, vendi_score
 from benchmark.metrics.kernels import dcscore, hill_number, log_determinant, renyi_entropy
-from benchmark.metrics.metric import Unscorable
+from benchmark.metrics.metric import MOST, Unscorable
 from benchmark.metrics.text_overlap import self_repetition
 from benchmark.models.embedder import unit_rows
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from benchmark.metrics import METRICS
 from benchmark.metrics.learned_diversity import COLUMNS, learned_diversity, weights
-from benchmark.metrics.metric import Missing, Unscorable
+from benchmark.metrics.metric import MOST_FOR_MODELS, Missing, Unscorable
 from benchmark.models.embedder import SentenceTransformersEmbedder
 from benchmark.scoring.compute import make_inputs, score_sets
 from benchmark.scoring.inputs import Materials
@@ -74,6 +74,22 @@ def test_real_sets(minilm: SentenceTransformersEmbedder) -> None:
     assert different["distance_beside_prompt"] == pytest.approx(expected, abs=1e-6)
     [pairs, *_] = make_inputs(materials, OURS)["pairs:beside_prompt"]
     assert pairs.shape == (6, 3)
+
+
+def test_more_responses_than_a_model_compares_in_pairs_have_a_reason(minilm: SentenceTransformersEmbedder) -> None:
+    class Scorer:
+        signature = "pairs"
+
+        def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+            assert len(pairs) == 6
+            return np.ones(6)
+
+    chosen = [*OURS, BY_ID["bert_sts_diversity"]]
+    sets = [[f"answer {number}" for number in range(MOST_FOR_MODELS + 1)], DIFFERENT]
+    materials = Materials(sets, minilm, prompts=[PROMPT, PROMPT], pair_scorers={"pairs:sts": Scorer()})
+    many, few = score_sets(materials, chosen)
+    assert set(many.values()) == {Missing("more than 2,000 responses, too many for all pairs")}
+    assert all(isinstance(value, float) for value in few.values())
 
 
 def test_an_embedder_of_vectors_alone_leaves_it_missing() -> None:
