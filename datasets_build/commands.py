@@ -173,7 +173,8 @@ def info(
     console.print(to_terminal(Table("Fields", ("field", "type", "what"), fields, numbers=())))
     for flaw in source.flaws:
         console.print(f"- {flaw}", markup=False)
-    console.print(source.citation, markup=False)
+    for line in source.citation.splitlines():
+        console.print(line, markup=False, soft_wrap=True)
 
 
 @app.command()

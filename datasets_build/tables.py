@@ -117,7 +117,7 @@ def number(value: float | None) -> str:
 
 def interval(low: float | None, high: float | None) -> str:
     """Format the ends of an interval; empty if it is missing."""
-    return "" if low is None or high is None else f"{number(low)} … {number(high)}"
+    return "" if low is None or high is None else f"[{number(low)}, {number(high)}]"
 
 
 def with_interval(value: float | None, low: float | None, high: float | None) -> str:

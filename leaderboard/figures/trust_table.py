@@ -47,7 +47,7 @@ def _row(row: Trusted, at: Callable[[float], float], link: Callable[[str], str])
         interval = Markup('<line class="interval" x1="{}%" x2="{}%" y1="50%" y2="50%"/>').format(
             at(row.low), at(row.high)
         )
-        small = Markup(" <small>{} – {}</small>").format(number_text(row.low, 2), number_text(row.high, 2))
+        small = Markup(" <small>[{}, {}]</small>").format(number_text(row.low, 2), number_text(row.high, 2))
     zero = at(0.0)
     drawn = Markup(
         '<svg class="model" width="100%" height="30" aria-hidden="true"><line class="across" x1="{zero}%" x2="{zero}%" '

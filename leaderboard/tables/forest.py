@@ -29,7 +29,7 @@ class Mark:
     """A value with its interval, and their positions on the scale.
 
     Attributes:
-        interval: The interval as text, such as `4.70 – 5.52`; empty if there is none.
+        interval: The interval as text, such as `[4.70, 5.52]`; empty if there is none.
         at: Position of the value, in percent of the scale.
     """
 
@@ -203,7 +203,7 @@ class _Scale:
         assert value is not None  # noqa: S101 - callers pass only cells with a value
         if low is None or high is None:
             return Mark(number_text(value, digits), "", self.at(value), None, None)
-        interval = f"{number_text(low, digits)} – {number_text(high, digits)}"
+        interval = f"[{number_text(low, digits)}, {number_text(high, digits)}]"
         return Mark(number_text(value, digits), interval, self.at(value), self.at(low), self.at(high))
 
     def ticks(self) -> tuple[tuple[float, str], ...]:

@@ -124,7 +124,7 @@ def test_formats() -> None:
     assert [number(x) for x in (None, 0.12345, -99.99994, 100.0, 12345.67)] == [
         *("-", "0.1235", "-99.9999", "100.0", "12345.7")
     ]
-    assert [interval(None, None), interval(0.1, 0.25)] == ["", "0.1000 … 0.2500"]
+    assert [interval(None, None), interval(0.1, 0.25)] == ["", "[0.1000, 0.2500]"]
     assert with_interval(None, None, None) == "-"
     assert with_interval(0.5, None, None) == "0.500"
     assert with_interval(0.5, 0.25, 0.75) == "0.500 [0.25, 0.75]"
