@@ -108,7 +108,7 @@ WRONG = (
     wrong("one-answer-less", second(responses=["a", "b"]), "k", "responses", "2 responses, but generation.k"),
     wrong("one-answer-more", second(responses=["a", "b", "c", "d"]), "k", "responses", "4 responses"),
     wrong("no-answers", second(responses=[]), "k", "responses", "0 responses"),
-    wrong("ten-thousand-answers", second(responses=["a"] * 10_000), "k", "responses", "10000 responses"),
+    wrong("ten-thousand-answers", second(responses=["a"] * 10_000), "k", "responses", "10,000 responses"),
     wrong("an-answer-of-300-kilobytes", answer("x" * 300 * 2**10), "sizes", ANSWER, "307,200 bytes"),
     wrong("an-answer-a-byte-too-long", answer("x" * (MAX_RESPONSE_BYTES + 1)), "sizes", ANSWER, "262,145 bytes"),
     wrong(

@@ -56,7 +56,7 @@ def labels(count: int) -> Make:
 
 WRONG = (
     wrong("labels-too-few", reported(partition=[0, 1]), "partition", "2 labels for 3 responses"),
-    wrong("labels-too-many", reported(partition=[0] * 100_000), "partition", "100000 labels for 3 responses"),
+    wrong("labels-too-many", reported(partition=[0] * 100_000), "partition", "100,000 labels for 3 responses"),
     wrong("labels-out-of-order", reported(partition=[1, 0, 0]), "partition", "labels [1, 0, 0]"),
     wrong("labels-with-a-gap", reported(partition=[0, 5, 5]), "partition", "labels [0, 5, 5]"),
     wrong("negative-labels", reported(partition=[0, -1, -1]), "partition", "labels [0, -1"),

@@ -207,7 +207,7 @@ def test_a_run_goes_on_with_the_same_model_of_a_server_or_not_at_all(
     server.reported = "wise-2026-01-01"
     ended = command(*arguments)
     assert ended.status == 1
-    assert "1 prompts: the server's content filter withheld the response" in ended.err
+    assert "1 prompt: the server's content filter withheld the response" in ended.err
     server.reported = "wise-2026-02-02"
     ended = command(*arguments)
     assert (ended.status, "now serves wise-2026-02-02, and served wise-2026-01-01 before" in ended.err) == (
