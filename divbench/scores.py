@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,10 @@ if TYPE_CHECKING:
 
     from benchmark.metrics import Metric
     from benchmark.metrics.metric import Missing
+    from benchmark.scoring.backends import ScoringBackends
+    from benchmark.scoring.compute import Value
     from benchmark.scoring.profiles import Profile
+    from benchmark.surprisal.engine import ResponseSet
     from datasets_build.tables import Cell, Table
 
 # Profiles for metrics that depend on models, the fastest first. *lexical* is not among them: its equivalence classes
@@ -167,7 +171,6 @@ def score(
     import numpy as np
 
     from benchmark.scoring.backends import ScoringBackends
-    from benchmark.scoring.compute import score_sets
     from benchmark.scoring.profiles import find_profile
     from benchmark.scoring.resampling import bootstrap_means
     from benchmark.surprisal.engine import ResponseSet
@@ -176,7 +179,7 @@ def score(
     chosen, ids = choose_metrics(metrics, profile)
     given = [ResponseSet(prompt, texts) for prompt, texts in zip(prompts, responses, strict=True)]
     try:
-        found = score_sets(ScoringBackends(chosen).materials(given, ids), ids, names)
+        found = _scored(given, names, ids, ScoringBackends(chosen))
     except MissingExtra as error:
         if profile is not None or not {m.id for m in ids} <= {m.id for m in find_profile("lexical").metrics()}:
             raise
@@ -201,6 +204,25 @@ def score(
             )
         )
     return Scores(chosen.name, names, values, tuple(means))
+
+
+def _scored(
+    sets: "Sequence[ResponseSet]", names: Sequence[str], metrics: "Sequence[Metric]", backends: "ScoringBackends"
+) -> "list[dict[str, Value]]":
+    """Score sets in shards, as `divbench score` does, so that the last digits are the same; progress is on stderr."""
+    from benchmark.scoring.compute import score_sets
+    from benchmark.scoring.shards import SHARD_PROMPTS
+    from datasets_build.console import progress
+
+    found: list[dict[str, Value]] = []
+    with progress() if len(sets) > SHARD_PROMPTS else nullcontext() as bar:
+        task = None if bar is None else bar.add_task("scoring", total=len(sets))
+        for start in range(0, len(sets), SHARD_PROMPTS):
+            shard = slice(start, start + SHARD_PROMPTS)
+            found += score_sets(backends.materials(sets[shard], metrics), metrics, names[shard])
+            if bar is not None and task is not None:
+                bar.update(task, completed=len(found))
+    return found
 
 
 def response_sets(sets: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, ...], ...]]:

@@ -3,12 +3,14 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import datasets
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 import scipy.stats
 
@@ -16,8 +18,19 @@ import divbench as db
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import MOST
 from benchmark.metrics.text_overlap import self_bleu
+from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import score_set
+from benchmark.scoring.profiles import find_profile
+from benchmark.scoring.result_files import PER_PROMPT_FILE
+from benchmark.scoring.scorer import score_submission
+from datasets_build import console
 from datasets_build.errors import ConfigurationError, DivBenchError, InputError, MissingExtra
+from datasets_build.schema import Prompt
+from submissions.checking.validate import open_submission
+from submissions.schema import Manifest, Row
+from submissions.storage.submission_folders import write_submission
+from tests.conftest import TOY
+from tests.submissions.conftest import KNOWN
 
 SETS = {
     "Name a colour.": ["Red.", "Blue.", "A deep red."],
@@ -49,6 +62,29 @@ def test_thousands_of_responses_have_a_value_or_a_reason_beside_a_set_of_three()
     }
     assert scores.values["distinct_k"][1] == 2.0
     assert db.score([["Blue."] * 3000], metrics=["distinct_k"]).values["distinct_k"] == (1.0,)  # one text
+
+
+def test_many_sets_have_the_digits_of_divbench_score_and_show_progress(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console, "SECONDS_A_LINE", 0.0)
+    suite = replace(TOY, prompts=tuple(Prompt(f"p{i}", "", f"Say {i}.") for i in range(70)))
+    rows = [
+        Row(i + 1, each.prompt_id, each.prompt, (f"{i} cats", f"a dog of {i}", f"{i % 7} words"))
+        for i, each in enumerate(suite.prompts)
+    ]
+    manifest = Manifest.model_validate(KNOWN | {"generation": {"k": 3}})
+    (tmp_path / "submission").mkdir()
+    write_submission(tmp_path / "submission", manifest, rows)
+    submission, _, _ = open_submission(tmp_path / "submission", lambda name: suite)
+    metrics = tuple(each for each in METRICS if each.id in {"embedding_diversity", "vendi_score"})
+    backends = ScoringBackends(find_profile("semantic"))
+    scored = score_submission(submission, suite, backends, tmp_path / "results", metrics=metrics)
+    table = pq.read_table(scored.folder / PER_PROMPT_FILE)
+    found = db.score({row.prompt: row.responses for row in rows}, metrics=[each.id for each in metrics])
+    for name, column in found.values.items():
+        assert list(column) == table[name].to_pylist()
+    assert "scoring: 70 of 70" in capsys.readouterr().err
 
 
 def test_every_form_of_input_has_the_same_values() -> None:
