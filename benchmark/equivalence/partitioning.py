@@ -141,11 +141,12 @@ def partition_sets(
     """
     if isinstance(spec.backend, LLMJudgeSpec):
         return partition_by_judge(sets, cast("SetJudge", backend))
-    large = [len(set(map(normalised, each.texts))) > MOST_FOR_MODELS for each in sets]
+    most = MOST_FOR_MODELS
+    large = [len(each.texts) > most and len(set(map(normalised, each.texts))) > most for each in sets]
     others = [each for each, too_large in zip(sets, large, strict=True) if not too_large]
     made = partition_by_pairs(others, cast("EquivalenceBackend", backend), cast("Algorithm", spec.algorithm))
     labels = iter(made)
-    return [Missing(TOO_MANY.format(MOST_FOR_MODELS)) if too_large else next(labels) for too_large in large]
+    return [Missing(TOO_MANY.format(most)) if too_large else next(labels) for too_large in large]
 
 
 def partition_by_pairs(
