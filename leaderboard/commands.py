@@ -105,8 +105,8 @@ def serve(
         )
     live = _live(results, store, study, refresh, reference=reference, votes=votes or store)
     now = live.snapshot()
-    results_shown = counted(sum(len(board.entries) for board in now.boards), "result")
-    err().print(f"{results_shown} in {counted(len(now.boards), 'table')}", markup=False)
+    results_shown = sum(len(board.entries) for board in now.boards)
+    err().print(f"{counted(results_shown, 'result')} in {counted(len(now.boards), 'table')}", markup=False)
 
     need("gradio", "board")  # after errors in the results are reported, because the import takes seconds
     from leaderboard.app.application import build_app, launch

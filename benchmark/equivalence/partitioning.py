@@ -30,7 +30,7 @@ from benchmark.equivalence.backend import (
 )
 from benchmark.equivalence.judgement_cache import JudgementCache, default_judgements_path
 from benchmark.equivalence.llm_judge import LLMJudgeSpec
-from benchmark.metrics.metric import MOST_FOR_MODELS, TOO_MANY, Missing
+from benchmark.metrics.metric import MOST_FOR_MODELS, Missing, too_many
 from benchmark.metrics.partition import Labels, Partition
 from benchmark.models.choices import Algorithm
 from benchmark.models.reward import RewardModel, quality
@@ -146,7 +146,7 @@ def partition_sets(
     others = [each for each, too_large in zip(sets, large, strict=True) if not too_large]
     made = partition_by_pairs(others, cast("EquivalenceBackend", backend), cast("Algorithm", spec.algorithm))
     labels = iter(made)
-    return [Missing(TOO_MANY.format(most)) if too_large else next(labels) for too_large in large]
+    return [Missing(too_many(most, "different responses")) if too_large else next(labels) for too_large in large]
 
 
 def partition_by_pairs(

@@ -163,7 +163,7 @@ def dpo(
     if lacking := exported.prompts - len(rewarded):
         err().print(f"warning: {lacking} of {exported.prompts} prompts have {NO_REWARDS}")
     if exported.unrewarded:
-        err().print(f"warning: {exported.unrewarded} responses to other prompts have no reward")
+        err().print(f"warning: {counted(exported.unrewarded, 'response')} to other prompts without a reward")
     if json:
         print_json(exported.as_json())
     else:

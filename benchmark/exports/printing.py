@@ -8,6 +8,7 @@ from rich.text import Text
 
 from benchmark.exports.dpo import Exported
 from benchmark.exports.scored import ScoredResult
+from datasets_build.errors import counted
 from datasets_build.tables import Table, plain, to_terminal
 
 
@@ -28,7 +29,7 @@ def print_results(written: Sequence[tuple[ScoredResult, Sequence[Path]]], consol
     """Print which files were written for each result, and which metrics have no value."""
     for scored, files in written:
         result = scored.result
-        about = f"{result.result_id}, {result.suite}, k = {result.k}: {len(scored.scores)} metrics"
+        about = f"{result.result_id}, {result.suite}, k = {result.k}: {counted(len(scored.scores), 'metric')}"
         console.print(Text.assemble(plain(result.manifest.name), f" ({about})"), soft_wrap=True)
         if scored.left_out:
             console.print(f"left out, without a value: {', '.join(scored.left_out)}", markup=False, soft_wrap=True)

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics.metric import MOST, TOO_MANY, Metric, Unscorable, Version
+from benchmark.metrics.metric import MOST, Metric, Unscorable, Version, too_many
 
 Floats = NDArray[np.float64]
 _SAME = 1e-12  # smaller distances are rounding errors: the vectors are the same
@@ -29,7 +29,7 @@ def distances(embeddings: Floats) -> Floats:
     if n < 2:
         raise Unscorable("fewer than two responses")
     if n > MOST:
-        raise Unscorable(TOO_MANY.format(MOST))
+        raise Unscorable(too_many(MOST))
     found = 1.0 - embeddings @ embeddings.T
     found[found < _SAME] = 0.0
     np.fill_diagonal(found, 0.0)

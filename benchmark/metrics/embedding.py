@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics.distances import MODELS, SEES
-from benchmark.metrics.metric import MOST, TOO_MANY, Metric, Unscorable, Version
+from benchmark.metrics.metric import MOST, Metric, Unscorable, Version, too_many
 from datasets_build.errors import need
 
 Embeddings = NDArray[np.float64]
@@ -141,7 +141,7 @@ def eigenscore(embeddings: Embeddings, alpha: float, log: Logarithm = "10", divi
     0.837454
     """
     if len(embeddings) > MOST:
-        raise Unscorable(TOO_MANY.format(MOST))
+        raise Unscorable(too_many(MOST))
     return eigenscore_of_covariance(feature_covariance(embeddings), embeddings.shape[1], alpha, log, divisor)
 
 

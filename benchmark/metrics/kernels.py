@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from benchmark.metrics.distances import MODELS, SEES
 from benchmark.metrics.embedding import vendi_score
-from benchmark.metrics.metric import MOST, TOO_MANY, Metric, Unscorable, Version
+from benchmark.metrics.metric import MOST, Metric, Unscorable, Version, too_many
 
 Floats = NDArray[np.float64]
 
@@ -23,7 +23,7 @@ def _cosines(embeddings: Floats) -> Floats:
         Unscorable: No response, or more than `MOST`.
     """
     if not 0 < len(embeddings) <= MOST:
-        reason = TOO_MANY.format(MOST) if len(embeddings) else "no response"
+        reason = too_many(MOST) if len(embeddings) else "no response"
         raise Unscorable(reason)
     found: Floats = embeddings @ embeddings.T
     return found

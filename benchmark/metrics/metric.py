@@ -34,7 +34,15 @@ class Missing:
 
 MOST = 5_000  # responses whose pairs are compared with arithmetic; their distances take 200 MB
 MOST_FOR_MODELS = 2_000  # responses whose pairs are compared with a model, or grouped: minutes, and some gigabytes
-TOO_MANY = "more than {:,} responses, too many for all pairs"
+
+
+def too_many(most: int, what: str = "responses") -> str:
+    """Return the reason why a set with more than `most` responses has no value.
+
+    >>> too_many(MOST)
+    'more than 5,000 responses, too many for all pairs'
+    """
+    return f"more than {most:,} {what}, too many for all pairs"
 
 
 class Unscorable(ValueError):

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from benchmark.metrics.lexical import FIRST, LENGTH, NOISE, SHUFFLED, WORDING
-from benchmark.metrics.metric import MOST, TOO_MANY, Metric, Unscorable, Version
+from benchmark.metrics.metric import MOST, Metric, Unscorable, Version, too_many
 from datasets_build.errors import need
 
 _BLEU_ORDER = 4
@@ -102,7 +102,7 @@ def rouge_l_similarity(responses: Sequence[str]) -> float:
     if len(responses) < 2:
         raise Unscorable("fewer than two responses")
     if len(responses) > MOST:
-        raise Unscorable(TOO_MANY.format(MOST))
+        raise Unscorable(too_many(MOST))
     similarity = need("rapidfuzz.distance.LCSseq", "score").similarity
     tokens = {text: _rouge_tokens(text) for text in responses}
     if sum(not found for found in tokens.values()) > 1:

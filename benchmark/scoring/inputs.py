@@ -17,7 +17,7 @@ from benchmark.equivalence.learned.features import FEATURES
 from benchmark.metrics import METRICS, Metric, Reads
 from benchmark.metrics.internals import ClassedInternals, Internals
 from benchmark.metrics.learned_diversity import COLUMNS
-from benchmark.metrics.metric import MOST_FOR_MODELS, TOO_MANY, Missing
+from benchmark.metrics.metric import MOST_FOR_MODELS, Missing, too_many
 from benchmark.metrics.ngrams import Tokeniser, ngram_statistics, tevet_tokens, whitespace_tokens
 from benchmark.metrics.partition import Partition
 from benchmark.metrics.valid import JudgedPartition
@@ -174,7 +174,7 @@ def _similarities(name: Reads) -> Make:
         return [
             scorer.score_pairs(list(combinations(sorted(texts), 2)))
             if len(texts) <= MOST_FOR_MODELS
-            else Missing(TOO_MANY.format(MOST_FOR_MODELS))
+            else Missing(too_many(MOST_FOR_MODELS))
             for texts in materials.scorable
         ]
 
@@ -212,7 +212,7 @@ def _pairs(prompt: str, texts: Sequence[str]) -> list[ResponsePair] | Missing:
     if not prompt.strip():
         return Missing("no prompt")
     if len(texts) > MOST_FOR_MODELS:
-        return Missing(TOO_MANY.format(MOST_FOR_MODELS))
+        return Missing(too_many(MOST_FOR_MODELS))
     return [ResponsePair(prompt, a, b) for a, b in combinations(sorted(texts), 2)]
 
 

@@ -10,6 +10,7 @@ from functools import partial
 
 from markupsafe import Markup
 
+from datasets_build.errors import counted
 from leaderboard.data.board import Board
 from leaderboard.tables.forest import Forest, ForestRow, Mark, Reference
 
@@ -212,7 +213,7 @@ def other_boards(board: Board, boards: Sequence[Board], address: Callable[..., s
         hint = ""
         if not here <= there and each.k != board.k:
             hint = Markup(" (to add the others, run <code>divbench score --k {}</code>)").format(each.k)
-        lines.append(Markup("{} system{} only at {}; {}{}").format(more, "s" if more > 1 else "", terms, link, hint))
+        lines.append(Markup("{} only at {}; {}{}").format(counted(more, "system"), terms, link, hint))
     if not lines:
         return Markup("")
     return Markup('<p class="elsewhere">{}.</p>').format(Markup(". ").join(lines))

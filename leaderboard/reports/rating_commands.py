@@ -80,7 +80,8 @@ def forms(
         return
     most = max(len(each) for each in study.assignment)
     for line in (
-        f"Study {study.study}: {counted(counts['sets'], 'set')}, {counted(items, 'item')}, ratings of each: {raters}.",
+        f"Study {study.study}: {counted(counts['sets'], 'set')}, {counted(items, 'item')}, "
+        f"{counted(raters, 'rating')} of each.",
         f"Send one page of {destination}/forms to each of {len(pages)} raters (up to {most} screens each), or give "
         f"{destination}/crowd.csv to a crowd platform.",
         f"When files come back: divbench people ratings {destination} FOLDER --out rated.parquet",

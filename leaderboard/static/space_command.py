@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from datasets_build.console import JsonOption, out, print_json
+from datasets_build.errors import counted
 
 
 def space(
@@ -39,7 +40,7 @@ def space(
     if json:
         print_json({"folder": str(folder), "files": [str(path.relative_to(folder)) for path in written]})
         return
-    out().print(f"{len(written)} files in {folder}", markup=False)
+    out().print(f"{counted(len(written), 'file')} in {folder}", markup=False)
     out().print(
         f"Upload it with hf upload ORG/NAME {folder} --repo-type space, then set the Space's secret HF_TOKEN",
         markup=False,

@@ -195,7 +195,7 @@ def response_count(row: Row, context: Context, seen: SeenRows) -> Iterator[Probl
         )
         yield _error("k", row.number, "responses", message, "give k responses to every prompt")
     if row.finish_reasons is not None and len(row.finish_reasons) != found:
-        message = f"{len(row.finish_reasons)} finish reasons for {found} responses"
+        message = f"{counted(len(row.finish_reasons), 'finish reason')} for {counted(found, 'response')}"
         yield _error("k", row.number, "finish_reasons", message, "give one per response, or null")
 
 

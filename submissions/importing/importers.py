@@ -196,7 +196,7 @@ def import_submission(
             raise Refused(str(path), report.findings)
         report.submission = replace(report.submission, folder=out)
     if made.trimmed:
-        message = f"{counted(made.trimmed, 'prompt')} with more or less white space at the ends than in the suite"
+        message = f"white space at the ends differs from the suite's in {counted(made.trimmed, 'prompt')}"
         hint = "the suite's text was used; check that the model saw the same"
         report.findings.add(Problem("prompt_text", "warning", path.name, None, "prompt", message, hint))
     return report, made.unused_fields

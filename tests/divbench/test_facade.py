@@ -57,7 +57,7 @@ def test_thousands_of_responses_have_a_value_or_a_reason_beside_a_set_of_three()
     many = [f"answer {number}" for number in range(MOST + 1)]
     scores = db.score([many, SETS["Name a pet."]], metrics=["distinct_k", "rouge_l_similarity", "distinct_n"])
     assert scores.missing() == {
-        "distinct_k": {"more than 2,000 responses, too many for all pairs": 1},
+        "distinct_k": {"more than 2,000 different responses, too many for all pairs": 1},
         "rouge_l_similarity": {"more than 5,000 responses, too many for all pairs": 1},
     }
     assert scores.values["distinct_k"][1] == 2.0

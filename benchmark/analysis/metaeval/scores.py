@@ -185,7 +185,7 @@ def file_scores(
     twice = {name for name, count in Counter(ids).items() if count > 1 and name is not None}
     problems = []
     if unknown:
-        problems.append(f"{len(unknown)} ids belong to no {unit} asked for, such as {unknown[0][:60]!r}: left out")
+        problems.append(f"left out: {counted(len(unknown), 'id')} of no {unit} asked for, such as {unknown[0][:60]!r}")
     if None in ids:
         problems.append(f"left out: {counted(ids.count(None), 'row')} without {key}")
     made = []

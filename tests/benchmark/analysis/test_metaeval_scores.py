@@ -232,7 +232,7 @@ def test_flaws_of_a_file_are_told_and_the_rest_is_used(tmp_path: Path) -> None:
     }
     told = " ".join(found.problems)
     for words in (
-        "2 ids belong to no set asked for",
+        "left out: 2 ids of no set asked for",
         "1 sets occur twice with different values",
         "same value: counted once",
     ):

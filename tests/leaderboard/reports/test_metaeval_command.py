@@ -88,7 +88,7 @@ def test_scores_of_a_file_and_every_kind_of_output(mirror: Path, tmp_path: Path)
             mirror, "metrics", "metaeval", "contest/resp_gen", *where, "--out", tmp_path / f"out.{ending}"
         )
         assert (status, "good:label" in shown) == (0, True), told
-        assert "1 ids belong to no set asked for, such as 'unknown'" in told
+        assert "left out: 1 id of no set asked for, such as 'unknown'" in told
     lines = list(csv.DictReader((tmp_path / "out.csv").read_text().splitlines()))
     of_label = {line["measure"]: float(line["value"]) for line in lines if line["metric"] == "good:label"}
     assert of_label["spearman"] == of_label["roc_auc"] == pytest.approx(1.0)
@@ -162,7 +162,7 @@ def test_scores_of_prompts(tmp_path: Path) -> None:
     (tmp_path / "s.csv").write_text("prompt_id,m\ngss-b7c517d570,1\nunknown,2\n")
     found = document(divbench("metrics", "metaeval", "gssbench", "--scores", tmp_path / "s.csv", "--json", *FAST))
     assert found["evaluations"]["s:m"]["mean_of_splits"]["missing_rate"]["value"] > 0.99
-    assert "1 ids belong to no prompt asked for" in found["problems"]["s:m"][0]
+    assert "left out: 1 id of no prompt asked for" in found["problems"]["s:m"][0]
 
 
 @pytest.mark.parametrize(

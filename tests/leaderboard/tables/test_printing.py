@@ -1,5 +1,6 @@
 """A board in the terminal: no line is wider than the screen, and every name and number is whole."""
 
+from collections.abc import Callable
 from io import StringIO
 
 from rich.console import Console
@@ -15,9 +16,8 @@ BOARDS = WithReference().read().boards
 FEWEST = 100  # characters
 
 
-def printed(show: object, board: Board, width: int) -> str:
+def printed(show: Callable[[Board, Console], None], board: Board, width: int) -> str:
     out = StringIO()
-    assert callable(show)
     show(board, Console(file=out, width=width, legacy_windows=False))
     return out.getvalue()
 

@@ -71,7 +71,7 @@ def test_prompts_are_known_by_their_texts_where_there_are_no_ids(tmp_path: Path)
     report, _ = imported(jsonl(tmp_path / "in.jsonl", rows[::-1]))
     assert rows_of(report) == EXPECTED
     (warning,) = report.findings.problems
-    assert (warning.severity, warning.message[:8]) == ("warning", "1 prompt")
+    assert (warning.severity, warning.message[-9:]) == ("warning", " 1 prompt")
     own = jsonl(tmp_path / "own" / "in.jsonl", rows)
     assert [name for name, _ in rows_of(imported(own, suite="own")[0])] == ["p0001", "p0002", "p0003", "p0004"]
 

@@ -76,7 +76,7 @@ def test_other_ids_are_known_by_the_requests_texts_which_tell_the_sampling_too(t
     assert texts == {f"toy-{i}": (f"a {i}", f"b {i}") for i in range(4)}
     assert (manifest.generation.temperature, manifest.generation.max_tokens) == (0.7, 99)
     assert [p.message for p in report.findings.problems if p.check == "prompt_text"] == [
-        "1 prompt with more or less white space at the ends than in the suite"
+        "white space at the ends differs from the suite's in 1 prompt"
     ]
     import_submission(path, "openai-batch", tmp_path / "own", KNOWN | {"suite": "own"}, find_toy, options)
 

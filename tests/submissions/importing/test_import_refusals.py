@@ -73,7 +73,7 @@ BAD_ROWS: list[tuple[str, list[object], list[Place], str, str]] = [
         "finish reasons of another number",
         with_row(4, finish_reasons=["stop"]),
         [("k", 4, "finish_reasons")],
-        "1 finish reasons for 3 responses",
+        "1 finish reason for 3 responses",
         "give one per response, or null",
     ),
     (
