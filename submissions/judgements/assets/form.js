@@ -9,6 +9,7 @@ const last = data.items.length;
 const storages = ["localStorage", "sessionStorage"];
 const state = load() || { rater: token(), at: -1, saves: 0, answers: {}, seconds: {} };
 let since = performance.now();
+let changed = false; // by this page; another tab may know more
 
 function token() {
   return [...crypto.getRandomValues(new Uint8Array(8))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -26,6 +27,7 @@ function load() {
 }
 
 function save() {
+  changed = true;
   state.saves += 1;
   for (const name of storages) {
     try {
@@ -196,11 +198,16 @@ function end() {
 }
 
 document.addEventListener("visibilitychange", () => {
-  // Time while the page is hidden does not count.
+  // Time while the page is hidden does not count. A tab in which nothing was answered must not overwrite the answers of
+  // another, and one that is seen again goes on from the newest.
+  const known = load();
   if (document.hidden) {
     const item = data.items[state.at];
     if (item) state.seconds[item.item] = (state.seconds[item.item] || 0) + (performance.now() - since) / 1000;
-    save();
+    if (changed && !(known && known.saves > state.saves)) save();
+  } else if (known && known.saves > state.saves) {
+    Object.assign(state, known);
+    show();
   }
   since = performance.now();
 });

@@ -92,6 +92,7 @@ def test_a_form_is_answered_by_keyboard_survives_a_reload_and_is_read_back(brows
     (opened,) = write_pages(study, tmp_path)
     console_errors(browser)
     browser.get(opened.as_uri())
+    first = browser.current_window_handle
 
     def press(*keys: str) -> None:
         ActionChains(browser).send_keys(*keys).perform()
@@ -120,12 +121,23 @@ def test_a_form_is_answered_by_keyboard_survives_a_reload_and_is_read_back(brows
             overflow = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
             assert browser.execute_script(overflow) <= 0
             browser.set_window_size(1500, 1100)
+            browser.switch_to.new_window("tab")
+            browser.get(opened.as_uri())
+            other = browser.current_window_handle
+            browser.switch_to.window(first)
         press(Keys.ENTER)
         if item.kind == "training":
             assert item.why in browser.find_element("css selector", "[role=status]").text
             press(Keys.ENTER)
     assert heading() == "Thank you"
     until(lambda: _in_a_new_tab(browser, opened, heading) == "Thank you", "the end of a tab loses the answers")
+    browser.switch_to.window(other)
+    _be_hidden(browser, True)
+    assert _in_a_new_tab(browser, opened, heading) == "Thank you", "a tab that was left open overwrites the answers"
+    _be_hidden(browser, False)
+    assert heading() == "Thank you"
+    browser.close()
+    browser.switch_to.window(first)
     as_json, as_csv = _downloaded(browser, tmp_path)
     assert [read_ratings(study, [each]).removed["too_fast"] for each in (as_json, as_csv)] == [1, 1]  # a machine's keys
     text = as_json.read_text(encoding="utf-8")
@@ -152,6 +164,15 @@ def _in_a_new_tab(browser: "Chrome", page: Path, read: Callable[[], str]) -> str
     finally:
         browser.close()
         browser.switch_to.window(first)
+
+
+def _be_hidden(browser: "Chrome", hidden: bool) -> None:
+    """Let a page believe that its tab was left or is seen again."""
+    browser.execute_script(
+        "Object.defineProperty(document, 'hidden', {value: arguments[0], configurable: true});"
+        "document.dispatchEvent(new Event('visibilitychange'))",
+        hidden,
+    )
 
 
 def _downloaded(browser: "Chrome", folder: Path) -> tuple[Path, Path]:
