@@ -4,9 +4,9 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const page = document.querySelector("main");
 const key = `divbench-rating-${data.study}-${data.form}`;
 const last = data.items.length;
-// Chromium may lose what was just written to localStorage if the page is reloaded at once. sessionStorage survives that,
-// but not the end of the tab.
-const storages = ["localStorage", "sessionStorage"];
+// Only localStorage survives the end of the tab. It must not be the first that is read: in Chromium, one reload of a local
+// file in eight then finds it empty, and what is written to it is lost.
+const storages = ["sessionStorage", "localStorage"];
 const state = load() || { rater: token(), at: -1, saves: 0, answers: {}, seconds: {} };
 let since = performance.now();
 let changed = false; // by this page; another tab may know more
