@@ -92,7 +92,6 @@ def test_a_form_is_answered_by_keyboard_survives_a_reload_and_is_read_back(brows
     (opened,) = write_pages(study, tmp_path)
     console_errors(browser)
     browser.get(opened.as_uri())
-    first = browser.current_window_handle
 
     def press(*keys: str) -> None:
         ActionChains(browser).send_keys(*keys).perform()
@@ -124,23 +123,14 @@ def test_a_form_is_answered_by_keyboard_survives_a_reload_and_is_read_back(brows
             overflow = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
             assert browser.execute_script(overflow) <= 0
             browser.set_window_size(1500, 1100)
-            browser.switch_to.new_window("tab")
-            browser.get(opened.as_uri())
-            other = browser.current_window_handle
-            browser.switch_to.window(first)
+            left_open = _tab(browser, opened)
         press(Keys.ENTER)
         if item.kind == "training":
             assert item.why in browser.find_element("css selector", "[role=status]").text
             press(Keys.ENTER)
     assert heading() == "Thank you"
     until(lambda: _in_a_new_tab(browser, opened, heading) == "Thank you", "the end of a tab loses the answers")
-    browser.switch_to.window(other)
-    _be_hidden(browser, True)
-    assert _in_a_new_tab(browser, opened, heading) == "Thank you", "a tab that was left open overwrites the answers"
-    _be_hidden(browser, False)
-    assert heading() == "Thank you"
-    browser.close()
-    browser.switch_to.window(first)
+    _go_on_in(browser, left_open, opened, heading)
     as_json, as_csv = _downloaded(browser, tmp_path)
     assert [read_ratings(study, [each]).removed["too_fast"] for each in (as_json, as_csv)] == [1, 1]  # a machine's keys
     text = as_json.read_text(encoding="utf-8")
@@ -155,6 +145,28 @@ def test_a_form_is_answered_by_keyboard_survives_a_reload_and_is_read_back(brows
     assert (found.raters, len(found.ratings), found.removed["checks"]) == (1, 8, 0)
     assert {(each.question, each.answer) for each in found.ratings} == {("content", 2), ("form", 3)}
     assert not console_errors(browser)
+
+
+def _tab(browser: "Chrome", page: Path) -> str:
+    """Open a page in a tab that is left open, and go back."""
+    first = browser.current_window_handle
+    browser.switch_to.new_window("tab")
+    browser.get(page.as_uri())
+    made = browser.current_window_handle
+    browser.switch_to.window(first)
+    return made
+
+
+def _go_on_in(browser: "Chrome", tab: str, page: Path, heading: Callable[[], str]) -> None:
+    """A tab that was left open overwrites no answers, and goes on from the newest."""
+    first = browser.current_window_handle
+    browser.switch_to.window(tab)
+    _be_hidden(browser, True)
+    assert _in_a_new_tab(browser, page, heading) == "Thank you", "a tab that was left open overwrites the answers"
+    _be_hidden(browser, False)
+    assert heading() == "Thank you"
+    browser.close()
+    browser.switch_to.window(first)
 
 
 def _in_a_new_tab(browser: "Chrome", page: Path, read: Callable[[], str]) -> str:
