@@ -129,15 +129,13 @@ def test_a_form_is_answered_by_keyboard_survives_a_reload_and_is_read_back(brows
     _go_on_in(browser, left_open, opened, heading)
     as_json, as_csv = _downloaded(browser, tmp_path)
     assert [read_ratings(study, [each]).removed["too_fast"] for each in (as_json, as_csv)] == [1, 1]  # a machine's keys
-    text = as_json.read_text(encoding="utf-8")
-    assert text == browser.execute_script("return document.querySelector('textarea').value")
-    answers = tmp_path / "answers"
-    answers.mkdir()
+    text = str(browser.execute_script("return document.querySelector('textarea').value"))
+    assert as_json.read_text(encoding="utf-8") == text
     slower = json.loads(text)
     assert all(0 <= row["seconds"] < 20 for row in slower["answers"])
     slower["answers"] = [row | {"seconds": 5.5} for row in slower["answers"]]
-    (answers / "1.json").write_text(json.dumps(slower), encoding="utf-8")
-    found = read_ratings(study, [answers])
+    as_json.write_text(json.dumps(slower), encoding="utf-8")
+    found = read_ratings(study, [as_json])
     assert (found.raters, len(found.ratings), found.removed["checks"]) == (1, 8, 0)
     assert {(each.question, each.answer) for each in found.ratings} == {("content", 2), ("form", 3)}
     assert not console_errors(browser)
