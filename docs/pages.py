@@ -92,6 +92,15 @@ def commands() -> str:
     from leaderboard.cli import build
 
     command = typer.main.get_command(build())
+    _keep_summaries(command)
     context = command.make_context("divbench", [], resilient_parsing=True)
     made = get_docs_for_click(obj=command, ctx=context, name="divbench", title="Commands")
-    return re.sub(r"<([a-z])", r"&lt;\1", made)
+    made = re.sub(r"^  (?=divbench )", "    ", made, flags=re.MULTILINE)  # examples are code
+    return re.sub(r"<list\[([A-Za-z]+)\]>", lambda found: f"<{found[1].lower()}>", made)
+
+
+def _keep_summaries(command: Any) -> None:
+    """Give every command its whole summary in lists: without one, they cut it after 45 characters."""
+    for each in getattr(command, "commands", {}).values():
+        each.short_help = (each.help or "").split("\n\n")[0].replace("\n", " ")
+        _keep_summaries(each)

@@ -28,7 +28,9 @@ def test_the_site_is_built_strictly_and_names_every_metric_and_command(
     assert {metric.id for metric in METRICS} <= set(re.findall(r'<h2 id="([^"]+)"', cards))
     commands = (tmp_path / "reference" / "commands.html").read_text()
     assert "divbench metrics gaming" in commands
-    assert "divbench quick" in commands
+    assert "<pre><code>divbench demo\n" in commands  # an example is code
+    assert "among the reference systems.</li>" in commands  # a list has whole summaries
+    assert "folders... &lt;path&gt;" in commands
     python = (tmp_path / "reference" / "python.html").read_text()
     assert "evaluate_metric" in python
     assert 'id="add-a-metric"' in (tmp_path / "contributing.html").read_text()
