@@ -77,10 +77,10 @@ def datasets() -> str:
 
 
 def python_api() -> str:
-    """Return directives for the public functions."""
+    """Return directives for the public functions, then for the classes of what they return."""
     import divbench
 
-    names = sorted(divbench.__all__, key=str.lower)
+    names = sorted(divbench.__all__, key=lambda name: (isinstance(getattr(divbench, name), type), name.lower()))
     return "# Python\n\n" + "\n\n".join(f"::: divbench.{name}" for name in names) + "\n"
 
 
