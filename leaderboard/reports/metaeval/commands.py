@@ -104,7 +104,8 @@ def metaeval(
     """Test metrics against ground truth: labels by construction, people's scores, decoding settings, prompt pairs.
 
     Without tasks: the nine with two labels (contest, mcdiv, mcdiv_nuggets, each story_gen, resp_gen, prompt_gen).
-    Each number has a bootstrap interval over contexts. A set without a score of one metric is excluded for all.
+    Each number has a bootstrap interval over contexts. A set without a score of one metric is excluded for all;
+    a metric without a score of any set is not.
 
     The lexical metrics beside the released columns, in a minute:
 
