@@ -82,9 +82,9 @@ def metaeval(
         Path | None, metrics_option(help="Result folder of a gssbench submission, for the task gssbench.")
     ] = None,
     lower_is_more_diverse: Annotated[
-        bool, metrics_option("--lower-is-more-diverse", help="Negation of the numbers of --external and --scores.")
+        bool, data_option("--lower-is-more-diverse", help="Negation of the numbers of --external and --scores.")
     ] = False,
-    released: Annotated[bool, metrics_option(help="Metric columns released with the texts, tested as well.")] = True,
+    released: Annotated[bool, data_option(help="Metric columns released with the texts, tested as well.")] = True,
     against: Annotated[
         str | None, statistics_option(help="Metric to compare all others with, on the same sets and resamples.")
     ] = None,
