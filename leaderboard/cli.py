@@ -7,7 +7,7 @@ the command is named, and imports heavy libraries only when the command runs.
 import io
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
@@ -128,7 +128,8 @@ def _printable_errors() -> Iterator[None]:
     try:
         yield
     except typer.TyperException as error:
-        error.message = "\n".join(map(printable, error.message.split("\n")))
+        said = error.message.removeprefix("Value error, ")  # Pydantic's
+        error.message = "\n".join(map(printable, said.split("\n")))
         raise
 
 
@@ -247,10 +248,10 @@ def main() -> NoReturn:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         message = f"{where}{error.strerror or error}"
-        _fail(
-            DivBenchError(message, "no partial output was left; fix the cause and run the command again"),
-            "--json" in arguments,
-        )
+        there = isinstance(error, FileExistsError)
+        hint = "fix the cause and run the command again"
+        hint = "choose another name, or remove it" if there else f"no partial output was left; {hint}"
+        _fail(DivBenchError(message, hint), "--json" in arguments)
     except SystemExit as end:
         if end.code == 130:  # Typer's exit status for Ctrl-C
             err().print("interrupted; run the same command again to continue where it stopped")
@@ -260,7 +261,9 @@ def main() -> NoReturn:
 
 def _fail(error: DivBenchError, as_json: bool) -> NoReturn:
     if as_json:
-        print_json(error.as_json())
+        with suppress(OSError):  # stdout may be what failed
+            print_json(error.as_json())
+            sys.stdout.flush()
     else:
         from submissions.untrusted.findings import Refused
 

@@ -1,5 +1,6 @@
 """`divbench board` and `divbench demo`."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,6 +34,7 @@ Reference = Annotated[
 ]
 
 DEFAULT = Path("results")
+_server_option = partial(typer.Option, rich_help_panel="Server")
 
 Store = Annotated[
     str | None,
@@ -75,9 +77,11 @@ def serve(
             show_default=False,
         ),
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 accepts other machines.")] = "127.0.0.1",
-    port: Annotated[int | None, typer.Option(help="Port to listen on; default: the first free port from 7860.")] = None,
-    refresh: Annotated[float, typer.Option(min=1, help="Seconds after which a visit rereads the results.")] = 60.0,
+    host: Annotated[str, _server_option(help="Address to listen on; 0.0.0.0 accepts other machines.")] = "127.0.0.1",
+    port: Annotated[
+        int | None, _server_option(min=1, max=65535, help="Port to listen on; default: the first free port from 7860.")
+    ] = None,
+    refresh: Annotated[float, _server_option(min=1, help="Seconds after which a visit rereads the results.")] = 60.0,
 ) -> None:
     """Open the board in a browser: models, comparisons, every response, the metrics, and a page to submit.
 
@@ -294,6 +298,8 @@ def _live(
     from submissions.judgements.vote_store import open_spool
     from submissions.storage.file_store import open_store
 
+    if store is not None and results is not None:
+        raise ConfigurationError("--results and --store were both given", "give one of them")
     source: Source | None = None
     if store is not None:
         source = StoreSource(open_store(store))

@@ -41,7 +41,9 @@ def quick(
     ] = False,
     folder: Annotated[Path, typer.Option("--out", help="Working folder.")] = Path("quick"),
     serve: Annotated[bool, typer.Option("--board/--no-board", help="Board in a browser, opened after scoring.")] = True,
-    port: Annotated[int | None, typer.Option(help="Port of the board; default: the first free port from 7860.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Port of the board; default: the first free port from 7860.")
+    ] = None,
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:

@@ -194,7 +194,7 @@ def validate(
     else:
         print_report(report, out())
     if not accepted:
-        err().print("refused", style="red")
+        err().print("rejected", style="red")
         raise typer.Exit(1)
 
 

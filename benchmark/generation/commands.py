@@ -247,7 +247,7 @@ def generate(
         return
     before = f", {resumed} of them sampled before" if resumed else ""
     units, after = ("prompts", "score") if points is None else ("sets", "metrics metaeval")
-    written = f"written: {destination}  ({len(plan.sets)} {units} × {k} responses{before})"
+    written = f"written: {destination}  ({len(plan.sets)} {units} × {counted(k, 'response')}{before})"
     for line in (written, f"next: divbench {after} {destination}"):
         out().print(line, markup=False, soft_wrap=True)
 

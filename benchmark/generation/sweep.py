@@ -23,7 +23,7 @@ from submissions.schema import Manifest
 
 Parameter = Literal["temperature", "top_p", "top_k"]
 MAX_POINTS = 10_000
-_HINT = "such as temperature=0.2:1.2:100, top_p=0.1:1:50 or top_k=1:64:20: name=lowest:highest:points"
+_HINT = "such as temperature=0.2:1.2:100, top_p=0.1:1:50 or top_k=1:64:20"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +52,15 @@ def parse_sweep(text: str) -> Sweep:
     found = re.fullmatch(r"(temperature|top_p|top_k)=([0-9.]+):([0-9.]+):([0-9]+)", text)
     try:
         if found is None:
-            raise ValueError("it is not name=lowest:highest:points")
+            raise ValueError("it is not PARAMETER=LOWEST:HIGHEST:POINTS with temperature, top_p or top_k")
         parameter: Any = found[1]
         low, high, points = float(found[2]), float(found[3]), int(found[4])
         if not (2 <= points <= MAX_POINTS and low < high < np.inf):
-            raise ValueError(f"2 to {MAX_POINTS:,} points, the lowest below the highest")
+            raise ValueError(f"it needs 2 to {MAX_POINTS:,} points, and a lowest value below the highest")
         if parameter == "top_p" and not 0 < low <= high <= 1:
-            raise ValueError("top_p is above 0 and at most 1")
+            raise ValueError("top_p must be above 0 and at most 1")
         if parameter == "top_k" and low < 1:
-            raise ValueError("top_k is at least 1")
+            raise ValueError("top_k must be at least 1")
         evenly = np.round(np.linspace(low, high, points), 12)
         values = np.unique(np.round(np.geomspace(low, high, points)) if parameter == "top_k" else evenly)
         if len(values) < 2:

@@ -112,7 +112,8 @@ def find_model_files(name: str) -> ModelFiles:
     hub_id, _, revision = name.partition("@")
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", hub_id):
         raise ConfigurationError(
-            f"{name!r} is neither a folder nor the name of a model", "give a folder, or ORG/NAME@COMMIT"
+            f"{name!r} is neither a folder nor the name of a model",
+            "give a folder or ORG/NAME@COMMIT; a server is NAME@http://HOST:PORT",
         )
     if not re.fullmatch(r"[0-9a-f]{40}", revision):
         raise ConfigurationError(

@@ -22,6 +22,9 @@ def require_result(folder: Path) -> Result:
     Raises:
         InputError: Its files are damaged or inconsistent.
     """
+    if not (folder / RESULT_FILE).is_file():
+        hint = "give a folder that divbench score wrote, such as results/0123456789abcdef"
+        raise InputError(f"there is no result in {folder}", hint)
     result = read_result(folder)
     if isinstance(result, Missing):
         raise InputError(f"{folder} is not a complete result: {result.reason}", "score the submission again")

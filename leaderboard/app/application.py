@@ -16,6 +16,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from datasets_build.console import err
+from datasets_build.errors import ConfigurationError
 from leaderboard.app.api import register
 from leaderboard.app.navigation import Link, navigation
 from leaderboard.app.one_server import without_servers
@@ -137,22 +138,27 @@ def launch(
             Middleware(PageHeads, heads=_heads(live, pages), name=TITLE),
         ],
     }
-    _, local, _ = app.launch(
-        server_name=host,
-        server_port=port,
-        share=False,
-        prevent_thread_lock=True,
-        show_error=False,
-        quiet=True,  # Gradio would suggest changing our code
-        max_file_size=MAX_UPLOAD_BYTES,
-        enable_monitoring=False,
-        ssr_mode=False,
-        footer_links=["api"],
-        theme=THEME,
-        css=CSS,
-        head=head(metric_sentences(live.studies.study)),
-        app_kwargs=served,
-    )
+    try:
+        _, local, _ = app.launch(
+            server_name=host,
+            server_port=port,
+            share=False,
+            prevent_thread_lock=True,
+            show_error=False,
+            quiet=True,  # Gradio would suggest changing our code
+            max_file_size=MAX_UPLOAD_BYTES,
+            enable_monitoring=False,
+            ssr_mode=False,
+            footer_links=["api"],
+            theme=THEME,
+            css=CSS,
+            head=head(metric_sentences(live.studies.study)),
+            app_kwargs=served,
+        )
+    except OSError as error:  # Gradio's message advises to change our code
+        where = host if port is None else f"{host}:{port}"
+        hint = "another program uses it, or it is no address of this machine: choose another --port or --host"
+        raise ConfigurationError(f"the board cannot listen on {where}", hint) from error
     if wait:
         err().print(f"The board is at {local} (Ctrl+C stops it)", markup=False, soft_wrap=True)
         app.block_thread()

@@ -172,7 +172,7 @@ def _tell(given: "Ratings") -> None:
     """Print how many raters were kept and removed, and why."""
     from submissions.judgements.ratings import RULES
 
-    lines = [f"{given.files} files, {given.raters} raters count."]
+    lines = [f"{counted(given.raters, 'rater')} counted, from {counted(given.files, 'file')}."]
     lines += [f"Removed: {number} who {why}." for name, why in RULES if (number := given.removed[name])]
     if given.removed_ratings:
         lines.append(f"Their {given.removed_ratings} ratings are removed, too.")

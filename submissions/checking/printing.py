@@ -7,13 +7,14 @@ from rich.console import Console
 from rich.text import Text
 
 from datasets_build.errors import counted
-from datasets_build.tables import Table, plain, styled, to_terminal
+from datasets_build.tables import Styled, Table, plain, styled, to_terminal
 from submissions.checking.response_kinds import kinds_text
 from submissions.checking.validate import Report
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings
 
 SHOWN = 50
+WIDE = 120  # columns of a terminal in which each part of a problem gets a column of its own
 
 
 def print_findings(findings: Findings, console: Console) -> None:
@@ -32,11 +33,21 @@ def print_findings(findings: Findings, console: Console) -> None:
             for key, same in list(alike.items())[:SHOWN]
             for p in same[:1]
         ]
-        columns = ("check", "", "file", "row", "field", "what is wrong", "hint")
-        console.print(to_terminal(Table("Problems", columns, rows, numbers=("row",))))
+        columns: tuple[str, ...] = ("check", "", "file", "row", "field", "what is wrong", "hint")
+        if console.width < WIDE:
+            columns = ("", "where", "what is wrong", "hint")
+            rows = [_narrow(row) for row in rows]
+        console.print(to_terminal(Table("Problems", columns, rows, numbers=("row",) if "row" in columns else ())))
         if len(alike) > SHOWN or errors + warnings > len(findings.problems):
             console.print(f"Only the first {SHOWN} kinds are shown; --json lists up to 200 problems per check.")
     console.print(f"{counted(errors, 'error')}, {counted(warnings, 'warning')}")
+
+
+def _narrow(row: Sequence[Styled]) -> list[Styled]:
+    """Join the cells that say where a problem is: a terminal of 80 columns then has space for the message and hint."""
+    _, severity, file, number, field, message, hint = (cell.text for cell in row)
+    where = ", ".join(filter(None, (file, number and f"row {number}", field)))
+    return styled((severity, where, message, hint), row[0].style)
 
 
 def _rows(problems: Sequence[Problem]) -> str:

@@ -167,6 +167,8 @@ def import_submission(
         raise ConfigurationError(f"a file of {kind} has no documents or filters", "leave out the options for lm-eval")
     if kind != "openai-batch" and options.requests is not None:
         raise ConfigurationError(f"a file of {kind} has no requests", "leave out --requests")
+    if path.is_dir():
+        raise ConfigurationError(f"{path} is a folder", "give the file to import")
     if not path.is_file():
         there = sorted(each.name for each in path.parent.iterdir()) if path.parent.is_dir() else []
         near = get_close_matches(path.name, there, n=1)
@@ -240,12 +242,13 @@ def _not_a_manifest(error: ValidationError, taken: Taken, file: str, findings: F
     """Report invalid values of the file as problems, and raise an error for invalid given values."""
     lines = []
     for item in error.errors(include_url=False):
+        said = item["msg"].removeprefix("Value error, ")
         if item["loc"] in taken:
             name, row = taken[item["loc"]]
             hint = "fix the file, or set the right value with an option"
-            findings.add(Problem("manifest", "error", file, row, name, item["msg"], hint))
+            findings.add(Problem("manifest", "error", file, row, name, said, hint))
         else:
-            lines.append(f"{'.'.join(map(str, item['loc']))}: {item['msg']}")
+            lines.append(f"{'.'.join(map(str, item['loc']))}: {said}")
     if lines:
         raise ConfigurationError(f"the manifest would be invalid: {'; '.join(lines)}", "fix the options") from error
 

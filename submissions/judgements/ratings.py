@@ -103,7 +103,7 @@ def read_ratings(study: Study, paths: Sequence[Path]) -> Ratings:
                 repeated += key in found
                 found.setdefault(key, rating)
     if findings.refused():
-        raise Refused("the ratings", findings)
+        raise Refused("the returned files", findings)
     by_rater: dict[str, list[Rating]] = defaultdict(list)
     for each in sorted(found.values(), key=lambda each: (each.rater, each.item, each.question)):
         by_rater[each.rater].append(each)

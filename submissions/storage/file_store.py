@@ -71,15 +71,16 @@ class FileStore(Protocol):
         ...
 
 
-def open_store(text: str) -> FileStore:
+def open_store(text: str, *, existing: bool = False) -> FileStore:
     """Open the store with an address; nothing is created before the first commit.
 
     Args:
         text: A folder, existing or to be created in an existing one; or `hf://datasets/ORG/NAME`, optionally followed
             by a folder of that repository.
+        existing: Whether a folder must exist, because the store will only be read.
 
     Raises:
-        ConfigurationError: It is neither.
+        ConfigurationError: It is neither, or a folder that must exist does not.
     """
     if found := re.fullmatch(r"hf://datasets/([^/]+/[^/]+)(?:/(.+))?", text):
         from submissions.storage.hub_store import HubStore
@@ -93,9 +94,11 @@ def open_store(text: str) -> FileStore:
     try:
         if not folder.is_dir() and folder.exists():
             raise ConfigurationError(f"{folder} is a file", "a store is a folder")
-        if not folder.is_dir() and (".." in folder.parts or not folder.absolute().parent.is_dir()):
+        if not folder.is_dir() and (existing or ".." in folder.parts or not folder.absolute().parent.is_dir()):
             raise ConfigurationError(
-                f"there is no folder {folder}", "create it; a Hub repository is hf://datasets/ORG/NAME"
+                f"there is no folder {folder}",
+                ("give the folder of a store" if existing else "create it")
+                + "; a Hub repository is hf://datasets/ORG/NAME",
             )
     except OSError as error:
         raise ConfigurationError(f"{text[:100]!r} cannot be a store: {error.strerror}", "give a folder") from error

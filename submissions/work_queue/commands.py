@@ -82,7 +82,7 @@ def list_(
     from submissions.work_queue.operations import listing
     from submissions.work_queue.printing import print_list, state_json
 
-    found = listing(opened := open_store(store))
+    found = listing(opened := open_store(store, existing=True))
     now = datetime.now(UTC)
     for each in found.damaged:
         err().print(f"left out {each.path}: {each.reason}", style="yellow", markup=False)
@@ -105,7 +105,7 @@ def status(submission_id: Id, store: Store, json: JsonOption = False) -> None:
     from submissions.work_queue.printing import print_files, print_history, print_status, state_json
     from submissions.work_queue.queue_files import found_in, result_paths
 
-    opened = open_store(store)
+    opened = open_store(store, existing=True)
     found = listing(opened)
     state = found_in(found, submission_id, opened.address)
     now = datetime.now(UTC)
@@ -142,7 +142,7 @@ def retry(
     from submissions.work_queue.printing import state_json
 
     now = datetime.now(UTC)
-    state = run(open_store(store), submission_id, _identity(by, "--by"), now, reason=reason)
+    state = run(open_store(store, existing=True), submission_id, _identity(by, "--by"), now, reason=reason)
     if json:
         print_json(state_json(state, now))
     else:
@@ -171,7 +171,7 @@ def withdraw(
     now = datetime.now(UTC)
     of_results = None if results_store is None else open_store(results_store)
     state = run(
-        open_store(store),
+        open_store(store, existing=True),
         submission_id,
         _identity(submitter),
         now,

@@ -8,7 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from datasets_build.tables import Table, plain, styled, to_terminal
+from datasets_build.errors import counted
+from datasets_build.tables import Styled, Table, plain, styled, to_terminal
 from submissions.checking.printing import print_findings
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings
@@ -89,7 +90,7 @@ def print_receipt(
         )
         aside.print(line, style="yellow")
     if receipt.warnings:
-        line = Text(f"{receipt.warnings} warnings: divbench validate {folder} lists them")
+        line = Text(f"{counted(receipt.warnings, 'warning')}: see divbench validate {folder}")
         aside.print(line, style="yellow")
 
 
@@ -103,8 +104,9 @@ def print_list(states: Sequence[State], address: str, now: datetime, console: Co
     for state in states:
         last = state.current
         ages = (duration_text(now - state.received), duration_text(now - last.at))
-        texts = (state.submission_id, state.name, state.suite, person(state.submitter), standing(state, now))
-        rows.append(styled((*texts, last.attempt, *ages), _COLOURS.get(last.state, "")))
+        texts = (state.name, state.suite, person(state.submitter), standing(state, now))
+        cells = styled((*texts, last.attempt, *ages), _COLOURS.get(last.state, ""))
+        rows.append((Styled(state.submission_id, "code"), *cells))  # an id is never broken, so that it can be copied
     console.print(to_terminal(Table("Submissions", columns, rows, numbers=columns[5:])))
 
 

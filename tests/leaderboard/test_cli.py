@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 from importlib.metadata import version
@@ -47,7 +48,7 @@ def heavy_imports(code: str, *arguments: str) -> tuple[set[str], str]:
     """The heavy libraries among the modules that a program has imported when it ends, and what it printed."""
     tried = f"try:\n{indent(code, '    ')}\nexcept SystemExit: pass"
     listing = f"import sys\n{tried}\nprint('\\n', *sys.modules, file=sys.stderr)"
-    ended = divbench_anew(*arguments, code=listing)
+    ended = divbench_anew(*arguments, code=listing, COLUMNS="80")
     assert ended.returncode == 0, ended.stderr
     modules = ended.stderr.splitlines()[-1].split()
     assert "sys" in modules
@@ -74,6 +75,7 @@ def test_each_command_explains_itself_and_imports_nothing_heavy() -> None:
         assert f"Usage: divbench {words}" in said
         assert "<bool>" not in said
         assert "list[" not in said
+        assert "…" not in said  # rich cuts what its column cannot hold
 
 
 def test_importing_a_package_imports_nothing_heavy() -> None:
@@ -120,8 +122,11 @@ def test_the_installed_command_is_the_same() -> None:
         (["people", "rate"], "did you mean divbench people forms?"),
         (["scor", "x"], "did you mean divbench score?"),
         (["validate"], "Missing argument"),
+        (["board", "serve", "--port", "70000"], "Invalid value for '--port'"),
+        (["board", "show", "--results", "a", "--store", "b"], "--results and --store were both given"),
+        (["import", ".", "--name", "n", "--submitter", "m", "--out", "x"], ". is a folder"),
         (["validate", "x", "--no-such-option"], "No such option"),
-        (["import", "x", "--from", "docx"], "Invalid value for '--from'"),
+        (["import", "x", "--from", "docx"], "Invalid value for '--from': 'docx' is not one of"),
         (["data", "list", "more"], "unexpected extra argument"),
         ([], "Usage: divbench"),
         (["submissions"], "Usage: divbench submissions"),
@@ -265,7 +270,30 @@ def test_a_file_that_the_system_refuses_exits_2_with_its_name(tmp_path: Path, de
     )  # fmt: skip
     assert ended.returncode == 2
     assert "taken" in document(ended)["error"]["message"]
+    assert document(ended)["error"]["hint"] == "choose another name, or remove it"
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_under_the_output_is_told_without_a_traceback(demo_file: Path) -> None:
+    assert import_demo(demo_file).returncode == 0
+    for more in ((), ("--json",)):
+        with Path("/dev/full").open("wb") as full:
+            ended = subprocess.run(
+                [sys.executable, "-c", RUN, "validate", str(demo_file.parent / "out"), *more],
+                stdout=full, stderr=subprocess.PIPE, encoding="utf-8", check=False,
+            )  # fmt: skip
+        assert ended.returncode == 2
+        assert ended.stderr.splitlines()[0].startswith("error: No space left on device")
+        assert "Traceback" not in ended.stderr
+
+
+def test_a_port_in_use_is_told_in_our_words() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ended = divbench("board", "serve", "--port", port)
+    assert ended.returncode == 2
+    assert f"the board cannot listen on 127.0.0.1:{port} (another program uses it" in ended.stderr
 
 
 def test_a_terminal_without_our_letters_gets_others() -> None:

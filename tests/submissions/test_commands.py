@@ -96,7 +96,7 @@ def test_a_refused_folder_exits_1(tmp_path: Path, demo_file: Path) -> None:
     ended = divbench("validate", folder)
     assert ended.returncode == 1
     assert "unknown field" in ended.stdout
-    assert "refused" in ended.stderr
+    assert "rejected" in ended.stderr
 
 
 def test_options_that_are_missing_are_named_together(demo_file: Path) -> None:

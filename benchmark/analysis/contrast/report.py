@@ -52,8 +52,10 @@ def _table(study: Study, part: Part) -> Table:
     return Table(_title(study, part), ("metric", "pair", *COLUMNS, "excluded"), rows, numbers=COLUMNS)
 
 
-def _narrow_table(study: Study, part: Part) -> Table:
-    """Return a table as `_table` does, but with each metric named once and exclusions below."""
+def _narrow_table(study: Study, part: Part) -> Table | Styled:
+    """Return a table as `_table` does, but with each metric named once and exclusions below; or why there is none."""
+    if not part.prompts:
+        return Styled(_title(study, part), "yellow")
     rows, notes = [], []
     for line in part.lines:
         for index, each in enumerate(line.contrasts):

@@ -110,12 +110,14 @@ def evaluate_task(
 ) -> TaskReport:
     """Compute every measure of every metric on one task.
 
-    A set that lacks a score of one metric is left out for all metrics, so that all are measured on the same sets.
+    A set that lacks a score of one metric is left out for all metrics, so that all are measured on the same sets. A
+    metric without a score of any set has no measures, and leaves out no set.
     """
     how = resampling or Resampling()
     values = {each.name: each.column(task.set_ids) for each in columns}
     there = {name: np.isfinite(column) for name, column in values.items()}
-    keep = np.logical_and.reduce(list(there.values()))
+    scored = {name: column for name, column in values.items() if there[name].any()}
+    keep = np.logical_and.reduce([there[name] for name in scored or values])
     kept = task.rows(keep)
     rows = len(kept.set_ids)
     draws: dict[str, dict[str, Floats]] = {}
@@ -123,13 +125,13 @@ def evaluate_task(
     if rows:
         weights = weights_with_original(rows, clusters=kept.contexts, resamples=how.resamples, seed=how.seed)
         view = _Sheet.of(kept, weights)
-        draws = {name: view.measures(column[keep]) for name, column in values.items()}
+        draws = {name: view.measures(column[keep]) for name, column in scored.items()}
         ceiling = view.noise_ceiling()
     evaluations = tuple(
         Evaluation(
             metric=each.name,
             origin=each.origin,
-            sets=rows,
+            sets=rows if each.name in scored else 0,
             missing=each.reasons(task.set_ids),
             left_out=int((there[each.name] & ~keep).sum()),
             measures={m: estimate(found, how.level, chance_of(m)) for m, found in draws.get(each.name, {}).items()},
@@ -139,7 +141,7 @@ def evaluate_task(
     comparisons = tuple(
         Comparison(each.name, against, measure, estimate(found - draws[against][measure], how.level, 0.0))
         for each in columns
-        if against is not None and each.name != against and rows
+        if against in draws and each.name != against and each.name in draws
         for measure, found in draws[each.name].items()
     )
     return TaskReport(
@@ -152,7 +154,7 @@ def evaluate_task(
         noise_ceiling=None if ceiling is None else estimate(ceiling, how.level),
         evaluations=evaluations,
         comparisons=comparisons,
-        decoding=tuple(_decoding(name, column[keep], kept.labels, how.seed) for name, column in values.items())
+        decoding=tuple(_decoding(name, column[keep], kept.labels, how.seed) for name, column in scored.items())
         if task.label == "graded" and _can_be_drawn(kept.labels)
         else (),
     )

@@ -11,7 +11,7 @@ from benchmark.generation.commands import chosen_layers
 from benchmark.generation.options import AverageLayers, Layer, Template, Thinking
 from benchmark.models.choices import Dtype
 from benchmark.models.device_options import device_named
-from datasets_build.console import JsonOption, MirrorOption, out, print_json, progress
+from datasets_build.console import JsonOption, MirrorOption, models_option, out, print_json, progress
 from datasets_build.errors import ConfigurationError
 
 _READ_AT_ONCE = 64
@@ -40,6 +40,7 @@ def internals(
         bool | None,
         typer.Option(
             "--chat-template/--no-chat-template",
+            rich_help_panel="Prompts",
             help="Prompt formatting with the model's chat template; default: as in the manifest.",
         ),
     ] = None,
@@ -49,7 +50,7 @@ def internals(
     average_layers: AverageLayers = None,
     dtype: Annotated[
         Dtype | None,
-        typer.Option(
+        models_option(
             help=(
                 "Precision of the model; log-probabilities are float32 or better; default: float16 on cuda, else "
                 "float32."
@@ -58,7 +59,7 @@ def internals(
     ] = None,
     device: Annotated[
         str | None,
-        typer.Option(help="Device: cuda, cuda:1 or cpu; default: the best available (printed to stderr)."),
+        models_option(help="Device: cuda, cuda:1 or cpu; default: the best available (printed to stderr)."),
     ] = None,
     restart: Annotated[
         bool, typer.Option("--restart", help="Fresh start, discarding the data of an interrupted run.")

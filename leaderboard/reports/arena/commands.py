@@ -74,7 +74,7 @@ def _read(store: str, results: Path | None) -> "tuple[LiveResults, Votes]":
     from submissions.judgements.vote_store import VoteReader
     from submissions.storage.file_store import open_store
 
-    opened = open_store(store)
+    opened = open_store(store, existing=True)
     found = VoteReader(opened).read()
     for place, reason in found.damaged:
         err().print(f"left out {place}: {reason}", style="yellow", markup=False, soft_wrap=True)

@@ -82,9 +82,9 @@ def metaeval(
         Path | None, metrics_option(help="Result folder of a gssbench submission, for the task gssbench.")
     ] = None,
     lower_is_more_diverse: Annotated[
-        bool, metrics_option("--lower-is-more-diverse", help="Negation of the numbers of --external and --scores.")
+        bool, data_option("--lower-is-more-diverse", help="Negation of the numbers of --external and --scores.")
     ] = False,
-    released: Annotated[bool, metrics_option(help="Metric columns released with the texts, tested as well.")] = True,
+    released: Annotated[bool, data_option(help="Metric columns released with the texts, tested as well.")] = True,
     against: Annotated[
         str | None, statistics_option(help="Metric to compare all others with, on the same sets and resamples.")
     ] = None,
@@ -104,7 +104,8 @@ def metaeval(
     """Test metrics against ground truth: labels by construction, people's scores, decoding settings, prompt pairs.
 
     Without tasks: the nine with two labels (contest, mcdiv, mcdiv_nuggets, each story_gen, resp_gen, prompt_gen).
-    Each number has a bootstrap interval over contexts. A set without a score of one metric is excluded for all.
+    Each number has a bootstrap interval over contexts. A set without a score of one metric is excluded for all;
+    a metric without a score of any set is not.
 
     The lexical metrics beside the released columns, in a minute:
 

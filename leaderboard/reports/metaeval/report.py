@@ -7,6 +7,7 @@ from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.metaeval.evaluate import Comparison, DecodingTest, Evaluation, TaskReport
 from benchmark.analysis.metaeval.heldout import HeldOut
 from benchmark.analysis.metaeval.overall import OVERALL, Overall
+from datasets_build.errors import counted
 from datasets_build.tables import Block, Cell, Report, Styled, Table, p_value, with_interval
 
 # measure: (heading, whether its interval is shown)
@@ -82,7 +83,7 @@ def _task_blocks(report: TaskReport, measures: Sequence[str]) -> list[Block]:
 
 def title_of(report: TaskReport) -> str:
     """The task, the sizes of its sample, and the agreement between people."""
-    evaluated = report.evaluations[0].sets if report.evaluations else 0
+    evaluated = max((each.sets for each in report.evaluations), default=0)
     name = f"{report.task} by {report.label_name}" if report.label == "graded" else report.task
     text = f"{name}: {evaluated:,} of {report.sets:,} sets, {report.contexts:,} contexts, {report.pairs:,} pairs"
     if report.noise_ceiling is not None:
@@ -96,14 +97,13 @@ def missing_of(report: TaskReport) -> list[Styled]:
     for each in report.evaluations:
         if each.missing:
             lacking.setdefault(tuple(each.missing.items()), []).append(each.metric)
-    return [
-        Styled(
-            f"{', '.join(metrics)}: no score for {sum(count for _, count in reasons)} sets, which are excluded for all "
-            f"metrics ({', '.join(f'{count} {reason}' for reason, count in reasons)})",
-            "yellow",
-        )
-        for reasons, metrics in lacking.items()
-    ]
+    lines = []
+    for reasons, metrics in lacking.items():
+        count = sum(count for _, count in reasons)
+        which = "any set" if count == report.sets else f"{counted(count, 'set')}, excluded for all metrics"
+        why = ", ".join(f"{count} {reason}" for reason, count in reasons)
+        lines.append(Styled(f"{', '.join(metrics)}: no score for {which} ({why})", "yellow"))
+    return lines
 
 
 def _differences(title: str, comparisons: Sequence[Comparison]) -> Table:

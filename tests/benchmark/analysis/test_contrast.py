@@ -4,7 +4,7 @@ import csv
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from benchmark.validity.backend import ValidityJudge
 from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Prompt, Suite
 from datasets_build.sources.olmo import PROMPT_SETS, STAGES
-from datasets_build.tables import write_report
+from datasets_build.tables import Styled, write_report
 from submissions.demo.build import write_demo_submissions
 from tests.benchmark.fakes import HashEmbedder
 from tests.benchmark.helpers import HASH_READER
@@ -253,6 +253,15 @@ def test_every_metric_of_a_profile_is_compared_on_the_same_texts(demo: list[Path
         for line in part.lines:
             assert [(each.a, each.b) for each in line.contrasts] == list(pairs_of(list(study.systems), "all"))
             assert all(each.n + each.left_out == part.prompts for each in line.contrasts)
+
+
+def test_texts_too_short_to_be_matched_have_no_table(demo: list[Path]) -> None:
+    study = lexical_study(demo)
+    raw, matched = study.parts
+    none = replace(matched, prompts=0, left_out={"a response of under 50 bytes": 24}, lines=())
+    shown = report_of(replace(study, parts=(raw, none))).printed
+    assert isinstance(shown[-2], Styled)
+    assert shown[-2].text.endswith("0 prompts; 24 excluded: a response of under 50 bytes")
 
 
 def test_a_study_is_the_same_again(demo: list[Path]) -> None:

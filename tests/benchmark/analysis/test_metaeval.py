@@ -21,6 +21,7 @@ from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import Value
 from benchmark.scoring.profiles import find_profile
 from datasets_build.errors import ConfigurationError
+from leaderboard.reports.metaeval.report import missing_of
 
 FEW = Resampling(resamples=200)
 
@@ -115,6 +116,16 @@ def test_a_set_that_one_metric_lacks_is_left_out_for_all() -> None:
     expected = stats.spearmanr(noisy(task, 0.5)[there], task.labels[there]).statistic
     assert whole.measures["spearman"].value == pytest.approx(expected)
     assert report.pairs == 37  # the three sets are of three contexts
+
+
+def test_a_metric_that_scores_no_set_leaves_out_none() -> None:
+    task = labelled()
+    columns = [scores("whole", task, noisy(task, 0.5)), scores("none", task, np.full(80, np.nan))]
+    alone, with_it = (evaluate_task(task, given, against="whole", resampling=FEW) for given in (columns[:1], columns))
+    assert with_it.evaluations[0] == alone.evaluations[0]
+    none = with_it.evaluations[1]
+    assert (none.sets, none.missing, none.measures, with_it.comparisons) == (0, {"hidden": 80}, {}, ())
+    assert missing_of(with_it)[0].text == "none: no score for any set (80 hidden)"
 
 
 def test_no_scores_at_all_are_no_numbers() -> None:

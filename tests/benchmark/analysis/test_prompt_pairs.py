@@ -279,7 +279,7 @@ def test_scores_come_from_a_result_of_the_suite(tmp_path: Path, pairs: RowsBySpl
 
 
 def test_other_folders_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="not a complete result"):
+    with pytest.raises(InputError, match="there is no result in"):
         scores_of_result(tmp_path)
     suite = suite_of(2)
     submission = submit(tmp_path / "submission", suite, rows_of(suite, 2))

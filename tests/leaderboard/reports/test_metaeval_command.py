@@ -95,7 +95,7 @@ def test_scores_of_a_file_and_every_kind_of_output(mirror: Path, tmp_path: Path)
     assert {line["sets"] for line in lines} == {"219"}
     markdown = (tmp_path / "out.md").read_text()
     assert "| good:label | 1.000 [1.00, 1.00] |" in markdown
-    assert "no score for 1 sets" in markdown
+    assert "no score for 1 set, excluded for all metrics" in markdown
     saved = json.loads((tmp_path / "out.json").read_text())
     assert list(saved["problems"]) == ["good:label", "good:against"]
 
@@ -177,7 +177,7 @@ def test_scores_of_prompts(tmp_path: Path) -> None:
         (["contest"], 2, "not available locally"),
         (["gssbench", "--against", "nothing"], 2, "no scores named"),
         (["gssbench", "--scores", "nothing.csv"], 1, "there is no file"),
-        (["gssbench", "--results", "nothing"], 1, "is not a complete result"),
+        (["gssbench", "--results", "nothing"], 1, "there is no result in nothing"),
     ],
 )
 def test_what_cannot_be_done_is_told(arguments: list[str], status: int, message: str) -> None:

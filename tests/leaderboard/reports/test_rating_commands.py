@@ -52,7 +52,7 @@ def test_a_study_of_submissions_is_made_read_and_evaluated(tmp_path: Path) -> No
     found = document(divbench("people", "ratings", out, answers, "--out", rated, "--json"))
     assert (found["raters"], found["ratings"], found["questions"]["content"]["alpha"]) == (2, 16, 1.0)
     shown = divbench("people", "ratings", out, answers)
-    assert "2 raters count" in shown.stdout
+    assert "2 raters counted, from 2 files." in shown.stdout
     for path in answers.iterdir():  # all raters take a second for an item
         known = json.loads(path.read_bytes())
         quick = [row | {"seconds": 1.0} for row in known["answers"]]

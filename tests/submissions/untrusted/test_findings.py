@@ -24,9 +24,9 @@ def many(number: int) -> Findings:
     return findings
 
 
-def printed(findings: Findings) -> str:
+def printed(findings: Findings, width: int = 200) -> str:
     out = StringIO()
-    print_findings(findings, Console(file=out, width=200, force_terminal=True, highlight=False))
+    print_findings(findings, Console(file=out, width=width, force_terminal=True, highlight=False))
     return out.getvalue()
 
 
@@ -49,6 +49,15 @@ def test_errors_and_warnings_of_one_check_are_kept_apart() -> None:
 def test_warnings_alone_do_not_refuse() -> None:
     assert not Findings().refused()
     assert not many(1).refused()
+
+
+def test_a_narrow_terminal_has_space_for_the_message_and_the_hint() -> None:
+    findings = Findings()
+    findings.add(replace(ERROR, message="no word is broken here", hint="mend it by writing something else"))
+    shown = printed(findings, 80)
+    assert "no word is broken" in shown
+    assert "mend it by writing" in shown
+    assert "row 3" in shown
 
 
 def test_long_texts_are_cut() -> None:

@@ -88,6 +88,10 @@ def test_from_handing_in_to_results(tmp_path: Path, store: Path, demos: list[Pat
 
 
 def test_a_list_has_all_with_state_age_and_submitter(store: Path, demos: list[Path]) -> None:
+    ended = divbench("submissions", "list", "--store", store)  # its name may be misspelt
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert f"there is no folder {store} (give the folder of a store" in ended.stderr
+    store.mkdir()
     ended = divbench("submissions", "list", "--store", store)
     assert (ended.returncode, ended.stdout) == (0, f"there are no submissions in {store}\n")
     names = handed_in(store, *demos[:2])
@@ -102,6 +106,8 @@ def test_a_list_has_all_with_state_age_and_submitter(store: Path, demos: list[Pa
     found = document(divbench("submissions", "list", "--store", store, "--json"))
     assert [state["submission_id"] for state in found["submissions"]] == names
     assert found["damaged"] == []
+    narrow = divbench("submissions", "list", "--store", store, COLUMNS="70")
+    assert all(name in narrow.stdout for name in names)
 
 
 def test_a_refused_folder_is_not_sent(tmp_path: Path, store: Path, demos: list[Path]) -> None:
@@ -132,12 +138,13 @@ def test_a_refused_folder_is_not_sent(tmp_path: Path, store: Path, demos: list[P
 )
 def test_wrong_usage_exits_2_and_says_why(store: Path, demos: list[Path], arguments: list[str], message: str) -> None:
     known = {"STORE": str(store), "DEMO": str(demos[0])}
+    store.mkdir()
     ended = divbench(*(known.get(word, word) for word in arguments))
     assert ended.returncode == 2
     assert message in ended.stderr
     assert "Traceback" not in ended.stderr
     assert "\x1b" not in ended.stderr
-    assert not store.exists()
+    assert not any(store.iterdir())
 
 
 def test_what_refused_it_and_how_it_failed_is_shown(store: Path, demos: list[Path]) -> None:
@@ -246,7 +253,7 @@ def test_warnings_are_counted(tmp_path: Path, store: Path, demo_file: Path) -> N
     assert import_demo(demo_file).returncode == 0
     ended = divbench("submit", tmp_path / "out", "--to", store)
     assert ended.returncode == 0
-    assert f"1 warnings: divbench validate {tmp_path / 'out'} lists them" in ended.stderr
+    assert f"1 warning: see divbench validate {tmp_path / 'out'}" in ended.stderr
 
 
 def on_hub(server: HubServer, home: Path, user: str | None) -> dict[str, str]:
