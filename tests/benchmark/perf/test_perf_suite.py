@@ -16,7 +16,6 @@ from benchmark.perf import __main__ as runner
 from benchmark.perf import (
     alternatives,
     cluster,
-    equivalence,
     figures,
     generation,
     lexical,
@@ -74,7 +73,6 @@ DOCUMENTS: dict[str, Any] = {
     "throughput_long_gpu": READ | {"device": "cuda"},
     "order_errors": ROWS,
     "generation": asdict(generation.Comparison("lm", 8, 10, 20, 0.0, [4.0], [1.0], 400.0, 1600.0, 4.0)),
-    "equivalence": asdict(equivalence.Comparison("made up", 2, 90, 80, 100.0, 0.0, [2.0], [1.0], 45.0, 90.0, 2.0)),
     "alternatives": {
         "comparisons": [asdict(alternatives.Comparison("embeddings", "encode", 9, 99, 0.0, [1.0], [3.0], 3.0, 2.5))]
     },
@@ -150,7 +148,6 @@ def test_ratios_are_those_of_the_documents() -> None:
         "throughput_long_gpu": [4.0],
         "order_errors": [0.24],
         "generation": [4.0],
-        "equivalence": [2.0],
         "alternatives": [3.0],
         "learned_equivalence": [1.2],
         "cluster": [1.6],
@@ -165,19 +162,8 @@ def limited(found: list[Figure]) -> list[tuple[float, float]]:
 def test_limits_are_those_on_as_many_threads() -> None:
     assert limited(figures.memory(EMBEDDED, LIMITS)) == [(50.0, 100.0)]  # 4e12 in 80 s, on two threads
     assert limited(figures.memory(EMBEDDED, None)) == limited(figures.memory(MEMORY, LIMITS)) == []
-    ((reached, _),) = limited(figures.equivalence(DOCUMENTS["equivalence"], LIMITS))
-    assert reached == pytest.approx(figures.DEBERTA_FLOPS * 2 * 100 * 80 / 1.0 / 1e9)
     assert limited(figures.throughput(READ, None))[0] == pytest.approx((18.0, 60.0))  # its own limit
     assert limited(figures.cluster(DOCUMENTS["cluster"], LIMITS)) == [(1.6, 2.0)]
-
-
-def test_the_weights_of_a_deberta_layer_are_counted() -> None:
-    transformers = pytest.importorskip("transformers")
-    shape = {"hidden_size": 1024, "intermediate_size": 4096, "num_attention_heads": 16}
-    config = transformers.DebertaV2Config(vocab_size=8, num_hidden_layers=1, **shape)
-    layer = transformers.DebertaV2Model(config).encoder.layer[0]
-    weights = sum(each.numel() for name, each in layer.named_parameters() if each.dim() == 2)
-    assert 2 * weights == figures.DEBERTA_FLOPS
 
 
 def test_limits_are_measured() -> None:
