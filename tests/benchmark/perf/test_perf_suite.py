@@ -17,8 +17,6 @@ from benchmark.perf import (
     alternatives,
     cluster,
     figures,
-    generation,
-    lexical,
     limits,
     memory,
     metaeval,
@@ -27,6 +25,7 @@ from benchmark.perf import (
     surprisal,
 )
 from benchmark.perf.figures import Figure
+from benchmark.perf.script import Comparison
 from benchmark.perf.simulation import Assumed, Simulated
 from benchmark.perf.suite import BENCHMARKS, named
 from datasets_build.errors import ConfigurationError
@@ -58,12 +57,12 @@ ROWS = [
 # What each benchmark's own code makes, so that a field that is renamed there is missed here.
 DOCUMENTS: dict[str, Any] = {
     "limits": LIMITS,
-    "lexical": asdict(lexical.Comparison("decTest", 10, 900, 0.0, [4.0, 6.0], [0.5, 0.5], 10.0)),
+    "lexical": asdict(Comparison({"data": "decTest", "sets": 10, "tokens": 900}, 0.0, [4.0, 6.0], [0.5, 0.5], 10.0)),
     "peers": {"ratio": 8.5, "measures": [asdict(peers.Timing("theirs", "one", [1.0], [9.0], 9.0, 0.0, None))]},
     "memory": MEMORY | {"embedder": "stand-in"},
     "embeddings": EMBEDDED,
     "metaeval": {
-        "bootstrap": asdict(metaeval.Bootstrap(400, 100, 0.0, [5.0], [0.1], 50.0)),
+        "bootstrap": asdict(Comparison({"rows": 400, "resamples": 100}, 0.0, [5.0], [0.1], 50.0)),
         "nine_tasks": asdict(metaeval.NineTasks("lexical", 20, 3000, 20_000, {"load": 1.0, "all": 39.0})),
     },
     "surprisal": {"timings": [TIMING], "peak_memory_mib": 2000},
@@ -72,7 +71,7 @@ DOCUMENTS: dict[str, Any] = {
     "throughput_gpu": READ | {"device": "cuda"},
     "throughput_long_gpu": READ | {"device": "cuda"},
     "order_errors": ROWS,
-    "generation": asdict(generation.Comparison("lm", 8, 10, 20, 0.0, [4.0], [1.0], 400.0, 1600.0, 4.0)),
+    "generation": asdict(Comparison({"prompts": 8, "k": 10, "tokens": 20}, 0.0, [4.0], [1.0], 4.0)),
     "alternatives": {
         "comparisons": [asdict(alternatives.Comparison("embeddings", "encode", 9, 99, 0.0, [1.0], [3.0], 3.0, 2.5))]
     },
