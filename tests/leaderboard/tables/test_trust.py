@@ -9,7 +9,7 @@ import pytest
 from leaderboard.data.metric_study.attack_gains import PAID, GamingRecord
 from leaderboard.data.metric_study.files import GAMING_FILE, MEASURED, read_gaming
 from leaderboard.data.metric_study.record import MetricStudy, Number, Overall
-from leaderboard.figures.trust_table import trust_table
+from leaderboard.figures.forest_table import trust_table
 from leaderboard.tables.measures import FITTED, metric_sentences
 from leaderboard.tables.trust import (
     Trusted,
