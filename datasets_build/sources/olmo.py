@@ -7,6 +7,7 @@ prompts whose shortest response has under 50 bytes are dropped.
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from importlib import resources
 from typing import Any
 
 import pyarrow as pa
@@ -19,42 +20,6 @@ PROMPT_SETS = ("alpacaeval", "nbcurated")
 SHORTEST = 50
 REPOSITORY = "https://raw.githubusercontent.com/AMindToThink/icl-diversity"
 REPORT = "olmo/reference/length_match_report.json"
-
-# stage and prompt set: commit of the repository at which the file was read, SHA-256
-_FILES: dict[tuple[str, str], tuple[str, str]] = {
-    ("base", "alpacaeval"): (
-        "a9074d617218f050e1bbecdf4ffc9bccc8f8ae06",
-        "c55cc49912df18baae705af8f960a61ab1ef8f68d498fdf5e35f618ddc6beda9",
-    ),
-    ("base", "nbcurated"): (
-        "71f7585aa0951c42fd77b92dbf6a793b96cef688",
-        "b1fcfe0bc964142493b08e04a4d86e7e04eb3248f25e80fae428c54e5b59f3ce",
-    ),
-    ("sft", "alpacaeval"): (
-        "d6ed94a092808d97bb4be4a6fd7a555454e17b54",
-        "d9ece6095d7ec290dd11f5e966293165f152a4d7da8955693e00e28ab08567fc",
-    ),
-    ("sft", "nbcurated"): (
-        "71f7585aa0951c42fd77b92dbf6a793b96cef688",
-        "7326bed1a1f31b3efacd0ce3a1b9875f9b169b2353d7b1feea5c73c282dac8fa",
-    ),
-    ("dpo", "alpacaeval"): (
-        "71f7585aa0951c42fd77b92dbf6a793b96cef688",
-        "e00183eed7eca199a10046c40af26ad44b564108af4365c7bc6a1120afc4a60f",
-    ),
-    ("dpo", "nbcurated"): (
-        "aeda3384f9410e1ce27e09dc78979a36dca5ba4a",
-        "45c578308d088db784c7f95ff8df0f457aff36690106f2c45c2190e3bf717d7f",
-    ),
-    ("instruct", "alpacaeval"): (
-        "ea06ddc16ac527b18e3257886a4b626f9077189d",
-        "2a456ad7c52765063e5669218a71514fc7affe078d15603a881fb89c676de62c",
-    ),
-    ("instruct", "nbcurated"): (
-        "ea06ddc16ac527b18e3257886a4b626f9077189d",
-        "6ddb57be043fe9e1a1afe848482caa1e4467e7ebc0748cafcab6a9c6b15ce140",
-    ),
-}
 
 SCHEMA = pa.schema(
     [
@@ -177,14 +142,12 @@ def _path(stage: str, prompt_set: str) -> str:
 
 
 def _files() -> tuple[File, ...]:
-    made = [
-        File(
-            _path(stage, prompt_set),
-            sha256,
-            urls=(f"{REPOSITORY}/{commit}/results/rlhf_experiment/generations/{stage}_{prompt_set}.jsonl",),
-        )
-        for (stage, prompt_set), (commit, sha256) in _FILES.items()
-    ]
+    """List the generations, each with the commit of the repository at which it was read, and the report."""
+    made = []
+    for line in (resources.files("datasets_build.sources") / "olmo.sha256").read_text("utf-8").splitlines():
+        sha256, path, commit = line.split()
+        name = path.removeprefix("olmo/")
+        made.append(File(path, sha256, urls=(f"{REPOSITORY}/{commit}/results/rlhf_experiment/{name}",)))
     report = "214a0c517ca15afef4f3ea643a830881cbaec52f7679de0d7a06fe29a1acdb01"
     made.append(File(REPORT, report, found_in=f"{REPOSITORY}, folder results/rlhf_experiment", optional=True))
     return tuple(made)
