@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from datasets_build.errors import InputError
-from datasets_build.sources.source import Config, Fetch, File, Source, Split
+from datasets_build.sources.source import Fetch, File, Split, described
 
 STAGES = ("base", "sft", "dpo", "instruct")
 PROMPT_SETS = ("alpacaeval", "nbcurated")
@@ -38,21 +38,6 @@ SCHEMA = pa.schema(
         pa.field("seed", pa.int32(), nullable=False),
     ]
 )
-FIELDS = {
-    "set_id": "stage/prompt_id",
-    "stage": "base, sft, dpo or instruct",
-    "model": "Hub id",
-    "prompt_id": "alpacaeval-000 to -199, curated-0 to -99",
-    "prompt": "prompt text; bare for the base model, in the chat template for the others",
-    "responses": "10 samples, in order; in the length-matched splits cut to matched_bytes",
-    "finish_reasons": "stop or length, of the uncut response",
-    "original_bytes": "UTF-8 bytes of each uncut response",
-    "matched_bytes": "the length to which all 40 responses of the prompt were cut; null in the raw splits",
-    "temperature": "1.0",
-    "top_p": "1.0",
-    "max_new_tokens": "100",
-    "seed": "42",
-}
 _CONSTANT = ("model", "prompt", "temperature", "top_p", "max_new_tokens", "seed")
 
 
@@ -165,36 +150,4 @@ def _splits() -> tuple[Split, ...]:
     return tuple(made)
 
 
-SOURCE = Source(
-    name="olmo",
-    title="OLMo-2-7B: responses of its four post-training stages",
-    version="1.0.0",
-    files=_files(),
-    licence="none stated for the generations; AlpacaEval's prompts CC-BY-NC-4.0, NoveltyBench's MIT",
-    citation="""@misc{khoriaty2026seen,
-  title = {"I've Seen How This Goes": Characterizing the Diversity of LLM Generations and Human Writing via
-           Progressive Conditional Surprise},
-  author = {Khoriaty, Matthew and Williams-King, David and Feng, Shi},
-  year = {2026},
-  eprint = {2606.01811},
-  archivePrefix = {arXiv}
-}""",
-    paper="arXiv:2606.01811",
-    flaws=(
-        "Responses are cut at 100 new tokens: most of the base model's end in the middle.",
-        "1,309 of the base model's 1,500 length-matched responses to AlpacaEval begin with white space, none of the "
-        "other stages'.",
-        "13 responses of the base model to AlpacaEval are empty.",
-        "Length-matched texts end in the middle of a word.",
-    ),
-    configs=(
-        Config(
-            "olmo_stages",
-            "10 responses to each of 300 prompts by four post-training stages, raw and length-matched",
-            "Sampled by the authors with vLLM at temperature 1, 100 new tokens; length-matched here, as in the paper.",
-            SCHEMA,
-            FIELDS,
-            _splits(),
-        ),
-    ),
-)
+SOURCE = described("olmo", "1.0.0", _files(), {"olmo_stages": (SCHEMA, _splits())})
