@@ -11,7 +11,7 @@ from benchmark.scoring.profiles import find_profile, with_named
 from leaderboard.data.metric_study.axioms import AxiomStudy
 from leaderboard.data.metric_study.files import AXIOMS_FILE, MEASURED, read_record
 from leaderboard.data.metric_study.record import MEASURES, MetricStudy, Number
-from leaderboard.figures.metric_plots import agreement_map, correlation_map
+from leaderboard.figures.heat_maps import agreement_map, correlation_map
 from leaderboard.tables.metrics import (
     about_axioms,
     about_study,
