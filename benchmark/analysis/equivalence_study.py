@@ -4,7 +4,6 @@ Agreement is measured prompt by prompt: the adjusted Rand index of both partitio
 class. Intervals come from resampling prompts, with all systems' responses to a prompt together.
 """
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -15,7 +14,7 @@ from benchmark.analysis.estimate import Estimate, Resampling, estimate, without_
 from benchmark.equivalence.agreement import adjusted_rand_index, classes_of, pair_counts
 from benchmark.equivalence.partitioning import ResponsesToGroup
 from benchmark.metrics.partition import Labels, Partition, distinct_curve, utility_curve
-from benchmark.scoring.resampling import Floats, weights_with_original
+from benchmark.scoring.resampling import Floats, half_of, weights_with_original
 from datasets_build.errors import ConfigurationError
 
 
@@ -234,11 +233,6 @@ def _of_system(system: System, parts: Parts, table: _Table, how: Resampling) -> 
         rand_index=estimate(table.mean(table.rand_index), how.level) if table.has_published else None,
         pair_f1=estimate(_pair_f1([table]), how.level) if table.has_published else None,
     )
-
-
-def half_of(prompt_id: str, seed: int = 0) -> int:
-    """Return the half of the prompts, 0 or 1, that a prompt belongs to: by hash, so the same for every system."""
-    return hashlib.sha256(f"{seed}/{prompt_id}".encode()).digest()[0] & 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ def standings(
     weights = resample_weights(prompts, clusters=clusters, resamples=resamples, seed=seed).astype(np.float64)
     means = _plain_means(good)
     ranks = _positions(means[None, :])[0]
-    drawn = _Drawn(good, np.isfinite(good), weights, _means(good, weights), level)
+    drawn = _Drawn(good, np.isfinite(good), weights, weighted_means(good, weights), level)
     lows, highs = _rank_intervals(_positions(drawn.means), level)
     groups = _tie_groups(ranks, drawn)
     several = drawn.there.sum(axis=0) > 1
@@ -107,8 +107,13 @@ def _plain_means(values: Floats) -> Floats:
     return means
 
 
-def _means(values: Floats, weights: Floats) -> Floats:
-    """Return the weighted mean of each column, [resamples, columns]."""
+def weighted_means(values: Floats, weights: Floats) -> Floats:
+    """Return the weighted mean of each column without missing values, [resamples, columns]; NaN if it has none.
+
+    Args:
+        values: [prompts, columns], NaN where missing.
+        weights: [resamples, prompts], as from `resample_weights`.
+    """
     there = np.isfinite(values)
     if there.all():
         counts = weights.sum(axis=1, keepdims=True)
@@ -181,7 +186,7 @@ class _Drawn:
     def _gaps(self, best: int, others: NDArray[np.int64]) -> Floats:
         """Return the mean differences over prompts that have both, [resamples, others]."""
         if (self.there[:, [best]] != self.there[:, others]).any():
-            return _means(self.values[:, [best]] - self.values[:, others], self.weights)
+            return weighted_means(self.values[:, [best]] - self.values[:, others], self.weights)
         # On the same prompts, it is the difference of the known means; equal means may differ by rounding errors.
         one, other = self.means[:, [best]], self.means[:, others]
         gaps: Floats = one - other

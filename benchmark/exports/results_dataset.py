@@ -16,6 +16,7 @@ from datasets_build.errors import ConfigurationError
 from datasets_build.files import atomic_folder, write_text
 from datasets_build.tables import Table, to_markdown
 
+_CARD = Path(__file__).parent / "results_card.md"
 _OF_A_RESULT: "tuple[pa.Field[Any], ...]" = (
     pa.field("result_id", pa.string(), nullable=False),
     pa.field("system", pa.string(), nullable=False),
@@ -46,27 +47,6 @@ PROMPTS = pa.schema(
         pa.field("value", pa.float64(), nullable=False),
     ]
 )
-_CARD = """---
-pretty_name: DivBench scores
-tags: [diversity, evaluation]
-configs:
-- config_name: scores
-  data_files: scores.parquet
-  default: true
-- config_name: prompts
-  data_files: prompts.parquet
----
-# Scores by DivBench
-
-How different the responses of systems are from each other, measured by DivBench. *scores* has means over prompts with
-95% bootstrap intervals (`low`, `high`) over `n` prompts; *prompts* has the values of single prompts. `direction` is 1
-where higher is more diverse, -1 where lower is, 0 where neither is. Numbers of a metric are comparable where their
-signatures are equal. The texts of prompts and responses are not part of this dataset.
-
-    from datasets import load_dataset
-    scores = load_dataset("ORG/NAME", "scores", split="train").to_pandas()
-
-"""
 
 
 def write_results_dataset(results: Sequence[ScoredResult], destination: Path) -> list[Path]:
@@ -92,7 +72,7 @@ def write_results_dataset(results: Sequence[ScoredResult], destination: Path) ->
             with pq.ParquetWriter(folder / f"{name}.parquet", schema, compression="zstd") as writer:
                 for scored in ordered:
                     writer.write_table(pa.Table.from_pylist(list(rows_of(scored)), schema=schema))
-        write_text(folder / "README.md", _CARD + to_markdown(_listed(ordered)) + "\n")
+        write_text(folder / "README.md", _CARD.read_text(encoding="utf-8") + to_markdown(_listed(ordered)) + "\n")
     return [destination / name for name in ("README.md", "scores.parquet", "prompts.parquet")]
 
 

@@ -10,13 +10,10 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings, Refused
 from submissions.untrusted.json_files import strict_json
-from submissions.untrusted.parquet_files import read_parquet
-from submissions.untrusted.table_files import MAX_KEPT_BYTES, Table, lacks_column, read_table
+from submissions.untrusted.table_files import Table, lacks_column, read_table
 
 COLUMNS = ("prompt_id", "index", "reward", "rewards")
 _QUOTED = 40  # characters of an invalid value shown in a message
@@ -34,7 +31,7 @@ def read_rewards(path: Path, prompt_ids: Collection[str], k: int) -> Rewards:
             All problems are listed.
     """
     findings = Findings()
-    table = _of_parquet(path, findings) if path.suffix == ".parquet" else read_table(path, COLUMNS, findings)
+    table = read_table(path, COLUMNS, findings)
     found: dict[str, tuple[float | None, ...]] = {}
     if table is not None and _has_its_columns(table, findings):
         file = _RewardFile(table, frozenset(prompt_ids), k, findings)
@@ -164,43 +161,3 @@ def _value(cell: str, column: str) -> Any:
         return float(cell) if column == "reward" and "_" not in cell else strict_json(cell)
     except (ValueError, RecursionError):
         return cell
-
-
-def _of_parquet(path: Path, findings: Findings) -> Table | None:
-    """Read a Parquet table; `read_table` does not support lists of numbers."""
-    file = read_parquet(path, findings, COLUMNS, MAX_KEPT_BYTES)
-    if file is None:
-        return None
-    schema = file.schema
-    good = True
-    for name in COLUMNS:
-        # pyarrow treats a column `a.b` as a part of `a`, and reads it as well.
-        alike = [field for field in schema if field.name == name or field.name.startswith(f"{name}.")]
-        if len(alike) > 1:
-            message = f"{len(alike)} columns have this name or begin with it and a dot"
-            findings.add(Problem("schema", "error", path.name, None, name, message, "rename the other columns"))
-            good = False
-        for field in alike:
-            if not _is_fit(field.type, name):
-                wanted = {"prompt_id": "texts", "index": "whole numbers", "reward": "numbers"}
-                message = f"type {field.type}, expected {wanted.get(name, 'lists of numbers')}"
-                findings.add(Problem("schema", "error", path.name, None, field.name, message, "write that type"))
-                good = False
-    if not good:
-        return None
-    there = [name for name in COLUMNS if name in schema.names]
-    rows = tuple(file.rows(findings)) if there else ()
-    return Table(path.name, tuple(schema.names), rows)
-
-
-def _is_fit(kind: pa.DataType, column: str) -> bool:
-    if pa.types.is_null(kind):
-        return True
-    if column == "rewards":
-        if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
-            return False
-        return _is_fit(getattr(kind, "value_type"), "reward")  # noqa: B009 - untyped in the stubs
-    if column == "prompt_id":
-        own = getattr(kind, "value_type") if pa.types.is_dictionary(kind) else kind  # noqa: B009
-        return pa.types.is_string(own) or pa.types.is_large_string(own) or pa.types.is_integer(own)
-    return pa.types.is_integer(kind) or (column == "reward" and pa.types.is_floating(kind))

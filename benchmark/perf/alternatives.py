@@ -22,7 +22,7 @@ from benchmark.equivalence.backend import Floats, ResponsePair
 from benchmark.equivalence.classifiers import ClassifierEquivalence, GenerationSimilarity
 from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder, unit_rows
 from benchmark.models.model_files import ModelFiles
-from benchmark.perf.equivalence import made_up_responses, questions_of, random_classifier, released_responses
+from benchmark.perf.classifier_work import made_up_responses, questions_of, random_classifier, released_responses
 from benchmark.perf.script import option_parser, print_document
 
 TOLERANCE = {"embeddings": 1e-6, "classifier": 1e-4}  # for a coordinate, for a probability

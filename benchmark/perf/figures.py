@@ -8,8 +8,6 @@ Document = Any  # output of a benchmark
 Limits = Mapping[str, Any] | None  # output of `limits`, if it ran
 Better = Literal["higher", "lower", "neither"]
 FASTER = "times as fast"
-# Multiplications of one layer's weights with one token in a model of deberta-v3-large's shape, and additions.
-DEBERTA_FLOPS = 2 * (4 * 1024**2 + 2 * 1024 * 4096)
 
 
 class Figure(NamedTuple):
@@ -51,7 +49,7 @@ def lexical(document: Document, _: Limits) -> list[Figure]:
     """Figures of `benchmark.perf.lexical`."""
     return [
         _ratio("package over plain Python", document["ratio"]),
-        _rate("sets", document["sets"], document["package_seconds"]),
+        _rate("sets", document["about"]["sets"], document["package_seconds"]),
     ]
 
 
@@ -96,19 +94,11 @@ def metaeval(document: Document, _: Limits) -> list[Figure]:
 
 def generation(document: Document, _: Limits) -> list[Figure]:
     """Figures of `benchmark.perf.generation`."""
+    about = document["about"]
+    tokens = about["prompts"] * about["k"] * about["tokens"]
     return [
         _ratio("package over a loop over prompts", document["ratio"]),
-        Figure("sampled with internals", document["package_tokens_per_second"], "tokens/s"),
-    ]
-
-
-def equivalence(document: Document, found: Limits) -> list[Figure]:
-    """Figures of `benchmark.perf.equivalence`."""
-    flops = DEBERTA_FLOPS * document["layers"] * document["tokens"] * document["different_pairs"]
-    return [
-        _ratio("package over one pair after the other", document["ratio"]),
-        Figure("decided", document["package_pairs_per_second"], "pairs/s"),
-        *_of_gemm("operations of the weights", flops, median(document["package_seconds"]), found),
+        Figure("sampled with internals", tokens / median(document["package_seconds"]), "tokens/s"),
     ]
 
 

@@ -6,7 +6,6 @@ prompt's scores are computed. Both alternate in one process, so that other load 
 time is printed, the package reads the loop's own responses: likelihoods and EigenScores must be the same.
 """
 
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -26,40 +25,12 @@ from benchmark.metrics.eigenscore import covariances_of, e_average, e_original
 from benchmark.metrics.internals import Internals, average, original
 from benchmark.models.hf_lm import HFCausalLM, load_causal_lm
 from benchmark.models.hf_states import SamplingParameters, TokenisedResponse
-from benchmark.perf.script import option_parser, print_document, timed_in_turns
+from benchmark.perf.script import Comparison, compare_ways, option_parser, print_document
 from benchmark.scoring.internals_file import internals_of
 from datasets_build.load import load_suite
 
 TOLERANCE = 1e-3  # for log-likelihoods of responses and EigenScores, due to another order of float32 sums
 TOP_K = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Measurements of both ways.
-
-    Attributes:
-        model: Signature of the model.
-        prompts: Number of prompts of gssbench.
-        k: Number of sampled responses per prompt, in addition to a greedy one.
-        tokens: Tokens per response.
-        largest_difference: Largest difference of log-likelihoods and EigenScores of the same responses.
-        loop_seconds: Seconds of the loop, one per round.
-        package_seconds: Seconds of the package, one per round.
-        loop_tokens_per_second: Sampled tokens per second at the median time.
-        ratio: Ratio of the medians.
-    """
-
-    model: str
-    prompts: int
-    k: int
-    tokens: int
-    largest_difference: float
-    loop_seconds: list[float]
-    package_seconds: list[float]
-    loop_tokens_per_second: float
-    package_tokens_per_second: float
-    ratio: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,24 +122,14 @@ def compare(lm: HFCausalLM, plan: Plan, rounds: int) -> Comparison:
     warm = Plan(plan.sets[:2], plan.prompting, plan.k, plan.seed, plan.greedy)
     loop(lm, warm)
     package(lm, warm)
-    seconds, results = timed_in_turns({"package": partial(package, lm, plan), "loop": partial(loop, lm, plan)}, rounds)
-    largest = max(largest_difference(lm, looped) for looped in results["loop"])
-    if not largest <= TOLERANCE:
-        raise ValueError(f"the two ways differ by {largest} on the same responses")
-    length = plan.sets[0].settings.max_tokens
-    tokens = len(plan.sets) * plan.k * length
-    medians = {name: statistics.median(each) for name, each in seconds.items()}
-    return Comparison(
-        model=lm.signature,
-        prompts=len(plan.sets),
-        k=plan.k,
-        tokens=length,
-        largest_difference=largest,
-        loop_seconds=seconds["loop"],
-        package_seconds=seconds["package"],
-        loop_tokens_per_second=tokens / medians["loop"],
-        package_tokens_per_second=tokens / medians["package"],
-        ratio=medians["loop"] / medians["package"],
+    about = {"model": lm.signature, "prompts": len(plan.sets), "k": plan.k, "tokens": plan.sets[0].settings.max_tokens}
+    return compare_ways(
+        partial(loop, lm, plan),
+        partial(package, lm, plan),
+        rounds,
+        TOLERANCE,
+        about,
+        lambda looped, _: max(largest_difference(lm, each) for each in looped),
     )
 
 

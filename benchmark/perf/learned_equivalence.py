@@ -12,7 +12,7 @@ from benchmark.equivalence.learned.backend import Learned
 from benchmark.equivalence.partitioning import ResponsesToGroup, partition_by_pairs
 from benchmark.equivalence.rules import Rouge1
 from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder
-from benchmark.perf.equivalence import Responses, made_up_responses, released_responses
+from benchmark.perf.classifier_work import Responses, made_up_responses, released_responses
 from benchmark.perf.script import option_parser, print_document
 
 
@@ -27,11 +27,10 @@ def cpu_seconds(sets: Sequence[ResponsesToGroup], *, learned: bool) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print."""
+    """Measure and print one JSON document."""
     parser = option_parser(__doc__, mirror=True)
     parser.add_argument("--prompts", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", action="store_true", help="Output as one JSON document.")
     given = parser.parse_args(arguments)
     found: Responses = made_up_responses(given.prompts) if given.mirror is None else released_responses(given.mirror)
     # Every n-th row, because the rows are sorted by system.
@@ -48,13 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "cpu_seconds": seconds,
         "ratio": median(seconds["learned"]) / median(seconds["rouge-1"]),
     }
-    if given.json:
-        print_document(document)
-        return
-    print(f"{document['responses']:,} responses to {len(sets)} prompts ({document['data']})")
-    for name, each in seconds.items():
-        print(f"embeddings and {name:8} median {median(each):7.1f} CPU seconds   {len(each)} rounds")
-    print(f"ratio of the medians: {document['ratio']:.2f}")
+    print_document(document)
 
 
 if __name__ == "__main__":

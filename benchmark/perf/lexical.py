@@ -6,9 +6,7 @@ synthetic, of the same shape. The values are compared before any time is printed
 """
 
 import csv
-import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -17,33 +15,12 @@ import numpy as np
 from benchmark.metrics.lexical import distinct_n, ngram_cosine_diversity
 from benchmark.metrics.ngrams import ngram_statistics, tevet_tokens
 from benchmark.perf.plain import distinct_and_cosine
-from benchmark.perf.script import largest_difference, option_parser, print_document, timed_in_turns
+from benchmark.perf.script import Comparison, compare_ways, option_parser, print_document
 
 Sets = list[list[str]]
 Pairs = list[tuple[float, float]]
 TASKS = ("story", "resp", "prompt")
 TOLERANCE = 1e-12
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Measurements of both implementations.
-
-    Attributes:
-        data: Origin of the sets.
-        tokens: Number of tokens in all of them.
-        plain_seconds: Seconds of the plain implementation, one per round.
-        package_seconds: Seconds of the package, one per round.
-        ratio: Ratio of the medians.
-    """
-
-    data: str
-    sets: int
-    tokens: int
-    largest_difference: float
-    plain_seconds: list[float]
-    package_seconds: list[float]
-    ratio: float
 
 
 def dectest_sets(mirror: Path) -> Sets:
@@ -85,19 +62,9 @@ def compare(sets: Sets, rounds: int, data: str) -> Comparison:
     Raises:
         ValueError: Their values differ.
     """
-    seconds, values = timed_in_turns({"plain": partial(plain, sets), "package": partial(package, sets)}, rounds)
-    largest = largest_difference(values["plain"], values["package"])
-    if not largest <= TOLERANCE:
-        raise ValueError(f"the implementations differ by {largest}")
-    return Comparison(
-        data=data,
-        sets=len(sets),
-        tokens=sum(len(tevet_tokens(text)) for texts in sets for text in texts),
-        largest_difference=largest,
-        plain_seconds=seconds["plain"],
-        package_seconds=seconds["package"],
-        ratio=statistics.median(seconds["plain"]) / statistics.median(seconds["package"]),
-    )
+    tokens = sum(len(tevet_tokens(text)) for texts in sets for text in texts)
+    about = {"data": data, "sets": len(sets), "tokens": tokens}
+    return compare_ways(partial(plain, sets), partial(package, sets), rounds, TOLERANCE, about)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -6,7 +6,6 @@ process, with the values compared before any time is printed. Then, if there is 
 labels: the seconds of loading, scoring and evaluating with every metric of a profile, including intervals.
 """
 
-import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -24,33 +23,13 @@ from benchmark.analysis.metaeval.evaluate import evaluate_task
 from benchmark.analysis.metaeval.labelled import BINARY_TASKS, load_labelled
 from benchmark.analysis.metaeval.overall import evaluate_overall
 from benchmark.analysis.metaeval.scores import metric_scores
-from benchmark.perf.script import largest_difference, option_parser, print_document, timed_in_turns
+from benchmark.perf.script import Comparison, compare_ways, option_parser, print_document
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.inputs import computed, metrics_from
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.resampling import resample_weights
 
 TOLERANCE = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class Bootstrap:
-    """Measurements of both ways to bootstrap.
-
-    Attributes:
-        rows: Number of sets.
-        resamples: Number of resamples of contexts.
-        plain_seconds: Seconds of the libraries, one per round.
-        package_seconds: Seconds of the package, one per round.
-        ratio: Ratio of the medians.
-    """
-
-    rows: int
-    resamples: int
-    largest_difference: float
-    plain_seconds: list[float]
-    package_seconds: list[float]
-    ratio: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +73,7 @@ def one_by_one(scores: Floats, labels: Floats, weights: Floats) -> Floats:
     return np.array(made)
 
 
-def bootstrap(rows: int, resamples: int, rounds: int) -> Bootstrap:
+def bootstrap(rows: int, resamples: int, rounds: int) -> Comparison:
     """Measure both ways on synthetic scores, with two sets per context.
 
     Raises:
@@ -104,13 +83,8 @@ def bootstrap(rows: int, resamples: int, rounds: int) -> Bootstrap:
     scores = np.round(labels + np.random.default_rng(0).normal(size=len(labels)), 2)
     contexts = np.repeat(np.arange(rows // 2), 2).tolist()
     weights = resample_weights(len(labels), clusters=contexts, resamples=resamples).astype(np.float64)
-    ways = {name: partial(way, scores, labels, weights) for name, way in (("plain", one_by_one), ("package", together))}
-    seconds, values = timed_in_turns(ways, rounds)
-    largest = largest_difference(values["plain"], values["package"])
-    if not largest <= TOLERANCE:
-        raise ValueError(f"the two ways differ by {largest}")
-    ratio = statistics.median(seconds["plain"]) / statistics.median(seconds["package"])
-    return Bootstrap(len(labels), resamples, largest, seconds["plain"], seconds["package"], ratio)
+    plain, package = (partial(way, scores, labels, weights) for way in (one_by_one, together))
+    return compare_ways(plain, package, rounds, TOLERANCE, {"rows": len(labels), "resamples": resamples})
 
 
 def nine_tasks(mirror: Path, profile: str) -> NineTasks:

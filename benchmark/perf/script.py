@@ -4,8 +4,9 @@ import argparse
 import gc
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import median
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -50,6 +51,49 @@ def timed_in_turns(
 def largest_difference(one: Sequence[Any], other: Sequence[Any]) -> float:
     """Return the largest difference between two lists of arrays; NaN if any difference is."""
     return float(np.max([np.abs(np.asarray(a) - np.asarray(b)).max() for a, b in zip(one, other, strict=True)]))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The package and a plain way to the same numbers, timed in turns.
+
+    Attributes:
+        about: Facts about the work.
+        largest_difference: Largest difference of their numbers.
+        plain_seconds: Seconds of the plain way, one per round.
+        package_seconds: Seconds of the package, one per round.
+        ratio: Ratio of the medians.
+    """
+
+    about: dict[str, Any]
+    largest_difference: float
+    plain_seconds: list[float]
+    package_seconds: list[float]
+    ratio: float
+
+
+def compare_ways(
+    plain: Callable[[], Any],
+    package: Callable[[], Any],
+    rounds: int,
+    tolerance: float,
+    about: dict[str, Any],
+    difference: Callable[[list[Any], list[Any]], float] = largest_difference,
+) -> Comparison:
+    """Time both ways in turns, and compare their results.
+
+    Args:
+        difference: Function from the results of the plain way and of the package, one per round.
+
+    Raises:
+        ValueError: Their results differ by more than the tolerance.
+    """
+    seconds, results = timed_in_turns({"plain": plain, "package": package}, rounds)
+    largest = difference(results["plain"], results["package"])
+    if not largest <= tolerance:
+        raise ValueError(f"the two ways differ by {largest}")
+    ratio = median(seconds["plain"]) / median(seconds["package"])
+    return Comparison(about, largest, seconds["plain"], seconds["package"], ratio)
 
 
 def print_document(document: Any) -> None:

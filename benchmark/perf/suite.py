@@ -142,19 +142,11 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         figures.generation,
     ),
     Benchmark(
-        "equivalence",
-        "How much faster than one by one NoveltyBench's classifier decides pairs of responses.",
-        "benchmark.perf.equivalence",
-        _words("--layers 2 --pairs 90 --rounds 1"),
-        _words("--pairs 180 --rounds 2"),
-        figures.equivalence,
-    ),
-    Benchmark(
         "learned_equivalence",
         "Processor time of embeddings and learned classes over that of embeddings and ROUGE-1 classes.",
         "benchmark.perf.learned_equivalence",
-        _words("--prompts 4 --rounds 1 --json"),
-        _words("--prompts 100 --rounds 3 --json"),
+        _words("--prompts 4 --rounds 1"),
+        _words("--prompts 100 --rounds 3"),
         figures.learned_equivalence,
     ),
     Benchmark(

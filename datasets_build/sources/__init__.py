@@ -1,4 +1,4 @@
-"""Sources of the datasets. To add one, add a file here and a line in `DATASETS`."""
+"""Sources of the datasets. To add one, add a module and its `.toml` here and a line in `DATASETS`."""
 
 from datasets_build.errors import ConfigurationError, did_you_mean
 from datasets_build.sources import demo, gssbench, noveltybench, olmo, scenarios, tevet

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from datasets_build.schema import PROMPTS
-from datasets_build.sources.source import Config, Fetch, Source, Split
+from datasets_build.sources.source import Fetch, Split, described
 
 TEXTS = Path(__file__).parent.parent / "demo" / "prompts.jsonl"
 
@@ -20,30 +20,4 @@ def rows(fetch: Fetch) -> Iterator[dict[str, Any]]:
         yield {"original_prompt": None, "context_lost": None, "paraphrases": []} | json.loads(line)
 
 
-SOURCE = Source(
-    name="demo",
-    title="DivBench demonstration suite (24 prompts; for trying things out, not for measuring models)",
-    version="1.0.0",
-    files=(),
-    licence="Apache-2.0",
-    citation="DivBench, this package",
-    paper="",
-    flaws=("It is small and written by the authors of this package: it measures no model.",),
-    configs=(
-        Config(
-            "demo",
-            "24 open prompts over six categories",
-            "Written by the authors of this package.",
-            PROMPTS,
-            {
-                "prompt_id": "demo-00 to demo-23",
-                "category": "one of six, as in NoveltyBench",
-                "prompt": "prompt to respond to",
-                "paraphrases": "none here",
-                "original_prompt": "null here",
-                "context_lost": "null here",
-            },
-            (Split("prompts", rows, (), 24),),
-        ),
-    ),
-)
+SOURCE = described("demo", "1.0.0", (), {"demo": (PROMPTS, (Split("prompts", rows, (), 24),))})

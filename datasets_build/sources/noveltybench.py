@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from datasets_build.schema import PROMPTS
-from datasets_build.sources.source import Config, Fetch, File, Source, Split
+from datasets_build.sources.source import Fetch, File, Source, Split, described
 
 REPOSITORY = "https://github.com/novelty-bench/novelty-bench/raw/5b22b53/data"
 CURATED = File(
@@ -56,47 +56,16 @@ def _lines(fetch: Fetch, path: str) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-SOURCE = Source(
-    name="noveltybench",
-    title="NoveltyBench: prompts with many good responses",
-    version="1.0.0",
-    files=(CURATED, WILDCHAT),
-    licence="MIT",
-    citation="""@misc{zhang2025noveltybench,
-  title = {NoveltyBench: Evaluating Creativity and Diversity in Language Models},
-  author = {Zhang, Yiming and others},
-  year = {2025},
-  eprint = {2504.05228},
-  archivePrefix = {arXiv}
-}""",
-    paper="arXiv:2504.05228",
-    flaws=(
-        "The paper lists four categories; curated has six.",
-        "wildchat's prompts are GPT-4o's rewrites: 860 of 1,000 differ from what the user wrote; 15 are less than half "
-        "as long and flagged `context_lost`.",
-        "wildchat has no paraphrases, and the removal of repeated users that the paper describes is not in its code.",
-    ),
-    configs=(
-        Config(
-            "noveltybench",
-            "prompts for measuring the diversity of a model's responses",
-            "Curated: written by NoveltyBench's authors, each with ten paraphrases. Wildchat: chosen from WildChat by "
-            "filters and GPT-4o, and rewritten by it.",
+SOURCE = described(
+    "noveltybench",
+    "1.0.0",
+    (CURATED, WILDCHAT),
+    {
+        "noveltybench": (
             PROMPTS,
-            {
-                "prompt_id": "the original's id",
-                "category": "one of six; null in wildchat",
-                "prompt": "prompt to respond to",
-                "paraphrases": "ten paraphrases of the prompt; none in wildchat",
-                "original_prompt": "the user's own words; null in curated",
-                "context_lost": "the rewrite is less than half as long as the original; null in curated",
-            },
-            (
-                Split("curated", curated, (CURATED.path,), 100),
-                Split("wildchat", wildchat, (WILDCHAT.path,), 1000),
-            ),
-        ),
-    ),
+            (Split("curated", curated, (CURATED.path,), 100), Split("wildchat", wildchat, (WILDCHAT.path,), 1000)),
+        )
+    },
 )
 
 _RESULTS = "results of the project's repositories (novelty-bench/novelty-bench, novelty-bench.github.io)"

@@ -7,54 +7,19 @@ prompts whose shortest response has under 50 bytes are dropped.
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from importlib import resources
 from typing import Any
 
 import pyarrow as pa
 
 from datasets_build.errors import InputError
-from datasets_build.sources.source import Config, Fetch, File, Source, Split
+from datasets_build.sources.source import Fetch, File, Split, described
 
 STAGES = ("base", "sft", "dpo", "instruct")
 PROMPT_SETS = ("alpacaeval", "nbcurated")
 SHORTEST = 50
 REPOSITORY = "https://raw.githubusercontent.com/AMindToThink/icl-diversity"
 REPORT = "olmo/reference/length_match_report.json"
-
-# stage and prompt set: commit of the repository at which the file was read, SHA-256
-_FILES: dict[tuple[str, str], tuple[str, str]] = {
-    ("base", "alpacaeval"): (
-        "a9074d617218f050e1bbecdf4ffc9bccc8f8ae06",
-        "c55cc49912df18baae705af8f960a61ab1ef8f68d498fdf5e35f618ddc6beda9",
-    ),
-    ("base", "nbcurated"): (
-        "71f7585aa0951c42fd77b92dbf6a793b96cef688",
-        "b1fcfe0bc964142493b08e04a4d86e7e04eb3248f25e80fae428c54e5b59f3ce",
-    ),
-    ("sft", "alpacaeval"): (
-        "d6ed94a092808d97bb4be4a6fd7a555454e17b54",
-        "d9ece6095d7ec290dd11f5e966293165f152a4d7da8955693e00e28ab08567fc",
-    ),
-    ("sft", "nbcurated"): (
-        "71f7585aa0951c42fd77b92dbf6a793b96cef688",
-        "7326bed1a1f31b3efacd0ce3a1b9875f9b169b2353d7b1feea5c73c282dac8fa",
-    ),
-    ("dpo", "alpacaeval"): (
-        "71f7585aa0951c42fd77b92dbf6a793b96cef688",
-        "e00183eed7eca199a10046c40af26ad44b564108af4365c7bc6a1120afc4a60f",
-    ),
-    ("dpo", "nbcurated"): (
-        "aeda3384f9410e1ce27e09dc78979a36dca5ba4a",
-        "45c578308d088db784c7f95ff8df0f457aff36690106f2c45c2190e3bf717d7f",
-    ),
-    ("instruct", "alpacaeval"): (
-        "ea06ddc16ac527b18e3257886a4b626f9077189d",
-        "2a456ad7c52765063e5669218a71514fc7affe078d15603a881fb89c676de62c",
-    ),
-    ("instruct", "nbcurated"): (
-        "ea06ddc16ac527b18e3257886a4b626f9077189d",
-        "6ddb57be043fe9e1a1afe848482caa1e4467e7ebc0748cafcab6a9c6b15ce140",
-    ),
-}
 
 SCHEMA = pa.schema(
     [
@@ -73,21 +38,6 @@ SCHEMA = pa.schema(
         pa.field("seed", pa.int32(), nullable=False),
     ]
 )
-FIELDS = {
-    "set_id": "stage/prompt_id",
-    "stage": "base, sft, dpo or instruct",
-    "model": "Hub id",
-    "prompt_id": "alpacaeval-000 to -199, curated-0 to -99",
-    "prompt": "prompt text; bare for the base model, in the chat template for the others",
-    "responses": "10 samples, in order; in the length-matched splits cut to matched_bytes",
-    "finish_reasons": "stop or length, of the uncut response",
-    "original_bytes": "UTF-8 bytes of each uncut response",
-    "matched_bytes": "the length to which all 40 responses of the prompt were cut; null in the raw splits",
-    "temperature": "1.0",
-    "top_p": "1.0",
-    "max_new_tokens": "100",
-    "seed": "42",
-}
 _CONSTANT = ("model", "prompt", "temperature", "top_p", "max_new_tokens", "seed")
 
 
@@ -177,14 +127,12 @@ def _path(stage: str, prompt_set: str) -> str:
 
 
 def _files() -> tuple[File, ...]:
-    made = [
-        File(
-            _path(stage, prompt_set),
-            sha256,
-            urls=(f"{REPOSITORY}/{commit}/results/rlhf_experiment/generations/{stage}_{prompt_set}.jsonl",),
-        )
-        for (stage, prompt_set), (commit, sha256) in _FILES.items()
-    ]
+    """List the generations, each with the commit of the repository at which it was read, and the report."""
+    made = []
+    for line in (resources.files("datasets_build.sources") / "olmo.sha256").read_text("utf-8").splitlines():
+        sha256, path, commit = line.split()
+        name = path.removeprefix("olmo/")
+        made.append(File(path, sha256, urls=(f"{REPOSITORY}/{commit}/results/rlhf_experiment/{name}",)))
     report = "214a0c517ca15afef4f3ea643a830881cbaec52f7679de0d7a06fe29a1acdb01"
     made.append(File(REPORT, report, found_in=f"{REPOSITORY}, folder results/rlhf_experiment", optional=True))
     return tuple(made)
@@ -202,36 +150,4 @@ def _splits() -> tuple[Split, ...]:
     return tuple(made)
 
 
-SOURCE = Source(
-    name="olmo",
-    title="OLMo-2-7B: responses of its four post-training stages",
-    version="1.0.0",
-    files=_files(),
-    licence="none stated for the generations; AlpacaEval's prompts CC-BY-NC-4.0, NoveltyBench's MIT",
-    citation="""@misc{khoriaty2026seen,
-  title = {"I've Seen How This Goes": Characterizing the Diversity of LLM Generations and Human Writing via
-           Progressive Conditional Surprise},
-  author = {Khoriaty, Matthew and Williams-King, David and Feng, Shi},
-  year = {2026},
-  eprint = {2606.01811},
-  archivePrefix = {arXiv}
-}""",
-    paper="arXiv:2606.01811",
-    flaws=(
-        "Responses are cut at 100 new tokens: most of the base model's end in the middle.",
-        "1,309 of the base model's 1,500 length-matched responses to AlpacaEval begin with white space, none of the "
-        "other stages'.",
-        "13 responses of the base model to AlpacaEval are empty.",
-        "Length-matched texts end in the middle of a word.",
-    ),
-    configs=(
-        Config(
-            "olmo_stages",
-            "10 responses to each of 300 prompts by four post-training stages, raw and length-matched",
-            "Sampled by the authors with vLLM at temperature 1, 100 new tokens; length-matched here, as in the paper.",
-            SCHEMA,
-            FIELDS,
-            _splits(),
-        ),
-    ),
-)
+SOURCE = described("olmo", "1.0.0", _files(), {"olmo_stages": (SCHEMA, _splits())})

@@ -1,7 +1,9 @@
 """Records of a dataset: its origin, files with hashes, licence and citation."""
 
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -111,3 +113,36 @@ class Source:
             if file.path == path:
                 return file
         raise KeyError(path)
+
+
+def described(
+    name: str,
+    version: str,
+    files: tuple[File, ...],
+    tables: Mapping[str, tuple[pa.Schema, tuple[Split, ...]]],
+) -> Source:
+    """Make a source whose texts are in `NAME.toml` beside its module: licence, citation, flaws and descriptions.
+
+    Args:
+        tables: Schema and splits of each config. A config without its own `fields` has those of the whole file.
+
+    Raises:
+        KeyError: A text is missing.
+    """
+    texts = tomllib.loads((resources.files("datasets_build.sources") / f"{name}.toml").read_text("utf-8"))
+    configs = []
+    for table, (schema, splits) in tables.items():
+        told = texts["configs"][table]
+        fields = told["fields"] if "fields" in told else texts["fields"]
+        configs.append(Config(table, told["about"], told["made"], schema, fields, splits))
+    return Source(
+        name=name,
+        title=texts["title"],
+        version=version,
+        files=files,
+        licence=texts["licence"],
+        citation=texts["citation"],
+        paper=texts["paper"],
+        flaws=tuple(texts["flaws"]),
+        configs=tuple(configs),
+    )

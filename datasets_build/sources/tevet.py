@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from datasets_build.errors import InputError
 from datasets_build.files import canonical_json
-from datasets_build.sources.source import Config, Fetch, File, Source, Split
+from datasets_build.sources.source import Fetch, File, Split, described
 
 TASKS = ("story_gen", "resp_gen", "prompt_gen")
 RAW = "https://raw.githubusercontent.com/fabriceyhc/diversity-eval/de683e4d13095c29e940ac82eda5e577673b0b53/data/raw"
@@ -56,23 +56,6 @@ SCHEMA = pa.schema(
         *(pa.field(f"reported_{name}", pa.float64()) for name in REPORTED),
     ]
 )
-FIELDS = {
-    "set_id": "id made from the content: the same set has the same id in every config of a task",
-    "pair_id": "joins the high- and the low-diversity set that one worker wrote; null in decTest",
-    "sample_id": "id in the original data; not unique",
-    "context": "prompt of the responses, not repeated in them: a story's beginning, a comment, or three words",
-    "responses": "5 texts, in decTest 10",
-    "label": "content_diversity: 1 high, 0 low; temp: the sampling temperature",
-    "label_name": "content_diversity or temp",
-    "blank": "all responses are blank (one set of decTest)",
-    "abs_hds_mean": "mean human diversity score, 1 to 5, of about ten raters; null where not collected",
-    "abs_hds_std": "its standard deviation over raters",
-    "reported_averaged_distinct_ngrams": "released value, 3 decimals",
-    "reported_averaged_cosine_similarity": "released value, negated similarity, 3 decimals",
-    "reported_bert_score": "released value, negated similarity, 3 decimals",
-    "reported_bert_sts": "released value, negated similarity, 3 decimals",
-    "reported_sent_bert": "released value, negated similarity, 3 decimals",
-}
 
 
 def read_csv(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
@@ -220,57 +203,14 @@ def _splits(variant: str, ending: str = "") -> tuple[Split, ...]:
     return tuple(made)
 
 
-def _config(name: str, about: str, made: str, splits: tuple[Split, ...]) -> Config:
-    return Config(name, about, made, SCHEMA, FIELDS, splits)
-
-
-SOURCE = Source(
-    name="tevet",
-    title="Tevet & Berant: response sets with labels and human scores",
-    version="1.0.0",
-    files=_files(),
-    licence="MIT for the repository that holds the data; none stated for the data itself",
-    citation="""@inproceedings{tevet-berant-2021-evaluating,
-  title = {Evaluating the Evaluation of Diversity in Natural Language Generation},
-  author = {Tevet, Guy and Berant, Jonathan},
-  booktitle = {Proceedings of the 16th Conference of the European Chapter of the ACL},
-  year = {2021},
-  eprint = {2004.02990},
-  archivePrefix = {arXiv}
-}""",
-    paper="arXiv:2004.02990",
-    flaws=(
-        "The paper says 200 sets a task; conTest has 250, 220 and 200.",
-        "decTest's temperatures run from 0.20 to 1.21 (story, resp) and from 0.10 to 1.11 (prompt), not 0.2 to 1.2.",
-        "One set of decTest's prompt_gen has ten blank responses; it is kept and flagged `blank`.",
-        "Most responses of decTest's prompt_gen begin with white space.",
-        "sample_id test.ca-cb.ca::00332 of resp_gen has four sets; they are paired in the order of the file.",
-        "Never released: ratings by individual raters, decTest for top-p and top-k, human scores other than absHDS.",
-    ),
-    configs=(
-        _config(
-            "contest",
-            "sets of 5 responses written by people for high or low content diversity, with human scores",
-            "Workers wrote five responses to a context that differ in content, and five with the same content.",
-            _splits("contest"),
-        ),
-        _config(
-            "mcdiv",
-            "the larger collection of such sets, without human scores; contains contest",
-            "Like contest, collected on a larger scale.",
-            _splits("mcdiv"),
-        ),
-        _config(
-            "mcdiv_nuggets",
-            "the part of mcdiv on which distinct-n is uninformative; 200 sets per task with human scores",
-            "Sorted by distinct-n and divided into groups of 40; equally many sets of each label from every group.",
-            _splits("mcdiv_nuggets") + _splits("mcdiv_nuggets_with_hds", "_with_hds"),
-        ),
-        _config(
-            "dectest",
-            "sets of 10 responses sampled at known temperatures; about 200 sets per task with human scores",
-            "Sampled by the authors at about a hundred temperatures, nine or ten sets at each.",
-            _splits("dectest") + _splits("dectest_with_hds", "_with_hds"),
-        ),
-    ),
+SOURCE = described(
+    "tevet",
+    "1.0.0",
+    _files(),
+    {
+        "contest": (SCHEMA, _splits("contest")),
+        "mcdiv": (SCHEMA, _splits("mcdiv")),
+        "mcdiv_nuggets": (SCHEMA, _splits("mcdiv_nuggets") + _splits("mcdiv_nuggets_with_hds", "_with_hds")),
+        "dectest": (SCHEMA, _splits("dectest") + _splits("dectest_with_hds", "_with_hds")),
+    },
 )

@@ -10,7 +10,7 @@ from leaderboard.data.metric_study.axioms import AxiomStudy
 from leaderboard.data.metric_study.files import load_studies
 from leaderboard.data.metric_study.pair_accuracies import PairStudy, drawn_blocks
 from leaderboard.data.metric_study.record import MEASURES, MetricStudy
-from leaderboard.figures.metric_plots import agreement_map, correlation_map
+from leaderboard.figures.heat_maps import agreement_map, correlation_map
 from leaderboard.reports.gss.figure import heat_map
 from leaderboard.static.board_pages import Part, plain_page
 from leaderboard.static.render import Figure, Page, Table

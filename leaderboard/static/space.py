@@ -8,7 +8,7 @@ bytes.
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import requires, version
 from pathlib import Path
@@ -31,53 +31,8 @@ CARRIED = "package"
 # Spaces install packages that restrict the versions of these, so we give our bounds instead of one version.
 UNPINNED = ("pydantic",)
 MAX_TITLE = 60
+_TEMPLATES = Path(__file__).parent / "templates"
 _HUB = re.compile(r"hf://datasets/([^/]+/[^/]+)(?:/.+)?")
-
-APP = '''"""The board of a store, written by `divbench board space`; to change it, run that again."""
-
-import os
-import subprocess
-import sys
-from pathlib import Path
-
-PACKAGE = str(Path(__file__).resolve().parent / {carried!r})
-STORE = os.environ.get("DIVBENCH_STORE", {store!r})
-PORT = os.environ.get("GRADIO_SERVER_PORT", "7860")
-SUITES = {suites!r}
-DIVBENCH = [sys.executable, "-P", "-c", "from leaderboard.cli import main; main()"]
-
-if __name__ == "__main__":
-    sys.path.insert(0, PACKAGE)
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [PACKAGE, os.environ.get("PYTHONPATH")]))
-    # The prompts that submissions are validated against are fetched in the background.
-    subprocess.Popen([*DIVBENCH, "data", "build", *SUITES], stdin=subprocess.DEVNULL)
-    from leaderboard.cli import main
-
-    sys.argv = ["divbench", "board", "serve", "--store", STORE, "--host", "0.0.0.0", "--port", PORT]
-    main()
-'''
-
-ABOUT = """
-# {title}
-
-The DivBench leaderboard over `{store}`: systems with diverse, good responses, with confidence intervals and the
-responses themselves. Visitors can validate submissions here and submit them under their login.
-
-To run it:
-
-- The secret `HF_TOKEN` is a token that may read and write that store and nothing else. Without it, visitors see only
-  what is public and cannot submit.
-- The variable `DIVBENCH_STORE` names another store; `DIVBENCH_HOME` is a cache folder, kept between starts if it is in
-  permanent storage such as `/data/divbench`.
-- Visitors vote on the page Arena under their login, which is stored as a salted hash. The secret `DIVBENCH_VOTES_SALT`,
-  any long random text, keeps a voter the same between starts; votes wait in `DIVBENCH_HOME` for some seconds before the
-  store has them.
-- A Space does not score. Run a worker where the models are:
-  `divbench submissions score --store {store} --profile PROFILE`.
-
-`{carried}/` is divbench {version}. `divbench board space` wrote this folder; to update it, run it again and upload it:
-`hf upload ORG/NAME DIR --repo-type space`.
-"""
 
 
 def write_space(folder: Path, store: str, title: str = "DivBench", models: Sequence[str] = ()) -> list[Path]:
@@ -110,11 +65,17 @@ def write_space(folder: Path, store: str, title: str = "DivBench", models: Seque
     suites = tuple(sorted({suite.config for suite in SUITES if find_config(suite.config)[0].name != "demo"}))
     words = {"store": store, "title": title, "carried": CARRIED, "version": version("divbench"), "suites": suites}
     with atomic_folder(folder) as made:
-        write_text(made / "app.py", APP.format(**words))
+        write_text(made / "app.py", _filled("space_app.txt", words))
         write_text(made / "requirements.txt", "".join(f"{line}\n" for line in requirements()))
-        write_text(made / "README.md", f"---\n{_metadata(title, dataset, models)}---\n{ABOUT.format(**words)}")
+        write_text(
+            made / "README.md", f"---\n{_metadata(title, dataset, models)}---\n{_filled('space_readme.md', words)}"
+        )
         carry(made / CARRIED)
     return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _filled(template: str, words: Mapping[str, object]) -> str:
+    return (_TEMPLATES / template).read_text(encoding="utf-8").format(**words)
 
 
 def checked_store(text: str) -> str | None:

@@ -45,55 +45,8 @@ class Section:
 
 
 _BASELINES = "; ".join(f"`{name}` ({find_attack(name).about})" for name in DERIVED)
-HOW_IT_WORKS: tuple[Section, ...] = (
-    Section(
-        "From responses to a row",
-        """A suite is a fixed set of prompts with many good responses. A system gives k responses to each of them; its
-        submission contains these texts and a manifest that says how they were sampled. Submissions are validated, with
-        all problems listed by row, and then scored here, from the texts, with every metric of a profile: a named set of
-        models. Scores computed by submitters enter the tables only as values marked as reported.
-
-        A table contains only results with the same suite, revision, number of responses and profile.""",
-    ),
-    Section(
-        "Values and intervals",
-        """A score is the mean over the suite's prompts. The range after it is its 95% interval: the 2.5th and 97.5th
-        percentile of the means over bootstrap resamples of the prompts. It says how much the score would vary with
-        other prompts of the same kind. It does not cover variation between samples of the same system or between
-        models inside the metric.""",
-    ),
-    Section(
-        "Ranks and tie groups",
-        """A rank is one more than the number of systems that score better on the metric that ranks the table. Its
-        interval comes from ranking all systems again on the same resampled prompts. Systems that share a letter are
-        statistically tied: the interval of the paired difference to the best system of the group contains 0. The first
-        system that differs from it starts the next group. Filters hide systems but do not change ranks.""",
-    ),
-    Section(
-        "Signatures",
-        """Every number carries a signature: the metric and its version, its parameters, the models with their
-        revisions, the profile, the suite and its revision, k, and the version of the package. Numbers with different
-        signatures never share a column; if a table has a metric twice, the column labels say how the signatures
-        differ.""",
-    ),
-    Section(
-        "What is missing, and why",
-        """Blank responses and placeholders such as `[Blocked]` are counted and left out; refusals and truncated
-        responses never count as distinct. A prompt that cannot be scored is missing, with its reason: too few
-        responses, a response set longer than the language model's context, no reward model in the profile. Missing
-        values are counted and never shown as 0. A result that cannot be read is named at the top of the page and does
-        not affect the others.""",
-    ),
-    Section(
-        "Known-bad baselines and human responses",
-        f"""Diversity alone is easy to achieve. Each table therefore includes known-bad systems: {_BASELINES}. A
-        metric that ranks one of them first measures something other than useful diversity. Responses written by people
-        are marked where a suite has them.
-
-        Read diversity together with quality: the page Diversity × quality plots both and marks the systems that no
-        other system beats.""",
-    ),
-)
+_TEXT = (Path(__file__).parent / "how_it_works.md").read_text(encoding="utf-8").replace("BASELINES", _BASELINES)
+HOW_IT_WORKS = tuple(Section(*part.split("\n\n", 1)) for part in _TEXT.removeprefix("## ").split("\n\n## "))
 
 
 def divbench_citation() -> str:

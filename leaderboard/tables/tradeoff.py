@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.analysis.ranking import TIE
+from benchmark.analysis.ranking import TIE, weighted_means
 from benchmark.scoring.resampling import Floats, resample_weights
 from leaderboard.data.board import Board, Column
 from leaderboard.data.scores import BoardScores
@@ -172,7 +172,7 @@ def front_shares(x: Floats, y: Floats, *, resamples: int = RESAMPLES, seed: int 
         Shares [systems] of the resamples in which the system has a value on both axes; NaN if there are none.
     """
     prompts, systems = x.shape
-    weights = resample_weights(prompts, resamples=resamples, seed=seed)
+    weights = resample_weights(prompts, resamples=resamples, seed=seed).astype(np.float64)
     step = max(1, _AT_ONCE // max(1, systems))
     on, there = np.zeros(systems), np.zeros(systems)
     for start in range(0, resamples, step):
@@ -183,21 +183,11 @@ def front_shares(x: Floats, y: Floats, *, resamples: int = RESAMPLES, seed: int 
     return shares
 
 
-def _fronts(x: Floats, y: Floats, weights: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _fronts(x: Floats, y: Floats, weights: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Whether systems are on the front of the weighted means, and whether they have both, [resamples, systems] each."""
-    of_x, of_y = _means(x, weights), _means(y, weights)
+    of_x, of_y = weighted_means(x, weights), weighted_means(y, weights)
     valid = np.isfinite(of_x) & np.isfinite(of_y)
     return pareto(of_x, of_y), valid
-
-
-def _means(values: Floats, weights: NDArray[np.int64]) -> Floats:
-    """Means [resamples, systems]; NaN if a resample has no prompt with a value of the system."""
-    there = np.isfinite(values)
-    drawn = weights.astype(np.float64)
-    counts = drawn.sum(axis=1, keepdims=True) if there.all() else drawn @ there.astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        found: Floats = (drawn @ np.where(there, values, 0.0)) / counts
-    return found
 
 
 def pareto(x: Floats, y: Floats) -> NDArray[np.bool_]:

@@ -89,85 +89,18 @@ class Item:
     why: str = ""
 
 
-_IGNORE = (
-    "Ignore how good the responses are, whether they are true, and whether you like them: rate only how different they "
-    "are."
-)
-_CONTENT = Question(
-    "content",
-    "How different are these responses in what they say?",
-    (
-        "all the same idea",
-        "mostly the same idea",
-        "some ideas the same, some different",
-        "mostly different ideas",
-        "every response a different idea",
-    ),
-)
-_FORM = Question(
-    "form",
-    "Regardless of what they say: how different are they in how they say it (words, length, style, order)?",
-    ("worded alike", "mostly alike", "partly alike", "mostly worded differently", "all worded differently"),
-)
-FORM_OF: Mapping[FormName, Form] = {
-    "absolute": Form(
-        "absolute",
-        (
-            "You will see a prompt and a set of responses to it. Rate how different the responses are in content: in "
-            "what they say, not in how they say it.",
-            "Two responses with the same idea in other words count as the same. Two with different ideas count as "
-            "different, even if they begin alike.",
-            _IGNORE,
-        ),
-        (_CONTENT,),
-        ("Responses",),
-    ),
-    "aspects": Form(
-        "aspects",
-        (
-            "You will see a prompt and a set of responses to it. Rate two things separately: how different the "
-            "responses are in content (what they say), and how different they are in form (how they say it).",
-            "The same idea in other words: low in content, high in form. Different ideas in similar sentences: high in "
-            "content, low in form.",
-            _IGNORE,
-        ),
-        (_CONTENT, _FORM),
-        ("Responses",),
-    ),
-    "similarity": Form(
-        "similarity",
-        (
-            "You will see a prompt and two responses to it. Rate how similar the two are in content: in what they say, "
-            "not in how they say it.",
-            "Ignore how good the responses are, whether they are true, and whether you like them.",
-        ),
-        (
-            Question(
-                "similarity",
-                "How similar are the two responses in what they say?",
-                ("nothing in common", "little in common", "about half in common", "mostly the same", "the same thing"),
-            ),
-        ),
-        ("First response", "Second response"),
-    ),
-    "ranking": Form(
-        "ranking",
-        (
-            "You will see a prompt and two sets of responses to it. Choose the set whose responses are more different "
-            "in what they say, not in how they say it.",
-            "Two responses with the same idea in other words count as the same.",
-            _IGNORE,
-        ),
-        (
-            Question(
-                "more_different",
-                "Which set has the more different responses?",
-                ("the first set", "no difference", "the second set"),
-            ),
-        ),
-        ("First set", "Second set"),
-    ),
-}
+def _forms() -> dict[FormName, Form]:
+    known = tomllib.loads(files("submissions.judgements").joinpath("rating_forms.toml").read_text("utf-8"))
+    asked = {name: Question(name, each["text"], tuple(each["answers"])) for name, each in known["questions"].items()}
+    made = {}
+    for name in FORMS:
+        form = known["forms"][name]
+        questions = tuple(asked[each] for each in form["questions"])
+        made[name] = Form(name, tuple(form["instructions"]), questions, tuple(form["panels"]))
+    return made
+
+
+FORM_OF: Mapping[FormName, Form] = _forms()
 
 
 def rating_items(form: FormName, sets: Sequence[RatedSet], seed: int) -> list[Item]:

@@ -173,7 +173,7 @@ def _of_parquet(path: Path, wanted: frozenset[str], findings: Findings) -> Table
     for field in schema:
         # pyarrow regards a column `a.b` as a part of `a`, and reads it, too.
         if any(field.name == head or field.name.startswith(f"{head}.") for head in there) and not _plain(field.type):
-            message, hint = f"type {field.type}", "write texts, numbers, booleans, or lists of texts"
+            message, hint = f"type {field.type}", "write texts, numbers, booleans, or lists of these"
             findings.add(Problem("schema", "error", path.name, None, field.name, message, hint))
             good = False
     if not good:
@@ -184,8 +184,8 @@ def _of_parquet(path: Path, wanted: frozenset[str], findings: Findings) -> Table
 
 
 def _plain(kind: pa.DataType) -> bool:
-    """Whether a type is a string, number, boolean, or list of strings."""
+    """Whether a type is a string, number, boolean, or list of these."""
     with suppress(TypeError):
         made = plain_type(kind)
-        return not pa.types.is_nested(made) or made == pa.list_(pa.string())
+        return not pa.types.is_nested(made) or (pa.types.is_list(made) and not pa.types.is_nested(made.value_type))
     return False

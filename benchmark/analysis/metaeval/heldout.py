@@ -6,7 +6,6 @@ in two ways: into halves, by hash, so that a context is on the same side in ever
 task (story, response, prompt) held out, so that the choice has seen none of its contexts.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
@@ -21,6 +20,7 @@ from benchmark.analysis.metaeval.overall import Overall, evaluate_overall, kind_
 from benchmark.analysis.metaeval.scores import Scores
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.compute import Value
+from benchmark.scoring.resampling import half_of
 from datasets_build.errors import ConfigurationError
 
 Floats = NDArray[np.float64]
@@ -83,7 +83,7 @@ def halves(tasks: Sequence[Labelled], seed: int = 0) -> list[Fold]:
     """Return two folds: each half of the contexts serves once to choose on and once to report on."""
     parts = []
     for side in (0, 1):
-        kept = [task.rows(np.array([_side(context, seed) == side for context in task.contexts])) for task in tasks]
+        kept = [task.rows(np.array([half_of(context, seed) == side for context in task.contexts])) for task in tasks]
         parts.append(tuple(kept))
     return [Fold("chosen on half 1", parts[0], parts[1]), Fold("chosen on half 2", parts[1], parts[0])]
 
@@ -98,10 +98,6 @@ def kinds(tasks: Sequence[Labelled]) -> list[Fold]:
         others = tuple(task for task in tasks if kind_of(task) != kind)
         made.append(Fold(f"{kind} held out", others, tuple(task for task in tasks if kind_of(task) == kind)))
     return made
-
-
-def _side(context: str, seed: int) -> int:
-    return hashlib.sha256(f"{seed}/{context}".encode()).digest()[0] & 1
 
 
 def candidates(names: Sequence[str], largest: int) -> list[Members]:

@@ -11,7 +11,7 @@ from leaderboard.app import components
 from leaderboard.app.permalinks import chosen, chosen_or_first, wire
 from leaderboard.data.board import Board
 from leaderboard.data.live_results import LiveResults
-from leaderboard.figures.alike_plot import alike_map
+from leaderboard.figures.heat_maps import alike_map
 from leaderboard.tables import page_text
 from leaderboard.tables.alike import MEASURES, about_alike, alone_table, pairs_table
 

@@ -12,8 +12,8 @@ from leaderboard.data.live_results import LiveResults
 from leaderboard.data.metric_study.files import Studies
 from leaderboard.data.metric_study.pair_accuracies import PairStudy, drawn_blocks, has_real_model
 from leaderboard.data.metric_study.record import MEASURES, Agreement
-from leaderboard.figures.metric_plots import agreement_map, correlation_map
-from leaderboard.figures.trust_table import trust_table
+from leaderboard.figures.forest_table import trust_table
+from leaderboard.figures.heat_maps import agreement_map, correlation_map
 from leaderboard.reports.gss.figure import heat_map
 from leaderboard.tables import metrics, page_text
 from leaderboard.tables.table_view import TableView, plain_table

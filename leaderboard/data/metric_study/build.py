@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import get_args
 
 import numpy as np
+import pandas as pd
 
 from benchmark.analysis.estimate import Estimate, Resampling
 from benchmark.analysis.metaeval.evaluate import TaskReport, evaluate_task
@@ -223,27 +224,7 @@ def rank_agreement(values: Floats) -> Floats:
     Returns:
         The matrix; NaN if fewer than three items have both values or one of the metrics is constant.
     """
-    from scipy.stats import rankdata
-
-    size = len(values)
-    made = np.full((size, size), np.nan)
-    whole = np.isfinite(values)
-    ranks = [rankdata(row) if there.all() else None for row, there in zip(values, whole, strict=True)]
-    for i in range(size):
-        for j in range(i, size):
-            first, second = ranks[i], ranks[j]
-            if first is None or second is None:
-                both = whole[i] & whole[j]
-                first, second = rankdata(values[i, both]), rankdata(values[j, both])
-            made[i, j] = made[j, i] = _pearson(first, second)
-    return made
-
-
-def _pearson(a: Floats, b: Floats) -> float:
-    if len(a) < _FEWEST or np.ptp(a) == 0 or np.ptp(b) == 0:
-        return float("nan")
-    first, second = a - a.mean(), b - b.mean()
-    return float(np.clip(first @ second / np.sqrt((first @ first) * (second @ second)), -1.0, 1.0))
+    return np.asarray(pd.DataFrame(values.T).corr("spearman", min_periods=_FEWEST), np.float64)
 
 
 def agreements(tasks: Sequence[Labelled], columns: Sequence[Scores]) -> list[Agreement]:

@@ -7,6 +7,7 @@ error messages name the file and field. The texts must be shown as plain text.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -48,30 +49,12 @@ _Found = TypeVar("_Found")
 _LETTERS = 300  # maximum number of characters of an error message, which may quote untrusted text
 _FLAT = 400  # maximum number of characters of a JSON value on one line
 _AGAIN = "rebuild it: divbench metrics study"
-
-
-def read_study(path: Path) -> MetricStudy:
-    """Read a study's numbers.
-
-    Raises:
-        InputError: The file is missing or invalid; the message names the field.
-    """
-    return _read(path, MetricStudy, _AGAIN)
-
-
-def read_pairs(path: Path) -> PairStudy:
-    """Read GSSBench's accuracies; errors as in `read_study`."""
-    return _read(path, PairStudy, "rebuild it: divbench metrics study --gss")
-
-
-def read_gaming(path: Path) -> GamingRecord:
-    """Read the gains of attacks; errors as in `read_study`."""
-    return _read(path, GamingRecord, "rebuild it: divbench metrics gaming --out gaming.json")
-
-
-def read_axioms(path: Path) -> AxiomStudy:
-    """Read the axioms that metrics obey; errors as in `read_study`."""
-    return _read(path, AxiomStudy, "rebuild it: divbench metrics axioms")
+_HINTS: Mapping[type[BaseModel], str] = {
+    MetricStudy: _AGAIN,
+    PairStudy: f"{_AGAIN} --gss",
+    GamingRecord: "rebuild it: divbench metrics gaming --out gaming.json",
+    AxiomStudy: "rebuild it: divbench metrics axioms",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +77,10 @@ class Studies:
 def load_studies(folder: Path | None) -> Studies:
     """Load each file of a study from the folder or else from the package; a damaged file is recorded as a fault."""
     faults: list[str] = []
-    study = _found(folder, STUDY_FILE, read_study, faults)
-    pairs = _found(folder, PAIRS_FILE, read_pairs, faults)
-    gaming = _found(folder, GAMING_FILE, read_gaming, faults)
-    axioms = _found(folder, AXIOMS_FILE, read_axioms, faults)
+    study = _found(folder, STUDY_FILE, partial(read_record, record=MetricStudy), faults)
+    pairs = _found(folder, PAIRS_FILE, partial(read_record, record=PairStudy), faults)
+    gaming = _found(folder, GAMING_FILE, partial(read_record, record=GamingRecord), faults)
+    axioms = _found(folder, AXIOMS_FILE, partial(read_record, record=AxiomStudy), faults)
     texts = _found(folder, TEXTS_FILE, read_texts, faults)
     return Studies(study, pairs, gaming, axioms, texts or {}, tuple(faults))
 
@@ -165,9 +148,13 @@ def read_texts(path: Path) -> dict[tuple[str, str], SetTexts]:
     return found
 
 
-def _read(path: Path, record: type[_Record], hint: str) -> _Record:
-    """Read a record; errors as in `read_study`."""
-    findings = Findings()
+def read_record(path: Path, record: type[_Record]) -> _Record:
+    """Read the record of a study: its numbers, GSSBench's accuracies, the gains of attacks, or the axioms.
+
+    Raises:
+        InputError: The file is missing or invalid; the message names the field.
+    """
+    findings, hint = Findings(), _HINTS[record]
     if not openable(path, findings, MAX_STUDY_BYTES):
         raise InputError(f"{path}: {findings.problems[0].message}", hint)
     try:

@@ -86,11 +86,12 @@ def metrics_study(
         STUDY_FILE,
         TEXTS_FILE,
         disagreement_texts,
-        read_study,
+        read_record,
         write_record,
         write_texts,
     )
     from leaderboard.data.metric_study.merge import merged
+    from leaderboard.data.metric_study.record import MetricStudy
     from leaderboard.data.metric_study.score_file import study_scores
     from leaderboard.reports.metaeval.inputs import profile_of
 
@@ -100,7 +101,7 @@ def metrics_study(
     pairs = _pairs(gss or [], how)
     if destination.exists() and not destination.is_dir():
         raise ConfigurationError(f"{destination} is not a folder", "name an output folder")
-    earlier = read_study(destination / STUDY_FILE) if merge else None
+    earlier = read_record(destination / STUDY_FILE, MetricStudy) if merge else None
     tasks = [load_labelled(name, mirror=mirror) for name in study_tasks(task or [])]
     destination.mkdir(parents=True, exist_ok=True)  # only now, after all checks of the arguments
     with steps() as tell:

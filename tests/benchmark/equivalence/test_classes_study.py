@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmark.analysis.equivalence_study import System, choose, half_of, measure
+from benchmark.analysis.equivalence_study import System, choose, measure
 from benchmark.analysis.estimate import Resampling
 from benchmark.equivalence.agreement import adjusted_rand_index
 from benchmark.equivalence.llm_judge import LLMJudgeSpec
@@ -23,6 +23,7 @@ from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import score_sets
 from benchmark.scoring.profile_overrides import REWARDS, on_device, with_overrides
 from benchmark.scoring.profiles import find_profile
+from benchmark.scoring.resampling import half_of
 from benchmark.surprisal.engine import ResponseSet
 from datasets_build.errors import ConfigurationError
 from tests.benchmark.fakes import HashEquivalence, HashReward

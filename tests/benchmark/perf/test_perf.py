@@ -13,14 +13,14 @@ from submissions.checking.validate import validate
 
 def test_lexical_compares_both_implementations_on_the_same_sets() -> None:
     found = lexical.compare(lexical.made_up_sets(count=40), rounds=2, data="made up")
-    assert (found.sets, len(found.plain_seconds), len(found.package_seconds)) == (40, 2, 2)
+    assert (found.about["sets"], len(found.plain_seconds), len(found.package_seconds)) == (40, 2, 2)
     assert found.largest_difference <= lexical.TOLERANCE
     assert found.ratio > 0
 
 
 def test_lexical_stops_where_the_values_differ_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lexical, "TOLERANCE", -1.0)
-    with pytest.raises(ValueError, match="the implementations differ by"):
+    with pytest.raises(ValueError, match="the two ways differ by"):
         lexical.compare(lexical.made_up_sets(count=3), rounds=1, data="made up")
 
 
@@ -45,7 +45,7 @@ def test_lexical_prints_one_json_document(capsys: pytest.CaptureFixture[str], mo
     monkeypatch.delenv("DIVBENCH_MIRROR", raising=False)
     options = ["--rounds", "1", "--sets", "50"]
     lexical.main(options)
-    assert json.loads(capsys.readouterr().out)["sets"] == 50
+    assert json.loads(capsys.readouterr().out)["about"]["sets"] == 50
 
 
 @pytest.mark.thorough
@@ -111,7 +111,7 @@ def test_memorys_submission_is_the_same_each_time_and_valid(tmp_path: Path) -> N
 
 def test_metaeval_compares_both_bootstraps() -> None:
     found = metaeval.bootstrap(rows=60, resamples=20, rounds=2)
-    assert (found.rows, len(found.plain_seconds), len(found.package_seconds)) == (60, 2, 2)
+    assert (found.about["rows"], len(found.plain_seconds), len(found.package_seconds)) == (60, 2, 2)
     assert found.largest_difference <= metaeval.TOLERANCE
 
 

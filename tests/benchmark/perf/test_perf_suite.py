@@ -16,10 +16,7 @@ from benchmark.perf import __main__ as runner
 from benchmark.perf import (
     alternatives,
     cluster,
-    equivalence,
     figures,
-    generation,
-    lexical,
     limits,
     memory,
     metaeval,
@@ -28,6 +25,7 @@ from benchmark.perf import (
     surprisal,
 )
 from benchmark.perf.figures import Figure
+from benchmark.perf.script import Comparison
 from benchmark.perf.simulation import Assumed, Simulated
 from benchmark.perf.suite import BENCHMARKS, named
 from datasets_build.errors import ConfigurationError
@@ -59,12 +57,12 @@ ROWS = [
 # What each benchmark's own code makes, so that a field that is renamed there is missed here.
 DOCUMENTS: dict[str, Any] = {
     "limits": LIMITS,
-    "lexical": asdict(lexical.Comparison("decTest", 10, 900, 0.0, [4.0, 6.0], [0.5, 0.5], 10.0)),
+    "lexical": asdict(Comparison({"data": "decTest", "sets": 10, "tokens": 900}, 0.0, [4.0, 6.0], [0.5, 0.5], 10.0)),
     "peers": {"ratio": 8.5, "measures": [asdict(peers.Timing("theirs", "one", [1.0], [9.0], 9.0, 0.0, None))]},
     "memory": MEMORY | {"embedder": "stand-in"},
     "embeddings": EMBEDDED,
     "metaeval": {
-        "bootstrap": asdict(metaeval.Bootstrap(400, 100, 0.0, [5.0], [0.1], 50.0)),
+        "bootstrap": asdict(Comparison({"rows": 400, "resamples": 100}, 0.0, [5.0], [0.1], 50.0)),
         "nine_tasks": asdict(metaeval.NineTasks("lexical", 20, 3000, 20_000, {"load": 1.0, "all": 39.0})),
     },
     "surprisal": {"timings": [TIMING], "peak_memory_mib": 2000},
@@ -73,8 +71,7 @@ DOCUMENTS: dict[str, Any] = {
     "throughput_gpu": READ | {"device": "cuda"},
     "throughput_long_gpu": READ | {"device": "cuda"},
     "order_errors": ROWS,
-    "generation": asdict(generation.Comparison("lm", 8, 10, 20, 0.0, [4.0], [1.0], 400.0, 1600.0, 4.0)),
-    "equivalence": asdict(equivalence.Comparison("made up", 2, 90, 80, 100.0, 0.0, [2.0], [1.0], 45.0, 90.0, 2.0)),
+    "generation": asdict(Comparison({"prompts": 8, "k": 10, "tokens": 20}, 0.0, [4.0], [1.0], 4.0)),
     "alternatives": {
         "comparisons": [asdict(alternatives.Comparison("embeddings", "encode", 9, 99, 0.0, [1.0], [3.0], 3.0, 2.5))]
     },
@@ -150,7 +147,6 @@ def test_ratios_are_those_of_the_documents() -> None:
         "throughput_long_gpu": [4.0],
         "order_errors": [0.24],
         "generation": [4.0],
-        "equivalence": [2.0],
         "alternatives": [3.0],
         "learned_equivalence": [1.2],
         "cluster": [1.6],
@@ -165,19 +161,8 @@ def limited(found: list[Figure]) -> list[tuple[float, float]]:
 def test_limits_are_those_on_as_many_threads() -> None:
     assert limited(figures.memory(EMBEDDED, LIMITS)) == [(50.0, 100.0)]  # 4e12 in 80 s, on two threads
     assert limited(figures.memory(EMBEDDED, None)) == limited(figures.memory(MEMORY, LIMITS)) == []
-    ((reached, _),) = limited(figures.equivalence(DOCUMENTS["equivalence"], LIMITS))
-    assert reached == pytest.approx(figures.DEBERTA_FLOPS * 2 * 100 * 80 / 1.0 / 1e9)
     assert limited(figures.throughput(READ, None))[0] == pytest.approx((18.0, 60.0))  # its own limit
     assert limited(figures.cluster(DOCUMENTS["cluster"], LIMITS)) == [(1.6, 2.0)]
-
-
-def test_the_weights_of_a_deberta_layer_are_counted() -> None:
-    transformers = pytest.importorskip("transformers")
-    shape = {"hidden_size": 1024, "intermediate_size": 4096, "num_attention_heads": 16}
-    config = transformers.DebertaV2Config(vocab_size=8, num_hidden_layers=1, **shape)
-    layer = transformers.DebertaV2Model(config).encoder.layer[0]
-    weights = sum(each.numel() for name, each in layer.named_parameters() if each.dim() == 2)
-    assert 2 * weights == figures.DEBERTA_FLOPS
 
 
 def test_limits_are_measured() -> None:

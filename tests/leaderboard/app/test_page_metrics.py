@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from leaderboard.data.metric_study.axioms import AxiomStudy
 from leaderboard.data.metric_study.files import (
     AXIOMS_FILE,
     MEASURED,
@@ -13,7 +14,7 @@ from leaderboard.data.metric_study.files import (
     STUDY_FILE,
     TEXTS_FILE,
     load_studies,
-    read_axioms,
+    read_record,
     write_texts,
 )
 from leaderboard.tables.metrics import axioms_table, correlations, described, disagreements
@@ -75,7 +76,7 @@ def test_a_permalink_shows_the_study_that_ships_here(site_address: str, browser:
     until(lambda: int(browser.execute_script(drawn)) >= 3, "the figures are not drawn")
     assert gaps(browser) == []
     browser.find_element("css selector", "#by-axiom button").click()
-    axioms = axioms_table(read_axioms(MEASURED / AXIOMS_FILE))
+    axioms = axioms_table(read_record(MEASURED / AXIOMS_FILE, AxiomStudy))
     until(lambda: column(browser, "axioms", 0)[:5] == [row[0] for row in axioms.shown][:5], "axioms are not shown")
     names = ("correlations-plot", "pairs-plot", "agreement-plot")
     assert alternatives(browser) == {name: FIGURES[name] for name in names}

@@ -9,7 +9,7 @@ from benchmark.analysis.metaeval.labelled import load_labelled
 from benchmark.metrics import METRICS
 from benchmark.scoring.profiles import find_profile, with_named, with_reading
 from leaderboard.data.metric_study.build import signature_of, study_tasks
-from leaderboard.data.metric_study.files import MEASURED, SCORES_FILE, read_study, read_texts
+from leaderboard.data.metric_study.files import MEASURED, SCORES_FILE, read_record, read_texts
 from leaderboard.data.metric_study.record import MetricStudy
 from leaderboard.data.metric_study.score_file import read_scores
 from tests.conftest import divbench, document
@@ -34,7 +34,7 @@ def test_a_study_has_the_numbers_of_metaeval_and_its_texts_aside(mirror: Path, t
         DIVBENCH_MIRROR=str(mirror),
     )
     assert made.returncode == 0, made.stderr
-    study = read_study(out / "metric_study.json")
+    study = read_record(out / "metric_study.json", MetricStudy)
     assert MetricStudy.model_validate(document(made)["study"]) == study
     known = document(
         divbench("metrics", "metaeval", "contest/resp_gen", *chosen, *FAST, "--json", DIVBENCH_MIRROR=str(mirror))

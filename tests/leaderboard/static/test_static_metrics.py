@@ -6,8 +6,9 @@ import pytest
 
 from benchmark.metrics import METRICS
 from leaderboard.data.live_results import LiveResults
+from leaderboard.data.metric_study.axioms import AxiomStudy
 from leaderboard.data.metric_study.build import systems_agreement
-from leaderboard.data.metric_study.files import AXIOMS_FILE, MEASURED, read_axioms
+from leaderboard.data.metric_study.files import AXIOMS_FILE, MEASURED, read_record
 from leaderboard.data.sources import FolderSource
 from leaderboard.static.write import write_static
 from leaderboard.tables.metrics import agreement_table, axioms_table, pair_accuracies
@@ -40,7 +41,9 @@ def test_accuracies_and_agreement_are_those_of_the_tables(folder: Path, results:
     shown = tuple(tuple(text for text, _ in row) for row in page.tables["metrics-pairs-table"][1:])
     assert shown == pair_accuracies(shipped_pairs()).shown
     shown = tuple(tuple(text for text, _ in row) for row in page.tables["metrics-axioms-table"][1:])
-    assert shown == tuple(tuple(map(str, row)) for row in axioms_table(read_axioms(MEASURED / AXIOMS_FILE)).values)
+    assert shown == tuple(
+        tuple(map(str, row)) for row in axioms_table(read_record(MEASURED / AXIOMS_FILE, AxiomStudy)).values
+    )
     (board,), _ = load_boards(results)
     agreement = systems_agreement(board)
     assert agreement is not None

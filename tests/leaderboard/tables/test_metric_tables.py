@@ -9,9 +9,9 @@ from benchmark.metrics import METRICS, Metric
 from benchmark.scoring.inputs import computed
 from benchmark.scoring.profiles import find_profile, with_named
 from leaderboard.data.metric_study.axioms import AxiomStudy
-from leaderboard.data.metric_study.files import AXIOMS_FILE, MEASURED, read_axioms
+from leaderboard.data.metric_study.files import AXIOMS_FILE, MEASURED, read_record
 from leaderboard.data.metric_study.record import MEASURES, MetricStudy, Number
-from leaderboard.figures.metric_plots import agreement_map, correlation_map
+from leaderboard.figures.heat_maps import agreement_map, correlation_map
 from leaderboard.tables.metrics import (
     about_axioms,
     about_study,
@@ -56,7 +56,7 @@ def test_axioms_are_signs_and_the_metric_that_obeys_most_is_first() -> None:
 
 
 def test_axioms_that_ship_are_those_of_the_docs_and_of_all_metrics_with_a_direction() -> None:
-    study = read_axioms(MEASURED / AXIOMS_FILE)
+    study = read_record(MEASURED / AXIOMS_FILE, AxiomStudy)
     profile = with_named(find_profile(study.profile), ["template_rate"])
     wanted = [metric.id for metric in computed(profile.metrics()) if metric.direction]
     assert sorted(study.metrics) == sorted(wanted)

@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 import pytest
 
 from leaderboard.data.metric_study.attack_gains import PAID, GamingRecord
-from leaderboard.data.metric_study.files import GAMING_FILE, MEASURED, read_gaming
+from leaderboard.data.metric_study.files import GAMING_FILE, MEASURED, read_record
 from leaderboard.data.metric_study.record import MetricStudy, Number, Overall
-from leaderboard.figures.trust_table import trust_table
+from leaderboard.figures.forest_table import trust_table
 from leaderboard.tables.measures import FITTED, metric_sentences
 from leaderboard.tables.trust import (
     Trusted,
@@ -109,7 +109,7 @@ def test_every_metric_has_one_plain_sentence_with_its_better_end_and_its_agreeme
 
 @pytest.mark.skipif(not (MEASURED / GAMING_FILE).exists(), reason="gains of attacks do not ship")
 def test_gains_that_ship_are_read() -> None:
-    gaming = read_gaming(MEASURED / GAMING_FILE)
+    gaming = read_record(MEASURED / GAMING_FILE, GamingRecord)
     assert len(gaming.attacks) == 19
     paid = {
         metric: sum((gain.value or 0.0) > PAID for gain in gaming.gains(metric).values())
@@ -125,6 +125,6 @@ def test_the_command_writes_what_the_page_reads(tmp_path: Path) -> None:
     options = ("--profile", "lexical", "--metric", "distinct_n", "--kind", "repeated", "--prompts", "3")
     ended = divbench("metrics", "gaming", tmp_path / "out", *options, "--out", tmp_path / GAMING_FILE)
     assert ended.returncode == 0, ended.stderr
-    gaming = read_gaming(tmp_path / GAMING_FILE)
+    gaming = read_record(tmp_path / GAMING_FILE, GamingRecord)
     assert (gaming.source, gaming.prompts, list(gaming.attacks)) == ("mine", 3, ["repeated"])
     assert (gaming.gains("distinct_n")["repeated"].value or 0.0) < 0  # one response, repeated, is less diverse

@@ -24,13 +24,12 @@ from leaderboard.data.metric_study.files import (
     MAX_STUDY_BYTES,
     TEXTS,
     disagreement_texts,
-    read_pairs,
-    read_study,
+    read_record,
     read_texts,
     write_record,
     write_texts,
 )
-from leaderboard.data.metric_study.pair_accuracies import blocks_of, pair_study
+from leaderboard.data.metric_study.pair_accuracies import PairStudy, blocks_of, pair_study
 from leaderboard.data.metric_study.record import MetricStudy
 from leaderboard.reports.gss.figure import heat_map
 from submissions.untrusted.findings import Refused
@@ -53,8 +52,8 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_what_was_written_is_read_and_the_same_study_has_the_same_bytes(file: Path, tmp_path: Path) -> None:
-    assert read_study(file) == STUDY
-    write_record(tmp_path / "again.json", read_study(file))
+    assert read_record(file, MetricStudy) == STUDY
+    write_record(tmp_path / "again.json", read_record(file, MetricStudy))
     assert (tmp_path / "again.json").read_bytes() == file.read_bytes()
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
     document = json.loads(file.read_text())
@@ -105,7 +104,7 @@ def test_a_damaged_study_is_refused_with_its_field(name: str, file: Path) -> Non
     change(document)
     file.write_text(json.dumps(document))
     with pytest.raises(InputError) as caught:
-        read_study(file)
+        read_record(file, MetricStudy)
     assert message in str(caught.value)
     assert str(file) in str(caught.value)
     assert "divbench metrics study" in caught.value.hint
@@ -130,7 +129,7 @@ def test_bytes_that_are_no_study_are_refused(name: str, file: Path) -> None:
     change, message = BYTES[name]
     file.write_bytes(change(file.read_bytes()))
     with pytest.raises(InputError, match=message) as caught:
-        read_study(file)
+        read_record(file, MetricStudy)
     assert len(str(caught.value)) < 1000
 
 
@@ -138,7 +137,7 @@ def test_a_missing_file_and_what_is_not_a_regular_file_are_refused(tmp_path: Pat
     (tmp_path / "link.json").symlink_to(file)
     for path in (tmp_path / "none.json", tmp_path, tmp_path / "link.json"):
         with pytest.raises(InputError, match="is missing or is not a regular file"):
-            read_study(path)
+            read_record(path, MetricStudy)
 
 
 @given(place=st.floats(0, 1, exclude_max=True), byte=st.integers(0, 255), cut=st.booleans())
@@ -153,7 +152,7 @@ def test_whatever_byte_changes_it_is_a_study_or_refused(
     given[at:] = given[at + 1 :] if cut else bytes([byte]) + given[at + 1 :]
     path.write_bytes(given)
     try:
-        assert isinstance(read_study(path), MetricStudy)
+        assert isinstance(read_record(path, MetricStudy), MetricStudy)
     except InputError as error:
         assert error.hint  # noqa: PT017 - both ends are good
 
@@ -218,7 +217,7 @@ def test_accuracies_on_pairs_come_back_as_the_blocks_of_the_heat_map(result: Any
     study = pair_study(report)
     path = tmp_path / "gssbench.json"
     write_record(path, study)
-    assert read_pairs(path) == study
+    assert read_record(path, PairStudy) == study
     assert [block.kind for block in study.blocks[:3]] == ["model", "references", "published"]
     assert set(study.blocks[0].signatures) == {"self_bleu", "ead"}
     back = blocks_of(study)
@@ -250,5 +249,5 @@ def test_damaged_accuracies_are_refused(result: Any, tmp_path: Path) -> None:
         bad = tmp_path / "bad.json"
         bad.write_text(json.dumps(document))
         with pytest.raises(InputError) as caught:
-            read_pairs(bad)
+            read_record(bad, PairStudy)
         assert message in str(caught.value)
