@@ -274,6 +274,11 @@ def _texts(name: str, given: Any) -> tuple[str, ...]:
             raise InputError(
                 f"{name[:60]!r}, response {i} is {type(text).__name__}, not a text", "leave it out, or write its text"
             )
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            said = f"{name[:60]!r}, response {i} has an unpaired surrogate, which UTF-8 cannot encode"
+            raise InputError(said, "write complete characters") from None
     return texts
 
 

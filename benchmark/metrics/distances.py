@@ -155,7 +155,10 @@ def geometric_std(embeddings: Floats) -> float:
     return math.sqrt(math.exp(mean_log) / (n - 1))
 
 
-SEES = "A text is truncated at the model's token limit, and meaningless texts have vectors, too."
+SEES = (
+    "A text is truncated at the model's token limit, and meaningless texts have vectors, too. all-MiniLM-L6-v2 reads "
+    "English: different texts in Thai, Khmer or emoji can have the same vector."
+)
 MODELS = "Values under different embedders cannot be compared."
 GROWS = "It grows with the number of responses: compare equal k only."
 NOISE = "Random characters are far from everything and score high."

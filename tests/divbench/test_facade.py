@@ -134,6 +134,7 @@ def test_a_profile_in_place_of_metrics_gives_all_that_it_computes() -> None:
         (lambda: db.score({"p": {"a": 1}}), InputError, "'p' has dict"),
         (lambda: db.score([{"words": "a"}]), InputError, "no column of responses; it has words"),
         (lambda: db.score([["a", None]]), InputError, "response 2 is NoneType"),
+        (lambda: db.score([["a", "\ud800"]]), InputError, "response 2 has an unpaired surrogate"),
         (lambda: db.score([["a", 1.5]]), InputError, "response 2 is float"),
         (lambda: db.score({1: ["a"]}), InputError, "a prompt is 1"),
         (lambda: db.score(pd.DataFrame({"words": ["a"]})), InputError, "no column of responses; it has words"),
