@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from datasets_build.errors import ConfigurationError
+from datasets_build.errors import ConfigurationError, counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,8 +55,10 @@ class Agreement:
         lines = [line for line in self._lines() if line[0] == "mean" or not self.overall]
         lines.sort(key=lambda line: -(getattr(line[2].get("spearman"), "value", None) or 0.0))
         rows = [[metric, *(str(measures.get(name, "-")) for name in MEASURES)] for _, metric, measures in lines]
-        title = f"Agreement with human labels, {len(self.tasks)} task{'s' if len(self.tasks) > 1 else ''}"
-        return Table(title, ["metric", *MEASURES], rows)
+        title = f"Agreement with human labels, {counted(len(self.tasks), 'task')}"
+        count, own = sum(self.missing.values()), self.tasks[0].evaluations[0].metric
+        notes = [f"Left out for all metrics: {counted(count, 'set')} without a score of {own}."] if count else []
+        return Table(title, ["metric", *MEASURES], rows, notes)
 
     def __str__(self) -> str:
         """The table as text."""

@@ -147,10 +147,10 @@ def score(
     """Score the diversity of response sets.
 
     Args:
-        sets: A mapping from prompt to responses; a list of lists of responses; or a pandas DataFrame or
-            `datasets.Dataset`. A table has the columns `prompt` and either `responses`, a list in each row, or
-            `response`, one text in each row; common other names, such as `outputs` and `question`, work too. The prompt
-            is optional where rows hold lists.
+        sets: A mapping from prompt to responses; a list of lists of responses; or a table: a pandas DataFrame, a
+            `datasets.Dataset` or a list of dicts. A table has the columns `prompt` and either `responses`, a list in
+            each row, or `response`, one text in each row; common other names, such as `outputs` and `question`, work
+            too. The prompt is optional where rows hold lists.
         metrics: Ids of metrics, or the name of a profile for all of its metrics; None: all of the profile's.
         profile: Name of a profile, or your own; None: `lexical` if no metric needs a model, else `semantic`, or
             `offline` if a metric needs surprisals.
@@ -231,23 +231,7 @@ def response_sets(sets: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tu
     Raises:
         InputError: As in `score`.
     """
-    if isinstance(sets, str | bytes):
-        raise InputError("a single text is not a list of response sets", 'write score([["a response", "another"], …])')
-    if isinstance(getattr(sets, "column_names", None), Mapping):  # a DatasetDict
-        raise InputError("this is a dictionary of splits", f"choose one of {', '.join(sets)}")
-    if isinstance(sets, Mapping) and not _is_columns(sets):
-        prompts, given = list(sets), list(sets.values())
-    elif columns := _column_names(sets):
-        prompts, given = _from_table(sets, columns)
-    elif isinstance(sets, Sequence) or hasattr(sets, "__iter__"):
-        prompts, given = [], list(sets)
-        if given and all(isinstance(each, str) for each in given):
-            raise InputError(
-                "a flat list of texts is not a list of response sets",
-                "write score([texts]) for one set, or score({prompt: responses, …})",
-            )
-    else:
-        raise InputError(f"{type(sets).__name__} is not a list of response sets", "write score([[…], […]])")
+    prompts, given = _prompts_and_responses(sets)
     if not given:
         raise InputError("there is no response set", "write score([[…], […]])")
     for prompt in prompts:
@@ -258,8 +242,31 @@ def response_sets(sets: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tu
     return labels, tuple(prompts) or ("",) * len(given), texts
 
 
+def _prompts_and_responses(sets: Any) -> tuple[list[Any], list[Any]]:
+    """Prompts (empty if there are none) and responses of sets in any form, unchecked."""
+    if isinstance(sets, str | bytes):
+        raise InputError("a single text is not a list of response sets", 'write score([["a response", "another"], …])')
+    if isinstance(getattr(sets, "column_names", None), Mapping):  # a DatasetDict
+        raise InputError("this is a dictionary of splits", f"choose one of {', '.join(sets)}")
+    if isinstance(sets, Mapping) and not _is_columns(sets):
+        return list(sets), list(sets.values())
+    if columns := _column_names(sets):
+        return _from_table(sets, columns)
+    if not hasattr(sets, "__iter__"):
+        raise InputError(f"{type(sets).__name__} is not a list of response sets", "write score([[…], […]])")
+    given = list(sets)
+    if given and all(isinstance(each, Mapping) for each in given):  # the rows of a table
+        return _from_table({name: [row.get(name) for row in given] for name in given[0]}, list(given[0]))
+    if given and all(isinstance(each, str) for each in given):
+        raise InputError(
+            "a flat list of texts is not a list of response sets",
+            "write score([texts]) for one set, or score({prompt: responses, …})",
+        )
+    return [], given
+
+
 def _texts(name: str, given: Any) -> tuple[str, ...]:
-    if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
+    if isinstance(given, str | bytes | Mapping) or not hasattr(given, "__iter__"):
         raise InputError(f"{name[:60]!r} has {type(given).__name__}, not a list of responses", "write a list of texts")
     texts = tuple(given)
     for i, text in enumerate(texts, start=1):
@@ -267,15 +274,23 @@ def _texts(name: str, given: Any) -> tuple[str, ...]:
             raise InputError(
                 f"{name[:60]!r}, response {i} is {type(text).__name__}, not a text", "leave it out, or write its text"
             )
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            said = f"{name[:60]!r}, response {i} has an unpaired surrogate, which UTF-8 cannot encode"
+            raise InputError(said, "write complete characters") from None
     return texts
 
 
 def _is_columns(sets: Mapping[Any, Any]) -> bool:
     """Whether a mapping is columns of a table, as in `{"prompt": […], "responses": [[…], […]]}`."""
-    from submissions.importing.response_rows import LISTS
+    from submissions.importing.response_rows import LISTS, TEXTS
 
-    columns = next((sets[name] for name in LISTS if name in sets), None)
-    return isinstance(columns, Sequence) and all(not isinstance(each, str) for each in columns) and bool(columns)
+    given = next((sets[name] for name in (*LISTS, *TEXTS) if name in sets), None)
+    if given is None or isinstance(given, str) or not hasattr(given, "__len__"):
+        return False
+    asked = next((sets[name] for name in _prompt_columns() if name in sets), "")
+    return not isinstance(asked, str) or not any(isinstance(each, str) for each in given)
 
 
 def _column_names(sets: Any) -> list[str]:
@@ -283,6 +298,12 @@ def _column_names(sets: Any) -> list[str]:
     if isinstance(sets, Mapping):
         return list(sets)
     return list(getattr(sets, "column_names", getattr(sets, "columns", ())))
+
+
+def _prompt_columns() -> tuple[str, ...]:
+    from submissions.importing.response_rows import PROMPTS
+
+    return *PROMPTS, "context"  # McDiv names it context
 
 
 def _from_table(sets: Any, columns: Sequence[str]) -> tuple[list[Any], list[Any]]:
@@ -296,7 +317,7 @@ def _from_table(sets: Any, columns: Sequence[str]) -> tuple[list[Any], list[Any]
             f"name the column {LISTS[0]!r}, or {TEXTS[0]!r} if each row has one response",
         )
     given = list(sets[column])
-    asked = next((name for name in (*PROMPTS, "context") if name in columns), None)  # McDiv names it context
+    asked = next((name for name in _prompt_columns() if name in columns), None)
     if not any(isinstance(each, str) for each in given):
         return [] if asked is None else list(sets[asked]), given
     if asked is None:
@@ -328,13 +349,15 @@ def choose_metrics(
             raise ConfigurationError("two profiles are named", "name it once")
         metrics, profile = None, metrics
     known = {metric.id: metric for metric in computed(METRICS)}
-    wanted = [metrics] if isinstance(metrics, str) else metrics
-    if wanted is None:
+    if metrics is None:
         chosen = find_profile("semantic") if profile is None else _profile(profile)
         return chosen, computed(chosen.metrics())
+    wanted = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    if not wanted:
+        raise ConfigurationError("no metric is named", "name one, or leave metrics out for all of the profile's")
     for name in wanted:
         if name not in known:
-            hint = did_you_mean(name, [*known, *sorted(names)] if isinstance(metrics, str) else known)
+            hint = did_you_mean(str(name), [*known, *sorted(names)] if isinstance(metrics, str) else known)
             raise ConfigurationError(f"there is no metric {name!r}", hint)
     asked = tuple(known[name] for name in dict.fromkeys(wanted))
     has_models = any(set(input_of(metric).sources) - {"tagger"} for metric in asked)

@@ -155,7 +155,10 @@ def geometric_std(embeddings: Floats) -> float:
     return math.sqrt(math.exp(mean_log) / (n - 1))
 
 
-SEES = "A text is truncated at the model's token limit, and meaningless texts have vectors, too."
+SEES = (
+    "A text is truncated at the model's token limit, and meaningless texts have vectors, too. all-MiniLM-L6-v2 reads "
+    "English: different texts in Thai, Khmer or emoji can have the same vector."
+)
 MODELS = "Values under different embedders cannot be compared."
 GROWS = "It grows with the number of responses: compare equal k only."
 NOISE = "Random characters are far from everything and score high."
@@ -290,10 +293,10 @@ METRICS: tuple[Metric, ...] = (
         bounds=(0, 1),
         unit="unit vectors' length",
         paper="Lai et al. 2020, LREC, Diversity, density, and homogeneity",
-        formula="(∏ₕ σₕ)^(1/H), σₕ the standard deviation (divisor n − 1) of the vectors' component h of H",
+        formula="(∏ₕ max(σₕ, 10⁻¹²))^(1/H), σₕ the vectors' standard deviation (divisor n − 1) in component h of H",
         summary="How much the vectors vary in every dimension of the embedder.",
         failures=(
-            "One component in which all responses are equal pulls it towards 0.",
+            "One component in which all responses are equal pulls it towards 0, as two of all-MiniLM-L6-v2 do.",
             "It depends on the embedder's choice of axes: a rotation changes it, though no distance changes.",
             SEES,
             MODELS,

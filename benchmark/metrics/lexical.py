@@ -131,7 +131,7 @@ METRICS: tuple[Metric, ...] = (
         paper="Tevet & Berant 2021, arXiv:2004.02990, section 5",
         parameters={"n": "1..5", "tokens": "tevet"},
         formula="(1/5) Σₙ₌₁..₅ |different n-grams| / |n-grams|, over all responses together; 0 for an n that has none. "
-        "Periods and newlines are deleted, then split at single spaces",
+        "Periods and newlines are deleted, then the text is split at spaces",
         summary="The share of word sequences of one to five words that are not repeats, counted exactly as Tevet & "
         "Berant did.",
         failures=(
@@ -153,7 +153,7 @@ METRICS: tuple[Metric, ...] = (
         parameters={"n": "1..5", "tokens": "tevet"},
         needs=2,
         formula="−(1/5) Σₙ₌₁..₅ mean over pairs i < j of cos(cᵢ, cⱼ), c the n-gram counts of a response; a pair that "
-        "shares no n-gram has cosine 0",
+        "shares no n-gram has cosine 0. Words as in distinct_n_tevet",
         summary="How few word sequences two responses share, averaged over all pairs and over one to five words.",
         failures=(
             NOISE,

@@ -33,7 +33,7 @@ def whitespace_tokens(text: str) -> list[str]:
 def tevet_tokens(text: str) -> list[str]:
     r"""Tokenise exactly as Tevet & Berant's code does.
 
-    Periods and newlines are deleted, which joins their neighbours; then the text is split at single spaces. Case, other
+    Periods and newlines are deleted, which joins their neighbours; then the text is split at spaces. Case, other
     punctuation and tabs inside tokens are kept.
 
     >>> tevet_tokens("I am. Going\nhome.")

@@ -62,14 +62,10 @@ def bootstrap_means(
         weights = _drawn(rows, size, rng).astype(np.float64)
         with np.errstate(invalid="ignore"):
             means[start : start + size] = (weights @ filled) / (weights @ there)
-    tail = (1 - level) / 2
     made: list[Interval | None] = []
     for column in range(columns):
-        if np.count_nonzero(there[:, column]) < 2:
-            made.append(None)
-            continue
-        low, high = np.nanquantile(means[:, column], [tail, 1 - tail])
-        made.append(Interval(float(low), float(high)))
+        is_resampled = np.count_nonzero(there[:, column]) >= 2
+        made.append(percentile_interval(means[:, column], level) if is_resampled else None)
     return made
 
 

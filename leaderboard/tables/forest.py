@@ -245,7 +245,7 @@ def _sentence(
     counted = column.metric in _SAID
     best = rows[0]
     people = next((each for each in references if each.type == "human"), None)
-    start = f"On {prompts} open prompts, "
+    start = f"On {prompts} open prompt{'' if prompts == 1 else 's'}, "
     if people is not None:
         start += f"people give {people.mark.text} {said}" if counted else f"people reach {people.mark.text} ({said})"
         start += "; "

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import datasets
 import numpy as np
@@ -92,7 +92,13 @@ def test_every_form_of_input_has_the_same_values() -> None:
     columns = {"prompt": prompts, "responses": responses}
     forms = [SETS, columns, pd.DataFrame(columns), datasets.Dataset.from_dict(columns)]
     rows = [(prompt, text) for prompt, texts in SETS.items() for text in texts]
-    forms += [pd.DataFrame(rows, columns=names) for names in (["prompt", "response"], ["question", "outputs"])]
+    for names in (["prompt", "response"], ["question", "outputs"]):
+        table = pd.DataFrame(rows, columns=names)
+        forms += [table, table.to_dict("list"), table.to_dict("records")]
+    forms += [
+        pd.DataFrame(columns).to_dict("records"),
+        {name: np.array(each, object) for name, each in columns.items()},
+    ]
     found = [db.score(form, metrics=["distinct_n"]) for form in forms]
     assert all(each == found[0] for each in found)
     bare = db.score(responses, metrics=["distinct_n"])
@@ -125,13 +131,23 @@ def test_a_profile_in_place_of_metrics_gives_all_that_it_computes() -> None:
         (lambda: db.score(3), InputError, "int is not a list"),
         (lambda: db.score([["a"], "b"]), InputError, "'set 2' has str"),
         (lambda: db.score({"p": "text"}), InputError, "'p' has str"),
+        (lambda: db.score({"p": {"a": 1}}), InputError, "'p' has dict"),
+        (lambda: db.score([{"words": "a"}]), InputError, "no column of responses; it has words"),
         (lambda: db.score([["a", None]]), InputError, "response 2 is NoneType"),
+        (lambda: db.score([["a", "\ud800"]]), InputError, "response 2 has an unpaired surrogate"),
         (lambda: db.score([["a", 1.5]]), InputError, "response 2 is float"),
         (lambda: db.score({1: ["a"]}), InputError, "a prompt is 1"),
         (lambda: db.score(pd.DataFrame({"words": ["a"]})), InputError, "no column of responses; it has words"),
         (lambda: db.score(pd.DataFrame({"response": ["a"]})), InputError, "one response, in 'response', and no prompt"),
         (lambda: db.score(datasets.DatasetDict({"x": datasets.Dataset.from_dict({})})), InputError, "one of x"),
         (lambda: db.score([["a"]], "vendi"), ConfigurationError, "did you mean vendi_score"),
+        (lambda: db.score([["a"]], []), ConfigurationError, "no metric is named"),
+        (
+            lambda: db.score([["a"]], [cast("str", len)]),
+            ConfigurationError,
+            "there is no metric <built-in function len>",
+        ),
+        (lambda: db.evaluate_metric(len, "gssbench"), ConfigurationError, "metaeval gssbench --scores"),
         (lambda: db.score([["a"]], "semantik"), ConfigurationError, "did you mean semantic"),
         (lambda: db.score([["a"]], ["vendi_score"], profile="lexical"), ConfigurationError, "has it: semantic"),
         (lambda: db.score([["a"]], ["perplexity"]), ConfigurationError, "internals of the generating model"),
@@ -204,6 +220,15 @@ def test_a_metric_of_ones_own_is_tested_beside_ours(mirror: Path) -> None:
     assert mine == spearman["contest/story_gen", "compression_ratio"]
     assert spearman["contest/story_gen", "released:sent_bert"] > mine
     assert "released:sent_bert" in str(found)
+    partial = db.evaluate_metric(
+        lambda responses: 1.0 if len(responses[0]) % 2 else float("nan"),
+        "contest/story_gen",
+        name="odd",
+        resamples=0,
+        mirror=mirror,
+    )
+    count = partial.missing["not finite: nan"]
+    assert f"Left out for all metrics: {count} sets without a score of odd." in str(partial)
     with pytest.raises(ConfigurationError, match="raised ZeroDivisionError"):
         db.evaluate_metric(lambda responses: 1 / 0, "contest/story_gen", mirror=mirror)
 

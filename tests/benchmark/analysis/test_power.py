@@ -17,6 +17,7 @@ from benchmark.analysis.power import (
 )
 from leaderboard.reports.plan_command import reference_labels
 from tests.conftest import divbench, document
+from tests.test_readme import ROOT
 
 SETS = [[0, 0, 1, 2, -1, 0], [0, 1, 2, 3, 4, 5], [-1] * 6, [0] * 6, [0, 0, 1, 1, 2, 2]]
 
@@ -105,6 +106,14 @@ def test_fewer_prompts_are_needed_for_larger_differences(labels: Labels) -> None
         assert other.prompts is not None
         assert other.prompts < row.prompts <= (row.prompts_hard or 0)
         assert other.smallest == row.smallest
+
+
+def test_the_table_of_the_docs_is_what_the_command_prints(labels: Labels) -> None:
+    text = (ROOT / "docs" / "questions.md").read_text("utf-8")
+    for row in plan(labels, 0.1, (3, 5, 8, 10), 100):
+        assert row.prompts is not None
+        cells = (row.k, row.prompts, row.prompts_hard, f"{row.k * row.prompts:,}", f"{row.smallest:.1%}")
+        assert f"| {' | '.join(map(str, cells))} |" in text
 
 
 def test_the_command(labels: Labels) -> None:

@@ -90,6 +90,8 @@ def test_a_system_alone_is_not_called_the_most_diverse(board: Board) -> None:
     alone = next(e for e in board.entries if e.result.manifest.system.type not in REFERENCE_TYPES)
     made = _forest(replace(board, entries=(alone,)))
     assert made.sentence.startswith(f"On {alone.result.prompts} open prompts, {made.rows[0].system}")
+    once = replace(alone, result=alone.result.model_copy(update={"prompts": 1}))
+    assert _forest(replace(board, entries=(once,))).sentence.startswith("On 1 open prompt, ")
 
 
 def test_a_board_of_references_alone_ranks_them(board: Board) -> None:
