@@ -94,6 +94,7 @@ def outcomes(attacks: Iterable[Attack], out: Path) -> dict[str, Outcome]:
     """What comes of each attack that was made."""
     gc.freeze()  # else each fork copies what it searches for garbage
     read_parquet(SAMPLE, Findings())  # starts the process that reads them, which the forks share
+    raw_letters(Report(Findings()))  # compiles rich's patterns, which each fork would compile anew
     there = [attack for attack in attacks if (out / attack.name).exists()]
     return {attack.name: _outcome(attack, out) for attack in there}
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmark.analysis import explain as explaining
 from benchmark.analysis.explain import SCALARS, Explanation, cross_mode_matrix, explain, pair_tokens, token_surprisals
 from benchmark.metrics import METRICS, Unscorable, surprisal
 from benchmark.metrics.curve_fits import fit_exponential, fit_sigmoid
@@ -41,6 +42,12 @@ class Offsetless(Wrapped):
 
     def encode(self, texts: Sequence[str], **options: Any) -> list[Encoding]:
         return [Encoding(found.ids, None) for found in super().encode(texts, **options)]
+
+
+@pytest.fixture
+def without_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No function is fitted to a curve: for that of a fake model it takes seconds."""
+    monkeypatch.setattr(explaining, "_fits", lambda surprisals: {})
 
 
 def read(given: ResponseSet, model: CausalLM, layout: Layout, plan: OrderPlan) -> Surprisals:
@@ -234,6 +241,7 @@ def test_the_numbers_are_those_of_the_metrics(plan: OrderPlan) -> None:
     assert found.alone.tolist() == s.unconditional.tolist()
 
 
+@pytest.mark.usefixtures("without_fits")
 def test_the_last_place_is_averaged_over_the_orders_that_end_so() -> None:
     plan = OrderPlan("uniform", 3)
     found = explain(HashLM(), SET, plan=plan)
@@ -316,6 +324,7 @@ def test_tokens_that_cannot_be_read_say_why() -> None:
         token_surprisals(poisoned, Layout(), PROMPT, ["x"])
 
 
+@pytest.mark.usefixtures("without_fits")
 def test_the_number_of_orders_is_judged_by_those_that_were_read() -> None:
     found = explain(HashLM(), ResponseSet(PROMPT, tuple(f"{word} two three" for word in "abcdefgh")))
     s = found.read.surprisals

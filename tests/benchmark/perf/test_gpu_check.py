@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +9,7 @@ import pytest
 from benchmark.perf import gpu_check
 from benchmark.perf.gpu_steps import Check, Given
 from tests.benchmark.helpers import ROOT
+from tests.forked import PACKAGES, run_forked
 
 LACKING = (
     "pydantic",
@@ -22,23 +21,21 @@ LACKING = (
     "sacrebleu",
     "sentence_transformers",
 )
-RUN = """
+# DivBench's modules are imported anew, without those libraries; torch and transformers are there already.
+RUN = f"""
 import sys
-sys.modules.update(dict.fromkeys(sys.argv[1].split(",")))
+for name in [name for name in sys.modules if name.split(".")[0] in {PACKAGES}]:
+    del sys.modules[name]
+for name in [name for name in sys.modules if name.split(".")[0] in {LACKING}]:
+    del sys.modules[name]
+sys.modules.update(dict.fromkeys({LACKING}))
 from benchmark.perf.gpu_check import main
 sys.exit(main(["--device", "cpu", "--shape", "tiny", "--sets", "1", "--json"]))
 """
 
 
 def test_every_step_passes_on_a_cpu_with_few_libraries() -> None:
-    run = subprocess.run(
-        [sys.executable, "-c", RUN, ",".join(LACKING)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+    run = run_forked(RUN, (), os.environ, ROOT)
     assert run.returncode == 0, run.stdout + run.stderr
     document = json.loads(run.stdout)
     steps = [each["step"] for each in document["checks"]]
