@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from datasets_build.errors import InputError
-from divbench.scores import Scores, score
+from datasets_build.errors import InputError, counted
+from divbench.scores import Scores, numbered, score
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,11 +66,12 @@ class Comparison:
                 number(c.difference),
                 "" if c.low is None or c.high is None else f"[{number(c.low)}, {number(c.high)}]",
                 p_value(c.p),
+                str(c.n),
                 self.finding(name),
             ]
             for name, c in self.contrasts.items()
         ]
-        columns = ["metric", self.a, self.b, "difference", "95% interval", "p", "finding"]
+        columns = ["metric", self.a, self.b, "difference", "95% interval", "p", "prompts", "finding"]
         return Table(f"{self.a} and {self.b}, paired by prompt", columns, rows)
 
     def __str__(self) -> str:
@@ -107,7 +108,8 @@ def compare(
         seed: Random seed of the bootstrap.
 
     Raises:
-        InputError: They have no prompt or no metric in common, come from different profiles, or a prompt is repeated.
+        InputError: They have no prompt or no metric in common, come from different profiles, a prompt is repeated, or
+            there are no prompts and not equally many sets.
         ConfigurationError: As in `score`.
     """
     from benchmark.analysis.contrast.paired import paired_contrast
@@ -120,6 +122,9 @@ def compare(
             raise InputError(f"{name} has a prompt twice", "give each prompt once")
     if not set(a.names) & set(b.names):
         raise InputError("the systems have no prompt in common", "score both on the same prompts")
+    if len(a.names) != len(b.names) and all(each.names == numbered(len(each.names)) for each in (a, b)):
+        counts = f"{names[0]} has {counted(len(a.names), 'set')}, {names[1]} {len(b.names)}, and there are no prompts"
+        raise InputError(counts, "give the prompts, so that sets can be matched: {prompt: responses, …}")
     if names[0] == names[1]:
         raise InputError(f"both systems are named {names[0]!r}", "give them different names")
     directions = {each.metric: each.direction for each in a.means if each.metric in b.values}

@@ -237,9 +237,14 @@ def response_sets(sets: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tu
     for prompt in prompts:
         if not isinstance(prompt, str):
             raise InputError(f"a prompt is {prompt!r}, not a text", "write score({prompt: responses, …})")
-    labels = tuple(prompts) if prompts else tuple(f"set {i}" for i in range(1, len(given) + 1))
+    labels = tuple(prompts) if prompts else numbered(len(given))
     texts = tuple(_texts(name, each) for name, each in zip(labels, given, strict=True))
     return labels, tuple(prompts) or ("",) * len(given), texts
+
+
+def numbered(count: int) -> tuple[str, ...]:
+    """Names of sets without prompts."""
+    return tuple(f"set {i}" for i in range(1, count + 1))
 
 
 def _prompts_and_responses(sets: Any) -> tuple[list[Any], list[Any]]:

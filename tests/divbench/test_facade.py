@@ -190,6 +190,9 @@ def test_compare_is_the_paired_test_and_names_who_is_more_diverse() -> None:
     assert db.compare(a, a, names=("x", "y")).finding("distinct_n") != "x more diverse"
     with pytest.raises(InputError, match="no prompt in common"):
         db.compare(a, db.score({"other": ["a", "b"]}, metrics=["distinct_n"]))
+    assert " 12 " in str(found).splitlines()[4]  # the number of prompts
+    with pytest.raises(InputError, match="few has 2 sets, many 1, and there are no prompts"):
+        db.compare([["a", "b"], ["c"]], [["a", "b"]], ["distinct_n"], names=("few", "many"))
     with pytest.raises(InputError, match="profiles differ"):
         db.compare(a, db.score(few, metrics=["distinct_n"], profile="semantic"))
 
