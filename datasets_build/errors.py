@@ -10,6 +10,7 @@ DivBenchError
 from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -76,9 +77,24 @@ def need(module: str, extra: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not (module == error.name or module.startswith(f"{error.name}.")):
             raise  # The library is installed; one of its own dependencies is not.
-        raise MissingExtra(
-            f"{module} is not installed", f"install the extra that has it: pip install 'divbench[{extra}]'"
-        ) from error
+        raise _missing(module, extra) from error
+
+
+def need_installed(module: str, extra: str) -> None:
+    """Check that a library that an extra installs is there; it is not imported, which can take seconds.
+
+    Args:
+        module: Top-level module, such as `gradio`.
+
+    Raises:
+        MissingExtra: It is not installed.
+    """
+    if find_spec(module) is None:
+        raise _missing(module, extra)
+
+
+def _missing(module: str, extra: str) -> MissingExtra:
+    return MissingExtra(f"{module} is not installed", f"install the extra that has it: pip install 'divbench[{extra}]'")
 
 
 def first_line(error: BaseException) -> str:

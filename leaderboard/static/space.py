@@ -19,7 +19,7 @@ from huggingface_hub.errors import HFValidationError
 from huggingface_hub.utils import validate_repo_id
 from packaging.requirements import Requirement
 
-from datasets_build.errors import ConfigurationError
+from datasets_build.errors import ConfigurationError, need_installed
 from datasets_build.files import atomic_folder, write_text
 from datasets_build.load import SUITES
 from datasets_build.sources import find_config
@@ -51,10 +51,8 @@ def write_space(folder: Path, store: str, title: str = "DivBench", models: Seque
         ConfigurationError: The folder is in use, or the store or title is invalid.
         MissingExtra: The extra *board* is not installed, so its versions are unknown.
     """
-    from datasets_build.errors import need
-
     for module in ("gradio", "plotly"):
-        need(module, "board")
+        need_installed(module, "board")
     dataset = checked_store(store)
     if not title.strip() or not title.isprintable() or len(title) > MAX_TITLE:
         raise ConfigurationError(

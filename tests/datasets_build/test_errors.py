@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from datasets_build.errors import ConfigurationError, DivBenchError, InputError, MissingExtra, need
+from datasets_build.errors import ConfigurationError, DivBenchError, InputError, MissingExtra, need, need_installed
 
 
 def test_need_returns_an_installed_module() -> None:
@@ -18,6 +18,14 @@ def test_need_names_the_missing_extra(module: str) -> None:
     assert caught.value.message == f"{module} is not installed"
     assert "pip install 'divbench[board]'" in caught.value.hint
     assert caught.value.exit_status == 2
+
+
+def test_a_library_may_be_asked_for_without_its_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "there_and_costly.py").write_text("raise RuntimeError\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    need_installed("there_and_costly", "board")
+    with pytest.raises(MissingExtra, match=r"is not installed .*divbench\[board\]"):
+        need_installed("nothing_of_that_name", "board")
 
 
 def test_need_does_not_blame_the_extra_for_a_broken_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -197,7 +197,9 @@ def test_what_is_no_answer_is_in_no_pool(submission: Submission, tmp_path: Path)
     assert "warnings: divbench validate" in ended.stderr
 
 
-def test_distances_of_embeddings_need_no_internals(submission: Submission, tmp_path: Path) -> None:
+def test_distances_of_embeddings_need_no_internals(
+    submission: Submission, minilm: SentenceTransformersEmbedder, tmp_path: Path
+) -> None:
     given = write_rows(tmp_path / "r.csv", by_response())
     out, table = tmp_path / "pairs.jsonl", tmp_path / "table.parquet"
     (tmp_path / "sub").mkdir()
@@ -207,12 +209,11 @@ def test_distances_of_embeddings_need_no_internals(submission: Submission, tmp_p
     ended = divbench("export", "dpo", tmp_path / "sub", *wanted)
     assert ended.returncode == 0, ended.stderr
     assert ALL_MINILM_L6_V2.signature in document(ended)["signature"]
-    embedder = SentenceTransformersEmbedder(ALL_MINILM_L6_V2)
     every, pairs = pq.read_table(table).to_pylist(), {row["prompt_id"]: row for row in read_lines(out)}
     for place, prompt in enumerate(OWN.prompts):
         texts = responses_of(place)
         answers = [i for i, text in enumerate(texts) if is_scorable(text)]
-        vectors = embedder.embed([texts[i] for i in answers])
+        vectors = minilm.embed([texts[i] for i in answers])
         centre = vectors.mean(axis=0)
         distances: list[float | None] = [None] * K
         for i, vector in zip(answers, vectors, strict=True):

@@ -76,7 +76,8 @@ def test_a_reward_is_the_models_own_output(folder: Path) -> None:
 
 @pytest.mark.parametrize("batch_tokens", [1, 100, 100_000])
 def test_company_in_a_batch_changes_only_last_digits(folder: Path, batch_tokens: int) -> None:
-    alone = [spec_of(folder).load().rewards([pair])[0] for pair in PAIRS[:7]]
+    model = spec_of(folder).load()
+    alone = [model.rewards([pair])[0] for pair in PAIRS[:7]]
     found = spec_of(folder).load(batch_tokens).rewards(PAIRS)
     assert found[:7] == pytest.approx(alone, abs=1e-4)
 
