@@ -33,7 +33,6 @@ def shown(notebook: Any) -> list[list[str]]:
     return [[each.get("text") or each.get("data", {}).get("text/plain", "") for each in cell.outputs] for cell in cells]
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_prints_what_is_stored_in_it(path: Path, mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", os.environ.copy() | {"DIVBENCH_MIRROR": str(mirror)})
