@@ -22,8 +22,9 @@ def show(
     if json:
         print_json([asdict(card) for card in cards])
         return
+    console = out()
     for place, card in enumerate(cards):
         if place:
-            out().print()
+            console.print()
         for line in str(card).splitlines():
-            out().print(line, markup=False)
+            console.print(line, markup=False, soft_wrap=not console.is_terminal)  # a pipe gets whole lines

@@ -158,11 +158,11 @@ def test_a_folder_in_use_is_left_as_it_is(tmp_path: Path) -> None:
     assert {file.name: file.read_bytes() for file in (tmp_path / "out").iterdir()} == before
 
 
-@each("kind", ["no-such-file", "a-folder"])
-def test_a_file_that_is_not_there_is_the_callers_mistake(tmp_path: Path, kind: str) -> None:
+@each("name,said", [("no-such-file", "there is no file .*no-such-file"), ("a-folder", "a-folder is a folder")])
+def test_a_file_that_is_not_there_is_the_callers_mistake(tmp_path: Path, name: str, said: str) -> None:
     (tmp_path / "a-folder").mkdir()
-    with pytest.raises(ConfigurationError, match=f"there is no file .*{kind}"):
-        imported(tmp_path / kind)
+    with pytest.raises(ConfigurationError, match=said):
+        imported(tmp_path / name)
 
 
 def test_a_manifest_field_that_is_given_wrong_is_the_callers_mistake(tmp_path: Path) -> None:
