@@ -224,7 +224,8 @@ def rank_agreement(values: Floats) -> Floats:
     Returns:
         The matrix; NaN if fewer than three items have both values or one of the metrics is constant.
     """
-    return np.asarray(pd.DataFrame(values.T).corr("spearman", min_periods=_FEWEST), np.float64)
+    found = np.asarray(pd.DataFrame(values.T).corr("spearman", min_periods=_FEWEST), np.float64)
+    return np.clip(found, -1.0, 1.0)  # rounding can exceed the bounds by 1e-16
 
 
 def agreements(tasks: Sequence[Labelled], columns: Sequence[Scores]) -> list[Agreement]:
