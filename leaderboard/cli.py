@@ -248,9 +248,9 @@ def main() -> NoReturn:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         message = f"{where}{error.strerror or error}"
-        there = isinstance(error, FileExistsError)
-        hint = "fix the cause and run the command again"
-        hint = "choose another name, or remove it" if there else f"no partial output was left; {hint}"
+        hint = "no partial output was left; fix the cause and run the command again"
+        if isinstance(error, FileExistsError):
+            hint = "choose another name, or remove it"
         _fail(DivBenchError(message, hint), "--json" in arguments)
     except SystemExit as end:
         if end.code == 130:  # Typer's exit status for Ctrl-C

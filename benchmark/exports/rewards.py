@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from datasets_build.errors import counted
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings, Refused
 from submissions.untrusted.json_files import strict_json
@@ -120,7 +121,7 @@ def _by_prompt(file: _RewardFile) -> dict[str, list[float | None]]:
             file.problem(number, "rewards", message, "write a list such as [0.5, 1.25, null]")
         elif values is not None:
             if len(values) != file.k:
-                message = f"{len(values)} rewards for {file.k} responses"
+                message = f"{counted(len(values), 'reward')} for {counted(file.k, 'response')}"
                 file.problem(number, "rewards", message, "write one reward per response, null if there is none")
             rewards = [file.reward(number, f"rewards[{position}]", value) for position, value in enumerate(values)]
             if name is not None:

@@ -77,7 +77,7 @@ def test_every_known_difference_is_met(tables: dict[str, Reproduced]) -> None:
         if cell.about.startswith("ours is mean bits by mean bytes"):
             assert cell.published.row.split()[-1] in {"a_n", "C*a_n"}  # C, which is exact, has no such reason
             assert abs(value - printed) < 0.07
-        if cell.about.startswith("printed is the number of classes and one"):
+        if cell.about.startswith("printed is the number of classes plus one"):
             assert cell.published.agrees(value + 1)
 
 

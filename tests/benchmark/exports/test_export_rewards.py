@@ -123,7 +123,7 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path: Path) -> None:
             {"prompt_id": ["q-01"], "rewards": [[["1"]]]},
             (None, "rewards", "type list<element: list<element: string>>"),
         ),
-        ({"prompt_id": ["q-01"], "rewards": [[1.0]], "rewards.x": ["1"]}, (1, "rewards", "1 rewards for 5 responses")),
+        ({"prompt_id": ["q-01"], "rewards": [[1.0]], "rewards.x": ["1"]}, (1, "rewards", "1 reward for 5 responses")),
         ({"prompt_id": ["q-01"], "rewards": [[None] * K]}, (None, "", "no response has a reward")),
         ({"rewards": [[1.0] * K]}, (None, "prompt_id", "there is no such column")),
         ({"prompt_id": ["q-01"], "score": [1.0]}, (None, "reward", "there is no such column")),
