@@ -157,7 +157,7 @@ def geometric_std(embeddings: Floats) -> float:
 
 SEES = (
     "A text is truncated at the model's token limit, and meaningless texts have vectors, too. all-MiniLM-L6-v2 reads "
-    "English: different texts in Thai, Khmer or emoji can have the same vector."
+    "English: it reads emoji by their names, and other languages by their letters without understanding them."
 )
 MODELS = "Values under different embedders cannot be compared."
 GROWS = "It grows with the number of responses: compare equal k only."

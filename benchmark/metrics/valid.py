@@ -93,7 +93,7 @@ METRICS: tuple[Metric, ...] = (
             "longer opening, or one that is not a separate sentence, may still be a new class.",
             "A response that is wrong, but fluent and about the prompt, counts as valid.",
             "It hardly recognises junk of one or two words, unless the whole set is junk.",
-            "The learned equivalence backend reads English: different texts in Thai, Khmer or emoji can share a class.",
+            "The learned equivalence backend reads English: in other languages, other words count as other meanings.",
             CEILING,
         ),
     ),

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from benchmark.models.device_errors import loading_on
 from benchmark.models.model_files import ModelFiles, loading
 from benchmark.models.token_batches import estimated_tokens, token_batches
+from benchmark.models.unknown_words import with_known_words
 from datasets_build.errors import need
 
 
@@ -21,7 +22,7 @@ class Embedder(Protocol):
     """Embeds texts.
 
     Attributes:
-        signature: Everything that determines the vectors, such as `name@revision,float32,256-tokens`.
+        signature: Everything that determines the vectors, such as `name@revision,float32,256-tokens,…`.
     """
 
     signature: str
@@ -73,7 +74,7 @@ class EmbedderSpec:
         Raises:
             ConfigurationError: The model is not pinned.
         """
-        return f"{self.files.signature},float32,{self.max_tokens}-tokens"
+        return f"{self.files.signature},float32,{self.max_tokens}-tokens,unknown-words-transliterated"
 
 
 ALL_MINILM_L6_V2 = EmbedderSpec(
@@ -88,7 +89,10 @@ _CACHED_VECTORS = 20_000  # some tens of megabytes
 
 
 class SentenceTransformersEmbedder:
-    """An embedder of the sentence-transformers library, which truncates texts over the model's token limit."""
+    """An embedder of the sentence-transformers library, which truncates texts over the model's token limit.
+
+    Words that its tokeniser does not know are transliterated; see `with_known_words`.
+    """
 
     def __init__(self, spec: EmbedderSpec, device: str = "cpu") -> None:
         need("torch", "score")
@@ -126,6 +130,7 @@ class SentenceTransformersEmbedder:
 
     def _encoded(self, texts: Sequence[str], output: str | None) -> list[Any]:
         """Return the library's output for each text, in batches of similar length; `output` is its `output_value`."""
+        texts = with_known_words(self._model.tokenizer, texts, self._model.max_seq_length)
         tokens = [estimated_tokens(text, self._model.max_seq_length) for text in texts]
         made: dict[int, Any] = {}
         for batch in token_batches(tokens, self._model.device.type):

@@ -35,7 +35,7 @@ from submissions.checking.response_kinds import ResponseCounts
 from submissions.storage.submission_folders import Submission
 
 _LIBRARIES = ("numpy", "scipy", "pandas", "rapidfuzz", "rouge-score", "sacrebleu", "scikit-learn")
-_MODEL_LIBRARIES = ("sentence-transformers", "torch", "transformers")
+_MODEL_LIBRARIES = ("anyascii", "sentence-transformers", "torch", "transformers")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from benchmark.models.embedder import ALL_MINILM_L6_V2, Embedder, EmbedderSpec, SentenceTransformersEmbedder, unit_rows
 from benchmark.models.model_files import ModelFiles, find_model_files
+from benchmark.models.unknown_words import with_known_words
 from datasets_build.errors import ConfigurationError, MissingExtra
 from tests.benchmark.encoders import MAX_TOKENS, pickle_weights, save_sentence_bert
 from tests.benchmark.fakes import HashEmbedder
@@ -70,7 +71,7 @@ def test_vectors_are_those_of_the_model_with_mean_pooling(minilm: SentenceTransf
     assert spec.submodule_search_locations
     folder = Path(spec.submodule_search_locations[0]) / "model"
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
-    texts = TEXTS[:3]
+    texts = [*TEXTS[:2], "日本", "naïve café — “so?”"]
     given = tokenizer(texts, padding=True, return_tensors="pt")
     with torch.inference_mode():
         states = model(**given).last_hidden_state
@@ -93,7 +94,8 @@ def test_texts_are_cut_at_the_specs_limit(minilm: SentenceTransformersEmbedder, 
 
 def test_the_signature_names_model_weights_and_limit(minilm: SentenceTransformersEmbedder) -> None:
     assert minilm.signature == ALL_MINILM_L6_V2.signature
-    assert re.fullmatch(r"sentence-transformers/all-MiniLM-L6-v2@[0-9a-f]{12},float32,256-tokens", minilm.signature)
+    name = r"sentence-transformers/all-MiniLM-L6-v2@[0-9a-f]{12}"
+    assert re.fullmatch(rf"{name},float32,256-tokens,unknown-words-transliterated", minilm.signature)
 
 
 def test_other_weights_than_the_pinned_ones_are_refused() -> None:
@@ -125,9 +127,10 @@ def test_a_folder_gives_the_vectors_of_what_was_saved(folder: Path) -> None:
     spec = EmbedderSpec(find_model_files(str(folder)), max_tokens=MAX_TOKENS)
     embedder = SentenceTransformersEmbedder(spec)
     assert embedder.signature == spec.signature
-    assert re.fullmatch(rf"mine@[0-9a-f]{{12}},float32,{MAX_TOKENS}-tokens", spec.signature)
+    assert re.fullmatch(rf"mine@[0-9a-f]{{12}},float32,{MAX_TOKENS}-tokens,unknown-words-.*", spec.signature)
     model = SentenceTransformer(str(folder), device="cpu")
-    expected = unit_rows(model.encode(TEXTS, show_progress_bar=False).astype(np.float64))
+    read = with_known_words(model.tokenizer, TEXTS, MAX_TOKENS)
+    expected = unit_rows(model.encode(read, show_progress_bar=False).astype(np.float64))
     assert embedder.embed(TEXTS) == pytest.approx(expected, abs=1e-6)
 
 
