@@ -145,7 +145,7 @@ def suite_named(
 
     Raises:
         ConfigurationError: Both or neither are given, or there is no such suite.
-        Refused: The file has problems.
+        Rejected: The file has problems.
     """
     if (name is None) == (prompts is None):
         raise ConfigurationError("give a suite or a file of prompts", "--suite demo, or --prompts FILE")

@@ -16,7 +16,7 @@ from datasets_build.errors import ConfigurationError
 from submissions.judgements.rating_forms import FORM_OF, Item
 from submissions.judgements.rating_study import Study
 from submissions.schema import Problem
-from submissions.untrusted.findings import Findings, Refused
+from submissions.untrusted.findings import Findings, Rejected
 from submissions.untrusted.json_files import strict_json
 from submissions.untrusted.limits import openable
 from submissions.untrusted.table_files import read_table
@@ -84,7 +84,7 @@ def read_ratings(study: Study, paths: Sequence[Path]) -> Ratings:
 
     Raises:
         ConfigurationError: There are no files.
-        Refused: A file is damaged or belongs to another study; all problems are listed.
+        Rejected: A file is damaged or belongs to another study; all problems are listed.
     """
     files = list(_files(paths))
     if not files:
@@ -102,8 +102,8 @@ def read_ratings(study: Study, paths: Sequence[Path]) -> Ratings:
                 key = (rating.rater, rating.item, rating.question)
                 repeated += key in found
                 found.setdefault(key, rating)
-    if findings.refused():
-        raise Refused("the returned files", findings)
+    if findings.rejected():
+        raise Rejected("the returned files", findings)
     by_rater: dict[str, list[Rating]] = defaultdict(list)
     for each in sorted(found.values(), key=lambda each: (each.rater, each.item, each.question)):
         by_rater[each.rater].append(each)

@@ -175,7 +175,7 @@ def test_a_refused_import_exits_1_and_lists_every_problem(demo_file: Path) -> No
     ended = import_demo(demo_file, "--json")
     made = document(ended)
     assert ended.returncode == 1
-    assert made["error"]["kind"] == "Refused"
+    assert made["error"]["kind"] == "Rejected"
     assert [(p["row"], p["field"]) for p in made["problems"]] == [(2, None), (3, "responses[0]"), (3, "responses[1]")]
     assert (made["errors"], made["by_check"]) == (3, {"json": 3})
     assert sorted(path.name for path in demo_file.parent.iterdir()) == ["in.jsonl"]

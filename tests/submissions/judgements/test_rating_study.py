@@ -15,7 +15,7 @@ from submissions.judgements.rating_forms import FORM_OF, FORMS, RatedSet
 from submissions.judgements.rating_pages import page, write_crowd_table, write_instructions
 from submissions.judgements.rating_study import Study, assign, make_study, read_study, shown_to, write_study
 from submissions.judgements.ratings import Ratings, read_ratings
-from submissions.untrusted.findings import Refused
+from submissions.untrusted.findings import Rejected
 from tests.leaderboard.injections import INJECTIONS
 
 SETS = tuple(RatedSet(f"set-{i}", f"Prompt {i // 2}", (f"one {i}", f"two {i}", f"three {i}")) for i in range(12))
@@ -142,12 +142,12 @@ def test_what_is_wrong_is_named_and_nothing_is_read(tmp_path: Path) -> None:
         f"item,rater,content\n{item},me,four\n",
     ]
     for number, document in enumerate(wrong):
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(Rejected) as caught:
             read(study, tmp_path / str(number), document)
         assert len(caught.value.findings.problems) == 1, document
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw" / "1.json").write_bytes(b"\xff{")
-    with pytest.raises(Refused):
+    with pytest.raises(Rejected):
         read_ratings(study, [tmp_path / "raw"])
     (tmp_path / "none").mkdir()
     with pytest.raises(ConfigurationError, match="no ratings yet"):
