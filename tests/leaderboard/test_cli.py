@@ -124,6 +124,8 @@ def test_the_installed_command_is_the_same() -> None:
         (["validate"], "Missing argument"),
         (["board", "serve", "--port", "70000"], "Invalid value for '--port'"),
         (["board", "show", "--results", "a", "--store", "b"], "--results and --store were both given"),
+        (["board", "show", "--store", "no-such-store"], "there is no folder no-such-store (give the folder of a store"),
+        (["data", "prompts", "demo", "--out", "no/x.jsonl"], "error: no/x.jsonl: the folder does not exist"),
         (["import", ".", "--name", "n", "--submitter", "m", "--out", "x"], ". is a folder"),
         (["validate", "x", "--no-such-option"], "No such option"),
         (["import", "x", "--from", "docx"], "Invalid value for '--from': 'docx' is not one of"),
