@@ -125,6 +125,7 @@ def test_the_installed_command_is_the_same() -> None:
         (["board", "serve", "--port", "70000"], "Invalid value for '--port'"),
         (["board", "show", "--results", "a", "--store", "b"], "--results and --store were both given"),
         (["board", "show", "--store", "no-such-store"], "there is no folder no-such-store (give the folder of a store"),
+        (["board", "space", "x", "--store", "no-such-store", "--models"], "there is no folder no-such-store"),
         (["data", "prompts", "demo", "--out", "no/x.jsonl"], "error: no/x.jsonl: the folder does not exist"),
         (["import", ".", "--name", "n", "--submitter", "m", "--out", "x"], ". is a folder"),
         (["validate", "x", "--no-such-option"], "No such option"),
@@ -212,7 +213,7 @@ def test_a_suite_without_a_mirror_exits_2_and_says_what_to_do(tmp_path: Path) ->
     ended = divbench("validate", folder)
     assert ended.returncode == 2
     assert ended.stdout == ""
-    assert "DIVBENCH_MIRROR" in ended.stderr
+    assert "name that folder with --mirror (in Python, mirror=) or DIVBENCH_MIRROR" in ended.stderr
 
 
 def test_the_datasets_are_listed_built_and_verified(tmp_path: Path) -> None:
