@@ -117,7 +117,7 @@ class Fetcher:
         return ConfigurationError(
             f"{file.path} of {self.source.name} is not available locally, and no mirror is named",
             f"download it: divbench data build; or put {file.origin} at {file.path} in a folder, and name that folder "
-            f"with --mirror or {MIRROR_VARIABLE}",
+            f"with --mirror (in Python, mirror=) or {MIRROR_VARIABLE}",
         )
 
     def _in_mirror(self, file: File, mirror: Path) -> Path | None:
@@ -151,7 +151,7 @@ class Fetcher:
                 return
         raise ConfigurationError(
             f"{file.path} of {self.source.name} could not be downloaded: {'; '.join(reasons)}",
-            f"check the network, or name a folder that has it with --mirror or {MIRROR_VARIABLE}",
+            f"check the network, or name a folder that has it with --mirror (in Python, mirror=) or {MIRROR_VARIABLE}",
         )
 
     def _receive(self, url: str, file: File, path: Path) -> None:

@@ -111,7 +111,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     'one of contest, mcdiv'
     """
     names = list(known)
-    near = " or ".join(get_close_matches(name, names))
+    near = " or ".join(get_close_matches(str(name), names))  # a caller in Python may give anything, such as None
     listed = ", ".join(names)
     if not near:
         return f"one of {listed}"

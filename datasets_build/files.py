@@ -35,7 +35,13 @@ def readable_json(value: Any) -> str:
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
     """Yield a temporary file beside `path`, renamed to `path` when the block succeeds and removed when it fails."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        error.filename = str(path)  # the reader knows the file that they named, not the temporary one
+        if isinstance(error, FileNotFoundError):
+            error.strerror = "the folder does not exist"
+        raise
     os.close(handle)
     temporary = Path(name)
     try:

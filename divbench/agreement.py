@@ -100,8 +100,8 @@ def evaluate_metric(
         mirror: Folder with the released files; None: the built datasets, or the folder that DIVBENCH_MIRROR names.
 
     Raises:
-        ConfigurationError: There is no such task or metric, its files are not available, or the function fails on
-            every set.
+        ConfigurationError: There is no such task or metric, its files are not available, the function fails on every
+            set, or a number is negative.
     """
     from benchmark.analysis.estimate import Resampling
     from benchmark.analysis.metaeval.evaluate import evaluate_task
@@ -109,9 +109,10 @@ def evaluate_metric(
     from benchmark.analysis.metaeval.scores import Scores, metric_scores, released_scores, unique_sets
     from benchmark.metrics.metric import Missing
     from benchmark.scoring.backends import ScoringBackends
-    from divbench.scores import choose_metrics
+    from divbench.scores import check_resampling, choose_metrics
     from leaderboard.reports.metaeval.inputs import load_tasks
 
+    check_resampling(resamples, seed)
     named = [tasks] if isinstance(tasks, str) else list(tasks or [])
     labelled = load_tasks(named, None if mirror is None else Path(mirror))
     title = name or str(getattr(function, "__name__", type(function).__name__))

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from datasets_build.errors import InputError, counted
-from divbench.scores import Scores, numbered, score
+from divbench.response_sets import numbered
+from divbench.scores import Scores, check_resampling, score_all
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,7 +115,10 @@ def compare(
     """
     from benchmark.analysis.contrast.paired import paired_contrast
 
-    a, b = (each if isinstance(each, Scores) else score(each, metrics) for each in (a, b))
+    check_resampling(resamples, seed)
+    if texts := [each for each in (a, b) if not isinstance(each, Scores)]:
+        made = iter(score_all(texts, metrics, resamples=0, seed=seed))  # the tests need no intervals of the means
+        a, b = (each if isinstance(each, Scores) else next(made) for each in (a, b))
     if a.profile != b.profile:
         raise InputError(f"the profiles differ: {a.profile} and {b.profile}", "score both with the same profile")
     for name, scores in zip(names, (a, b), strict=True):

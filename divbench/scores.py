@@ -1,12 +1,14 @@
 """Score response sets: a value per set and metric, and means with bootstrap intervals over sets."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from datasets_build.errors import ConfigurationError, InputError, MissingExtra, counted, did_you_mean
+from datasets_build.errors import ConfigurationError, MissingExtra, counted, did_you_mean
+from divbench.response_sets import response_sets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -162,34 +164,80 @@ def score(
 
     Raises:
         InputError: The sets have another form, or a response is not a string.
-        ConfigurationError: There is no such metric or profile, or the profile lacks a model for a metric.
+        ConfigurationError: There is no such metric or profile, the profile lacks a model for a metric, a model cannot
+            be loaded, or a number is negative.
         MissingExtra: A library that a metric needs is not installed.
 
     >>> print(score({"Name a colour.": ["Red.", "Blue.", "Red."]}, metrics=["type_token_ratio"]).means[0].value)
     0.6666666666666666
     """
-    import numpy as np
+    return score_all([sets], metrics, profile=profile, resamples=resamples, seed=seed)[0]
 
+
+def score_all(
+    systems: Sequence[Any],
+    metrics: str | Sequence[str] | None,
+    *,
+    profile: "str | Profile | None" = None,
+    resamples: int,
+    seed: int,
+) -> list[Scores]:
+    """Score the response sets of several systems as `score` does; each model is loaded once."""
     from benchmark.scoring.backends import ScoringBackends
     from benchmark.scoring.profiles import find_profile
-    from benchmark.scoring.resampling import bootstrap_means
-    from benchmark.surprisal.engine import ResponseSet
 
-    names, prompts, responses = response_sets(sets)
+    check_resampling(resamples, seed)
+    given = [response_sets(sets) for sets in systems]
     chosen, ids = choose_metrics(metrics, profile)
-    given = [ResponseSet(prompt, texts) for prompt, texts in zip(prompts, responses, strict=True)]
+    backends = ScoringBackends(chosen)
     try:
-        found = _scored(given, names, ids, ScoringBackends(chosen))
+        return [_score(*each, ids, backends, resamples, seed) for each in given]
     except MissingExtra as error:
         if profile is not None or not {m.id for m in ids} <= {m.id for m in find_profile("lexical").metrics()}:
             raise
         hint = f"{error.hint}; or choose profile='lexical', which groups responses by their words"
         raise MissingExtra(error.message, hint) from error
-    values = {metric.id: tuple(row[metric.id] for row in found) for metric in ids}
+    except ConfigurationError as error:
+        if "--" not in error.hint:
+            raise
+        own = f"with_models(find_profile({chosen.name!r}), embedder='ORG/NAME@COMMIT')"
+        hint = f"{error.hint}; in Python, give a profile of your own: profile={own}, from benchmark.scoring.profiles"
+        raise type(error)(error.message, hint) from error
+
+
+def check_resampling(resamples: int, seed: int) -> None:
+    """Check the settings of a bootstrap before the work.
+
+    Raises:
+        ConfigurationError: One is not a whole number of at least 0.
+    """
+    for name, value in (("resamples", resamples), ("seed", seed)):
+        if not isinstance(value, Integral) or value < 0:
+            raise ConfigurationError(f"{name} is {value!r}", "give a whole number, 0 or more")
+
+
+def _score(
+    names: tuple[str, ...],
+    prompts: tuple[str, ...],
+    responses: tuple[tuple[str, ...], ...],
+    metrics: "Sequence[Metric]",
+    backends: "ScoringBackends",
+    resamples: int,
+    seed: int,
+) -> Scores:
+    """Score the response sets of one system."""
+    import numpy as np
+
+    from benchmark.scoring.resampling import bootstrap_means
+    from benchmark.surprisal.engine import ResponseSet
+
+    sets = [ResponseSet(prompt, texts) for prompt, texts in zip(prompts, responses, strict=True)]
+    found = _scored(sets, names, metrics, backends)
+    values = {metric.id: tuple(row[metric.id] for row in found) for metric in metrics}
     numbers = np.array([[v if isinstance(v, float) else np.nan for v in column] for column in values.values()]).T
     intervals = bootstrap_means(numbers, resamples=resamples, seed=seed)
     means = []
-    for metric, column, interval in zip(ids, values.values(), intervals, strict=True):
+    for metric, column, interval in zip(metrics, values.values(), intervals, strict=True):
         there = [value for value in column if isinstance(value, float)]
         reasons = Counter(value.reason for value in column if not isinstance(value, float))
         means.append(
@@ -203,7 +251,7 @@ def score(
                 dict(sorted(reasons.items())),
             )
         )
-    return Scores(chosen.name, names, values, tuple(means))
+    return Scores(backends.profile.name, names, values, tuple(means))
 
 
 def _scored(
@@ -223,117 +271,6 @@ def _scored(
             if bar is not None and task is not None:
                 bar.update(task, completed=len(found))
     return found
-
-
-def response_sets(sets: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Return names, prompts ("" if not given) and responses of sets in any form that `score` accepts.
-
-    Raises:
-        InputError: As in `score`.
-    """
-    prompts, given = _prompts_and_responses(sets)
-    if not given:
-        raise InputError("there is no response set", "write score([[…], […]])")
-    for prompt in prompts:
-        if not isinstance(prompt, str):
-            raise InputError(f"a prompt is {prompt!r}, not a text", "write score({prompt: responses, …})")
-    labels = tuple(prompts) if prompts else numbered(len(given))
-    texts = tuple(_texts(name, each) for name, each in zip(labels, given, strict=True))
-    return labels, tuple(prompts) or ("",) * len(given), texts
-
-
-def numbered(count: int) -> tuple[str, ...]:
-    """Names of sets without prompts."""
-    return tuple(f"set {i}" for i in range(1, count + 1))
-
-
-def _prompts_and_responses(sets: Any) -> tuple[list[Any], list[Any]]:
-    """Prompts (empty if there are none) and responses of sets in any form, unchecked."""
-    if isinstance(sets, str | bytes):
-        raise InputError("a single text is not a list of response sets", 'write score([["a response", "another"], …])')
-    if isinstance(getattr(sets, "column_names", None), Mapping):  # a DatasetDict
-        raise InputError("this is a dictionary of splits", f"choose one of {', '.join(sets)}")
-    if isinstance(sets, Mapping) and not _is_columns(sets):
-        return list(sets), list(sets.values())
-    if columns := _column_names(sets):
-        return _from_table(sets, columns)
-    if not hasattr(sets, "__iter__"):
-        raise InputError(f"{type(sets).__name__} is not a list of response sets", "write score([[…], […]])")
-    given = list(sets)
-    if given and all(isinstance(each, Mapping) for each in given):  # the rows of a table
-        return _from_table({name: [row.get(name) for row in given] for name in given[0]}, list(given[0]))
-    if given and all(isinstance(each, str) for each in given):
-        raise InputError(
-            "a flat list of texts is not a list of response sets",
-            "write score([texts]) for one set, or score({prompt: responses, …})",
-        )
-    return [], given
-
-
-def _texts(name: str, given: Any) -> tuple[str, ...]:
-    if isinstance(given, str | bytes | Mapping) or not hasattr(given, "__iter__"):
-        raise InputError(f"{name[:60]!r} has {type(given).__name__}, not a list of responses", "write a list of texts")
-    texts = tuple(given)
-    for i, text in enumerate(texts, start=1):
-        if not isinstance(text, str):
-            raise InputError(
-                f"{name[:60]!r}, response {i} is {type(text).__name__}, not a text", "leave it out, or write its text"
-            )
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            said = f"{name[:60]!r}, response {i} has an unpaired surrogate, which UTF-8 cannot encode"
-            raise InputError(said, "write complete characters") from None
-    return texts
-
-
-def _is_columns(sets: Mapping[Any, Any]) -> bool:
-    """Whether a mapping is columns of a table, as in `{"prompt": […], "responses": [[…], […]]}`."""
-    from submissions.importing.response_rows import LISTS, TEXTS
-
-    given = next((sets[name] for name in (*LISTS, *TEXTS) if name in sets), None)
-    if given is None or isinstance(given, str) or not hasattr(given, "__len__"):
-        return False
-    asked = next((sets[name] for name in _prompt_columns() if name in sets), "")
-    return not isinstance(asked, str) or not any(isinstance(each, str) for each in given)
-
-
-def _column_names(sets: Any) -> list[str]:
-    """Return the columns of a DataFrame, a `datasets.Dataset` or a mapping of columns; empty for other types."""
-    if isinstance(sets, Mapping):
-        return list(sets)
-    return list(getattr(sets, "column_names", getattr(sets, "columns", ())))
-
-
-def _prompt_columns() -> tuple[str, ...]:
-    from submissions.importing.response_rows import PROMPTS
-
-    return *PROMPTS, "context"  # McDiv names it context
-
-
-def _from_table(sets: Any, columns: Sequence[str]) -> tuple[list[Any], list[Any]]:
-    """Prompts (empty if there are none) and responses of a table with a row per set, or a row per response."""
-    from submissions.importing.response_rows import LISTS, PROMPTS, TEXTS
-
-    column = next((name for name in (*LISTS, *TEXTS) if name in columns), None)
-    if column is None:
-        raise InputError(
-            f"the table has no column of responses; it has {', '.join(map(str, columns))[:200]}",
-            f"name the column {LISTS[0]!r}, or {TEXTS[0]!r} if each row has one response",
-        )
-    given = list(sets[column])
-    asked = next((name for name in _prompt_columns() if name in columns), None)
-    if not any(isinstance(each, str) for each in given):
-        return [] if asked is None else list(sets[asked]), given
-    if asked is None:
-        raise InputError(
-            f"each row of the table has one response, in {column!r}, and no prompt",
-            f"add a column {PROMPTS[0]!r}, or write score([texts]) for one set",
-        )
-    by_prompt: dict[Any, list[Any]] = {}
-    for prompt, text in zip(sets[asked], given, strict=True):
-        by_prompt.setdefault(prompt, []).append(text)
-    return list(by_prompt), list(by_prompt.values())
 
 
 def choose_metrics(
@@ -387,6 +324,6 @@ def choose_metrics(
 
 
 def _profile(profile: "str | Profile") -> "Profile":
-    from benchmark.scoring.profiles import find_profile
+    from benchmark.scoring.profiles import Profile, find_profile
 
-    return find_profile(profile) if isinstance(profile, str) else profile
+    return profile if isinstance(profile, Profile) else find_profile(profile)

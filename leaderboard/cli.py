@@ -265,9 +265,9 @@ def _fail(error: DivBenchError, as_json: bool) -> NoReturn:
             print_json(error.as_json())
             sys.stdout.flush()
     else:
-        from submissions.untrusted.findings import Refused
+        from submissions.untrusted.findings import Rejected
 
-        if isinstance(error, Refused):
+        if isinstance(error, Rejected):
             from submissions.checking.printing import print_findings
 
             print_findings(error.findings, err())

@@ -302,7 +302,8 @@ def _live(
         raise ConfigurationError("--results and --store were both given", "give one of them")
     source: Source | None = None
     if store is not None:
-        source = StoreSource(open_store(store))
+        # Only a served board takes submissions, so that its folder may be made later.
+        source = StoreSource(open_store(store, existing=refresh is None))
     elif results is not None or DEFAULT.is_dir():
         source = FolderSource(_there(results or DEFAULT))
     if source is None and reference is False:

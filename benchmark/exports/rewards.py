@@ -12,7 +12,7 @@ from typing import Any
 
 from datasets_build.errors import counted
 from submissions.schema import Problem
-from submissions.untrusted.findings import Findings, Refused
+from submissions.untrusted.findings import Findings, Rejected
 from submissions.untrusted.json_files import strict_json
 from submissions.untrusted.table_files import Table, lacks_column, read_table
 
@@ -27,7 +27,7 @@ def read_rewards(path: Path, prompt_ids: Collection[str], k: int) -> Rewards:
     """Read the rewards in a file.
 
     Raises:
-        Refused: The file cannot be read or lacks columns, a prompt id is unknown, an index is not below k, a response
+        Rejected: The file cannot be read or lacks columns, a prompt id is unknown, an index is not below k, a response
             is listed twice, a reward is not a finite number, a prompt does not have k rewards, or no response has one.
             All problems are listed.
     """
@@ -38,13 +38,13 @@ def read_rewards(path: Path, prompt_ids: Collection[str], k: int) -> Rewards:
         file = _RewardFile(table, frozenset(prompt_ids), k, findings)
         made = _by_prompt(file) if "rewards" in table.columns else _by_response(file)
         found = {name: tuple(values) for name, values in made.items() if any(value is not None for value in values)}
-        if not found and not findings.refused():
+        if not found and not findings.rejected():
             message = "no response has a reward"
             findings.add(
                 Problem("rewards", "error", path.name, None, "", message, "write one row per response or prompt")
             )
-    if findings.refused():
-        raise Refused(str(path), findings)
+    if findings.rejected():
+        raise Rejected(str(path), findings)
     return found
 
 
@@ -139,7 +139,7 @@ def _has_its_columns(table: Table, findings: Findings) -> bool:
         message, hint = "there are both reward and rewards", "a row is one response or one prompt: keep one column"
         findings.add(Problem("schema", "error", table.name, None, "rewards", message, hint))
         return False
-    if not table.columns and findings.refused():  # nothing could be read, which is a problem already
+    if not table.columns and findings.rejected():  # nothing could be read, which is a problem already
         return False
     wanted = ("prompt_id", "rewards") if "rewards" in table.columns else ("prompt_id", "index", "reward")
     return not [column for column in wanted if lacks_column(table, column, findings)]

@@ -90,7 +90,7 @@ class ScoredResult:
             if len(seen) != number:
                 raise InputError(f"{path}, row {number}: {prompt.prompt_id[:100]!r} is listed twice", _HINT)
             yield prompt
-        if findings.refused():
+        if findings.rejected():
             raise InputError(f"{path}: {findings.problems[0].message}", _HINT)
         counts = {"prompts": (len(seen), self.result.counts.prompts)}
         counts |= {f"values of {score.metric}": (found[score.metric], score.n) for score in self.scores}

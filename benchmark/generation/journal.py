@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from filelock import FileLock, Timeout
@@ -139,14 +140,19 @@ def open_journal(path: Path, *, restart: bool = False) -> Iterator[Journal]:
     """Open the journal at a path, creating it if needed; an empty one is removed at the end.
 
     Raises:
-        ConfigurationError: Another run has it open, or it cannot be used.
+        ConfigurationError: Another run has it open, it cannot be used, or its folder cannot be written.
     """
     lock = FileLock(path.with_name(f"{path.name}.lock"))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=path.parent):  # a lock in a folder that takes no files looks like one that is held
+            pass
         lock.acquire(timeout=0)
     except Timeout as error:
         raise ConfigurationError(f"another run is using {path}", "wait for it, or choose another --out") from error
+    except OSError as error:
+        hint = "choose another --out, or check the folder's permissions"
+        raise ConfigurationError(f"the folder {path.parent} cannot be written: {error.strerror}", hint) from error
     try:
         if restart:
             remove_journal(path)

@@ -16,7 +16,7 @@ from datasets_build.schema import Suite
 from submissions.checking.validate import validate
 from submissions.schema import Manifest, Row
 from submissions.storage.submission_folders import Submission, write_submission
-from submissions.untrusted.findings import Refused
+from submissions.untrusted.findings import Rejected
 
 TOKENS_FILE = "tokens.parquet"
 _COLUMNS: list[tuple[str, pa.DataType]] = [
@@ -37,13 +37,13 @@ def write_output(
         reader: Reader of the internals; None: no internals are written.
 
     Raises:
-        Refused: The responses do not pass the checks of a submission. The journal keeps them.
+        Rejected: The responses do not pass the checks of a submission. The journal keeps them.
     """
     with atomic_folder(folder) as made:
         write_submission(made, manifest, rows_of(plan.sets, journal))
         report = validate(made, lambda name: suite)
         if report.submission is None:
-            raise Refused(str(folder), report.findings)
+            raise Rejected(str(folder), report.findings)
         _write_tokens(made / TOKENS_FILE, plan.sets, journal)
         if reader is not None:
             how = how_read(reader, plan, report.submission.id)

@@ -33,6 +33,8 @@ _USUAL = {
     "noveltybench-curated": SamplingSettings(max_tokens=512),
     "noveltybench-wildchat": SamplingSettings(max_tokens=512),
 }
+# Where a field of a manifest comes from, if not from the option of its name.
+_OPTION_OF = {"submitter.name": "--submitter", "generation.prompt_template": "--template"}
 
 
 def settings_of(
@@ -145,7 +147,7 @@ def suite_named(
 
     Raises:
         ConfigurationError: Both or neither are given, or there is no such suite.
-        Refused: The file has problems.
+        Rejected: The file has problems.
     """
     if (name is None) == (prompts is None):
         raise ConfigurationError("give a suite or a file of prompts", "--suite demo, or --prompts FILE")
@@ -198,10 +200,10 @@ def manifest_of(model: Model, plan: Plan, suite: str, stop: tuple[str, ...], giv
         fault = error.errors(include_url=False)[0]
         field = ".".join([error.title.lower(), *map(str, fault["loc"])]).removeprefix("manifest.")
         said = fault["msg"].removeprefix("Value error, ")
-        raise ConfigurationError(
-            f"invalid value in the manifest: {field} = {str(fault['input'])[:60]!r}: {said}",
-            "give another value by its option, such as --name",
-        ) from error
+        option = _OPTION_OF.get(field) or f"--{fault['loc'][0]}".replace("_", "-")
+        hint = "name another model" if field.startswith("system.") else f"give another value by {option}"
+        message = f"invalid value in the manifest: {field} = {str(fault['input'])[:60]!r}: {said}"
+        raise ConfigurationError(message, hint) from error
 
 
 def expect_same_server(model: Model, journal: Journal) -> None:

@@ -148,7 +148,7 @@ def validate_and_score(folder: Path, prompts: int, profile: str, stand_in: bool)
     start = perf_counter()
     report = validate(folder, lambda name: suite)
     if report.submission is None:
-        raise ValueError(f"refused: {report.findings.problems[:3]}")
+        raise ValueError(f"rejected: {report.findings.problems[:3]}")
     validated = perf_counter()
     peak_of_validation = peak_megabytes(resource.RUSAGE_SELF)
     backends = ScoringBackends(find_profile(profile), embedder=StandIn() if stand_in else None)

@@ -25,7 +25,7 @@ from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.files import atomic_file, sha256_of
 from submissions.schema import MAX_K
 from submissions.storage.submission_folders import Submission
-from submissions.untrusted.findings import Findings, Refused
+from submissions.untrusted.findings import Findings, Rejected
 from submissions.untrusted.parquet_files import open_parquet
 
 INTERNALS_FILE = "internals.parquet"
@@ -233,13 +233,13 @@ def open_internals(path: Path, submission_id: str) -> InternalsFile:
         submission_id: Id of the submission that the file must name.
 
     Raises:
-        Refused: The file is damaged or has other columns.
+        Rejected: The file is damaged or has other columns.
         InputError: The file lacks its metadata, or belongs to another submission.
     """
     findings = Findings()
     file = open_parquet(path, SCHEMA, findings, MAX_BYTES)
     if file is None:
-        raise Refused(str(path), findings)
+        raise Rejected(str(path), findings)
     try:
         how = HowRead.model_validate_json((file.schema.metadata or {}).get(_KEY, b""))
     except ValidationError as error:
@@ -250,8 +250,8 @@ def open_internals(path: Path, submission_id: str) -> InternalsFile:
             f"the responses or the manifest have changed since; {_HINT}",
         )
     batches = tuple(file.batches(findings))
-    if findings.refused():
-        raise Refused(str(path), findings)
+    if findings.rejected():
+        raise Rejected(str(path), findings)
     return InternalsFile(path, how, batches)
 
 
@@ -260,7 +260,7 @@ def find_internals(submission: Submission, given: Path | None = None) -> Interna
 
     Raises:
         ConfigurationError: The given file does not exist.
-        Refused: As `open_internals`.
+        Rejected: As `open_internals`.
         InputError: As `open_internals`.
     """
     if given is not None and not given.is_file():

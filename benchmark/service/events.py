@@ -15,7 +15,7 @@ SENTENCES: Mapping[str, str] = {
     "passed_over": "passed over {submission}: {reason}",
     "claimed": "claimed {submission}, {system}, attempt {attempt}",
     "scored": "scored {submission} in {seconds} s: {prompts} prompts, result {result}",
-    "refused": "refused {submission}: {reason}",
+    "rejected": "rejected {submission}: {reason}",
     "failed": "failed {submission} at attempt {attempt}: {reason}",
     "released": "released {submission}: {reason}",
     "lost": "lost the claim on {submission}, nothing was published: {reason}",
@@ -23,7 +23,7 @@ SENTENCES: Mapping[str, str] = {
     "actor_lost": "{reason}",
     "stopped": "stopped: {reason}",
     "waiting": "waiting {seconds} s: {reason}",
-    "ended": "ended: {scored} scored, {refused} refused, {failed} failed",
+    "ended": "ended: {scored} scored, {rejected} rejected, {failed} failed",
 }
 
 

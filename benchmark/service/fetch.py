@@ -15,7 +15,7 @@ from submissions.checking.validate import open_checked
 from submissions.schema import Manifest, Problem
 from submissions.storage.file_store import FileStore
 from submissions.storage.submission_folders import MANIFEST_FILE, Submission
-from submissions.untrusted.findings import Findings, Refused
+from submissions.untrusted.findings import Findings, Rejected
 from submissions.untrusted.json_files import MAX_MANIFEST_BYTES, read_manifest
 from submissions.work_queue.errors import UnknownSubmission
 from submissions.work_queue.queue_files import fetch
@@ -112,7 +112,7 @@ def fetch_checked(store: FileStore, submission_id: str, folder: Path, suites: Su
         raise NotAcceptable(problems, unsure=found["counts"] is None)
     try:
         submission, suite = open_checked(folder, found, suites.find)
-    except Refused as error:
+    except Rejected as error:
         raise NotAcceptable(error.findings.problems) from error
     if submission.id != submission_id:
         message = f"its content is that of {submission.id}"

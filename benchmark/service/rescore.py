@@ -54,7 +54,7 @@ def rescore(worker: Worker, stop: Stop, emit: EventSink) -> Counter[str]:
     except DivBenchError as error:
         emit("stopped", reason=public_message(error), hint=error.hint)
         raise
-    emit("ended", **{how: shared.outcomes[how] for how in ("scored", "there", "passed_over", "refused", "failed")})
+    emit("ended", **{how: shared.outcomes[how] for how in ("scored", "there", "passed_over", "rejected", "failed")})
     return shared.outcomes
 
 

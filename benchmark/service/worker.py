@@ -35,11 +35,11 @@ from submissions.storage.submission_folders import Submission
 from submissions.untrusted.plain_text import one_line
 from submissions.work_queue.errors import DamagedState, QueueBusy, QueueError, UnknownSubmission
 from submissions.work_queue.maintenance import adopt, submissions_without_state
-from submissions.work_queue.operations import claim, fail, finish, refuse
+from submissions.work_queue.operations import claim, fail, finish, reject
 from submissions.work_queue.schema import MAX_ATTEMPTS, Claim, State
 
 MAX_CONCURRENT = 64  # submissions of a worker on a cluster
-# A result, the problems that refuse a submission, or why it could not be scored.
+# A result, the problems that reject a submission, or why it could not be scored.
 Outcome = Scored | list[Problem] | Exception
 
 
@@ -91,7 +91,7 @@ class Worker:
             return None
         if name not in self._responses and (manifest := fetch_manifest(self.store, name)) is not None:
             self._responses[name] = manifest.generation.k
-        has = self._responses.get(name, wanted)  # one without a manifest is for the checks to refuse
+        has = self._responses.get(name, wanted)  # one without a manifest is for the checks to reject
         return f"it has {has} responses per prompt, fewer than --k {wanted}" if has < wanted else None
 
     def load(self) -> int:
@@ -140,7 +140,7 @@ def work(worker: Worker, stop: Stop, emit: EventSink, *, once: bool = False) -> 
         once: Whether to end when no pending submission can be scored here.
 
     Returns:
-        The number of claims by outcome: `scored`, `refused`, `failed`, `released`, `lost`.
+        The number of claims by outcome: `scored`, `rejected`, `failed`, `released`, `lost`.
 
     Raises:
         ConfigurationError: The profile's models cannot be loaded.
@@ -159,7 +159,7 @@ def work(worker: Worker, stop: Stop, emit: EventSink, *, once: bool = False) -> 
     except DivBenchError as error:
         emit("stopped", reason=public_message(error), hint=error.hint)
         raise
-    emit("ended", **{how: shared.outcomes[how] for how in ("scored", "refused", "failed", "released", "lost")})
+    emit("ended", **{how: shared.outcomes[how] for how in ("scored", "rejected", "failed", "released", "lost")})
     return shared.outcomes
 
 
@@ -309,10 +309,10 @@ def _conclude(worker: Worker, shared: WorkerState, keeper: ClaimKeeper, outcome:
         _conclude_failure(worker, shared, keeper, outcome)
         return
     problems = outcome
-    state = with_backoff(lambda: refuse(worker.store, keeper.claim, problems, worker.clock()), shared.stop, shared.emit)
+    state = with_backoff(lambda: reject(worker.store, keeper.claim, problems, worker.clock()), shared.stop, shared.emit)
     errors = sum(problem.severity == "error" for problem in problems)
-    shared.emit("refused", submission=name, attempt=attempt, problems=errors, reason=state.current.reason)
-    shared.count("refused")
+    shared.emit("rejected", submission=name, attempt=attempt, problems=errors, reason=state.current.reason)
+    shared.count("rejected")
 
 
 def _conclude_failure(worker: Worker, shared: WorkerState, keeper: ClaimKeeper, error: Exception) -> None:

@@ -35,7 +35,7 @@ def space(
     from leaderboard.static.space import model_ids, write_space
     from submissions.storage.file_store import open_store
 
-    named = model_ids(StoreSource(open_store(store)).read().boards) if models else []
+    named = model_ids(StoreSource(open_store(store, existing=True)).read().boards) if models else []
     written = write_space(folder, store, title, named)
     if json:
         print_json({"folder": str(folder), "files": [str(path.relative_to(folder)) for path in written]})

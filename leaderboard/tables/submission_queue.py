@@ -9,7 +9,7 @@ from submissions.work_queue.schema import Listing, State, utc_seconds
 
 QUEUE_HEADERS = ("position", "system", "suite", "submitter", "state", "attempt", "since", "submitted", "id")
 HISTORY_HEADERS = ("time", "state", "attempt", "by", "lease until", "reason")
-STATES = ("pending", "claimed", "scored", "refused", "failed", "withdrawn")
+STATES = ("pending", "claimed", "scored", "rejected", "failed", "withdrawn")
 MAX_ROWS = 1000
 
 

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from datasets_build.schema import Prompt, Suite
 from submissions.checking.response_kinds import is_blank
 from submissions.schema import Line, Problem, Row
-from submissions.untrusted.findings import Findings, Refused
+from submissions.untrusted.findings import Findings, Rejected
 from submissions.untrusted.limits import within_row_limit
 from submissions.untrusted.table_files import ENDINGS, Table, lacks_column, read_table, rows_with_ids, text_lines
 
@@ -81,21 +81,21 @@ def read_prompts(path: Path, *, prompt_column: str = "prompt", id_column: str | 
             p0002, …
 
     Raises:
-        Refused: The file cannot be read, has no such column or no prompts; a prompt is missing, blank, or longer than
+        Rejected: The file cannot be read, has no such column or no prompts; a prompt is missing, blank, or longer than
             `MAX_PROMPT_BYTES`; or an id is missing, invalid or repeated. All problems are reported at once.
     """
     findings = Findings()
     table = _lines(path, findings) if path.suffix == ".txt" else _columns(path, prompt_column, id_column, findings)
     found = () if table is None else tuple(_prompts(table, prompt_column, id_column, findings))
-    if table is not None and not table.rows and not findings.refused():
+    if table is not None and not table.rows and not findings.rejected():
         message = "there are no prompts"
         findings.add(Problem("prompt_text", "error", path.name, None, "", message, "write one per row"))
     size = sum(len(text.encode()) for prompt in found for text in (prompt.prompt, *prompt.paraphrases))
     if size > MAX_PROMPTS_BYTES:
         message = f"{size:,} bytes of prompts"
         findings.add(Problem("sizes", "error", path.name, None, prompt_column, message, SIZES_HINT))
-    if findings.refused():
-        raise Refused(str(path), findings)
+    if findings.rejected():
+        raise Rejected(str(path), findings)
     return found
 
 

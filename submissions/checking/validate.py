@@ -27,7 +27,7 @@ from submissions.storage.submission_folders import (
     as_reported,
     as_row,
 )
-from submissions.untrusted.findings import Findings, Refused, problems_json
+from submissions.untrusted.findings import Findings, Rejected, problems_json
 from submissions.untrusted.json_files import read_manifest
 from submissions.untrusted.parquet_files import ParquetTable, open_parquet
 
@@ -97,7 +97,7 @@ def validate(
             if check.whole is not None:
                 for problem in check.whole(context, seen):
                     report.findings.add(problem)
-    if report.manifest is not None and file is not None and not report.findings.refused():
+    if report.manifest is not None and file is not None and not report.findings.rejected():
         name = submission_id(report.manifest, digest.hex())
         report.submission = Submission(folder, report.manifest, name, seen.rows, rows_digest, seen.in_suite_order)
         if report.manifest.suite == OWN:
@@ -109,12 +109,12 @@ def open_submission(folder: Path, find_suite: FindSuite = load_suite) -> tuple[S
     """Open a submission that passes every check, with its suite.
 
     Raises:
-        Refused: It does not pass.
+        Rejected: It does not pass.
         ConfigurationError: As in `validate`.
     """
     report = validate(folder, find_suite)
     if report.submission is None or report.suite is None:
-        raise Refused(str(folder), report.findings)
+        raise Rejected(str(folder), report.findings)
     return report.submission, report.suite, report
 
 
@@ -128,13 +128,13 @@ def open_checked(
         found: Document from `validate_in_child`, with `accepted` true.
 
     Raises:
-        Refused: The files have been damaged since.
+        Rejected: The files have been damaged since.
         ConfigurationError: The suite's file is not available.
     """
     findings = Findings()
     manifest = read_manifest(folder / MANIFEST_FILE, findings)
     if manifest is None:
-        raise Refused(str(folder), findings)
+        raise Rejected(str(folder), findings)
     prompts = found["counts"]["prompts"]
     made = Submission(folder, manifest, found["id"], prompts, found["rows_digest"], found["in_suite_order"])
     return made, own_suite(made.prompt_rows()) if manifest.suite == OWN else find_suite(manifest.suite)
@@ -175,7 +175,7 @@ def _check_rows(
                     report.findings.add(problem)
         seen.add(row, context)
         report.counts.add(row)
-        if not report.findings.refused():  # a refused submission needs no id
+        if not report.findings.rejected():  # a rejected submission needs no id
             digest.add(row)
 
 
@@ -221,5 +221,5 @@ def _check_reported(folder: Path, seen: SeenRows, report: Report, digest: RowsDi
         reported = as_reported(raw)
         for problem in seen.check_reported(number, raw["prompt_id"], reported):
             report.findings.add(problem)
-        if not report.findings.refused():  # an invalid value, such as NaN, may have no digest
+        if not report.findings.rejected():  # an invalid value, such as NaN, may have no digest
             digest.add_reported(raw["prompt_id"], reported)

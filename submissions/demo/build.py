@@ -9,7 +9,7 @@ from pathlib import Path
 from submissions.checking.validate import validate
 from submissions.gaming.derive import find_attack, write_baseline
 from submissions.importing.importers import import_submission
-from submissions.untrusted.findings import Refused
+from submissions.untrusted.findings import Rejected
 
 TEXTS = Path(__file__).parent
 WRITTEN: tuple[tuple[str, str], ...] = (
@@ -41,7 +41,7 @@ def write_demo_submissions(folder: Path) -> list[Path]:
             import_submission(TEXTS / f"{name}.jsonl", "jsonl", made[-1], known)
     report = validate(made[0])
     if report.submission is None or report.suite is None:
-        raise Refused(str(made[0]), report.findings)
+        raise Rejected(str(made[0]), report.findings)
     for name in DERIVED:
         made.append(folder / name)
         if not made[-1].exists():

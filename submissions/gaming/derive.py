@@ -12,7 +12,7 @@ from submissions.checking.validate import validate
 from submissions.gaming.attacks import ATTACKS, Attack, AttackedSet
 from submissions.schema import Generation, Manifest, Origin, Row, Submitter, System
 from submissions.storage.submission_folders import Submission, write_submission
-from submissions.untrusted.findings import Refused
+from submissions.untrusted.findings import Rejected
 
 
 def find_attack(name: str) -> Attack:
@@ -70,7 +70,7 @@ def write_baseline(attack: Attack, given: Submission, suite: Suite, out: Path, s
 
     Raises:
         ConfigurationError: `out` is in use.
-        Refused: The new submission does not pass the checks.
+        Rejected: The new submission does not pass the checks.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ConfigurationError(f"{out} already exists", "choose another folder with --out, or remove it")
@@ -79,5 +79,5 @@ def write_baseline(attack: Attack, given: Submission, suite: Suite, out: Path, s
         write_submission(folder, manifest, rows)
         report = validate(folder, lambda name: suite)
         if report.submission is None:
-            raise Refused(attack.name, report.findings)
+            raise Rejected(attack.name, report.findings)
     return replace(report.submission, folder=out)

@@ -31,7 +31,7 @@ from submissions.importing.openai_batch import read_openai_batch
 from submissions.importing.response_rows import TABLES, read_response_rows
 from submissions.schema import Manifest, Problem, Reported, Row
 from submissions.storage.submission_folders import write_submission
-from submissions.untrusted.findings import Findings, Refused
+from submissions.untrusted.findings import Findings, Rejected
 from submissions.untrusted.json_fields import Fields
 from submissions.untrusted.json_files import read_jsonl
 
@@ -159,7 +159,7 @@ def import_submission(
         The report of the checks, and the names of the file's fields that were not used.
 
     Raises:
-        Refused: The file or its content is invalid; nothing is written.
+        Rejected: The file or its content is invalid; nothing is written.
         ConfigurationError: The file does not exist, `out` is in use, a given manifest field is invalid, or options are
             given for another format.
     """
@@ -179,12 +179,12 @@ def import_submission(
     findings = Findings()
     suite = None if known["suite"] == OWN else find_suite(str(known["suite"]))
     made = FORMATS[kind](path, findings, suite, options)
-    if not made.rows and not findings.refused():
+    if not made.rows and not findings.rejected():
         message = "no rows"
         findings.add(Problem("json", "error", path.name, None, "", message, "write one JSON object per line"))
     manifest = _manifest(made, path, kind, known, findings)
-    if findings.refused() or manifest is None:
-        raise Refused(str(path), findings)
+    if findings.rejected() or manifest is None:
+        raise Rejected(str(path), findings)
     asked = own_suite(made.rows) if suite is None else suite
     last = len(asked.prompts)
     made.rows.sort(key=lambda row: asked.position.get(row.prompt_id, last))
@@ -195,7 +195,7 @@ def import_submission(
         numbers = [number for _, (number, _) in ordered]
         report.findings = report.findings.renamed(lambda problem: made.in_source(problem, path.name, numbers))
         if report.submission is None:
-            raise Refused(str(path), report.findings)
+            raise Rejected(str(path), report.findings)
         report.submission = replace(report.submission, folder=out)
     if made.trimmed:
         message = f"white space at the ends differs from the suite's in {counted(made.trimmed, 'prompt')}"
@@ -226,7 +226,7 @@ def _manifest(
         lengths = Counter(len(row.responses) for row in made.rows)
         values["generation"]["k"] = lengths.most_common(1)[0][0]
         taken["generation", "k"] = "responses", made.rows[0].number
-    if findings.refused():
+    if findings.rejected():
         return None
     reported = known.get("reported") if made.reported else None
     values.pop("reported", None)

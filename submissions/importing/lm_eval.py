@@ -80,7 +80,7 @@ def read_lm_eval(
         if not _again(row, name, first, fields, documents.responses):
             made.rows.append(row)
             made.names["prompt_id"] = found.field
-    if documents.filter is not None and documents.filter not in filters and not findings.refused():
+    if documents.filter is not None and documents.filter not in filters and not findings.rejected():
         message = f"no row has the filter {documents.filter!r}"
         hint = f"there are {_listed(filters)}" if filters else "its rows name no filter: leave out --filter"
         findings.add(Problem("json", "error", path.name, None, "filter", message, hint))

@@ -16,7 +16,7 @@ from datasets_build.errors import ConfigurationError
 from submissions.judgements.rating_forms import FORM_OF, Item
 from submissions.judgements.rating_study import Study
 from submissions.schema import Problem
-from submissions.untrusted.findings import Findings, Refused
+from submissions.untrusted.findings import Findings, Rejected
 from submissions.untrusted.json_files import strict_json
 from submissions.untrusted.limits import openable
 from submissions.untrusted.table_files import read_table
@@ -84,7 +84,7 @@ def read_ratings(study: Study, paths: Sequence[Path]) -> Ratings:
 
     Raises:
         ConfigurationError: There are no files.
-        Refused: A file is damaged or belongs to another study; all problems are listed.
+        Rejected: A file is damaged or belongs to another study; all problems are listed.
     """
     files = list(_files(paths))
     if not files:
@@ -102,8 +102,8 @@ def read_ratings(study: Study, paths: Sequence[Path]) -> Ratings:
                 key = (rating.rater, rating.item, rating.question)
                 repeated += key in found
                 found.setdefault(key, rating)
-    if findings.refused():
-        raise Refused("the returned files", findings)
+    if findings.rejected():
+        raise Rejected("at least one returned file", findings)
     by_rater: dict[str, list[Rating]] = defaultdict(list)
     for each in sorted(found.values(), key=lambda each: (each.rater, each.item, each.question)):
         by_rater[each.rater].append(each)
@@ -190,12 +190,16 @@ def _of_json(path: Path, study: Study, findings: Findings) -> Iterator[tuple[int
         return
     try:
         document = strict_json(path.read_bytes().decode("utf-8"))
-        if not isinstance(document, dict) or not isinstance(document.get("answers"), list):
-            raise ValueError("it is not a file of a form")
-        if document.get("study") != study.study:
-            raise ValueError("it belongs to another study")
-    except (ValueError, RecursionError) as error:  # a UnicodeDecodeError is a ValueError
-        findings.add(_wrong(path.name, None, "", str(error)))
+    except (ValueError, RecursionError) as error:
+        message = f"not {'UTF-8' if isinstance(error, UnicodeDecodeError) else 'JSON'}: {error}"
+        hint = "ask the rater to send the file again, or leave it out"
+        findings.add(Problem("ratings", "error", path.name, None, "", message, hint))
+        return
+    if not isinstance(document, dict) or not isinstance(document.get("answers"), list):
+        findings.add(_wrong(path.name, None, "", "it is not a file of a form"))
+        return
+    if document.get("study") != study.study:
+        findings.add(_wrong(path.name, None, "study", "it belongs to another study"))
         return
     who = f"{document.get('form')}-{document.get('rater')}"
     for number, row in enumerate(document["answers"], 1):

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from datasets_build.files import canonical_json, readable_json
 from submissions.schema import GENERATIONS, REPORTED, Manifest, Reported, Row
-from submissions.untrusted.findings import Findings, Refused
+from submissions.untrusted.findings import Findings, Rejected
 from submissions.untrusted.parquet_files import read_parquet
 
 MANIFEST_FILE = "manifest.json"
@@ -45,7 +45,7 @@ class Submission:
         """Decode the rows, streamed. They were checked when the submission was opened.
 
         Raises:
-            Refused: The file has been damaged since.
+            Rejected: The file has been damaged since.
         """
         for number, row in _sound_rows(self.folder / GENERATIONS_FILE, GENERATIONS.names):
             yield as_row(number, row)
@@ -54,7 +54,7 @@ class Submission:
         """Decode the prompts alone: rows without responses, streamed.
 
         Raises:
-            Refused: The file has been damaged since.
+            Rejected: The file has been damaged since.
         """
         for number, row in _sound_rows(self.folder / GENERATIONS_FILE, ("prompt_id", "prompt")):
             yield Row(number, row["prompt_id"], row["prompt"], ())
@@ -68,13 +68,13 @@ class Submission:
 
 
 def _sound_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the rows of a checked file; raise `Refused` if it has been damaged since."""
+    """Yield the rows of a checked file; raise `Rejected` if it has been damaged since."""
     findings = Findings()
     table = read_parquet(path, findings, columns)
     if table is not None:
         yield from table.rows(findings)
-    if findings.refused():
-        raise Refused(str(path), findings)
+    if findings.rejected():
+        raise Rejected(str(path), findings)
 
 
 def as_row(number: int, row: dict[str, Any]) -> Row:

@@ -38,7 +38,7 @@ class Findings:
         """Return the number of problems of a severity, kept or not."""
         return sum(number for (_, found), number in self._counts.items() if found == severity)
 
-    def refused(self) -> bool:
+    def rejected(self) -> bool:
         """Whether any problem is an error."""
         return self.count("error") > 0
 
@@ -54,7 +54,7 @@ def _short(text: str) -> str:
     return text if len(text) <= LETTERS_KEPT else f"{text[:LETTERS_KEPT]}…"
 
 
-class Refused(InputError):
+class Rejected(InputError):
     """A file or folder is rejected; `findings` lists everything that is wrong with it."""
 
     def __init__(self, what: str, findings: Findings) -> None:

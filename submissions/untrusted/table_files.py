@@ -60,7 +60,7 @@ def read_table(
         findings.add(Problem("file", "error", path.name, None, "", message, "give it the extension of its format"))
         return None
     made = readers[path.suffix](path, frozenset(wanted), findings)
-    return made if made is not None and (made.columns or not findings.refused()) else None
+    return made if made is not None and (made.columns or not findings.rejected()) else None
 
 
 def lacks_column(table: Table, column: str, findings: Findings) -> bool:

@@ -68,7 +68,7 @@ def submit(
         quota: Limit on submissions; None: no limit. Submitting the same again does not count.
 
     Raises:
-        Refused: The submission has errors.
+        Rejected: The submission has errors.
         QuotaUsed: The submitter has reached the quota.
         DamagedState: The submission is known, but its state cannot be read.
         ConfigurationError: As in `open_submission`.
@@ -84,7 +84,7 @@ def propose(
     A worker writes its state once the pull request is merged; see `adopt` in maintenance.py.
 
     Raises:
-        Refused: The submission has errors.
+        Rejected: The submission has errors.
         DamagedState: The submission is known, but its state cannot be read.
         ConfigurationError: As in `open_submission`.
     """
@@ -208,9 +208,9 @@ def release(store: FileStore, claim: Claim, reason: str, now: datetime) -> State
     )
 
 
-def refuse(store: FileStore, claim: Claim, problems: Sequence[Problem], now: datetime) -> State:
+def reject(store: FileStore, claim: Claim, problems: Sequence[Problem], now: datetime) -> State:
     """Reject a submission for its problems; the first 50 are kept, errors first."""
-    return _conclude(store, claim, now, "refuse", lambda state: transitions.refused(claim, problems))
+    return _conclude(store, claim, now, "reject", lambda state: transitions.rejected(claim, problems))
 
 
 def fail(store: FileStore, claim: Claim, log_tail: str, now: datetime) -> State:

@@ -15,7 +15,7 @@ from submissions.schema import Problem
 from submissions.untrusted.findings import Findings
 from submissions.work_queue.schema import Identity, QueuePosition, Receipt, Record, State
 
-_COLOURS = {"scored": "green", "refused": "red", "failed": "red", "withdrawn": "dim"}
+_COLOURS = {"scored": "green", "rejected": "red", "failed": "red", "withdrawn": "dim"}
 
 
 def when(time: datetime) -> str:

@@ -34,23 +34,23 @@ MAX_LOG_LINES = 20
 MAX_RESULTS = 100
 MAX_LETTERS = 300
 
-StateName = Literal["pending", "claimed", "scored", "refused", "failed", "withdrawn"]
+StateName = Literal["pending", "claimed", "scored", "rejected", "failed", "withdrawn"]
 
 # (from, to): operation. No other transition is allowed.
 TRANSITIONS: Mapping[tuple[StateName, StateName], str] = {
     ("pending", "claimed"): "claim",
     ("claimed", "claimed"): "renew",
     ("claimed", "scored"): "finish",
-    ("claimed", "refused"): "refuse",
+    ("claimed", "rejected"): "reject",
     ("claimed", "pending"): "release; fail, or an expired lease, while attempts are left",
     ("claimed", "failed"): "fail, or an expired lease, at the last attempt; release, if its history is full",
     ("scored", "scored"): "add results",
-    ("refused", "pending"): "retry",
+    ("rejected", "pending"): "retry",
     ("failed", "pending"): "retry",
     ("pending", "withdrawn"): "withdraw",
     ("claimed", "withdrawn"): "withdraw",
     ("scored", "withdrawn"): "withdraw",
-    ("refused", "withdrawn"): "withdraw",
+    ("rejected", "withdrawn"): "withdraw",
     ("failed", "withdrawn"): "withdraw",
 }
 
@@ -218,7 +218,7 @@ def _check_step(before: Record, after: Record) -> None:
         raise ValueError(f"{after.state} cannot follow {before.state}")
     if after.at < before.at:
         raise ValueError("a record is older than the one before it")
-    if before.state in ("refused", "failed") and after.state == "pending":
+    if before.state in ("rejected", "failed") and after.state == "pending":
         if after.attempt != 1:
             raise ValueError("a retried submission begins at attempt 1")
         return

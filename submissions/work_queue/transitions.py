@@ -81,8 +81,8 @@ def retried(state: State, by: Identity, now: datetime, reason: str | None) -> St
     Raises:
         IllegalTransition: It neither failed nor was rejected.
     """
-    if state.current.state not in ("failed", "refused"):
-        message = f"{state.submission_id} is {state.current.state}: only a failed or refused submission can be retried"
+    if state.current.state not in ("failed", "rejected"):
+        message = f"{state.submission_id} is {state.current.state}: only a failed or rejected submission can be retried"
         raise IllegalTransition(message, "look at its history: divbench submissions status")
     line = one_line(f"retry: {reason or 'no reason given'}")
     versions = own_versions()
@@ -153,13 +153,13 @@ def released(claim: Claim, reason: str, records: int) -> Record:
     return ending(claim, "failed", f"given up after {records} records: {reason}")
 
 
-def refused(claim: Claim, problems: Sequence[Problem]) -> Record:
+def rejected(claim: Claim, problems: Sequence[Problem]) -> Record:
     """Return the record of a rejected submission with its first problems, errors before warnings."""
     ordered = sorted(problems, key=lambda problem: problem.severity != "error")
     errors = sum(problem.severity == "error" for problem in problems)
     reason = counted(errors, "problem")
     reason += f", the first: {ordered[0].message}" if ordered else ""
-    return ending(claim, "refused", reason, problems=tuple(_stored(problem) for problem in ordered[:MAX_PROBLEMS]))
+    return ending(claim, "rejected", reason, problems=tuple(_stored(problem) for problem in ordered[:MAX_PROBLEMS]))
 
 
 def _stored(problem: Problem) -> StoredProblem:

@@ -86,6 +86,13 @@ def test_an_atomic_file_is_renamed_at_the_end_and_can_be_read_by_all(tmp_path: P
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_an_atomic_file_in_no_folder_names_the_file_that_was_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "none" / "file"
+    with pytest.raises(FileNotFoundError, match="the folder does not exist") as caught, atomic_file(path):
+        pytest.fail("it was opened")
+    assert caught.value.filename == str(path)
+
+
 def test_an_exception_in_the_block_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("old")

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -15,7 +15,7 @@ import pytest
 import scipy.stats
 
 import divbench as db
-from benchmark.metrics import METRICS
+from benchmark.metrics import METRICS, Metric
 from benchmark.metrics.metric import MOST
 from benchmark.metrics.text_overlap import self_bleu
 from benchmark.scoring.backends import ScoringBackends
@@ -37,6 +37,7 @@ SETS = {
     "Name a pet.": ["A cat.", "A dog.", "A cat."],
     "Say nothing.": ["", "  ", "[Blocked]"],
 }
+A = db.Scores("lexical", ("p",), {}, ())
 
 
 def test_values_are_those_of_the_scorer_and_blank_sets_have_reasons() -> None:
@@ -156,6 +157,19 @@ def test_a_profile_in_place_of_metrics_gives_all_that_it_computes() -> None:
         (lambda: db.load("mcdivv"), ConfigurationError, "mcdiv"),
         (lambda: db.load("mcdiv"), ConfigurationError, "name one of"),
         (lambda: db.suite("demoo"), ConfigurationError, "did you mean demo"),
+        (lambda: db.load(cast("str", None)), ConfigurationError, "there is no dataset None"),
+        (lambda: db.score([["a"]], profile=cast("str", 3)), ConfigurationError, "there is no profile 3"),
+        (lambda: db.score([["a"]], "distinct_n", resamples=-1), ConfigurationError, "resamples is -1"),
+        (lambda: db.score([["a"]], "distinct_n", seed=-1), ConfigurationError, "seed is -1"),
+        (lambda: db.score([["a"]], "distinct_n", seed=cast("int", 1.5)), ConfigurationError, "seed is 1.5"),
+        (lambda: db.compare(A, A, resamples=-1), ConfigurationError, "resamples is -1"),
+        (lambda: db.compare(A, A, seed=-1), ConfigurationError, "seed is -1"),
+        (lambda: db.evaluate_metric(len, seed=-1), ConfigurationError, "seed is -1"),
+        (
+            lambda: db.score([["a", "b"]], ["vendi_score"], profile="paper"),
+            ConfigurationError,
+            r"--embedder.*; in Python, give a profile of your own: profile=with_models\(find_profile\('paper'\)",
+        ),
     ],
 )
 def test_mistakes_are_refused_with_the_fix(call: Callable[[], Any], error: type[DivBenchError], words: str) -> None:
@@ -195,6 +209,19 @@ def test_compare_is_the_paired_test_and_names_who_is_more_diverse() -> None:
         db.compare([["a", "b"], ["c"]], [["a", "b"]], ["distinct_n"], names=("few", "many"))
     with pytest.raises(InputError, match="profiles differ"):
         db.compare(a, db.score(few, metrics=["distinct_n"], profile="semantic"))
+
+
+def test_compare_loads_each_model_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[ScoringBackends] = []
+    load = ScoringBackends.load
+
+    def watch(backends: ScoringBackends, metrics: Sequence[Metric]) -> None:
+        loaded.append(backends)
+        load(backends, metrics)
+
+    monkeypatch.setattr(ScoringBackends, "load", watch)
+    db.compare(SETS, SETS, ["distinct_n"])
+    assert len({id(each) for each in loaded}) == 1  # which keeps the models that it has loaded
 
 
 def test_every_metric_has_a_card_that_can_be_read() -> None:

@@ -124,6 +124,9 @@ def test_the_installed_command_is_the_same() -> None:
         (["validate"], "Missing argument"),
         (["board", "serve", "--port", "70000"], "Invalid value for '--port'"),
         (["board", "show", "--results", "a", "--store", "b"], "--results and --store were both given"),
+        (["board", "show", "--store", "no-such-store"], "there is no folder no-such-store (give the folder of a store"),
+        (["board", "space", "x", "--store", "no-such-store", "--models"], "there is no folder no-such-store"),
+        (["data", "prompts", "demo", "--out", "no/x.jsonl"], "error: no/x.jsonl: the folder does not exist"),
         (["import", ".", "--name", "n", "--submitter", "m", "--out", "x"], ". is a folder"),
         (["validate", "x", "--no-such-option"], "No such option"),
         (["import", "x", "--from", "docx"], "Invalid value for '--from': 'docx' is not one of"),
@@ -175,7 +178,7 @@ def test_a_refused_import_exits_1_and_lists_every_problem(demo_file: Path) -> No
     ended = import_demo(demo_file, "--json")
     made = document(ended)
     assert ended.returncode == 1
-    assert made["error"]["kind"] == "Refused"
+    assert made["error"]["kind"] == "Rejected"
     assert [(p["row"], p["field"]) for p in made["problems"]] == [(2, None), (3, "responses[0]"), (3, "responses[1]")]
     assert (made["errors"], made["by_check"]) == (3, {"json": 3})
     assert sorted(path.name for path in demo_file.parent.iterdir()) == ["in.jsonl"]
@@ -210,7 +213,7 @@ def test_a_suite_without_a_mirror_exits_2_and_says_what_to_do(tmp_path: Path) ->
     ended = divbench("validate", folder)
     assert ended.returncode == 2
     assert ended.stdout == ""
-    assert "DIVBENCH_MIRROR" in ended.stderr
+    assert "name that folder with --mirror (in Python, mirror=) or DIVBENCH_MIRROR" in ended.stderr
 
 
 def test_the_datasets_are_listed_built_and_verified(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from tests.submissions.queueing import as_file
 EVIL = "w\x1b[2J\x1b]0;t\x07\x9b31m\x08\u202e\u2066\u200b\u2028\u2029\x85\x0b\x0c\rz\n::forged"
 """Commands of a terminal, C1 controls, changes of direction, and every way to begin a line, with what it would say."""
 ABOUT = ("--name", "mine", "--submitter", "me")
-ID, OTHER = "0" * 16, "1" * 16  # of a damaged state, and of a submission to be refused
+ID, OTHER = "0" * 16, "1" * 16  # of a damaged state, and of a submission to be rejected
 
 # A command, its arguments, in which {} is the folder of `evil`, and its exit status.
 Step = tuple[str, str, int]

@@ -92,7 +92,7 @@ def _verdict(outcome: Outcome) -> str:
     if outcome.ended:
         return outcome.ended
     if not outcome.accepted:
-        return "refused"
+        return "rejected"
     return "accepted, warnings" if outcome.warnings else "accepted"
 
 

@@ -16,7 +16,7 @@ from submissions.checking.validate import Report, validate
 from submissions.importing.importers import Format, import_submission
 from submissions.schema import GENERATIONS, REPORTED, Problem
 from submissions.storage.submission_folders import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
-from submissions.untrusted.findings import Refused
+from submissions.untrusted.findings import Rejected
 from tests.conftest import TOY, toy_rows
 
 Json = dict[str, Any]
@@ -31,7 +31,7 @@ KNOWN: Json = {
 
 
 def find_toy(name: str) -> Suite:
-    """The toy suite under its name; other names are looked up, and refused, as everywhere."""
+    """The toy suite under its name; other names are looked up, and rejected, as everywhere."""
     return TOY if name == "toy" else load_suite(name)
 
 
@@ -102,10 +102,10 @@ def imported(path: Path, kind: Format = "jsonl", **known: Any) -> tuple[Report, 
     return import_submission(path, kind, path.parent / "out", KNOWN | known, find_toy)
 
 
-def refused(path: Path, kind: Format = "jsonl", **known: Any) -> list[Problem]:
-    """What an import is refused for. That it wrote nothing, not even a temporary folder, is asserted."""
+def rejected(path: Path, kind: Format = "jsonl", **known: Any) -> list[Problem]:
+    """What an import is rejected for. That it wrote nothing, not even a temporary folder, is asserted."""
     before = sorted(path.parent.iterdir())
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Rejected) as caught:
         imported(path, kind, **known)
     assert sorted(path.parent.iterdir()) == before
     problems = caught.value.findings.problems

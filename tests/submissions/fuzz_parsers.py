@@ -29,7 +29,7 @@ from submissions.judgements.votes import parsed_vote
 from submissions.schema import Manifest
 from submissions.storage.commits import StoreFault, checked_path, is_commit_id
 from submissions.storage.folder_store import FolderStore
-from submissions.untrusted.findings import Findings, Refused
+from submissions.untrusted.findings import Findings, Rejected
 from submissions.untrusted.json_files import read_manifest, strict_json
 from submissions.untrusted.limited_process import limit
 from submissions.untrusted.parquet_reader import BATCH_BYTES, MEMORY, reply
@@ -83,7 +83,7 @@ def check_manifest(folder: Path, data: bytes) -> None:
     """A manifest or a problem; and it is read again as it was."""
     findings = Findings()
     manifest = read_manifest(_written(folder, "json", data), findings)
-    assert (manifest is None) == findings.refused()
+    assert (manifest is None) == findings.rejected()
     if manifest is not None:
         assert Manifest.model_validate_json(manifest.model_dump_json()) == manifest
 
@@ -163,9 +163,9 @@ def check_vote(folder: Path, data: bytes) -> None:
 
 
 def check_ratings(ending: str, folder: Path, data: bytes) -> None:
-    """What comes back from raters gives whole ratings, or is refused."""
+    """What comes back from raters gives whole ratings, or is rejected."""
     study = _study()
-    with suppress(Refused):
+    with suppress(Rejected):
         found = read_ratings(study, [_written(folder, ending, data)])
         most = {question.name: len(question.answers) for question in FORM_OF[study.form].questions}
         assert all(1 <= each.answer <= most[each.question] for each in found.ratings)

@@ -104,7 +104,7 @@ def check_submission(folder: Path, changed: dict[str, bytes]) -> Report | None:
     except DivBenchError:
         return None
     assert time.process_time() - start < SECONDS, "too slow"
-    assert (report.submission is None) == report.findings.refused()
+    assert (report.submission is None) == report.findings.rejected()
     assert all(p.check and p.message and p.hint and p.file in FILES for p in report.findings.problems)
     assert raw_letters(report) == ""
     if report.submission is not None:

@@ -11,7 +11,7 @@ from submissions.schema import Problem
 from submissions.storage.commits import Commit, Conflict, checked_path
 from submissions.storage.file_store import FileStore
 from submissions.work_queue.maintenance import retry, withdraw
-from submissions.work_queue.operations import claim, fail, finish, refuse, release, renew, submit
+from submissions.work_queue.operations import claim, fail, finish, reject, release, renew, submit
 from submissions.work_queue.schema import Claim, Identity, State
 from tests.conftest import write_toy
 from tests.submissions.conftest import find_toy
@@ -123,14 +123,14 @@ def taken(store: MemoryStore, worker: str = "w", now: datetime = T0 + HOUR, leas
 
 # What may be done without a claim, and in which states.
 CLAIMLESS = {
-    "withdraw": {"pending", "claimed", "scored", "refused", "failed"},
-    "retry": {"refused", "failed"},
+    "withdraw": {"pending", "claimed", "scored", "rejected", "failed"},
+    "retry": {"rejected", "failed"},
 }
 OPERATIONS: dict[str, Callable[[MemoryStore, Claim, Path], object]] = {
     "renew": lambda store, held, folder: renew(store, held, T0 + 2 * HOUR),
     "release": lambda store, held, folder: release(store, held, "other words", T0 + 2 * HOUR),
     "finish": lambda store, held, folder: finish(store, held, result(folder, "f" * 16), T0 + 2 * HOUR),
-    "refuse": lambda store, held, folder: refuse(store, held, [WARNING], T0 + 2 * HOUR),
+    "reject": lambda store, held, folder: reject(store, held, [WARNING], T0 + 2 * HOUR),
     "fail": lambda store, held, folder: fail(store, held, "other log", T0 + 2 * HOUR),
     "retry": lambda store, held, folder: retry(store, held.submission_id, ME, T0 + 2 * HOUR),
     "withdraw": lambda store, held, folder: withdraw(store, held.submission_id, ME, T0 + 2 * HOUR),

@@ -39,7 +39,7 @@ from tests.hub.faults import Fault
 from tests.submissions.stores import REPO, Place, running_hub
 from tests.submissions.working import Process, demo, results_at, submit_kept, wrong_with
 
-DONE = {"scored", "refused", "failed", "withdrawn"}
+DONE = {"scored", "rejected", "failed", "withdrawn"}
 LONGEST_END = 300.0  # seconds for what is left when nothing goes wrong any more
 
 

@@ -47,7 +47,7 @@ def test_all_options_go_into_the_manifest(demo_file: Path) -> None:
     assert (manifest["name"], manifest["notes"]) == ("mine", "Über\nzwei Zeilen")
 
 
-def test_strict_refuses_for_warnings(demo_file: Path) -> None:
+def test_strict_rejects_for_warnings(demo_file: Path) -> None:
     lines = demo_file.read_text().replace('"a 3"', '"[Blocked]"')
     demo_file.write_text(lines)
     assert import_demo(demo_file).returncode == 0

@@ -18,7 +18,7 @@ from benchmark.scoring.result_schema import Result
 from datasets_build.errors import ConfigurationError, InputError, first_line
 from submissions.schema import Problem
 from submissions.storage.submission_folders import MANIFEST_FILE
-from submissions.untrusted.findings import Findings, Refused
+from submissions.untrusted.findings import Findings, Rejected
 from submissions.untrusted.table_files import Table, lacks_column, read_table, rows_with_ids
 
 _TRUTH = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
@@ -112,7 +112,7 @@ def read_labels(
 
     Raises:
         ConfigurationError: A label is both positive and negative, or only negative labels are named.
-        Refused: The file cannot be read or lacks a column; an id is repeated or belongs to no prompt; a label is not
+        Rejected: The file cannot be read or lacks a column; an id is repeated or belongs to no prompt; a label is not
             valid, or a named label occurs nowhere; or a numeric column has a value that is not a finite number. All
             problems are reported at once.
     """
@@ -120,12 +120,12 @@ def read_labels(
     findings = Findings()
     table = read_table(path, ["prompt_id", label_column, *against], findings)
     if table is None:
-        raise Refused(str(path), findings)
+        raise Rejected(str(path), findings)
     lacking = [
         name for name in dict.fromkeys(["prompt_id", label_column, *against]) if lacks_column(table, name, findings)
     ]
     if "prompt_id" in lacking or label_column in lacking:
-        raise Refused(str(path), findings)
+        raise Rejected(str(path), findings)
     known = dict.fromkeys(prompt_ids)
     rows = []
     for number, name, row in rows_with_ids(table, "prompt_id", findings):
@@ -151,8 +151,8 @@ def read_labels(
             _add(findings, table, number, label_column, f"{word!r} is not 0, 1, true or false", hint)
     _check_named([*positive, *negative], words, label_column, table, findings)
     numbers = {column: _numbers(column, rows, table, findings) for column in dict.fromkeys(against)}
-    if findings.refused():
-        raise Refused(str(path), findings)
+    if findings.rejected():
+        raise Rejected(str(path), findings)
     left_out[_NOT_THERE] = len(known) - len(rows)
     return Labels(
         source=f"{path.name}, column {label_column}",

@@ -52,7 +52,7 @@ def open_systems(
     Raises:
         ConfigurationError: There are fewer than two systems, one is named twice, they belong to different suites, or
             one has fewer than k responses.
-        Refused: A folder does not pass the checks.
+        Rejected: A folder does not pass the checks.
     """
     if len(names) < 2:
         raise ConfigurationError("a contrast needs at least two systems, and one was named", "name two or more")

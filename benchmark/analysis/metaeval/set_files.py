@@ -13,7 +13,7 @@ from datasets_build.errors import ConfigurationError
 from datasets_build.files import atomic_file
 from datasets_build.schema import conform
 from submissions.schema import Problem
-from submissions.untrusted.findings import Findings, Refused
+from submissions.untrusted.findings import Findings, Rejected
 from submissions.untrusted.parquet_files import open_parquet
 
 SETS = pa.schema(
@@ -54,7 +54,7 @@ def read_set_file(path: Path) -> Labelled:
     """Read the sets of a file as a task with a graded label.
 
     Raises:
-        Refused: The file is not valid; every problem is reported with its row and field.
+        Rejected: The file is not valid; every problem is reported with its row and field.
         ConfigurationError: The file does not exist.
     """
     if not path.is_file():
@@ -69,11 +69,11 @@ def read_set_file(path: Path) -> Labelled:
                 Problem("sets", "error", path.name, number, field, message, "docs/sampling.md lists the columns")
             )
     found = [row for _, row in rows]
-    if not findings.refused():
+    if not findings.rejected():
         for field, message, hint in _faults_of_all(found):
             findings.add(Problem("sets", "error", path.name, None, field, message, hint))
-    if findings.refused():
-        raise Refused(str(path), findings)
+    if findings.rejected():
+        raise Rejected(str(path), findings)
     rated = file is not None and HUMAN.names[0] in file.schema.names
 
     def column(name: str) -> Floats:

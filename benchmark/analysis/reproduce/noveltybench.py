@@ -14,7 +14,7 @@ from benchmark.metrics.reported import of_reported
 from datasets_build.errors import InputError
 from datasets_build.sources.source import File
 from submissions.importing.importers import read_noveltybench
-from submissions.untrusted.findings import Findings, Refused
+from submissions.untrusted.findings import Findings, Rejected
 
 PATIENCE = 0.8
 CURATED, WILDCHAT = 100, 1000
@@ -58,8 +58,8 @@ def on_curated(file: File, inputs: Inputs) -> dict[str, float]:
     path = inputs.file(file)
     findings = Findings()
     found = read_noveltybench(path, findings)
-    if findings.refused():
-        raise Refused(str(path), findings)
+    if findings.rejected():
+        raise Rejected(str(path), findings)
     rows = [of_reported(values) for _, values in found.reported.values()]
     if len(rows) != CURATED:
         raise InputError(f"{path}: {len(rows)} prompts, wanted {CURATED}")

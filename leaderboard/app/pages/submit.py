@@ -14,7 +14,7 @@ from leaderboard.app import components
 from leaderboard.app.permalinks import QUIET, chosen, chosen_several, count_on, remember, wire
 from leaderboard.app.submitting.identity import login_is_real, submitter, takes_names
 from leaderboard.app.submitting.intake import ENDINGS, PROBLEM_HEADERS, Checked, Intake, error_text, form
-from leaderboard.app.submitting.messages import accepted_text, receipt_text, refused_text
+from leaderboard.app.submitting.messages import accepted_text, receipt_text, rejected_text
 from leaderboard.data.live_results import LiveResults
 from leaderboard.tables import submission_queue
 from submissions.checking.prompts import OWN
@@ -302,7 +302,7 @@ def _judged(live: LiveResults, found: Checked) -> list[Any]:
     store, rows = live.source.store, found.rows
     problems = gr.Dataframe(value=rows or None, visible=bool(rows))
     if found.manifest is None:
-        return [None, gr.Textbox(refused_text(found), visible=True), problems, gr.Column(visible=False), ""]
+        return [None, gr.Textbox(rejected_text(found), visible=True), problems, gr.Column(visible=False), ""]
     words = accepted_text(found, None if store is None else store.address, login=login_is_real())
     panel = gr.Column(visible=store is not None)
     return [found.token, gr.Textbox(words, visible=True), problems, panel, found.manifest.submitter.name]

@@ -10,7 +10,7 @@ from typing import Any
 
 from datasets_build.errors import DivBenchError
 from submissions.checking import sandbox
-from submissions.untrusted.findings import Refused, problems_json
+from submissions.untrusted.findings import Rejected, problems_json
 
 
 def import_in_child(
@@ -47,13 +47,13 @@ def _imported(file: Path, kind: Any, out: Path, known: dict[str, Any]) -> dict[s
         submitter |= {"date": date.fromisoformat(submitter["date"])}
     try:
         report, passed_over = import_submission(file, kind, out, known)
-    except Refused as error:
+    except Rejected as error:
         return {"accepted": False, "id": None, "counts": None} | problems_json(error.findings)
     except MemoryError:
         return sandbox.stopped("took more memory than it may")
     except DivBenchError as error:
         return error.as_json()
-    assert report.submission is not None  # noqa: S101 - otherwise `Refused` was raised
+    assert report.submission is not None  # noqa: S101 - otherwise `Rejected` was raised
     made = {"accepted": True, "id": report.submission.id, "counts": asdict(report.counts)}
     return made | problems_json(report.findings) | {"passed_over": sorted(passed_over)}
 

@@ -126,11 +126,11 @@ class Intake:
         absent = [needed for needed in (MANIFEST_FILE, GENERATIONS_FILE) if needed not in named]
         problems += [_of_file(each, "is missing", "add it: a submission needs both files") for each in absent]
         if problems:
-            return _refused(problems)
+            return _rejected(problems)
         with self._turn(), self._aside() as folder:
             taken = [take(source, folder / name, _LIMITS[name]) for name, source in named.items()]
             if problems := list(filter(None, taken)):
-                return _refused(problems)
+                return _rejected(problems)
             report = validate_in_child(folder, memory=self._memory, seconds=self._seconds)
             return self._outcome(folder, folder, report)
 
@@ -148,17 +148,17 @@ class Intake:
         with self._turn(), self._aside() as folder:
             source = folder / f"generations{_ending(kind)}"
             if problem := take(upload, source, MAX_UPLOAD_BYTES):
-                return _refused([problem])
+                return _rejected([problem])
             return self._imported(folder, source, kind, known, one_line(upload.name, _LETTERS))
 
     def check_text(self, text: str, known: Mapping[str, Any]) -> Checked:
         """Import pasted JSON Lines as a submission and validate it; otherwise like `check_file`."""
         content = text.encode("utf-8", "surrogatepass")
         if not text.strip():
-            return _refused([_of_file("pasted text", "is empty", "paste one JSON object per line")])
+            return _rejected([_of_file("pasted text", "is empty", "paste one JSON object per line")])
         if len(content) > MAX_PASTED_BYTES:
             hint = f"the limit is {MAX_PASTED_BYTES:,} bytes; upload a file instead"
-            return _refused([_of_file("pasted text", f"has {len(content):,} bytes", hint)])
+            return _rejected([_of_file("pasted text", f"has {len(content):,} bytes", hint)])
         with self._turn(), self._aside() as folder:
             source = folder / "generations.jsonl"
             source.write_bytes(content)
@@ -280,7 +280,7 @@ def form(values: Mapping[str, Any]) -> tuple[dict[str, Any], Checked | None]:
         if value is not None and value != "":
             (known[part] if part else known)[name] = value
     problems = _form_problems(known)
-    return known, _refused(problems) if problems else None
+    return known, _rejected(problems) if problems else None
 
 
 def _form_problems(known: Mapping[str, Any]) -> list[Problem]:
@@ -322,7 +322,7 @@ def _of_file(file: str, message: str, hint: str) -> Problem:
     return Problem("file", "error", one_line(file, _LETTERS), None, "", message, hint)
 
 
-def _refused(problems: Iterable[Problem]) -> Checked:
+def _rejected(problems: Iterable[Problem]) -> Checked:
     findings = Findings()
     for problem in problems:
         findings.add(problem)

@@ -10,7 +10,7 @@ from submissions.work_queue.printing import person, when
 from submissions.work_queue.schema import Listing, Receipt
 
 
-def refused_text(found: Checked) -> str:
+def rejected_text(found: Checked) -> str:
     """The message for a rejected submission; the table below it lists the problems."""
     errors, warnings = found.report["errors"], found.report["warnings"]
     lines = [f"Rejected: {counted(errors, 'error')}, {counted(warnings, 'warning')}. Nothing was saved."]

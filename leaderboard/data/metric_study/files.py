@@ -24,7 +24,7 @@ from leaderboard.data.metric_study.axioms import AxiomStudy
 from leaderboard.data.metric_study.pair_accuracies import PairStudy
 from leaderboard.data.metric_study.record import MetricStudy
 from submissions.schema import Problem
-from submissions.untrusted.findings import Findings, Refused
+from submissions.untrusted.findings import Findings, Rejected
 from submissions.untrusted.json_files import strict_json
 from submissions.untrusted.limits import openable
 from submissions.untrusted.parquet_files import open_parquet
@@ -129,7 +129,7 @@ def read_texts(path: Path) -> dict[tuple[str, str], SetTexts]:
 
     Raises:
         InputError: There is no such file.
-        Refused: The file is invalid; each problem names its row and field.
+        Rejected: The file is invalid; each problem names its row and field.
     """
     if not path.is_file():
         raise InputError(f"there is no file {path}", _AGAIN)
@@ -143,8 +143,8 @@ def read_texts(path: Path) -> dict[tuple[str, str], SetTexts]:
             findings.add(Problem("texts", "error", path.name, number, "", message, _AGAIN))
             continue
         found[row["task"], row["set_id"]] = (row["context"], tuple(texts or []))
-    if findings.refused():
-        raise Refused(str(path), findings)
+    if findings.rejected():
+        raise Rejected(str(path), findings)
     return found
 
 

@@ -67,7 +67,7 @@ def from_submission(folder: Path, prompt_id: str | None, mirror: Path | None = N
     """Read the responses of a submission to one prompt.
 
     Raises:
-        Refused: The submission does not pass its checks.
+        Rejected: The submission does not pass its checks.
         ConfigurationError: The folder does not exist, or has no such prompt.
     """
     from datasets_build.load import load_suite

@@ -16,7 +16,7 @@ from benchmark.analysis.simulated_ratings import ratings_with, simulated_study
 from submissions.judgements.rating_forms import RatedSet
 from submissions.judgements.rating_study import Study, make_study
 from submissions.judgements.ratings import Rating, Ratings
-from submissions.untrusted.findings import Refused
+from submissions.untrusted.findings import Rejected
 
 # Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), example E: four observers, twelve units.
 TABLE = (
@@ -94,7 +94,7 @@ def test_metaeval_takes_rated_sets_and_refuses_half_of_their_columns(tmp_path: P
         table.set_column(7, "human_raters", pa.array([0] * 12)),
     ):
         pq.write_table(broken, tmp_path / "broken.parquet")
-        with pytest.raises(Refused):
+        with pytest.raises(Rejected):
             read_set_file(tmp_path / "broken.parquet")
 
 

@@ -19,7 +19,7 @@ from datasets_build.errors import ConfigurationError, InputError
 from submissions.checking.validate import open_submission
 from submissions.demo.build import write_demo_submissions
 from submissions.schema import Problem
-from submissions.untrusted.findings import Refused
+from submissions.untrusted.findings import Rejected
 from tests.conftest import divbench, document
 from tests.submissions.conftest import places
 
@@ -37,7 +37,7 @@ def write(path: Path, content: str | Sequence[dict[str, Any]]) -> Path:
 
 
 def problems_of(path: Path, ids: Sequence[str] = IDS, **options: Any) -> list[Problem]:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Rejected) as caught:
         read_labels(path, ids, **options)
     found = caught.value.findings.problems
     assert all(p.message and p.hint and p.file == path.name for p in found)

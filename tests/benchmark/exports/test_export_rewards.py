@@ -9,13 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmark.exports.rewards import read_rewards
-from submissions.untrusted.findings import Refused
+from submissions.untrusted.findings import Rejected
 from tests.benchmark.export_samples import OWN, K, write_rows
 
 
 def problems(path: Path) -> set[tuple[int | None, str, str]]:
     """Row, field and message of all that is wrong with a file of rewards."""
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Rejected) as caught:
         read_rewards(path, OWN.by_id.keys(), K)
     assert all(problem.file == path.name and problem.hint for problem in caught.value.findings.problems)
     return {(each.row, each.field, each.message) for each in caught.value.findings.problems}

@@ -284,8 +284,11 @@ REFUSED: list[tuple[list[object], str]] = [
     (["--suite", "demo", "--name", " x"], "name = ' x': must not be blank, or begin"),
     (["--suite", "demo", "--submitter", ""], "submitter.name = '': must not be blank"),
     (["--suite", "demo", "--system-prompt", ""], "generation.system_prompt = ''"),
-    (["--suite", "demo", "--stop", ""], "generation.stop.0 = ''"),
-    (["--suite", "demo", "--top-p", 0], "generation.top_p = '0.0': Input should be greater than 0"),
+    (["--suite", "demo", "--stop", ""], "(give another value by --stop)"),
+    (
+        ["--suite", "demo", "--top-p", 0],
+        "top_p = '0.0': Input should be greater than 0 (give another value by --top-p)",
+    ),
     (["--suite", "demo", "--temperature", "inf"], "generation.temperature = 'inf'"),
     (["--suite", "demo", "--temperature", "nan"], "'--temperature'"),
     (["--suite", "demo", "--k", 0], "'--k'"),

@@ -281,6 +281,13 @@ def test_one_run_at_a_time(journal_path: Path) -> None:
     assert [path.name for path in journal_path.parent.iterdir()] == ["journal.sqlite"]
 
 
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="/proc takes no files, even from root")
+def test_a_folder_that_cannot_be_written_is_named() -> None:
+    for path in (Path("/proc/journal.sqlite"), Path("/proc/folder/journal.sqlite")):
+        with pytest.raises(ConfigurationError, match=r"the folder /proc\S* cannot be written: "), open_journal(path):
+            pytest.fail("it was opened")
+
+
 def test_what_is_no_journal_is_told_and_left_until_a_restart(journal_path: Path) -> None:
     journal_path.write_bytes(b"not a database " * 100)
     with pytest.raises(ConfigurationError, match="cannot be used: file is not a database"), open_journal(journal_path):

@@ -48,7 +48,7 @@ from benchmark.scoring.internals_file import (
     write_internals,
 )
 from datasets_build.errors import ConfigurationError, InputError
-from submissions.untrusted.findings import Refused
+from submissions.untrusted.findings import Rejected
 from tests.benchmark.helpers import hash_internals, internals_of_submission, rows_of, submit, suite_of
 
 TEXTS = ("a red cat", "two dogs ran", "", "the sea is wide")
@@ -219,5 +219,5 @@ def test_files_that_are_none_are_named(tmp_path: Path) -> None:
         open_internals(tmp_path / "bare.parquet", "0" * 16)
     pq.write_table(pa.table({"a": [1]}), tmp_path / "wrong.parquet")
     for wrong in (tmp_path / "wrong.parquet", tmp_path / "in" / "manifest.json"):
-        with pytest.raises(Refused):
+        with pytest.raises(Rejected):
             open_internals(wrong, "0" * 16)

@@ -28,7 +28,7 @@ PUBLISHED = golden("noveltybench_reported")
 def rows_of_system(mirror: Path, system: str) -> list[Reported]:
     findings = Findings()
     found = read_noveltybench(mirror / "noveltybench" / "submissions" / f"{system}.jsonl", findings)
-    assert not findings.refused()
+    assert not findings.rejected()
     assert len(found.reported) == 100
     return [values for _, values in found.reported.values()]
 

@@ -118,13 +118,13 @@ def test_two_workers_empty_a_queue(place: Place, tmp_path: Path, calm: dict[str,
         assert event["at"].endswith("Z")
         assert event["worker"] in {"w0", "w1"}
     claims = sum(event["event"] == "claimed" for event in events)
-    assert claims == sum(event["event"] in {"scored", "refused", "failed"} for event in events)
+    assert claims == sum(event["event"] in {"scored", "rejected", "failed"} for event in events)
 
     assert results_at(store, store.head()) == calm
 
 
 def check_hostile(state: State) -> None:
-    assert (state.current.state, state.current.attempt) == ("refused", 1)
+    assert (state.current.state, state.current.attempt) == ("rejected", 1)
     assert state.current.problems[0].file == "generations.parquet"
 
 

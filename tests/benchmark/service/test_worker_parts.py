@@ -98,7 +98,7 @@ def test_a_suite_is_not_downloaded_while_submissions_wait(monkeypatch: pytest.Mo
 # Checks that are cut short
 
 
-def test_checks_that_were_cut_short_refuse_at_the_last_attempt_only(
+def test_checks_that_were_cut_short_reject_at_the_last_attempt_only(
     store: FolderStore, tmp_path: Path, log: EventLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problem = {"check": "limits", "severity": "error", "file": "", "row": None, "field": None}
@@ -111,11 +111,11 @@ def test_checks_that_were_cut_short_refuse_at_the_last_attempt_only(
     [name] = submit_kept(store, [demo(tmp_path / "in", "system")])
     work(worker(store, tmp_path / "results"), Stop(), log, once=True)
     state = state_of(store, name)
-    assert (state.current.state, state.current.attempt) == ("refused", MAX_ATTEMPTS)
-    assert log.names() == [*["claimed", "failed"] * (MAX_ATTEMPTS - 1), "claimed", "refused", "ended"]
+    assert (state.current.state, state.current.attempt) == ("rejected", MAX_ATTEMPTS)
+    assert log.names() == [*["claimed", "failed"] * (MAX_ATTEMPTS - 1), "claimed", "rejected", "ended"]
 
 
-def test_a_submission_without_files_is_refused(store: FolderStore, tmp_path: Path, log: EventLog) -> None:
+def test_a_submission_without_files_is_rejected(store: FolderStore, tmp_path: Path, log: EventLog) -> None:
     store.commit("", {f"states/{'0' * 16}.json": as_file(suite="demo")}, (), "by hand")
     work(worker(store, tmp_path / "results"), Stop(), log, once=True)
     [problem] = state_of(store, "0" * 16).current.problems
@@ -258,10 +258,10 @@ def test_rescoring_continues_where_it_was_stopped(
 def test_a_submission_that_cannot_be_scored_again_is_reported_and_left(
     store: FolderStore, tmp_path: Path, log: EventLog, scored: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(*arguments: object) -> None:
+    def rejected(*arguments: object) -> None:
         raise NotAcceptable([Problem("k", "error", "generations.parquet", 3, "responses", "wrong", "hand in k")])
 
-    monkeypatch.setattr("benchmark.service.rescore.fetch_checked", refused)
+    monkeypatch.setattr("benchmark.service.rescore.fetch_checked", rejected)
     head = store.head()
     assert rescore(with_metrics(store, tmp_path, 1), Stop(), log) == {"failed": 3}
     assert store.head() == head

@@ -16,7 +16,7 @@ import pytest
 from datasets_build.errors import ConfigurationError
 from leaderboard.app.submitting import intake
 from leaderboard.app.submitting.intake import Busy, Checked, Intake, error_text, form, take
-from leaderboard.app.submitting.messages import accepted_text, receipt_text, refused_text
+from leaderboard.app.submitting.messages import accepted_text, receipt_text, rejected_text
 from submissions.demo.build import write_demo_submissions
 from submissions.storage.commits import StoreFault
 from submissions.storage.folder_store import FolderStore
@@ -93,7 +93,7 @@ def test_the_spool_is_for_this_process_alone(given: Intake, demo: list[Path]) ->
     assert len(spooled(given)) == 1
 
 
-def test_a_refused_folder_lists_its_problems_by_row_and_is_not_kept(
+def test_a_rejected_folder_lists_its_problems_by_row_and_is_not_kept(
     given: Intake, demo: list[Path], tmp_path: Path
 ) -> None:
     folder = tmp_path / "bad"
@@ -112,7 +112,7 @@ def test_a_refused_folder_lists_its_problems_by_row_and_is_not_kept(
         "unknown field",
         "remove it: a manifest has only the known fields",
     ] in (found.rows)
-    assert refused_text(found).startswith("Rejected: 1 error,")
+    assert rejected_text(found).startswith("Rejected: 1 error,")
     assert spooled(given) == []
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from submissions.schema import Problem
 from submissions.storage.folder_store import FolderStore
-from submissions.work_queue.operations import claim, listing, refuse
+from submissions.work_queue.operations import claim, listing, reject
 from tests.leaderboard.conftest import console_errors, open_page, until
 from tests.leaderboard.injections import INJECTIONS, NAMES, assert_inert, not_shown
 from tests.leaderboard.page_reading import query, rows, selects, value
@@ -114,7 +114,7 @@ def test_a_good_submission_is_accepted_handed_in_and_seen_in_the_queue(
 
 
 @pytest.mark.thorough
-def test_a_folder_whose_manifest_is_wrong_is_refused_by_field(address: str, browser: Any, good: Path) -> None:
+def test_a_folder_whose_manifest_is_wrong_is_rejected_by_field(address: str, browser: Any, good: Path) -> None:
     change_manifest(good, suite="none", extra=1, system={"type": "god"})
     said = check(browser, address, good)
     assert said.startswith("Rejected: ")
@@ -123,7 +123,7 @@ def test_a_folder_whose_manifest_is_wrong_is_refused_by_field(address: str, brow
     assert not find(browser, "body").find_elements("css selector", "#submit")
 
 
-def test_a_folder_whose_rows_are_wrong_is_refused_by_row(address: str, browser: Any, good: Path) -> None:
+def test_a_folder_whose_rows_are_wrong_is_rejected_by_row(address: str, browser: Any, good: Path) -> None:
     path = good / "generations.parquet"
     table = pq.read_table(path)
     kept = table.to_pylist()
@@ -140,7 +140,7 @@ def test_a_folder_whose_rows_are_wrong_is_refused_by_row(address: str, browser: 
 
 
 @pytest.mark.thorough
-def test_a_file_cut_off_and_a_file_of_another_kind_are_refused(address: str, browser: Any, good: Path) -> None:
+def test_a_file_cut_off_and_a_file_of_another_kind_are_rejected(address: str, browser: Any, good: Path) -> None:
     path = good / "generations.parquet"
     path.write_bytes(path.read_bytes()[:-100])
     assert check(browser, address, good).startswith("Rejected: 1 error,")
@@ -176,7 +176,7 @@ def test_pasted_lines_and_a_form_make_a_submission(address: str, browser: Any) -
 
 
 @pytest.mark.thorough
-def test_a_file_of_generations_is_refused_by_its_rows(address: str, browser: Any, tmp_path: Path) -> None:
+def test_a_file_of_generations_is_rejected_by_its_rows(address: str, browser: Any, tmp_path: Path) -> None:
     lines = [json.dumps({"prompt_id": f"demo-{i:02}", "responses": [f"a {i}", f"b {i}"]}) for i in range(24)]
     lines[3] = "{"
     path = tmp_path / "my answers.jsonl"
@@ -206,13 +206,13 @@ def test_hostile_submissions_are_inert_wherever_they_are_shown(
     now = datetime.now(UTC)
     taken = claim(store, NAMES[18], timedelta(hours=1), now, wanted=lambda state: state.name == NAMES[1])
     assert taken is not None
-    refuse(store, taken, [Problem("k", "error", NAMES[2], 3, NAMES[3], NAMES[19], NAMES[20])], now)
+    reject(store, taken, [Problem("k", "error", NAMES[2], 3, NAMES[3], NAMES[19], NAMES[20])], now)
 
-    def refused() -> bool:  # what was read a moment ago is not read again for the asking
+    def rejected() -> bool:  # what was read a moment ago is not read again for the asking
         press(browser, "refresh", "shown")
         return len(rows(browser, "history")) == 3
 
-    until(refused, "the refusal is not shown")
+    until(rejected, "the rejection is not shown")
     assert not_shown(browser, [NAMES[18], NAMES[19], NAMES[20]]) == []
     assert_inert(browser)
     change_manifest(good, **dict.fromkeys(INJECTIONS, 1))

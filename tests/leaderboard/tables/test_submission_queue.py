@@ -7,7 +7,7 @@ from leaderboard.tables.submission_queue import choices, details, find, history_
 from submissions.demo.build import write_demo_submissions
 from submissions.schema import Problem
 from submissions.storage.folder_store import FolderStore
-from submissions.work_queue.operations import claim, listing, refuse, release, submit
+from submissions.work_queue.operations import claim, listing, reject, release, submit
 from submissions.work_queue.schema import Identity
 from tests.leaderboard.injections import INJECTIONS
 
@@ -25,7 +25,7 @@ def test_the_queue_is_told_in_its_order(tmp_path: Path) -> None:
     hour = timedelta(hours=1)
     taken = claim(store, "w1", hour, NOW + hour)
     assert taken is not None
-    refuse(
+    reject(
         store, taken, [Problem("k", "error", "generations.parquet", 3, "responses", INJECTIONS[0], "hint")], NOW + hour
     )
     second = claim(store, "w1", hour, NOW + hour)
@@ -37,14 +37,14 @@ def test_the_queue_is_told_in_its_order(tmp_path: Path) -> None:
         ("1", "collapsed", "pending"),
         ("2", "repeated", "pending"),
         ("", "paraphrased", "claimed"),
-        ("", "varied", "refused"),
+        ("", "varied", "rejected"),
     ]
     assert rows[0][3] == "ann (not verified)"
-    assert [row[1] for row in queue_rows(found, now, ["claimed", "refused"])] == ["paraphrased", "varied"]
+    assert [row[1] for row in queue_rows(found, now, ["claimed", "rejected"])] == ["paraphrased", "varied"]
     assert [label.split(" · ")[0] for label, _ in choices(found)] == names[::-1]
     first = find(found, taken.submission_id)
     assert first is not None
-    assert [row[1] for row in history_rows(first)] == ["pending", "claimed", "refused"]
+    assert [row[1] for row in history_rows(first)] == ["pending", "claimed", "rejected"]
     assert f"error: generations.parquet, row 3, responses: {INJECTIONS[0]} (hint)" in details(first, found, now)
     release(store, second, "no such model", now)
     again = find(listing(store), second.submission_id)

@@ -23,7 +23,7 @@ from tests.submissions import attacks
 from tests.submissions.attack import SHOWN, Attack, G
 from tests.submissions.attack_runs import Outcome, find_suite, make_apart
 from tests.submissions.attacks import ATTACKS
-from tests.submissions.conftest import jsonl, refused
+from tests.submissions.conftest import jsonl, rejected
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 
@@ -138,7 +138,7 @@ def test_the_table_tells_outcome_reason_seconds_and_memory(
 
     numbers = r"│ +\d+\.\d{3} │ +\d+ │"
     assert re.search(
-        rf"│ refused +│ sizes: generations.parquet row 1: cannot be read .*{numbers}", line("a-billion-nulls")
+        rf"│ rejected +│ sizes: generations.parquet row 1: cannot be read .*{numbers}", line("a-billion-nulls")
     )
     assert "accepted, warnings" in line("blank-answers")
     assert re.search(r"│ accepted +│ ", line("a-name-as-a-path"))
@@ -231,10 +231,10 @@ def test_after_ten_thousand_errors_the_rest_is_not_looked_at(folder: Path, found
 def test_a_list_that_no_row_needs_is_one_problem(tmp_path: Path) -> None:
     for values in ([0] * 10_001, [None] * 10_001):
         rows = [{"prompt_id": "toy-0", "responses": ["a"], "finish_reasons": values}]
-        (problem,) = refused(jsonl(tmp_path / "in.jsonl", rows))
+        (problem,) = rejected(jsonl(tmp_path / "in.jsonl", rows))
         assert (problem.check, problem.row, problem.field) == ("json", 1, "finish_reasons")
         assert (problem.message, problem.hint) == ("10,001 values", "at most 10,000 are allowed")
-    (problem,) = refused(jsonl(tmp_path / "in.jsonl", [{"prompt_id": "toy-0", "responses": [0] * 2_000_000}]))
+    (problem,) = rejected(jsonl(tmp_path / "in.jsonl", [{"prompt_id": "toy-0", "responses": [0] * 2_000_000}]))
     assert (problem.field, problem.message) == ("responses", "2,000,000 values")
 
 

@@ -270,7 +270,7 @@ REPORTED: dict[str, tuple[Json, list[Place], str]] = {
 
 
 @each(("values", "where", "message"), REPORTED.values(), ids=REPORTED)
-def test_reported_values_that_contradict_are_refused(
+def test_reported_values_that_contradict_are_rejected(
     tmp_path: Path, values: Json, where: list[Place], message: str
 ) -> None:
     report = check(add_reported(write_toy(tmp_path / "bad"), **values))

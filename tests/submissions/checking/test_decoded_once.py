@@ -14,7 +14,7 @@ from submissions.schema import Row
 from submissions.storage.folder_store import FolderStore
 from submissions.storage.submission_folders import RowsDigest, write_submission
 from submissions.untrusted import parquet_files
-from submissions.untrusted.findings import Findings, Refused
+from submissions.untrusted.findings import Findings, Rejected
 from submissions.work_queue.maintenance import adopt
 from submissions.work_queue.operations import submit
 from tests.conftest import TOY, toy_manifest, toy_rows, write_toy
@@ -69,12 +69,12 @@ def test_after_a_check_in_another_process_nothing_is_left_but_scoring(tmp_path: 
     assert (opened[1].prompts[0].prompt, len(opened[1].prompts)) == ("Say 4.", 4)
 
 
-def test_a_folder_damaged_after_its_check_is_refused(tmp_path: Path) -> None:
+def test_a_folder_damaged_after_its_check_is_rejected(tmp_path: Path) -> None:
     for file in ("manifest.json", "generations.parquet"):
         folder = own(tmp_path / file)
         found = validate_in_child(folder)
         (folder / file).write_bytes((folder / file).read_bytes()[:-3])
-        with pytest.raises(Refused):
+        with pytest.raises(Rejected):
             open_checked(folder, found)
 
 

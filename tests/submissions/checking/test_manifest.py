@@ -51,13 +51,13 @@ def test_names_in_any_script_are_taken(name: str) -> None:
     ids=lambda letter: f"U+{ord(letter):04X}",
 )
 @each("field", ["name", "submitter__name", "system__model_id"])
-def test_a_name_with_a_letter_that_does_not_show_is_refused(field: str, letter: str) -> None:
+def test_a_name_with_a_letter_that_does_not_show_is_rejected(field: str, letter: str) -> None:
     with pytest.raises(ValidationError, match="has a control, invisible or unassigned character"):
         Manifest.model_validate_json(changed(**{field: f"gpt{letter}4"}))
 
 
 @each("name", ["", " ", " gpt", "gpt ", "\u3000"])
-def test_a_blank_name_is_refused(name: str) -> None:
+def test_a_blank_name_is_rejected(name: str) -> None:
     with pytest.raises(ValidationError, match="must not be blank"):
         Manifest.model_validate_json(changed(name=name))
 
@@ -158,7 +158,7 @@ def test_all_wrong_fields_are_named_at_once(tmp_path: Path) -> None:
     ],
     ids=lambda value: repr(value[:24]) if isinstance(value, bytes) else "",
 )
-def test_a_file_that_is_no_manifest_is_refused(tmp_path: Path, content: bytes, kind: str, message: str) -> None:
+def test_a_file_that_is_no_manifest_is_rejected(tmp_path: Path, content: bytes, kind: str, message: str) -> None:
     folder = write_toy(tmp_path / "bad")
     (folder / "manifest.json").write_bytes(content)
     report = check(folder)
@@ -167,7 +167,7 @@ def test_a_file_that_is_no_manifest_is_refused(tmp_path: Path, content: bytes, k
     assert any(message in p.message for p in report.findings.problems)
 
 
-def test_a_manifest_that_is_not_there_or_a_link_is_refused(tmp_path: Path) -> None:
+def test_a_manifest_that_is_not_there_or_a_link_is_rejected(tmp_path: Path) -> None:
     folder = write_toy(tmp_path / "bad")
     (folder / "manifest.json").rename(tmp_path / "elsewhere.json")
     assert check(folder).findings.problems[0].message == "manifest.json is missing or is not a regular file"

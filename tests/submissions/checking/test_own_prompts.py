@@ -30,7 +30,7 @@ from tests.submissions.conftest import (
     imported,
     jsonl,
     places,
-    refused,
+    rejected,
     rewrite,
     with_row,
 )
@@ -238,10 +238,10 @@ def test_noveltybenchs_files_may_have_own_prompts(tmp_path: Path) -> None:
     ],
     ids=["no text", "blank", "twice", "odd id", "null", "a response a row"],
 )
-def test_a_file_that_lacks_own_prompts_is_refused(
+def test_a_file_that_lacks_own_prompts_is_rejected(
     tmp_path: Path, rows: list[object], where: list[tuple[str, int | None, str]]
 ) -> None:
-    problems = refused(jsonl(tmp_path / "in.jsonl", rows), suite="own")
+    problems = rejected(jsonl(tmp_path / "in.jsonl", rows), suite="own")
     assert places(problems) == where
     assert {p.file for p in problems} == {"in.jsonl"}
 

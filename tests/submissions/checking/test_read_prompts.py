@@ -1,4 +1,4 @@
-"""A file of one's own prompts is read, or refused with all that is wrong with it."""
+"""A file of one's own prompts is read, or rejected with all that is wrong with it."""
 
 import json
 import tempfile
@@ -17,7 +17,7 @@ from submissions.checking import prompts
 from submissions.checking.prompts import MAX_PROMPT_BYTES, read_prompts
 from submissions.schema import Problem
 from submissions.untrusted import limits, table_files
-from submissions.untrusted.findings import Refused
+from submissions.untrusted.findings import Rejected
 from tests.cases import each
 from tests.submissions.conftest import jsonl, places
 
@@ -38,7 +38,7 @@ def write(path: Path, content: str | bytes | Sequence[object]) -> Path:
 
 
 def problems_of(path: Path, **options: Any) -> list[Problem]:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Rejected) as caught:
         read_prompts(path, **options)
     found = caught.value.findings.problems
     assert {p.file for p in found} == {path.name}
@@ -192,14 +192,14 @@ def test_columns_of_other_kinds_do_no_harm(tmp_path: Path) -> None:
     assert [p.prompt_id for p in read_prompts(tmp_path / "p.parquet")] == ["1", "2"]
 
 
-def test_a_file_that_is_not_there_or_a_link_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_or_a_link_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "link.csv").symlink_to(write(tmp_path / "p.csv", AS_CSV))
     for name in ("nowhere.csv", "link.csv", "nowhere.txt"):
         [problem] = problems_of(tmp_path / name)
         assert problem.message == f"{name} is missing or is not a regular file"
 
 
-def test_a_file_that_unpacks_to_gigabytes_is_refused_before_it_does(tmp_path: Path) -> None:
+def test_a_file_that_unpacks_to_gigabytes_is_rejected_before_it_does(tmp_path: Path) -> None:
     texts = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int32()), pa.array(["x" * 2**20]))
     path = tmp_path / "bomb.parquet"
     pq.write_table(pa.table({"prompt": texts}), path, store_schema=False)
@@ -241,13 +241,13 @@ def test_all_prompts_together_have_a_limit(tmp_path: Path, monkeypatch: pytest.M
 @example(content=b"prompt\n\x00\n")
 @example(content=b'prompt\n"\r"\r"\n')
 @example(content=b'{"prompt": "a", "id": 1' + b"0" * 5000 + b"}")
-def test_any_bytes_are_read_or_refused(ending: str, content: bytes) -> None:
+def test_any_bytes_are_read_or_rejected(ending: str, content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"p{ending}"
         path.write_bytes(content)
         try:
             found = read_prompts(path)
-        except Refused as refusal:
+        except Rejected as refusal:
             json.dumps(refusal.as_json())
         else:
             assert found

@@ -48,7 +48,7 @@ def test_it_says_what_the_command_says(good: Path) -> None:
     assert set(made["by_check"]) == {"prompt_ids", "k"}
 
 
-def test_a_bomb_is_refused_there_too(good: Path) -> None:
+def test_a_bomb_is_rejected_there_too(good: Path) -> None:
     starts = levels(run(1, 0) + run(10**9 - 1, 1)) + levels(run(10**9, 2))
     (good / GENERATIONS_FILE).write_bytes(generations(finish_reasons=Chunk(data_page(10**9, starts), 10**9)))
     made = validate_in_child(good, memory=2**30)

@@ -10,7 +10,7 @@ import pytest
 from datasets_build.errors import ConfigurationError
 from submissions.checking.validate import Report
 from submissions.importing.importers import ImportOptions, detect_format, import_submission
-from submissions.untrusted.findings import Refused
+from submissions.untrusted.findings import Rejected
 from tests.cases import each
 from tests.conftest import toy_rows
 from tests.submissions.conftest import (
@@ -22,7 +22,7 @@ from tests.submissions.conftest import (
     find_toy,
     imported,
     jsonl,
-    refused,
+    rejected,
 )
 
 EXPECTED = [(row.prompt_id, row.responses) for row in toy_rows()]
@@ -52,13 +52,13 @@ def test_other_names_of_the_responses_are_found(tmp_path: Path) -> None:
 
 def test_where_it_is_not_clear_one_line_says_how_to_name_the_field(tmp_path: Path) -> None:
     both = [row | {"text": "a note"} for row in renamed(a_prompt_a_row(), responses="outputs")]
-    (problem,) = refused(jsonl(tmp_path / "both" / "in.jsonl", both))
+    (problem,) = rejected(jsonl(tmp_path / "both" / "in.jsonl", both))
     assert problem.message == "which field holds the responses? 4 rows have 'outputs', 4 rows have 'text'"
     assert problem.hint == "name it: --field outputs"
     none = renamed(a_prompt_a_row(), responses="said")
-    (problem,) = refused(jsonl(tmp_path / "none" / "in.jsonl", none))
+    (problem,) = rejected(jsonl(tmp_path / "none" / "in.jsonl", none))
     assert (problem.row, problem.message) == (None, "which field holds the responses? 4 rows have 'said'")
-    (problem,) = refused(
+    (problem,) = rejected(
         jsonl(tmp_path / "neither" / "in.jsonl", renamed(a_prompt_a_row(), prompt=None, prompt_id="n"))
     )
     assert (problem.row, problem.field) == (None, "prompt_id")
@@ -78,7 +78,7 @@ def test_prompts_are_known_by_their_texts_where_there_are_no_ids(tmp_path: Path)
 
 def test_a_file_of_another_suite_is_one_problem(tmp_path: Path) -> None:
     rows = [{"prompt": f"Something else {i}", "responses": ["a", "b", "c"]} for i in range(100)]
-    problems = refused(jsonl(tmp_path / "in.jsonl", rows))
+    problems = rejected(jsonl(tmp_path / "in.jsonl", rows))
     assert [p.message for p in problems if "not in" in p.message] == [
         "100 rows have prompts not in toy: 1, 2, 3, 4, 5, …"
     ]
@@ -126,8 +126,8 @@ def test_a_file_that_is_not_there_is_looked_for_beside(tmp_path: Path) -> None:
     assert "samples.jsonl" in str(caught.value.hint)
 
 
-def test_a_file_without_rows_is_refused(tmp_path: Path) -> None:
+def test_a_file_without_rows_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     path.write_text("prompt,response\n")
-    with pytest.raises(Refused):
+    with pytest.raises(Rejected):
         imported(path, "csv")

@@ -13,7 +13,7 @@ from submissions.checking.validate import open_submission
 from submissions.importing import inspect_logs
 from submissions.importing.importers import detect_format, import_submission
 from submissions.importing.inspect_logs import read_inspect_log
-from submissions.untrusted.findings import Findings, Refused
+from submissions.untrusted.findings import Findings, Rejected
 from tests.conftest import TOY
 from tests.submissions.conftest import KNOWN, find_toy
 
@@ -68,14 +68,14 @@ def test_epochs_are_the_responses_and_samples_are_known_by_id_or_text(tmp_path: 
     assert (manifest.generation.max_tokens, manifest.generation.k) == (50, 2)
 
 
-def test_samples_that_failed_and_damaged_logs_are_refused(tmp_path: Path) -> None:
+def test_samples_that_failed_and_damaged_logs_are_rejected(tmp_path: Path) -> None:
     pytest.importorskip("inspect_ai")
     path = written(tmp_path / "log.eval", [sample("toy-0", 1, "x", error="out of credit")])
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Rejected) as caught:
         import_submission(path, "inspect", tmp_path / "made", KNOWN, find_toy)
     assert "epoch 1 of sample toy-0 failed: out of credit" in caught.value.findings.problems[0].message
     path.write_bytes(b"PK no archive")
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Rejected) as caught:
         import_submission(path, "inspect", tmp_path / "made", KNOWN, find_toy)
     assert "Inspect cannot read it" in caught.value.findings.problems[0].message
 

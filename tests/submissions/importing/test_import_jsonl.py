@@ -9,7 +9,7 @@ from datasets_build.errors import ConfigurationError
 from datasets_build.files import sha256_of
 from submissions.checking.validate import Report
 from submissions.importing.importers import import_submission
-from submissions.untrusted.findings import Refused
+from submissions.untrusted.findings import Rejected
 from tests.cases import each
 from tests.conftest import TOY, toy_rows
 from tests.submissions.conftest import (
@@ -21,7 +21,7 @@ from tests.submissions.conftest import (
     imported,
     jsonl,
     places,
-    refused,
+    rejected,
 )
 
 
@@ -132,7 +132,7 @@ def test_problems_are_told_by_the_rows_and_fields_of_the_file_that_was_given(tmp
     rows[1]["response"] = "  "
     rows[4]["prompt"] = rows[3]["prompt"] = rows[5]["prompt"] = "Say thing 2!"
     rows[11]["response"], rows[10]["response"], rows[9]["response"] = (rows[i]["response"] for i in (8, 7, 6))
-    problems = refused(jsonl(tmp_path / "in.jsonl", rows))
+    problems = rejected(jsonl(tmp_path / "in.jsonl", rows))
     assert places(problems) == [
         ("duplicates", 9, "responses"),
         ("prompt_text", 6, "prompt"),
@@ -177,14 +177,14 @@ def test_an_unknown_suite_is_the_callers_mistake(tmp_path: Path) -> None:
 
 
 def test_the_given_k_is_what_each_prompt_must_have(tmp_path: Path) -> None:
-    problems = refused(jsonl(tmp_path / "in.jsonl", a_prompt_a_row()), generation={"k": 5})
+    problems = rejected(jsonl(tmp_path / "in.jsonl", a_prompt_a_row()), generation={"k": 5})
     assert places(problems) == [("k", row, "responses") for row in (1, 2, 3, 4)]
     assert problems[0].message == "3 responses, but generation.k in manifest.json is 5"
 
 
 def test_a_refusal_names_the_file_and_the_number_of_problems(tmp_path: Path) -> None:
     path = jsonl(tmp_path / "in.jsonl", a_prompt_a_row()[:3])
-    with pytest.raises(Refused, match=r"in\.jsonl was rejected: 1 problem$"):
+    with pytest.raises(Rejected, match=r"in\.jsonl was rejected: 1 problem$"):
         import_submission(path, "jsonl", tmp_path / "out", KNOWN, find_toy)
 
 

@@ -1,4 +1,4 @@
-"""Files that hold no rows, or are made to be too large or too slow, are refused like any other; nothing is written."""
+"""Files that hold no rows, or are made to be too large or too slow, are rejected like any other; nothing is written."""
 
 import json
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import pytest
 
 from submissions.untrusted import limits
 from tests.cases import each
-from tests.submissions.conftest import a_prompt_a_row, jsonl, places, refused, with_line, with_row
+from tests.submissions.conftest import a_prompt_a_row, jsonl, places, rejected, with_line, with_row
 
 
 @each(
@@ -23,36 +23,36 @@ from tests.submissions.conftest import a_prompt_a_row, jsonl, places, refused, w
     ],
     ids=["empty", "blank lines", "byte order mark", "zeros", "UTF-16", "Parquet"],
 )
-def test_a_file_that_holds_no_rows_is_refused(tmp_path: Path, content: bytes, check: str, message: str) -> None:
+def test_a_file_that_holds_no_rows_is_rejected(tmp_path: Path, content: bytes, check: str, message: str) -> None:
     path = tmp_path / "in.jsonl"
     path.write_bytes(content)
-    problems = refused(path)
+    problems = rejected(path)
     assert [p.check for p in problems] == [check]
     assert message in problems[0].message
 
 
-def test_a_link_to_a_file_is_refused(tmp_path: Path) -> None:
+def test_a_link_to_a_file_is_rejected(tmp_path: Path) -> None:
     # What lies on this machine beside the submission is not the submitter's to show.
     (tmp_path / "link.jsonl").symlink_to(jsonl(tmp_path / "in.jsonl", a_prompt_a_row()))
-    problems = refused(tmp_path / "link.jsonl")
+    problems = rejected(tmp_path / "link.jsonl")
     assert [p.check for p in problems] == ["file"]
     assert problems[0].message == "link.jsonl is missing or is not a regular file"
 
 
-def test_a_line_over_the_limit_is_refused_without_reading_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_over_the_limit_is_rejected_without_reading_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_LINE_BYTES", 1000)
-    problems = refused(jsonl(tmp_path / "in.jsonl", with_row(3, responses=["x" * 2000, "b", "c"])))
+    problems = rejected(jsonl(tmp_path / "in.jsonl", with_row(3, responses=["x" * 2000, "b", "c"])))
     assert places(problems) == [("sizes", 3, "")]
     assert problems[0].message == "the line is too long"
     assert "1,000 bytes" in problems[0].hint
 
 
-def test_a_file_over_the_limit_is_refused_unread(tmp_path: Path) -> None:
+def test_a_file_over_the_limit_is_rejected_unread(tmp_path: Path) -> None:
     # A sparse file: it claims half a gibibyte and a byte more, and takes no room.
     path = tmp_path / "in.jsonl"
     with path.open("wb") as file:
         file.truncate(limits.MAX_FILE_BYTES + 1)
-    problems = refused(path)
+    problems = rejected(path)
     assert [p.check for p in problems] == ["sizes"]
     assert problems[0].message == "536,870,913 bytes"
 
@@ -68,8 +68,8 @@ def test_a_file_over_the_limit_is_refused_unread(tmp_path: Path) -> None:
         pytest.param(lambda: b"[" * 9 + b'"\\' * 1_000_000, id="quotes and backslashes"),
     ],
 )
-def test_a_line_made_to_be_slow_is_refused_like_any_other(tmp_path: Path, line: Callable[[], bytes]) -> None:
-    problems = refused(jsonl(tmp_path / "in.jsonl", with_line(2, line())))
+def test_a_line_made_to_be_slow_is_rejected_like_any_other(tmp_path: Path, line: Callable[[], bytes]) -> None:
+    problems = rejected(jsonl(tmp_path / "in.jsonl", with_line(2, line())))
     assert places(problems) == [("json", 2, "")]
     assert len(problems[0].message) < 600
 
@@ -77,5 +77,5 @@ def test_a_line_made_to_be_slow_is_refused_like_any_other(tmp_path: Path, line: 
 def test_problems_that_quote_the_file_are_cut(tmp_path: Path) -> None:
     rows = with_row(2, prompt_id="x" * 1_000_000)
     rows[2] = json.dumps({"k" * 100_000: 1})[:-1].encode() + b', "' + b"k" * 100_000 + b'": 2}'
-    problems = refused(jsonl(tmp_path / "in.jsonl", rows))
+    problems = rejected(jsonl(tmp_path / "in.jsonl", rows))
     assert all(len(p.message) <= 501 for p in problems)

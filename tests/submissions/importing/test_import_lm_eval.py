@@ -16,7 +16,7 @@ from submissions.schema import Manifest, Row
 from submissions.untrusted.findings import Findings
 from tests.cases import each
 from tests.conftest import TOY, divbench, document, toy_rows
-from tests.submissions.conftest import KNOWN, Json, find_toy, jsonl, refused
+from tests.submissions.conftest import KNOWN, Json, find_toy, jsonl, rejected
 from tests.submissions.lm_eval_samples import KWARGS, asked, sample, samples
 
 BY_PLACE = LmEvalOptions(id_field="doc_id")
@@ -171,7 +171,7 @@ def test_fields_that_are_not_used_are_named(tmp_path: Path) -> None:
 
 
 def test_other_formats_still_refuse_such_a_file(tmp_path: Path) -> None:
-    assert {p.field for p in refused(jsonl(tmp_path / "in.jsonl", samples()))} == {"prompt_id"}
+    assert {p.field for p in rejected(jsonl(tmp_path / "in.jsonl", samples()))} == {"prompt_id"}
 
 
 def test_the_command(tmp_path: Path) -> None:

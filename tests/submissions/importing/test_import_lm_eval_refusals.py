@@ -11,7 +11,7 @@ from submissions.importing import lm_eval
 from submissions.importing.importers import ImportOptions, LmEvalOptions, import_submission
 from submissions.importing.lm_eval import DEFAULT_OPTIONS, read_lm_eval
 from submissions.untrusted import limits
-from submissions.untrusted.findings import Findings, Refused
+from submissions.untrusted.findings import Findings, Rejected
 from tests.cases import each
 from tests.conftest import TOY
 from tests.submissions.conftest import KNOWN, Json, Place, find_toy, jsonl, places
@@ -20,9 +20,9 @@ from tests.submissions.lm_eval_samples import asked, sample, samples
 BY_PLACE = LmEvalOptions(id_field="doc_id")
 
 
-def refusal(tmp_path: Path, rows: list[object], documents: LmEvalOptions = DEFAULT_OPTIONS) -> Refused:
+def refusal(tmp_path: Path, rows: list[object], documents: LmEvalOptions = DEFAULT_OPTIONS) -> Rejected:
     path = jsonl(tmp_path / "in.jsonl", rows)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Rejected) as caught:
         import_submission(path, "lm-eval", tmp_path / "out", KNOWN, find_toy, ImportOptions(documents=documents))
     assert sorted(tmp_path.iterdir()) == [path]
     assert all(problem.message and problem.hint for problem in caught.value.findings.problems)
@@ -283,7 +283,7 @@ def line(**changes: str) -> bytes:
         pytest.param(lambda: b"\xff\xfe", "not UTF-8", id="UTF-16"),
     ],
 )
-def test_hostile_lines_are_refused_like_any_other(tmp_path: Path, made: Callable[[], bytes], message: str) -> None:
+def test_hostile_lines_are_rejected_like_any_other(tmp_path: Path, made: Callable[[], bytes], message: str) -> None:
     rows = samples()
     rows[1] = made()
     problems = refusal(tmp_path, rows).findings.problems
@@ -292,7 +292,7 @@ def test_hostile_lines_are_refused_like_any_other(tmp_path: Path, made: Callable
     assert len(problems[0].message) < 600
 
 
-def test_a_line_over_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_over_the_limit_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_LINE_BYTES", 2000)
     problems = refusal(tmp_path, samples(of=3, target="x" * 3000)).findings.problems
     assert places(problems) == [("sizes", 3, "")]

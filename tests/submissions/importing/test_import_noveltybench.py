@@ -1,4 +1,4 @@
-"""NoveltyBench files: partitions and scores are kept aside as reported, `distinct` is converted, lies are refused."""
+"""NoveltyBench files: partitions and scores are kept aside as reported, `distinct` is converted, lies are rejected."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from submissions.schema import Reported
 from tests.cases import each
-from tests.submissions.conftest import Json, Place, as_noveltybench, imported, jsonl, places, refused
+from tests.submissions.conftest import Json, Place, as_noveltybench, imported, jsonl, places, rejected
 
 
 def with_row(number: int, **changes: Any) -> list[Json]:
@@ -234,21 +234,21 @@ BAD: list[tuple[str, list[Json], list[Place], str, str]] = [
 
 
 @each(("rows", "where", "message", "hint"), [pytest.param(*case[1:], id=case[0]) for case in BAD])
-def test_bad_rows_are_refused_and_nothing_is_written(
+def test_bad_rows_are_rejected_and_nothing_is_written(
     tmp_path: Path, rows: list[Json], where: list[Place], message: str, hint: str
 ) -> None:
-    problems = refused(jsonl(tmp_path / "in.jsonl", rows), "noveltybench")
+    problems = rejected(jsonl(tmp_path / "in.jsonl", rows), "noveltybench")
     assert places(problems) == where
     assert message in problems[0].message
     assert hint in problems[0].hint
     assert {p.file for p in problems} == {"in.jsonl"}
 
 
-def test_an_infinite_score_is_refused(tmp_path: Path) -> None:
+def test_an_infinite_score_is_rejected(tmp_path: Path) -> None:
     # 1e999 is JSON, and more than a float holds.
     rows: list[object] = [*as_noveltybench()]
     rows[1] = str(rows[1]).replace("'", '"').replace("2.5", "1e999").encode()
-    problems = refused(jsonl(tmp_path / "in.jsonl", rows), "noveltybench")
+    problems = rejected(jsonl(tmp_path / "in.jsonl", rows), "noveltybench")
     assert places(problems) == [("json", 2, "utility")]
 
 
@@ -266,5 +266,5 @@ def test_reported_values_may_stand_with_some_prompts_only(tmp_path: Path) -> Non
     for name in ("partition", "distinct", "generation_scores", "partition_scores", "utility"):
         del rows[0][name]
     rows[2]["utility"] = 11
-    problems = refused(jsonl(tmp_path / "in.jsonl", rows), "noveltybench")
+    problems = rejected(jsonl(tmp_path / "in.jsonl", rows), "noveltybench")
     assert places(problems) == [("reported", 3, "utility")]

@@ -8,7 +8,7 @@ import pytest
 
 from submissions.checking.validate import open_submission
 from submissions.importing.importers import ImportOptions, detect_format, import_submission
-from submissions.untrusted.findings import Refused
+from submissions.untrusted.findings import Rejected
 from tests.conftest import TOY, divbench
 from tests.submissions.conftest import KNOWN, find_toy
 
@@ -114,7 +114,7 @@ EXPIRED = {"custom_id": "toy-0", "response": None, "error": {"code": "batch_expi
 )
 def test_what_cannot_be_imported_is_named_with_its_row(tmp_path: Path, line: dict[str, Any], message: str) -> None:
     path = written(tmp_path / "out.jsonl", [line, *(chat(f"toy-{i}", "x") for i in (1, 2, 3))])
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Rejected) as caught:
         import_submission(path, "openai-batch", tmp_path / "made", KNOWN, find_toy)
     assert [p.row for p in caught.value.findings.problems if message in p.message][:1] == [1]
     assert not (tmp_path / "made").exists()

@@ -1,4 +1,4 @@
-"""Every bad JSON Lines file is refused with its row, field and mend, all problems at once, and nothing is written."""
+"""Every bad JSON Lines file is rejected with its row, field and mend, all problems at once, and nothing is written."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from tests.submissions.conftest import (
     a_response_a_row,
     jsonl,
     places,
-    refused,
+    rejected,
     with_line,
     with_row,
 )
@@ -280,10 +280,10 @@ BAD_FACTS: list[tuple[str, list[object], list[Place], str, str]] = [
     ("rows", "where", "message", "hint"),
     [pytest.param(*case[1:], id=case[0]) for case in BAD_ROWS + BAD_SAMPLES + BAD_FACTS],
 )
-def test_bad_rows_are_refused_and_nothing_is_written(
+def test_bad_rows_are_rejected_and_nothing_is_written(
     tmp_path: Path, rows: list[object], where: list[Place], message: str, hint: str
 ) -> None:
-    problems = refused(jsonl(tmp_path / "in.jsonl", rows))
+    problems = rejected(jsonl(tmp_path / "in.jsonl", rows))
     assert places(problems) == where
     assert message in problems[0].message
     assert hint in problems[0].hint
@@ -292,7 +292,7 @@ def test_bad_rows_are_refused_and_nothing_is_written(
 
 
 def test_each_kind_of_bad_file_has_a_message_of_its_own(tmp_path: Path) -> None:
-    messages = [refused(jsonl(tmp_path / f"{i}" / "in.jsonl", case[1]))[0].message for i, case in enumerate(BAD_ROWS)]
+    messages = [rejected(jsonl(tmp_path / f"{i}" / "in.jsonl", case[1]))[0].message for i, case in enumerate(BAD_ROWS)]
     same = {message for message in messages if messages.count(message) > 1}
     # These are one fault in two places each; the field tells them apart.
     assert {message[:24] for message in same} == {
@@ -308,14 +308,14 @@ def test_each_kind_of_bad_file_has_a_message_of_its_own(tmp_path: Path) -> None:
 def test_a_model_given_by_the_caller_does_not_hide_that_there_are_two(tmp_path: Path) -> None:
     rows = [row | {"model": f"m-{i // 2}"} for i, row in enumerate(a_prompt_a_row())]
     system = {"type": "model", "model_id": "given"}
-    assert places(refused(jsonl(tmp_path / "in.jsonl", rows), system=system)) == [("manifest", 3, "model")]
+    assert places(rejected(jsonl(tmp_path / "in.jsonl", rows), system=system)) == [("manifest", 3, "model")]
 
 
 def test_a_number_of_responses_out_of_bounds_is_the_files_fault(tmp_path: Path) -> None:
     nothing = jsonl(tmp_path / "a" / "in.jsonl", [row | {"responses": []} for row in a_prompt_a_row()])
     many = jsonl(tmp_path / "b" / "in.jsonl", [row | {"responses": ["x"] * 1001} for row in a_prompt_a_row()])
     for path, message in ((nothing, "greater than or equal to 1"), (many, "less than or equal to 1000")):
-        problems = refused(path)
+        problems = rejected(path)
         assert places(problems) == [("manifest", 1, "responses")]
         assert message in problems[0].message
 
@@ -325,7 +325,7 @@ def test_all_problems_of_a_file_are_listed_at_once(tmp_path: Path) -> None:
     rows[1] = b"{not json"
     rows[2] = b'{"prompt_id": "\xff"}'
     rows += [{"prompt_id": [7], "responses": [LONE]}, b"[]"]
-    assert places(refused(jsonl(tmp_path / "in.jsonl", rows))) == [
+    assert places(rejected(jsonl(tmp_path / "in.jsonl", rows))) == [
         ("json", 1, "responses[1]"),
         ("json", 1, "responses[2]"),
         ("json", 2, ""),
@@ -339,7 +339,7 @@ def test_all_problems_of_a_file_are_listed_at_once(tmp_path: Path) -> None:
 def test_all_problems_of_the_content_are_listed_at_once(tmp_path: Path) -> None:
     rows = with_row(1, prompt="Other.", responses=["x", " ", "[Blocked]", "4"])
     rows[1:2] = [ID | {"prompt_id": "toy-x", "responses": ["lost \ufffd", "b", "c"]}]
-    assert places(refused(jsonl(tmp_path / "in.jsonl", rows))) == [
+    assert places(rejected(jsonl(tmp_path / "in.jsonl", rows))) == [
         ("prompt_text", 1, "prompt"),
         ("k", 1, "responses"),
         ("blanks", 1, "responses[1]"),

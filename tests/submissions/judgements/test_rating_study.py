@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from datasets_build.errors import ConfigurationError
+from datasets_build.errors import ConfigurationError, InputError
 from submissions.choices import FormName
 from submissions.judgements.rating_forms import FORM_OF, FORMS, RatedSet
 from submissions.judgements.rating_pages import page, write_crowd_table, write_instructions
 from submissions.judgements.rating_study import Study, assign, make_study, read_study, shown_to, write_study
 from submissions.judgements.ratings import Ratings, read_ratings
-from submissions.untrusted.findings import Refused
+from submissions.untrusted.findings import Rejected
 from tests.leaderboard.injections import INJECTIONS
 
 SETS = tuple(RatedSet(f"set-{i}", f"Prompt {i // 2}", (f"one {i}", f"two {i}", f"three {i}")) for i in range(12))
@@ -142,18 +142,26 @@ def test_what_is_wrong_is_named_and_nothing_is_read(tmp_path: Path) -> None:
         f"item,rater,content\n{item},me,four\n",
     ]
     for number, document in enumerate(wrong):
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(Rejected) as caught:
             read(study, tmp_path / str(number), document)
         assert len(caught.value.findings.problems) == 1, document
     (tmp_path / "raw").mkdir()
-    (tmp_path / "raw" / "1.json").write_bytes(b"\xff{")
-    with pytest.raises(Refused):
-        read_ratings(study, [tmp_path / "raw"])
+    for content, message in ((b"\xff{", "not UTF-8: "), (b"{", "not JSON: ")):
+        (tmp_path / "raw" / "1.json").write_bytes(content)
+        with pytest.raises(Rejected, match="at least one returned file was rejected") as caught:
+            read_ratings(study, [tmp_path / "raw"])
+        (problem,) = caught.value.findings.problems
+        assert (problem.file, problem.message[: len(message)]) == ("1.json", message)
+        assert problem.hint == "ask the rater to send the file again, or leave it out"
     (tmp_path / "none").mkdir()
     with pytest.raises(ConfigurationError, match="no ratings yet"):
         read_ratings(study, [tmp_path / "none"])
     with pytest.raises(ConfigurationError, match="no study"):
         read_study(tmp_path / "none")
+    for text, said in (("{", "Invalid JSON: "), ("{}", "study: Field required")):
+        (tmp_path / "none" / "study.json").write_text(text)
+        with pytest.raises(InputError, match=rf"study\.json is not a study: {said}"):
+            read_study(tmp_path / "none")
 
 
 def test_untrusted_texts_are_data_on_the_page_and_text_in_the_tables(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Records of votes: what is written is read again, and what is no vote is refused."""
+"""Records of votes: what is written is read again, and what is no vote is rejected."""
 
 import json
 from dataclasses import replace
@@ -40,7 +40,7 @@ def test_a_vote_is_read_as_it_was_written() -> None:
     assert pa.Table.from_pylist([known], schema=VOTES).to_pylist() == [known]
 
 
-def test_what_is_no_vote_is_refused() -> None:
+def test_what_is_no_vote_is_rejected() -> None:
     good = json.loads(a_vote().as_line())
     bad: list[dict[str, Any]] = [
         {"answer": "both"},

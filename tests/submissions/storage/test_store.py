@@ -13,7 +13,7 @@ from datasets_build.errors import ConfigurationError, InputError
 from submissions.checking.validate import open_submission, validate
 from submissions.schema import GENERATIONS, REPORTED, Reported, Row
 from submissions.storage.submission_folders import write_submission
-from submissions.untrusted.findings import Refused
+from submissions.untrusted.findings import Rejected
 from tests.conftest import TOY, toy_manifest, toy_rows, write_toy
 from tests.submissions.conftest import add_reported, change_manifest, check, find_toy, rewrite
 
@@ -110,13 +110,13 @@ def test_a_file_that_was_damaged_after_it_was_checked_is_not_cut_short(tmp_path:
     path = folder / "generations.parquet"
     content = path.read_bytes()
     path.write_bytes(content[:40] + bytes(200) + content[240:])
-    with pytest.raises(Refused, match=r"generations\.parquet was rejected"):
+    with pytest.raises(Rejected, match=r"generations\.parquet was rejected"):
         list(submission.rows())
 
 
-def test_opening_what_does_not_pass_is_refused_with_its_findings(tmp_path: Path) -> None:
+def test_opening_what_does_not_pass_is_rejected_with_its_findings(tmp_path: Path) -> None:
     folder = change_manifest(write_toy(tmp_path / "toy"), more=1)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Rejected) as caught:
         open_submission(folder, find_toy)
     assert isinstance(caught.value, InputError)
     assert [p.field for p in caught.value.findings.problems] == ["more"]

@@ -9,9 +9,9 @@ from rich.console import Console
 from datasets_build.tables import plain
 from submissions.checking.printing import print_findings, print_report
 from submissions.schema import Problem
-from submissions.untrusted.findings import KEPT_PER_CHECK, LETTERS_KEPT, Findings, Refused, problems_json
+from submissions.untrusted.findings import KEPT_PER_CHECK, LETTERS_KEPT, Findings, Rejected, problems_json
 from tests.conftest import write_toy
-from tests.submissions.conftest import change_manifest, check, jsonl, refused
+from tests.submissions.conftest import change_manifest, check, jsonl, rejected
 
 ERROR = Problem("k", "error", "generations.parquet", 3, "responses", "it is wrong", "mend it")
 WARNING = replace(ERROR, check="blanks", severity="warning")
@@ -42,13 +42,13 @@ def test_the_first_problems_of_each_check_are_kept_and_all_are_counted() -> None
 def test_errors_and_warnings_of_one_check_are_kept_apart() -> None:
     findings = many(300)
     findings.add(replace(WARNING, severity="error"))
-    assert findings.refused()
+    assert findings.rejected()
     assert findings.problems[-1].severity == "error"
 
 
 def test_warnings_alone_do_not_refuse() -> None:
-    assert not Findings().refused()
-    assert not many(1).refused()
+    assert not Findings().rejected()
+    assert not many(1).rejected()
 
 
 def test_a_narrow_terminal_has_space_for_the_message_and_the_hint() -> None:
@@ -80,7 +80,7 @@ def test_renamed_findings_keep_their_counts() -> None:
 
 
 def test_a_file_with_100_000_problems_gives_a_short_list(tmp_path: Path) -> None:
-    problems = refused(jsonl(tmp_path / "in.jsonl", [b"{"] * 100_000))
+    problems = rejected(jsonl(tmp_path / "in.jsonl", [b"{"] * 100_000))
     assert [p.row for p in problems] == list(range(1, KEPT_PER_CHECK + 1))
 
 
@@ -99,8 +99,8 @@ def test_the_json_has_every_kept_problem_and_the_counts() -> None:
         "message": "it is wrong",
         "hint": "mend it",
     }
-    error = Refused("x", findings).as_json()
-    assert error["error"] == {"kind": "Refused", "message": "x was rejected: 1 problem", "hint": ""}
+    error = Rejected("x", findings).as_json()
+    assert error["error"] == {"kind": "Rejected", "message": "x was rejected: 1 problem", "hint": ""}
     assert error["problems"] == made["problems"]
 
 

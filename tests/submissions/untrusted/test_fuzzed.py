@@ -1,4 +1,4 @@
-"""Good submissions with bytes flipped, cut and spliced, values replaced, columns retyped: refused, or whole."""
+"""Good submissions with bytes flipped, cut and spliced, values replaced, columns retyped: rejected, or whole."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""A Parquet file of strangers is whole, of the schema and of a decent size, or refused; it never ends the process."""
+"""A Parquet file of strangers is whole, of the schema and of a decent size, or rejected; it never ends the process."""
 
 import random
 from collections.abc import Callable
@@ -108,7 +108,7 @@ SCHEMAS: dict[str, tuple[list[Json], pa.Schema, list[tuple[str, str, str]]]] = {
 
 
 @each(("rows", "schema", "expected"), SCHEMAS.values(), ids=SCHEMAS)
-def test_another_schema_is_refused_by_column(
+def test_another_schema_is_rejected_by_column(
     tmp_path: Path, rows: list[Json], schema: pa.Schema, expected: list[tuple[str, str, str]]
 ) -> None:
     report = check(write(tmp_path / "bad", rows, schema))
@@ -137,7 +137,7 @@ NULLABLE = pa.schema([pa.field(field.name, field.type) for field in GENERATIONS]
     ],
     ids=str,
 )
-def test_nulls_are_refused_by_row_and_place(
+def test_nulls_are_rejected_by_row_and_place(
     tmp_path: Path, changes: Json, where: list[tuple[str, int | None, str]], hint: str
 ) -> None:
     rows = [row | changes if i == 2 else row for i, row in enumerate(GOOD)]
@@ -146,7 +146,7 @@ def test_nulls_are_refused_by_row_and_place(
     assert problems[0].hint == hint
 
 
-def test_bytes_that_are_not_utf8_are_refused_by_row_and_field(tmp_path: Path) -> None:
+def test_bytes_that_are_not_utf8_are_rejected_by_row_and_field(tmp_path: Path) -> None:
     # A writer that does not look: the bytes of Latin-1 under the name of a string.
     rows = [
         GOOD[0],
@@ -162,7 +162,7 @@ def test_bytes_that_are_not_utf8_are_refused_by_row_and_field(tmp_path: Path) ->
     assert (problems[0].message, problems[0].hint) == ("not UTF-8", "write strings as UTF-8")
 
 
-def test_reported_bytes_that_are_not_utf8_are_refused_by_row_and_field(tmp_path: Path) -> None:
+def test_reported_bytes_that_are_not_utf8_are_rejected_by_row_and_field(tmp_path: Path) -> None:
     folder = add_reported(write_toy(tmp_path / "bad"), prompt_id="é-0")
     path = folder / "reported.parquet"
     path.write_bytes(path.read_bytes().replace("é-0".encode(), b"\xe9\xe9-0"))
@@ -171,7 +171,7 @@ def test_reported_bytes_that_are_not_utf8_are_refused_by_row_and_field(tmp_path:
     assert problems[0].file == "reported.parquet"
 
 
-def test_a_column_whose_name_is_not_utf8_is_refused(tmp_path: Path) -> None:
+def test_a_column_whose_name_is_not_utf8_is_rejected(tmp_path: Path) -> None:
     schema = GENERATIONS.append(pa.field("éé", pa.string()))
     folder = write(tmp_path / "bad", [row | {"éé": "x"} for row in GOOD], schema, store_schema=False)
     path = folder / "generations.parquet"
@@ -208,7 +208,7 @@ def without(first: int, last: int) -> Callable[[bytes], bytes]:
         pytest.param(lambda content: b'{"prompt_id": "toy-0"}\n', "parquet", id="JSON"),
     ],
 )
-def test_a_damaged_file_is_refused(tmp_path: Path, damage: Callable[[bytes], bytes], kind: str) -> None:
+def test_a_damaged_file_is_rejected(tmp_path: Path, damage: Callable[[bytes], bytes], kind: str) -> None:
     folder = write_toy(tmp_path / "bad")
     path = folder / "generations.parquet"
     path.write_bytes(damage(path.read_bytes()))
@@ -233,7 +233,7 @@ def test_damage_behind_whole_rows_is_told_by_its_place(tmp_path: Path) -> None:
 
 
 @each("seed", range(2))
-def test_random_damage_is_refused_or_harmless_and_never_an_exception(tmp_path: Path, seed: int) -> None:
+def test_random_damage_is_rejected_or_harmless_and_never_an_exception(tmp_path: Path, seed: int) -> None:
     # Some such files made pyarrow end the whole process, or raise what no caller expects.
     rng = random.Random(seed)  # noqa: S311
     folder = write_toy(tmp_path / "bad")
@@ -246,13 +246,13 @@ def test_random_damage_is_refused_or_harmless_and_never_an_exception(tmp_path: P
             damaged[rng.randrange(len(damaged))] = rng.randrange(256)
         path.write_bytes(damaged)
         report = check(folder)
-        assert (report.submission is None) == report.findings.refused()
-        refusals += report.findings.refused()
+        assert (report.submission is None) == report.findings.rejected()
+        refusals += report.findings.rejected()
     assert refusals > 10
 
 
 @each("file", ["generations.parquet", "reported.parquet"])
-def test_a_link_is_refused(tmp_path: Path, file: str) -> None:
+def test_a_link_is_rejected(tmp_path: Path, file: str) -> None:
     folder = add_reported(write_toy(tmp_path / "bad"))
     (folder / file).rename(tmp_path / "elsewhere")
     (folder / file).symlink_to(tmp_path / "elsewhere")
@@ -260,14 +260,14 @@ def test_a_link_is_refused(tmp_path: Path, file: str) -> None:
     assert (problem.check, problem.message) == ("file", f"{file} is missing or is not a regular file")
 
 
-def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_the_file_is_rejected(tmp_path: Path) -> None:
     folder = write_toy(tmp_path / "bad")
     (folder / "generations.parquet").unlink()
     (folder / "generations.parquet").mkdir()
     assert [p.check for p in check(folder).findings.problems] == ["file"]
 
 
-def test_a_reported_file_of_another_schema_is_refused(tmp_path: Path) -> None:
+def test_a_reported_file_of_another_schema_is_rejected(tmp_path: Path) -> None:
     folder = write_toy(tmp_path / "bad")
     wrong = REPORTED.set(REPORTED.get_field_index("distinct"), pa.field("distinct", pa.int64()))
     rows = [{"prompt_id": "toy-0", "partition": [0, 0, 0], "generation_scores": None, "distinct": 1, "utility": None}]
@@ -277,7 +277,7 @@ def test_a_reported_file_of_another_schema_is_refused(tmp_path: Path) -> None:
     assert problem.message == "type int64, expected int32"
 
 
-def test_too_many_rows_are_refused_by_the_footer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_rows_are_rejected_by_the_footer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_ROWS", 3)
     (problem,) = check(write_toy(tmp_path / "bad")).findings.problems
     assert (problem.check, problem.message, problem.hint) == ("sizes", "4 rows", "at most 3 are allowed")

@@ -116,7 +116,7 @@ def test_a_reader_that_somebody_ended_is_started_again() -> None:
     assert read_parquet(SAMPLE, Findings()) is not None
 
 
-def test_more_metadata_than_a_schema_needs_is_refused(tmp_path: Path) -> None:
+def test_more_metadata_than_a_schema_needs_is_rejected(tmp_path: Path) -> None:
     # Of 70 MB an earlier reader's answer was cut, and its caller raised.
     with pq.ParquetWriter(tmp_path / "x.parquet", GENERATIONS, store_schema=False) as writer:
         writer.write_table(pa.Table.from_pylist([], schema=GENERATIONS))
@@ -126,7 +126,7 @@ def test_more_metadata_than_a_schema_needs_is_refused(tmp_path: Path) -> None:
     assert "a schema of more than 33,554,432 bytes" in findings.problems[0].message
 
 
-def test_rows_beyond_the_limits_are_refused_and_none_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_beyond_the_limits_are_rejected_and_none_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [{"prompt_id": str(i), "responses": ["x" * 1000]} for i in range(1000)]
     path = tmp_path / "x.parquet"
     pq.write_table(pa.Table.from_pylist(rows, schema=GENERATIONS), path, row_group_size=300)

@@ -1,4 +1,4 @@
-"""Parquet files as honest people's programs write them: taken, or refused with a hint that says what to change.
+"""Parquet files as honest people's programs write them: taken, or rejected with a hint that says what to change.
 
 `samples/` holds the toy submission as other programs wrote it in November 2026, each from a table of strings and lists
 of strings: polars 2.1 (`write_parquet`), DuckDB 2.0 (`COPY … TO`, PARQUET_VERSION V1 and V2), fastparquet 2026.9
@@ -74,7 +74,7 @@ def test_what_other_programs_write_is_taken(tmp_path: Path, name: str) -> None:
 
 
 @each(("name", "expected"), REFUSED.items(), ids=REFUSED)
-def test_what_cannot_be_taken_is_refused_with_what_to_change(
+def test_what_cannot_be_taken_is_rejected_with_what_to_change(
     tmp_path: Path, name: str, expected: list[tuple[str, str, str]]
 ) -> None:
     found = refusals(sample(tmp_path / "other", name))
@@ -99,7 +99,7 @@ def test_a_column_that_must_have_values_may_not_be_of_no_type(tmp_path: Path) ->
 
 
 @each("dictionary", [True, False], ids=["dictionary", "plain"])
-def test_views_that_are_not_utf8_are_refused_by_row_and_field(tmp_path: Path, dictionary: bool) -> None:
+def test_views_that_are_not_utf8_are_rejected_by_row_and_field(tmp_path: Path, dictionary: bool) -> None:
     rows = [ROWS[0], ROWS[1] | {"prompt": "é" * 40}, *ROWS[2:]]
     table = pa.Table.from_pylist(rows, schema=VIEWS)
     folder = write(tmp_path / "other", table, compression="none", use_dictionary=dictionary, write_statistics=False)

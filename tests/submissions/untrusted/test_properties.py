@@ -1,4 +1,4 @@
-"""Whatever stands in a file: texts come out as they went in, and bad bytes are refused, never an accident."""
+"""Whatever stands in a file: texts come out as they went in, and bad bytes are rejected, never an accident."""
 
 import json
 import tempfile
@@ -32,7 +32,7 @@ FIELDS = sorted({*a_prompt_a_row()[0], *as_noveltybench()[0], "response", "sampl
 
 
 def attempt(path: Path, kind: Format) -> bool:
-    """Import into a fresh folder; whether it was accepted. What is refused leaves nothing."""
+    """Import into a fresh folder; whether it was accepted. What is rejected leaves nothing."""
     out = path.parent / "out"
     try:
         import_submission(path, kind, out, KNOWN, find_toy)
@@ -74,7 +74,7 @@ def test_every_text_comes_out_as_it_went_in(
 @example(content=b'"\\')
 @example(content=b"1e999")
 @example(content=b"-")
-def test_any_bytes_are_refused(kind: Format, content: bytes) -> None:
+def test_any_bytes_are_rejected(kind: Format, content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "in.jsonl"
         path.write_bytes(content)
@@ -91,7 +91,7 @@ def test_any_bytes_are_refused(kind: Format, content: bytes) -> None:
 @example(row={"seed": 10**400}, left_out=set())
 @example(row={"model": "\ud800"}, left_out=set())
 @example(row={"sample_idx": 0, "response": "x"}, left_out={"responses"})
-def test_any_values_in_the_fields_are_taken_or_refused(kind: Format, row: dict[str, Any], left_out: set[str]) -> None:
+def test_any_values_in_the_fields_are_taken_or_rejected(kind: Format, row: dict[str, Any], left_out: set[str]) -> None:
     rows: list[dict[str, Any]] = as_noveltybench() if kind == "noveltybench" else a_prompt_a_row()
     rows[1] = {key: value for key, value in (rows[1] | row).items() if key not in left_out - row.keys()}
     with tempfile.TemporaryDirectory() as folder:

@@ -10,7 +10,7 @@ import pytest
 
 from submissions.checking.validate import open_submission
 from submissions.storage.submission_folders import REPORTED_FILE
-from submissions.untrusted.findings import Refused
+from submissions.untrusted.findings import Rejected
 from submissions.work_queue.errors import (
     ClaimLost,
     IllegalTransition,
@@ -24,7 +24,7 @@ from submissions.work_queue.operations import (
     fail,
     finish,
     propose,
-    refuse,
+    reject,
     release,
     state_of,
     states,
@@ -77,7 +77,7 @@ def brought(store: MemoryStore, folder: Path, standing: StateName) -> tuple[Stat
         "pending": lambda: release(store, held, "no room", now),
         "claimed": lambda: None,
         "scored": lambda: finish(store, held, result(folder), now),
-        "refused": lambda: refuse(store, held, [ERROR], now),
+        "rejected": lambda: reject(store, held, [ERROR], now),
         "failed": lambda: fail(store, held, "log", now),
         "withdrawn": lambda: withdraw(store, held.submission_id, ME, now),
     }
@@ -186,9 +186,9 @@ def test_handing_in_again_changes_nothing(tmp_path: Path, store: MemoryStore) ->
     assert len(store.trees) == commits
 
 
-def test_what_is_refused_is_not_handed_in(tmp_path: Path, store: MemoryStore) -> None:
+def test_what_is_rejected_is_not_handed_in(tmp_path: Path, store: MemoryStore) -> None:
     folder = change_manifest(write_toy(tmp_path / "toy"), more=1)
-    with pytest.raises(Refused):
+    with pytest.raises(Rejected):
         submit(store, folder, ME, T0, find_suite=find_toy)
     assert len(store.trees) == 1
 

@@ -20,7 +20,7 @@ from submissions.work_queue.operations import (
     fail,
     finish,
     listing,
-    refuse,
+    reject,
     release,
     renew,
     state_of,
@@ -185,10 +185,10 @@ def test_a_failure_is_tried_again_until_attempts_are_used_up(tmp_path: Path, sto
     assert claim(store, "w", HOUR, T0 + 9 * HOUR) is None
 
 
-def test_a_refusal_keeps_the_first_problems_errors_before_warnings(tmp_path: Path, store: MemoryStore) -> None:
+def test_a_rejection_keeps_the_first_problems_errors_before_warnings(tmp_path: Path, store: MemoryStore) -> None:
     handed_in(store, tmp_path, 1)
     long = Problem("k", "error", "f", None, "\x1b", "x" * 1000, "y")
-    record = refuse(store, taken(store), [WARNING] * 60 + [long, ERROR], T0 + HOUR).current
+    record = reject(store, taken(store), [WARNING] * 60 + [long, ERROR], T0 + HOUR).current
     assert record.reason is not None
     assert record.reason.startswith("2 problems, the first: xxx")
     assert [problem.severity for problem in record.problems] == ["error"] * 2 + ["warning"] * 48

@@ -8,7 +8,7 @@ import pytest
 from submissions.storage.commits import StoreFault
 from submissions.work_queue.errors import IllegalTransition, UnknownSubmission
 from submissions.work_queue.maintenance import retry, submissions_without_state, withdraw
-from submissions.work_queue.operations import claim, fail, finish, refuse, state_of, submit
+from submissions.work_queue.operations import claim, fail, finish, reject, state_of, submit
 from submissions.work_queue.queue_files import fetch, result_paths
 from submissions.work_queue.schema import MAX_ATTEMPTS, Identity, State
 from tests.submissions.conftest import find_toy
@@ -46,11 +46,11 @@ def test_what_failed_is_tried_again_with_all_its_attempts(tmp_path: Path, store:
     assert taken(store).submission_id == second.submission_id
 
 
-def test_what_was_refused_is_tried_again(tmp_path: Path, store: MemoryStore) -> None:
+def test_what_was_rejected_is_tried_again(tmp_path: Path, store: MemoryStore) -> None:
     [state] = handed_in(store, tmp_path, 1)
-    refuse(store, taken(store), [ERROR], T0 + HOUR)
+    reject(store, taken(store), [ERROR], T0 + HOUR)
     after = retry(store, state.submission_id, OPERATOR, T0)
-    assert [record.state for record in after.history] == ["pending", "claimed", "refused", "pending"]
+    assert [record.state for record in after.history] == ["pending", "claimed", "rejected", "pending"]
     assert after.current.at == T0 + HOUR  # no record is older than the one before
     assert after.current.reason == "retry: no reason given"
     assert finish(store, taken(store), result(tmp_path), T0 + 2 * HOUR).current.state == "scored"
@@ -59,7 +59,7 @@ def test_what_was_refused_is_tried_again(tmp_path: Path, store: MemoryStore) -> 
 def test_nothing_else_is_tried_again(tmp_path: Path, store: MemoryStore) -> None:
     [state] = handed_in(store, tmp_path, 1)
     name = state.submission_id
-    with pytest.raises(IllegalTransition, match="is pending: only a failed or refused submission can be retried"):
+    with pytest.raises(IllegalTransition, match="is pending: only a failed or rejected submission can be retried"):
         retry(store, name, OPERATOR, T0)
     finish(store, taken(store), result(tmp_path), T0 + HOUR)
     with pytest.raises(IllegalTransition, match="is scored"):

@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.errors import ClaimLost, IllegalTransition, NotAllowed, QuotaUsed, UnknownSubmission
 from submissions.work_queue.maintenance import retry, withdraw
-from submissions.work_queue.operations import claim, fail, finish, listing, refuse, release, renew, states, submit
+from submissions.work_queue.operations import claim, fail, finish, listing, reject, release, renew, states, submit
 from submissions.work_queue.queue_files import result_paths
 from submissions.work_queue.schema import MAX_ATTEMPTS, TRANSITIONS, Claim, Identity, Quota, State
 from tests.submissions.conftest import find_toy
@@ -77,7 +77,7 @@ class Queue(RuleBasedStateMachine):
             if renewed is not None:
                 self.claims.append(renewed)
 
-    @rule(which=WHICH, how=st.sampled_from(["release", "fail", "refuse", "finish"]), results=st.sampled_from(RESULTS))
+    @rule(which=WHICH, how=st.sampled_from(["release", "fail", "reject", "finish"]), results=st.sampled_from(RESULTS))
     def end(self, which: int, how: str, results: dict[str, Path]) -> None:
         if held := self.pick(which):
             self.attempt(lambda: self.ended(held, how, results))
@@ -87,8 +87,8 @@ class Queue(RuleBasedStateMachine):
             return release(self.store, held, "shutting down", self.now)
         if how == "fail":
             return fail(self.store, held, "an error\n", self.now)
-        if how == "refuse":
-            return refuse(self.store, held, [ERROR], self.now)
+        if how == "reject":
+            return reject(self.store, held, [ERROR], self.now)
         return finish(self.store, held, results, self.now)
 
     @rule(which=WHICH, by=st.sampled_from(PEOPLE), operator=st.booleans())
@@ -146,7 +146,7 @@ class Queue(RuleBasedStateMachine):
             added = [record.state for record in after[name].history[len(state.history) :]]
             if state.current.state == "scored" and added:
                 assert added == ["withdrawn"]
-            if state.current.state in ("refused", "failed") and added:
+            if state.current.state in ("rejected", "failed") and added:
                 assert added[0] in ("withdrawn", "pending")
             assert state.current.state != "withdrawn" or not added
         self.before = after

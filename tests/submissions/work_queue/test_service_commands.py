@@ -8,7 +8,7 @@ import pytest
 
 from submissions.demo.build import write_demo_submissions
 from submissions.storage.folder_store import FolderStore
-from submissions.work_queue.operations import claim, fail, finish, refuse, submit
+from submissions.work_queue.operations import claim, fail, finish, reject, submit
 from submissions.work_queue.printing import duration_text
 from submissions.work_queue.schema import Claim, Identity
 from tests.cases import each
@@ -110,12 +110,12 @@ def test_a_list_has_all_with_state_age_and_submitter(store: Path, demos: list[Pa
     assert all(name in narrow.stdout for name in names)
 
 
-def test_a_refused_folder_is_not_sent(tmp_path: Path, store: Path, demos: list[Path]) -> None:
+def test_a_rejected_folder_is_not_sent(tmp_path: Path, store: Path, demos: list[Path]) -> None:
     folder = change_manifest(write_toy(tmp_path / "toy"), suite="demo")
     ended = divbench("submit", folder, "--to", store, "--json")
     assert ended.returncode == 1
     made = document(ended)
-    assert made["error"]["kind"] == "Refused"
+    assert made["error"]["kind"] == "Rejected"
     assert made["errors"] > 0
     assert not store.exists()
     ended = divbench("submit", change_manifest(folder, more=1), "--to", store)
@@ -147,12 +147,12 @@ def test_wrong_usage_exits_2_and_says_why(store: Path, demos: list[Path], argume
     assert not any(store.iterdir())
 
 
-def test_what_refused_it_and_how_it_failed_is_shown(store: Path, demos: list[Path]) -> None:
+def test_what_rejected_it_and_how_it_failed_is_shown(store: Path, demos: list[Path]) -> None:
     (name,) = handed_in(store, demos[0])
     opened, made, now = claimed(store)
     fail(opened, made, "Traceback:\n  in [red]f\nValueError: no", now)
     opened, made, now = claimed(store)
-    refuse(opened, made, [ERROR], now)
+    reject(opened, made, [ERROR], now)
     ended = divbench("submissions", "status", name, "--store", store)
     assert ended.returncode == 0
     assert "The end of the log of attempt 1:\n  Traceback:\n    in [red]f\n  ValueError: no\n" in ended.stdout
@@ -220,7 +220,7 @@ def test_who_runs_the_service_has_it_tried_again(store: Path, demos: list[Path])
     ended = divbench(*words, "--by", "ann", "--json")
     assert (ended.returncode, document(ended)["error"]["kind"]) == (2, "IllegalTransition")
     opened, made, now = claimed(store)
-    refuse(opened, made, [ERROR], now)
+    reject(opened, made, [ERROR], now)
     ended = divbench(*words, "--by", "ann", "--reason", "the check was [red]wrong")
     assert (ended.returncode, ended.stdout) == (0, f"{name} is pending again\n")
     shown = divbench("submissions", "status", name, "--store", store).stdout

@@ -32,7 +32,7 @@ from leaderboard.data.metric_study.files import (
 from leaderboard.data.metric_study.pair_accuracies import PairStudy, blocks_of, pair_study
 from leaderboard.data.metric_study.record import MetricStudy
 from leaderboard.reports.gss.figure import heat_map
-from submissions.untrusted.findings import Refused
+from submissions.untrusted.findings import Rejected
 from tests.leaderboard.data.metric_study.test_build import scores, task
 from tests.leaderboard.reports.test_gss_report import PAIRS, REFERENCES, model, result
 
@@ -177,18 +177,18 @@ def test_damaged_texts_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no file"):
         read_texts(path)
     path.write_bytes(b"PAR1 nothing of the kind PAR1")
-    with pytest.raises(Refused):
+    with pytest.raises(Rejected):
         read_texts(path)
     columns: dict[str, list[Any]] = {"task": ["t"], "set_id": ["s"], "context": [None], "responses": [["a", None]]}
     loose = pa.schema([field.with_nullable(True) for field in TEXTS])
     pq.write_table(pa.table(columns, schema=loose), path)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Rejected) as caught:
         read_texts(path)
     assert [(each.row, each.message) for each in caught.value.findings.problems] == [
         (1, "a field is null, or not UTF-8")
     ]
     pq.write_table(pa.table({"task": ["t"], "html": ["<b>"]}), path)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Rejected) as caught:
         read_texts(path)
     assert {each.field for each in caught.value.findings.problems} == {"set_id", "context", "responses", "html"}
     write_texts(path, disagreement_texts(STUDY, TASKS))

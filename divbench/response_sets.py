@@ -1,0 +1,117 @@
+"""Read response sets in any form that `score` accepts: mappings, lists and tables."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from datasets_build.errors import InputError
+
+
+def response_sets(sets: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return names, prompts ("" if not given) and responses of sets in any form that `score` accepts.
+
+    Raises:
+        InputError: As in `score`.
+    """
+    prompts, given = _prompts_and_responses(sets)
+    if not given:
+        raise InputError("there is no response set", "write score([[…], […]])")
+    for prompt in prompts:
+        if not isinstance(prompt, str):
+            raise InputError(f"a prompt is {prompt!r}, not a text", "write score({prompt: responses, …})")
+    labels = tuple(prompts) if prompts else numbered(len(given))
+    texts = tuple(_texts(name, each) for name, each in zip(labels, given, strict=True))
+    return labels, tuple(prompts) or ("",) * len(given), texts
+
+
+def numbered(count: int) -> tuple[str, ...]:
+    """Names of sets without prompts."""
+    return tuple(f"set {i}" for i in range(1, count + 1))
+
+
+def _prompts_and_responses(sets: Any) -> tuple[list[Any], list[Any]]:
+    """Prompts (empty if there are none) and responses of sets in any form, unchecked."""
+    if isinstance(sets, str | bytes):
+        raise InputError("a single text is not a list of response sets", 'write score([["a response", "another"], …])')
+    if isinstance(getattr(sets, "column_names", None), Mapping):  # a DatasetDict
+        raise InputError("this is a dictionary of splits", f"choose one of {', '.join(sets)}")
+    if isinstance(sets, Mapping) and not _is_columns(sets):
+        return list(sets), list(sets.values())
+    if columns := _column_names(sets):
+        return _from_table(sets, columns)
+    if not hasattr(sets, "__iter__"):
+        raise InputError(f"{type(sets).__name__} is not a list of response sets", "write score([[…], […]])")
+    given = list(sets)
+    if given and all(isinstance(each, Mapping) for each in given):  # the rows of a table
+        return _from_table({name: [row.get(name) for row in given] for name in given[0]}, list(given[0]))
+    if given and all(isinstance(each, str) for each in given):
+        raise InputError(
+            "a flat list of texts is not a list of response sets",
+            "write score([texts]) for one set, or score({prompt: responses, …})",
+        )
+    return [], given
+
+
+def _texts(name: str, given: Any) -> tuple[str, ...]:
+    if isinstance(given, str | bytes | Mapping) or not hasattr(given, "__iter__"):
+        raise InputError(f"{name[:60]!r} has {type(given).__name__}, not a list of responses", "write a list of texts")
+    texts = tuple(given)
+    for i, text in enumerate(texts, start=1):
+        if not isinstance(text, str):
+            raise InputError(
+                f"{name[:60]!r}, response {i} is {type(text).__name__}, not a text", "leave it out, or write its text"
+            )
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            said = f"{name[:60]!r}, response {i} has an unpaired surrogate, which UTF-8 cannot encode"
+            raise InputError(said, "write complete characters") from None
+    return texts
+
+
+def _is_columns(sets: Mapping[Any, Any]) -> bool:
+    """Whether a mapping is columns of a table, as in `{"prompt": […], "responses": [[…], […]]}`."""
+    from submissions.importing.response_rows import LISTS, TEXTS
+
+    given = next((sets[name] for name in (*LISTS, *TEXTS) if name in sets), None)
+    if given is None or isinstance(given, str) or not hasattr(given, "__len__"):
+        return False
+    asked = next((sets[name] for name in _prompt_columns() if name in sets), "")
+    return not isinstance(asked, str) or not any(isinstance(each, str) for each in given)
+
+
+def _column_names(sets: Any) -> list[str]:
+    """Return the columns of a DataFrame, a `datasets.Dataset` or a mapping of columns; empty for other types."""
+    if isinstance(sets, Mapping):
+        return list(sets)
+    return list(getattr(sets, "column_names", getattr(sets, "columns", ())))
+
+
+def _prompt_columns() -> tuple[str, ...]:
+    from submissions.importing.response_rows import PROMPTS
+
+    return *PROMPTS, "context"  # McDiv names it context
+
+
+def _from_table(sets: Any, columns: Sequence[str]) -> tuple[list[Any], list[Any]]:
+    """Prompts (empty if there are none) and responses of a table with a row per set, or a row per response."""
+    from submissions.importing.response_rows import LISTS, PROMPTS, TEXTS
+
+    column = next((name for name in (*LISTS, *TEXTS) if name in columns), None)
+    if column is None:
+        raise InputError(
+            f"the table has no column of responses; it has {', '.join(map(str, columns))[:200]}",
+            f"name the column {LISTS[0]!r}, or {TEXTS[0]!r} if each row has one response",
+        )
+    given = list(sets[column])
+    asked = next((name for name in _prompt_columns() if name in columns), None)
+    if not any(isinstance(each, str) for each in given):
+        return [] if asked is None else list(sets[asked]), given
+    if asked is None:
+        raise InputError(
+            f"each row of the table has one response, in {column!r}, and no prompt",
+            f"add a column {PROMPTS[0]!r}, or write score([texts]) for one set",
+        )
+    by_prompt: dict[Any, list[Any]] = {}
+    for prompt, text in zip(sets[asked], given, strict=True):
+        by_prompt.setdefault(prompt, []).append(text)
+    return list(by_prompt), list(by_prompt.values())
