@@ -37,7 +37,7 @@ def test_numbers_of_the_paper_need_an_embedder_that_is_named() -> None:
     metric = next(metric for metric in PAPER.metrics() if metric.reads == "embeddings")
     with pytest.raises(ConfigurationError, match=r"bert-large-nli-stsb-mean-tokens is pinned.*--embedder"):
         sign(metric, PAPER, suite_of(1), 2, None)
-    assert f"|model:org/name@{COMMIT[:12]},float32,128-tokens|" in str(
+    assert f"|model:org/name@{COMMIT[:12]},float32,128-tokens,unknown-words-transliterated|" in str(
         sign(metric, with_models(PAPER, embedder=NAMED), suite_of(1), 2, None)
     )
 
