@@ -201,7 +201,7 @@ METRICS: tuple[Metric, ...] = (
         formula="1 − mean over pairs i < j of xᵢ · xⱼ, x the unit vector of a response",
         summary="How far apart the responses' meanings are on average, for a sentence-embedding model.",
         failures=(
-            "Noise is far from everything: random characters score above five of ten systems on NoveltyBench.",
+            "Noise is far from everything: random characters score above four of ten systems on NoveltyBench.",
             SEES,
             _ORDER,
             _TOPIC,
