@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from benchmark.models.device_errors import loading_on
 from benchmark.models.model_files import ModelFiles, loading
-from benchmark.models.token_batches import estimated_tokens, token_batches
+from benchmark.models.token_batches import token_batches, token_counts
 from benchmark.models.unknown_words import with_known_words
 from datasets_build.errors import need
 
@@ -131,7 +131,7 @@ class SentenceTransformersEmbedder:
     def _encoded(self, texts: Sequence[str], output: str | None) -> list[Any]:
         """Return the library's output for each text, in batches of similar length; `output` is its `output_value`."""
         texts = with_known_words(self._model.tokenizer, texts, self._model.max_seq_length)
-        tokens = [estimated_tokens(text, self._model.max_seq_length) for text in texts]
+        tokens = token_counts(self._model.tokenizer, texts, self._model.max_seq_length)
         made: dict[int, Any] = {}
         for batch in token_batches(tokens, self._model.device.type):
             found = self._model.encode(

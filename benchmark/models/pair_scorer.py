@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from benchmark.models.device_errors import loading_on
 from benchmark.models.model_files import ModelFiles, Spec, load_weights, loading
-from benchmark.models.token_batches import estimated_tokens, token_batches
+from benchmark.models.token_batches import token_batches, token_counts
 from datasets_build.errors import ConfigurationError, need
 
 Pair = tuple[str, str]
@@ -194,7 +194,7 @@ class CrossEncoderScorer:
         different = sorted(set(pairs))  # sorted, so that batches do not depend on the order of the pairs
         if not different:
             return np.empty(0)
-        tokens = [estimated_tokens("".join(pair), self._max_tokens) for pair in different]
+        tokens = token_counts(self._model.tokenizer, different, self._max_tokens)
         found: dict[Pair, float] = {}
         for batch in token_batches(tokens, self._model.device.type):
             given = [different[i] for i in batch]

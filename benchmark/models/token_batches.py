@@ -1,11 +1,11 @@
 """Batches of texts of similar length, limited by their number of tokens."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 # With 1024 tokens, the activations of a small model stay in a CPU's caches: all-MiniLM-L6-v2 then reads 256-token texts
 # twice as fast as in batches of 64. A GPU needs larger batches to be busy.
 CPU_TOKENS, GPU_TOKENS = 1024, 16_384
-_BYTES_PER_TOKEN = 4  # average for English in a subword vocabulary
 
 
 def token_batches(tokens: Sequence[int], device: str) -> Iterator[list[int]]:
@@ -30,6 +30,14 @@ def token_batches(tokens: Sequence[int], device: str) -> Iterator[list[int]]:
         start = end
 
 
-def estimated_tokens(text: str, most: int) -> int:
-    """Estimate a text's number of tokens without a tokeniser, including two special ones; at most `most`."""
-    return min(most, len(text.encode()) // _BYTES_PER_TOKEN + 2)
+def token_counts(tokeniser: Any, texts: Sequence[str], most: int) -> list[int]:
+    """Count the tokens of each text, including special ones; at most `most`.
+
+    An average of bytes per token would put texts of different lengths into one batch, which pads the shorter ones.
+
+    Args:
+        tokeniser: A tokeniser of the transformers library. Others, of embedders that read no sequences, do not count.
+    """
+    if not callable(tokeniser):
+        return [min(most, len(text)) for text in texts]
+    return [len(ids) for ids in tokeniser(list(texts), truncation=True, max_length=most)["input_ids"]] if texts else []

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModel, AutoTokenizer
 
@@ -62,6 +63,18 @@ def test_batches_hold_about_as_many_tokens_whatever_their_texts(minilm: Sentence
     assert sum(texts for texts, _ in read) == 109
     assert max(texts * length for texts, length in read) <= 1100
     assert len(read) <= 5
+
+
+def test_batches_hold_little_padding_whatever_the_bytes_of_a_token(minilm: SentenceTransformersEmbedder) -> None:
+    inside: list[NDArray[np.int64]] = []
+    hook = minilm._model[0].register_forward_pre_hook(lambda _, args: inside.append(args[0]["attention_mask"].numpy()))
+    words = ("internationally recognised institutions ", "qz 7! ", "日本 ", "a an the ")
+    texts = [f"{i} {words[i % 4] * (4 + i // 4)}" for i in range(100)]
+    try:
+        minilm.embed(texts)
+    finally:
+        hook.remove()
+    assert sum(mask.sum() for mask in inside) / sum(mask.size for mask in inside) > 0.85
 
 
 def test_vectors_are_those_of_the_model_with_mean_pooling(minilm: SentenceTransformersEmbedder) -> None:
