@@ -9,6 +9,7 @@ import numpy as np
 
 from benchmark.equivalence.backend import Floats, ResponsePair
 from benchmark.equivalence.learned.features import TextParts, pair_features, text_parts
+from benchmark.equivalence.learned.number_answers import telling_numbers_apart
 from benchmark.equivalence.learned.openings import MOST, says_nothing, split_opening
 from benchmark.equivalence.learned.pair_model import PairModel, load_pair_model
 from benchmark.models.embedder import (
@@ -34,7 +35,8 @@ class Learned:
 
     The score is the probability that NoveltyBench's classifier would put both responses into one class, corrected where
     the classifier is known to be wrong (short responses). Responses with empty openings (`openings`) are also compared
-    without them, and the higher probability counts. Identical pairs have the score 1.
+    without them, and the higher probability counts. Identical pairs have the score 1. Different numbers are not
+    equivalent where the prompt asks for one (`number_answers`).
 
     Attributes:
         threshold: Probability above which responses are equivalent; probabilities are calibrated, so 0.5.
@@ -46,7 +48,7 @@ class Learned:
     @property
     def signature(self) -> str:
         """Implement `Spec.signature`."""
-        return f"learned-v2@{MODEL_SHA256[:12]},{self.embedder.signature},p-over-{self.threshold}"
+        return f"learned-v3@{MODEL_SHA256[:12]},{self.embedder.signature},p-over-{self.threshold}"
 
     def load(self, device: str = "cpu", loaded: Embedder | None = None) -> "LearnedEquivalence":
         """Implement `Spec.load`; `loaded` replaces the spec's embedder if it returns token states."""
@@ -80,7 +82,7 @@ class LearnedEquivalence:
         """Implement `EquivalenceBackend.scores`."""
         if not pairs:
             return np.empty(0)
-        made = self._model.higher_probabilities(*self.reader.features(pairs))
+        made = telling_numbers_apart(pairs, self._model.higher_probabilities(*self.reader.features(pairs)))
         made[[pair.a == pair.b for pair in pairs]] = 1.0
         return made
 

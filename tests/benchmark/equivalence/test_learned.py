@@ -14,6 +14,7 @@ from benchmark.equivalence.learned.backend import MODEL, Learned, LearnedEquival
 from benchmark.equivalence.learned.evaluation import KnownScores, agreement, expected_classes
 from benchmark.equivalence.learned.features import FEATURES, LINEAR
 from benchmark.equivalence.learned.fitting import LabelledPairs, fit, fold_of, held_out_probabilities
+from benchmark.equivalence.learned.number_answers import different_numbers
 from benchmark.equivalence.learned.openings import split_opening
 from benchmark.equivalence.learned.pair_model import as_pair_model, load_pair_model, save_pair_model
 from benchmark.equivalence.learned.training_sets import LabelledSet, paraphrase_sets, published_sets, wrapper_sets
@@ -94,7 +95,7 @@ def test_the_shipped_model_is_the_signed_one_and_small(learned: LearnedEquivalen
     assert sha256_of(MODEL) == learned_backend.MODEL_SHA256
     assert MODEL.stat().st_size < 15 * 2**20
     assert learned.signature == Learned().signature == find_partition_spec("learned").backend.signature
-    assert learned.signature.startswith(f"learned-v2@{sha256_of(MODEL)[:12]},sentence-transformers/all-MiniLM-L6-v2@")
+    assert learned.signature.startswith(f"learned-v3@{sha256_of(MODEL)[:12]},sentence-transformers/all-MiniLM-L6-v2@")
     assert Learned(threshold=0.25).signature.endswith("over-0.25")
 
 
@@ -218,6 +219,41 @@ def test_other_names_in_the_same_sentence_are_other_answers_to_it_and_one_to_rou
     assert len(set(found)) >= classes  # not all: see the card
     near = learned.scores([ResponsePair(prompt, text, text.replace("could", "might")) for text in sentences])
     assert near.min() > learned.threshold
+
+
+@pytest.mark.parametrize(
+    ("prompt", "sentence"),
+    [
+        ("Roll a die.", "You rolled a {}!"),
+        ("Pick a number from 1 to 100.", "Out of 1 to 100, I choose **{}**."),
+        ("Which 4-digit code shall I take?", "Take {}, because nobody would think of it."),
+        ("Pick a random year.", "{} it is."),
+    ],
+)
+def test_other_numbers_in_the_same_sentence_are_other_answers_if_the_prompt_asks_for_one(
+    learned: LearnedEquivalence, prompt: str, sentence: str
+) -> None:
+    numbers = [sentence.format(number) for number in ("2", "5", "3", "6")]
+    [found] = partition_by_pairs([ResponsesToGroup.of(prompt, tuple(numbers))], learned, "average")
+    assert len(set(found)) == 4
+    marked = tuple(f"{mark} {numbers[0]}" for mark in ("1.", "Answer 2:", "(3)", "#4."))
+    suffixed = tuple(f"{numbers[0]} {suffix}" for suffix in ("8kD2", "a7", "R2D2", "x99"))
+    for texts in (marked, suffixed):
+        assert not any(different_numbers(prompt, a, b) for a, b in combinations(texts, 2))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "a", "b"),
+    [
+        ("Name a film.", "Catch 22", "Catch 23"),  # an attack could number responses
+        ("List a number of films.", "8 Mile", "7 Samurai"),
+        ("Pick a number from 1 to 5.", "1", "5"),
+        ("Pick a number from 1 to 5.", "It is 3.", "Three"),
+        ("Pick a number from 1 to 5.", "It is 3.", "From 1 to 5, not 4 but 3."),
+    ],
+)
+def test_numbers_do_not_tell_apart_what_may_be_the_same_answer(prompt: str, a: str, b: str) -> None:
+    assert not different_numbers(prompt, a, b)
 
 
 def test_the_same_answer_in_another_sentence_is_closer_than_another_answer_in_the_same_one(
