@@ -18,7 +18,13 @@ app = typer.Typer(
 Names = Annotated[list[str] | None, typer.Argument(help="Datasets, such as mcdiv; default: all.")]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", help="Folder of built datasets; default: one in the user's cache. (env: DIVBENCH_HOME)"),
+    typer.Option(
+        "--out",
+        help=(
+            "Folder of built datasets; default, and the only one that other commands read: DIVBENCH_HOME/built, or "
+            "one in the user's cache."
+        ),
+    ),
 ]
 Token = Annotated[
     str | None,
