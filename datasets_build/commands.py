@@ -18,7 +18,13 @@ app = typer.Typer(
 Names = Annotated[list[str] | None, typer.Argument(help="Datasets, such as mcdiv; default: all.")]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", help="Folder of built datasets; default: one in the user's cache. (env: DIVBENCH_HOME)"),
+    typer.Option(
+        "--out",
+        help=(
+            "Folder of built datasets; default, and the only one that other commands read: DIVBENCH_HOME/built, or "
+            "one in the user's cache."
+        ),
+    ),
 ]
 Token = Annotated[
     str | None,
@@ -329,18 +335,23 @@ def solution_pairs(
     """
     import pyarrow.parquet as pq
 
+    from datasets_build.errors import ConfigurationError, InputError, counted
     from datasets_build.files import atomic_file
     from datasets_build.gssbench import PAIRS
     from datasets_build.gssbench.solution_paths import read_questions, solution_path_pairs
     from datasets_build.schema import conform
 
+    if destination.suffix != ".parquet":
+        raise ConfigurationError(f"pairs are written to a .parquet file, not to {destination}", "--out NAME.parquet")
     made = conform(solution_path_pairs(read_questions(file)), PAIRS, str(file))
+    if not len(made):
+        raise InputError(f"{file} has no questions", "write one JSON object per line")
     with atomic_file(destination) as temporary:
         pq.write_table(made, temporary, compression="zstd")
     if json:
         print_json({"file": str(destination), "pairs": len(made)})
     else:
-        out().print(f"{len(made)} pairs in {destination}", markup=False)
+        out().print(f"{counted(len(made), 'pair')} in {destination}", markup=False)
 
 
 def _all() -> list[str]:

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from errno import EISDIR
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,8 @@ def readable_json(value: Any) -> str:
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
     """Yield a temporary file beside `path`, renamed to `path` when the block succeeds and removed when it fails."""
+    if path.is_dir():
+        raise IsADirectoryError(EISDIR, "is a folder", str(path))
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:

@@ -96,6 +96,7 @@ def _imported(
 ) -> Path:
     """Return the file's submission folder, whose name depends on the content, so that a file is imported only once."""
     from datasets_build.files import content_id, sha256_of
+    from submissions.checking.printing import print_findings
     from submissions.importing.importers import ImportOptions, detect_format, import_submission
 
     known = {
@@ -109,8 +110,8 @@ def _imported(
     made = folder / "submissions" / f"{re.sub('[^A-Za-z0-9._-]+', '-', name)[:60]}-{given[:8]}"
     if not (file.is_file() and made.is_dir()):
         report, _ = import_submission(file, detect_format(file), made, known, find_suite, ImportOptions(field=field))
-        for warning in report.findings.problems[:5]:
-            err().print(f"{warning.message} ({warning.hint})", markup=False)
+        if report.findings.problems:
+            print_findings(report.findings, err())
     return made
 
 

@@ -202,7 +202,7 @@ def baseline(
     given: Annotated[Path, typer.Argument(help="Submission folder whose texts are used.")],
     kind: Annotated[str, typer.Option(help="Attack to apply, such as repeated, shuffled-words or other-prompts.")],
     destination: Annotated[Path, typer.Option("--out", help="Submission folder to create.")],
-    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:

@@ -78,7 +78,7 @@ def outcome_of(document: dict[str, Any], strip_thinking: bool) -> Outcome:
 
 
 def _text(message: dict[str, Any], finish_reason: str | None) -> str | Failed:
-    """Return a message's content. Missing content is an empty response, unless a filter or tool call explains it."""
+    """Return a message's content or refusal; without both, it is empty unless a filter or tool call explains it."""
     content = message.get("content")
     if not content and finish_reason == "content_filter":
         return Failed("the server's content filter withheld the response")
@@ -86,7 +86,7 @@ def _text(message: dict[str, Any], finish_reason: str | None) -> str | Failed:
         return Failed("the model called a tool instead of responding")
     if not isinstance(content, str | None):
         raise MalformedError(f"a {type(content).__name__} for a response's text")
-    return content or ""
+    return content or (message["refusal"] if isinstance(message.get("refusal"), str) else "")
 
 
 def _after_thinking(text: str, finish_reason: str | None) -> str:

@@ -182,7 +182,7 @@ class Endpoint:
         except _TransientError as error:
             raise ServerFault(
                 f"{self.base}{path} failed {ATTEMPTS} times, the last time with {error}",
-                "check that the server runs and is not overloaded, or lower --concurrency",
+                "check that the server runs and is not overloaded",
                 error.status,
                 kind="transient",
             ) from error

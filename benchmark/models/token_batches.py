@@ -30,8 +30,8 @@ def token_batches(tokens: Sequence[int], device: str) -> Iterator[list[int]]:
         start = end
 
 
-def token_counts(tokeniser: Any, texts: Sequence[str], most: int) -> list[int]:
-    """Count the tokens of each text, including special ones; at most `most`.
+def token_counts(tokeniser: Any, texts: Sequence[str | tuple[str, str]], most: int) -> list[int]:
+    """Count the tokens of each text or pair of texts, including special ones; at most `most`.
 
     An average of bytes per token would put texts of different lengths into one batch, which pads the shorter ones.
 

@@ -58,7 +58,7 @@ class ScoringOptions:
     resamples: Annotated[
         int, typer.Option(min=100, help="Number of bootstrap resamples over prompts.", rich_help_panel="Data")
     ] = 10_000
-    seed: Annotated[int, typer.Option(help="Random seed of the bootstrap.", rich_help_panel="Data")] = 0
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the bootstrap.", rich_help_panel="Data")] = 0
     lm: Annotated[
         str | None,
         typer.Option(
@@ -148,17 +148,20 @@ class ScoringOptions:
         ),
     ] = None
     algorithm: Annotated[
-        Algorithm,
+        Algorithm | None,
         typer.Option(
-            help="Clustering algorithm: greedy (as published), or order-independent (components, complete, average).",
+            help=(
+                "Clustering algorithm of --equivalence: greedy (as published, default), or order-independent "
+                "(components, complete, average)."
+            ),
             rich_help_panel="Equivalence",
         ),
-    ] = "greedy"
+    ] = None
     short_answers: Annotated[
         bool,
         typer.Option(
             "--short-answers",
-            help="Word-overlap rule for responses of up to five words.",
+            help="Word-overlap rule of --equivalence for responses of up to five words.",
             rich_help_panel="Equivalence",
         ),
     ] = False

@@ -15,7 +15,7 @@ REWARDS = {"skywork-27b": SKYWORK_REWARD_GEMMA_27B, "skywork-1.7b": SKYWORK_REWA
 def with_overrides(
     profile: Profile,
     equivalence: str | None = None,
-    algorithm: str = "greedy",
+    algorithm: str | None = None,
     *,
     short_answers: bool = False,
     reward: str | None = None,
@@ -23,14 +23,20 @@ def with_overrides(
     """Replace a profile's equivalence backend and reward model if others are named.
 
     Args:
-        equivalence: Name of an equivalence backend, see `find_partition_spec`; None: the profile's own.
+        equivalence: Name of an equivalence backend, see `find_partition_spec`; None: the profile's own, with its own
+            algorithm.
+        algorithm: Clustering algorithm of the named backend; None: *greedy*.
         reward: One of `REWARDS`; None: the profile's own.
 
     Raises:
-        ConfigurationError: There is no such backend, algorithm or reward model.
+        ConfigurationError: There is no such backend, algorithm or reward model, or an algorithm is given without a
+            backend.
     """
     if equivalence is not None:
-        profile = replace(profile, partition=find_partition_spec(equivalence, algorithm, short_answers=short_answers))
+        spec = find_partition_spec(equivalence, algorithm or "greedy", short_answers=short_answers)
+        profile = replace(profile, partition=spec)
+    elif algorithm is not None or short_answers:
+        raise ConfigurationError("--algorithm and --short-answers need --equivalence", "name the backend with it")
     if reward is not None:
         if reward not in REWARDS:
             raise ConfigurationError(f"there is no reward model {reward!r}", f"one of {', '.join(REWARDS)}")

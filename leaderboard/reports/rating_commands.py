@@ -36,7 +36,7 @@ def forms(
     ] = 10,
     raters: Annotated[int, typer.Option(min=1, max=1000, help="Number of different people who rate each item.")] = 10,
     per_rater: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of ratings per rater.")] = 40,
-    seed: Annotated[int, typer.Option(help="Random seed of draws, orders and assignment.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of draws, orders and assignment.")] = 0,
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -102,7 +102,7 @@ def ratings(
         str | None, typer.Option(help="Question that --out is about; default: the first of the form.")
     ] = None,
     resamples: Annotated[int, typer.Option(min=100, help="Number of bootstrap resamples over items.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Random seed of the resamples.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the resamples.")] = 0,
     json: JsonOption = False,
 ) -> None:
     """Read what raters sent back: check it, remove raters by stated rules, report agreement, write labelled sets.

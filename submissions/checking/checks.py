@@ -186,6 +186,16 @@ def same_prompt_text(row: Row, context: Context, seen: SeenRows) -> Iterator[Pro
         yield _error("prompt_text", row.number, "prompt", message, hint)
 
 
+def no_repeated_texts(context: Context, seen: SeenRows) -> Iterator[Problem]:
+    """Warn about own prompts with the same text: their ids may be those of rows, over which responses are split."""
+    texts = Counter({row.prompt_id: (row.prompt or "").strip() for row in seen.own_prompts}.values())
+    repeated = sum(count for text, count in texts.items() if text and count > 1)
+    if repeated:
+        message = f"{repeated} prompts share their texts with others, under different ids"
+        hint = "if the ids number the rows, leave them out: rows with one text then belong to one prompt"
+        yield Problem("prompt_text", "warning", GENERATIONS_FILE, None, "prompt_id", message, hint)
+
+
 def response_count(row: Row, context: Context, seen: SeenRows) -> Iterator[Problem]:
     """Check that each prompt has k responses, and a finish reason for each of them or for none."""
     found = len(row.responses)
@@ -332,7 +342,12 @@ CHECKS: tuple[Check, ...] = (
         known_prompt,
         all_prompts_present,
     ),
-    Check("prompt_text", "prompt texts, if given, equal the suite's; own prompts have a text", same_prompt_text),
+    Check(
+        "prompt_text",
+        "prompt texts, if given, equal the suite's; own prompts have a text, each its own (warning)",
+        same_prompt_text,
+        no_repeated_texts,
+    ),
     Check("k", "every prompt has the number of responses that the manifest states", response_count),
     Check("blanks", "blank responses (warning)", blanks),
     Check("placeholders", "[Blocked], [refused], [empty] and the like (warning)", placeholders),

@@ -85,7 +85,8 @@ def read_prompts(path: Path, *, prompt_column: str = "prompt", id_column: str | 
             `MAX_PROMPT_BYTES`; or an id is missing, invalid or repeated. All problems are reported at once.
     """
     findings = Findings()
-    table = _lines(path, findings) if path.suffix == ".txt" else _columns(path, prompt_column, id_column, findings)
+    is_text = path.suffix.lower() == ".txt"
+    table = _lines(path, findings) if is_text else _columns(path, prompt_column, id_column, findings)
     found = () if table is None else tuple(_prompts(table, prompt_column, id_column, findings))
     if table is not None and not table.rows and not findings.rejected():
         message = "there are no prompts"

@@ -28,7 +28,7 @@ from submissions.importing.inspect_logs import read_inspect_log
 from submissions.importing.lm_eval import DEFAULT_OPTIONS as DEFAULT_DOCUMENTS
 from submissions.importing.lm_eval import LmEvalOptions, read_lm_eval
 from submissions.importing.openai_batch import read_openai_batch
-from submissions.importing.response_rows import TABLES, read_response_rows
+from submissions.importing.response_rows import read_response_rows
 from submissions.schema import Manifest, Problem, Reported, Row
 from submissions.storage.submission_folders import write_submission
 from submissions.untrusted.findings import Findings, Rejected
@@ -119,8 +119,10 @@ Taken = dict[tuple[int | str, ...], tuple[str, int]]  # by field of the manifest
 FORMATS: dict[Format, Reader] = {
     "noveltybench": lambda path, findings, suite, options: read_noveltybench(path, findings),
     "jsonl": lambda path, findings, suite, options: read_response_rows(path, findings, suite, options.field),
-    "csv": lambda path, findings, suite, options: read_response_rows(path, findings, suite, options.field),
-    "parquet": lambda path, findings, suite, options: read_response_rows(path, findings, suite, options.field),
+    "csv": lambda path, findings, suite, options: read_response_rows(path, findings, suite, options.field, "csv"),
+    "parquet": lambda path, findings, suite, options: read_response_rows(
+        path, findings, suite, options.field, "parquet"
+    ),
     "lm-eval": lambda path, findings, suite, options: read_lm_eval(path, findings, suite, options.documents),
     "openai-batch": lambda path, findings, suite, options: read_openai_batch(path, findings, suite, options.requests),
     "inspect": lambda path, findings, suite, options: read_inspect_log(path, findings, suite),
@@ -129,8 +131,8 @@ FORMATS: dict[Format, Reader] = {
 
 def detect_format(path: Path) -> Format:
     """Detect the format of a file from its extension and its first row; an unreadable file counts as *jsonl*."""
-    if path.suffix in TABLES:
-        return "csv" if path.suffix == ".csv" else "parquet"
+    if path.suffix.lower() in (".csv", ".parquet"):
+        return "csv" if path.suffix.lower() == ".csv" else "parquet"
     if path.suffix == INSPECT:
         return "inspect"
     first: Mapping[str, Any] = next((row for _, row in read_jsonl(path, Findings())), {})
@@ -139,6 +141,17 @@ def detect_format(path: Path) -> Format:
     if {"custom_id", "response"} <= first.keys():
         return "openai-batch"
     return "noveltybench" if {"generations", "partition"} <= first.keys() else "jsonl"
+
+
+def _check_options(kind: Format, options: ImportOptions) -> None:
+    """Reject options of other formats, which would have no effect."""
+    if kind != "lm-eval" and options.documents != DEFAULT_DOCUMENTS:
+        raise ConfigurationError(f"a file of {kind} has no documents or filters", "leave out the options for lm-eval")
+    if kind not in ("jsonl", "csv", "parquet") and options.field is not None:
+        hint = "leave out --field, or read it as rows of responses with --from jsonl"
+        raise ConfigurationError(f"a file of {kind} has its responses in a fixed field", hint)
+    if kind != "openai-batch" and options.requests is not None:
+        raise ConfigurationError(f"a file of {kind} has no requests", "leave out --requests")
 
 
 def import_submission(
@@ -163,10 +176,7 @@ def import_submission(
         ConfigurationError: The file does not exist, `out` is in use, a given manifest field is invalid, or options are
             given for another format.
     """
-    if kind != "lm-eval" and options.documents != DEFAULT_DOCUMENTS:
-        raise ConfigurationError(f"a file of {kind} has no documents or filters", "leave out the options for lm-eval")
-    if kind != "openai-batch" and options.requests is not None:
-        raise ConfigurationError(f"a file of {kind} has no requests", "leave out --requests")
+    _check_options(kind, options)
     if path.is_dir():
         raise ConfigurationError(f"{path} is a folder", "give the file to import")
     if not path.is_file():
@@ -180,8 +190,7 @@ def import_submission(
     suite = None if known["suite"] == OWN else find_suite(str(known["suite"]))
     made = FORMATS[kind](path, findings, suite, options)
     if not made.rows and not findings.rejected():
-        message = "no rows"
-        findings.add(Problem("json", "error", path.name, None, "", message, "write one JSON object per line"))
+        findings.add(Problem("json", "error", path.name, None, "", "no rows", "write one row per prompt or response"))
     manifest = _manifest(made, path, kind, known, findings)
     if findings.rejected() or manifest is None:
         raise Rejected(str(path), findings)
@@ -217,6 +226,8 @@ def _manifest(
         if len(found) == 1 and values[part].get(key) is None:
             values[part][key], row = next(iter(found.items()))
             taken[place] = name, row
+        elif len(found) > 1 and name != "model" and values[part].get(key) is None:
+            made.unused_fields.add(name)  # the manifest has one value for all rows
         elif len(found) > 1 and name == "model":
             first, second = list(found.items())[:2]
             message = f"{second[0]!r} here, but {first[0]!r} in row {first[1]}"

@@ -42,14 +42,21 @@ def read_openai_batch(
         message = "the output of a batch does not have the prompts"
         findings.add(Problem("prompt_text", "error", path.name, None, "custom_id", message, _HINT))
         return made
+    if findings.rejected():  # its prompts cannot be identified without the requests
+        return made
     prompts = Prompts(suite)
     found: dict[str, list[Answer]] = {}
     texts: dict[str, str | None] = {}
+    first: dict[str, int] = {}
     for number, raw in read_jsonl(path, findings):
         fields = Fields(raw, path.name, number, findings)
         custom_id = fields.text("custom_id")
         body = _body(fields)
         if custom_id is None or body is None:
+            continue
+        if first.setdefault(custom_id, number) != number:
+            message = f"{custom_id!r} already appears in row {first[custom_id]}"
+            fields.problem("custom_id", message, "keep one line for each request")
             continue
         prompt, sampling = asked.get(custom_id, (None, {}))
         if asked and custom_id not in asked:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from datasets_build.schema import Suite
 from submissions.checking.prompts import OWN
@@ -29,7 +29,6 @@ PROMPTS = ("prompt", "instruction", "question")
 _OURS = (LISTS[0], LISTS[1], TEXTS[0])
 _BESIDE = ("sample_idx", "finish_reason", "finish_reasons")
 _SHOWN = 5
-TABLES = (".csv", ".parquet")
 _OTHER_PROMPTS = "choose another --suite (own: your own prompts), or sample the prompts of divbench data prompts"
 
 
@@ -91,18 +90,22 @@ class Prompts:
 
 
 def read_response_rows(
-    path: Path, findings: Findings, suite: Suite | None = None, responses: str | None = None
+    path: Path,
+    findings: Findings,
+    suite: Suite | None = None,
+    responses: str | None = None,
+    kind: Literal["jsonl", "csv", "parquet"] = "jsonl",
 ) -> Imported:
     """Read a file of responses.
 
     Rows of one response may have `sample_idx`; without it they are in the file's order.
 
     Args:
-        path: JSON Lines, or .csv or .parquet.
         responses: Field of the responses; None: detected.
+        kind: Format of the file, whatever its extension.
     """
     made = Imported()
-    rows = _rows(path, responses, findings)
+    rows = _rows(path, kind, responses, findings)
     first = next(rows, None)
     names = None if first is None else _names(first[1], chain([first], rows), responses, path.name, findings)
     if first is None or names is None:
@@ -143,17 +146,17 @@ def read_response_rows(
     return made
 
 
-def _rows(path: Path, responses: str | None, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
-    if path.suffix not in TABLES:
+def _rows(path: Path, kind: str, responses: str | None, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
+    if kind == "jsonl":
         yield from read_jsonl(path, findings)
         return
     texts = {*LISTS, *TEXTS, *([responses] if responses else [])}
-    table = read_table(path, [*texts, *IDS, *PROMPTS, *_BESIDE, *FACTS], findings, endings=(".jsonl", *TABLES))
+    table = read_table(path, [*texts, *IDS, *PROMPTS, *_BESIDE, *FACTS], findings, ending=f".{kind}")
     if table is None:
         return
-    unread = dict.fromkeys(set(table.columns) - texts - _KNOWN)  # named as not used
+    unread = dict.fromkeys(name for name in table.columns if name not in texts | _KNOWN)  # named as not used
     for number, row in table.rows:
-        if path.suffix == ".csv":  # all its cells are strings; an empty one is missing, except for a response
+        if kind == "csv":  # all its cells are strings; an empty one is missing, except for a response
             typed = {name: _typed(name, cell, path.name, number, findings) for name, cell in row.items()}
             cells = {name: value for name, value in typed.items() if value not in (None, "") or name in texts}
         else:
@@ -202,7 +205,7 @@ def _names(
         others = [name for name, value in raw.items() if _is_text(value) and name not in (prompt, by_id, *FACTS)]
         counts = Counter(name for _, row in rows for name in (there or others) if name in row)
         if not counts:
-            message = f"no field holds texts; rows have {_quoted(raw)}"
+            message = f"no field has a usual name of responses; rows have {_quoted(raw)}"
             hint = "name the field of the responses: --field NAME"
         else:
             shown = ", ".join(f"{count} rows have {name!r}" for name, count in counts.most_common(_SHOWN))
@@ -223,9 +226,8 @@ def _field_of(raw: Mapping[str, Any], names: _Names) -> tuple[str, bool]:
     """Return the field of a row's responses, and whether it is a list: with our field names, rows may be mixed."""
     if names.responses not in _OURS:
         return names.responses, names.is_list
-    if TEXTS[0] in raw:
-        return TEXTS[0], False
-    return (LISTS[1] if LISTS[1] in raw and LISTS[0] not in raw else LISTS[0]), True
+    name = next((name for name in (names.responses, *_OURS) if raw.get(name) is not None), names.responses)
+    return name, name != TEXTS[0]
 
 
 def _prompt_id(fields: Fields, names: _Names, prompt: str | None, prompts: Prompts) -> str | None:

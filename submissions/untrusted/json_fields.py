@@ -123,5 +123,6 @@ class Fields:
 
     def _wrong(self, field: str, value: Any, wanted: str) -> None:
         found = "null" if value is None else _NAMES.get(type(value), type(value).__name__)
-        hint = 'an empty response is the empty string ""' if value is None else "see divbench import --help for formats"
+        empty = value is None and wanted == "a string"
+        hint = 'an empty response is the empty string ""' if empty else "see divbench import --help for formats"
         self.problem(field, f"{found}, expected {wanted}", hint)

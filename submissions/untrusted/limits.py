@@ -9,6 +9,11 @@ from submissions.untrusted.limited_process import MAX_ROWS, first_line
 
 MAX_FILE_BYTES = 512 * 2**20
 MAX_LINE_BYTES = 8 * 2**20
+_NOT_TEXT = {  # first bytes of files that are not text, and what to do
+    b"\x1f\x8b": ("compressed with gzip", "decompress it: gunzip FILE"),
+    b"PAR1": ("a Parquet file", "give it the extension .parquet"),
+    b"PK\x03\x04": ("a ZIP archive, such as a spreadsheet", "unpack it, or save the spreadsheet as CSV"),
+}
 
 
 def file_error(check: str, file: str, row: int | None, message: str, hint: str) -> Problem:
@@ -46,6 +51,10 @@ def byte_lines(path: Path, findings: Findings) -> Iterator[tuple[int, bytes]]:
         number = 0
         while line := file.readline(MAX_LINE_BYTES + 1):
             number += 1
+            binary = next((found for start, found in _NOT_TEXT.items() if line.startswith(start)), None)
+            if number == 1 and binary is not None:
+                findings.add(file_error("file", path.name, None, *binary))
+                return
             if len(line) > MAX_LINE_BYTES:
                 hint = f"a line may have at most {MAX_LINE_BYTES:,} bytes"
                 findings.add(file_error("sizes", path.name, number, "the line is too long", hint))

@@ -16,7 +16,7 @@ import pyarrow as pa
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings
 from submissions.untrusted.json_files import read_jsonl
-from submissions.untrusted.limits import byte_lines, within_row_limit
+from submissions.untrusted.limits import byte_lines, openable, within_row_limit
 from submissions.untrusted.parquet_files import read_parquet
 from submissions.untrusted.parquet_reader import plain_type
 
@@ -42,24 +42,34 @@ class Table:
 
 
 def read_table(
-    path: Path, wanted: Sequence[str], findings: Findings, *, endings: Sequence[str] = ENDINGS
+    path: Path,
+    wanted: Sequence[str],
+    findings: Findings,
+    *,
+    endings: Sequence[str] = ENDINGS,
+    ending: str | None = None,
 ) -> Table | None:
     """Read the wanted columns of a file.
 
     Args:
-        path: File whose extension, one of `ENDINGS`, names its format.
+        path: File whose extension, one of `ENDINGS` in any case, names its format.
         wanted: Names of columns. A missing one is not a problem; see `lacks_column`.
         endings: Extensions to name in the problem of an unknown extension.
+        ending: One of `ENDINGS` to read the file as; None: its own.
 
     Returns:
         The table, without invalid rows; None if nothing can be read.
     """
     readers = {".csv": _of_csv, ".jsonl": _of_jsonl, ".parquet": _of_parquet}
-    if path.suffix not in readers:
+    ending = path.suffix.lower() if ending is None else ending
+    if not path.exists():
+        openable(path, findings)  # reports it: a missing file has no wrong extension
+        return None
+    if ending not in readers:
         message = f"{path.name} does not end in any of {', '.join(endings)}"
         findings.add(Problem("file", "error", path.name, None, "", message, "give it the extension of its format"))
         return None
-    made = readers[path.suffix](path, frozenset(wanted), findings)
+    made = readers[ending](path, frozenset(wanted), findings)
     return made if made is not None and (made.columns or not findings.rejected()) else None
 
 

@@ -2,7 +2,10 @@
 
 import csv
 import json
+import re
+from collections import Counter
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -316,6 +319,26 @@ def test_a_malformed_csv_is_refused_with_its_line(text: str, message: str, tmp_p
 @pytest.mark.parametrize(("text", "length", "wanted"), [("abc", 2, "ab"), ("aé", 2, "a"), ("a😀", 4, "a"), ("", 5, "")])
 def test_a_cut_never_splits_a_letter(text: str, length: int, wanted: str) -> None:
     assert cut(text, length) == wanted
+
+
+def test_lists_of_hashes_are_read_by_sha256sum() -> None:
+    for name in ("olmo", "tevet"):
+        text = (resources.files("datasets_build.sources") / f"{name}.sha256").read_text("utf-8")
+        assert re.fullmatch(r"([0-9a-f]{64}  \S+\n)+", text), name
+
+
+@pytest.mark.mirror
+def test_the_flaws_count_what_is_in_the_data(built: Path) -> None:
+    def ids(config: str, split: str) -> set[str]:
+        return {row["set_id"] for row in rows_of(built, config, split)}
+
+    tasks = ("story_gen", "resp_gen", "prompt_gen")
+    assert [len(ids("dectest", task) & ids("dectest", f"{task}_with_hds")) for task in tasks] == [101, 101, 97]
+    assert all(ids("mcdiv_nuggets", f"{task}_with_hds") <= ids("mcdiv_nuggets", task) for task in tasks)
+    cut_off = Counter[str]()
+    for row in (*rows_of(built, "olmo_stages", "alpacaeval"), *rows_of(built, "olmo_stages", "nbcurated")):
+        cut_off[row["stage"]] += row["finish_reasons"].count("length")
+    assert cut_off == {"base": 2418, "sft": 1683, "dpo": 2591, "instruct": 2482}
 
 
 @pytest.mark.parametrize("source", DATASETS, ids=lambda source: source.name)

@@ -93,6 +93,12 @@ def test_an_atomic_file_in_no_folder_names_the_file_that_was_asked_for(tmp_path:
     assert caught.value.filename == str(path)
 
 
+def test_an_atomic_file_does_not_take_the_place_of_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError, match="is a folder") as caught, atomic_file(tmp_path):
+        pytest.fail("it was opened")
+    assert caught.value.filename == str(tmp_path)
+
+
 def test_an_exception_in_the_block_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("old")

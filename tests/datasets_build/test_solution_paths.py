@@ -63,3 +63,13 @@ def test_the_command_writes_the_pairs_or_nothing(tmp_path: Path) -> None:
     path.write_text('{"question": "q", "methods": ["a"]}\n', encoding="utf-8")
     assert divbench("data", "solution-pairs", str(path), "--out", str(out)).returncode == 1
     assert [each.name for each in tmp_path.iterdir()] == ["questions.jsonl"]
+
+
+def test_the_command_refuses_another_format_and_a_file_without_questions(tmp_path: Path) -> None:
+    questions, nothing = tmp_path / "questions.jsonl", tmp_path / "nothing.jsonl"
+    questions.write_text('{"question": "2 + 2?", "methods": ["add", "count"]}\n')
+    nothing.write_text("")
+    for given, named, says in ((questions, "pairs.csv", "a .parquet file"), (nothing, "pairs.parquet", "no questions")):
+        ended = divbench("data", "solution-pairs", given, "--out", tmp_path / named)
+        assert (ended.returncode, says in ended.stderr) == (2 if given == questions else 1, True)
+        assert not (tmp_path / named).exists()

@@ -227,6 +227,10 @@ def test_the_datasets_are_listed_built_and_verified(tmp_path: Path) -> None:
     assert {name for name, state in after.items() if state == "yes"} == set(names)
     assert document(divbench("data", "verify", *names, *out, "--json")) == {name: [] for name in names}
     assert divbench("data", "verify", "mcdiv", *out).returncode == 1
+    assert "DIVBENCH_HOME/built" in divbench("data", "build", "--help").stdout
+    home = {"DIVBENCH_HOME": str(tmp_path / "home")}
+    divbench("data", "build", "demo", "--out", str(tmp_path / "home" / "built"))
+    assert divbench("data", "verify", "demo", **home).returncode == 0
     card = divbench("data", "card", *out)
     assert card.returncode == 0
     assert card.stdout.startswith("---\npretty_name: DivBench")

@@ -43,3 +43,6 @@ def test_what_is_wrong_is_told_before_anything_is_scored(tmp_path: Path) -> None
     assert "there is no file" in divbench("quick", tmp_path / "none.jsonl", "--no-board").stderr
     ended = divbench("quick", path, "--suite", "own", "--k", "3", "--out", tmp_path / "out", "--no-board")
     assert (ended.returncode, "there are 2 responses per prompt, not 3" in ended.stderr) == (2, True)
+    path.write_text('{"prompt": "Say something.", "outputs": ["a", " "]}\n')
+    ended = divbench("quick", path, "--suite", "own", "--k", "3", "--out", tmp_path / "out", "--no-board")
+    assert "outputs[1]" in ended.stderr

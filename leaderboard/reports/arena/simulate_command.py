@@ -24,7 +24,7 @@ def simulate(
         ),
     ] = "picky",
     boards: Annotated[int, typer.Option(min=2, max=1000, help="Number of simulated boards.")] = 20,
-    seed: Annotated[int, typer.Option(help="Random seed of the first board.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the first board.")] = 0,
     json: JsonOption = False,
 ) -> None:
     """Plan an arena: how precise are strengths with so many votes, and what can careless and hostile voters do?

@@ -52,7 +52,7 @@ def classes(
         ),
     ] = False,
     resamples: Annotated[int, typer.Option(min=100, help="Number of bootstrap resamples over prompts.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Random seed of halves, orders and resamples.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of halves, orders and resamples.")] = 0,
     destination: Annotated[Path | None, typer.Option("--out", help="Output file: .json or .md.")] = None,
     figure: Annotated[Path | None, typer.Option(help="Output file of the distinct-classes curves: .html.")] = None,
     mirror: MirrorOption = None,

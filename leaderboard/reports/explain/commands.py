@@ -59,7 +59,7 @@ def explain(
             help="Number of Latin squares (balanced), trees (endpoint) or orders (uniform); default: 1, or 50 orders.",
         ),
     ] = None,
-    seed: Annotated[int, _d_can_option(help="Random seed of the orders.")] = 42,
+    seed: Annotated[int, _d_can_option(min=0, help="Random seed of the orders.")] = 42,
     precision: Annotated[
         float | None,
         _d_can_option(

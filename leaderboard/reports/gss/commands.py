@@ -56,11 +56,14 @@ def gss(
         str | None, models_option(help="Equivalence backend, as in divbench score; default: the profile's.")
     ] = None,
     algorithm: Annotated[
-        Algorithm,
+        Algorithm | None,
         models_option(
-            help="Clustering algorithm: greedy (as published), or order-independent (components, complete, average)."
+            help=(
+                "Clustering algorithm of --equivalence: greedy (as published, default), or order-independent "
+                "(components, complete, average)."
+            )
         ),
-    ] = "greedy",
+    ] = None,
     k: Annotated[
         int | None, data_option(help="Number of responses per prompt of a submission, the first ones; default: all.")
     ] = None,
@@ -78,7 +81,9 @@ def gss(
     resamples: Annotated[
         int, statistics_option(min=100, help="Number of bootstrap resamples over sets of pairs.")
     ] = 1000,
-    seed: Annotated[int, statistics_option(help="Random seed of the resamples and of the random reference.")] = 0,
+    seed: Annotated[
+        int, statistics_option(min=0, help="Random seed of the resamples and of the random reference.")
+    ] = 0,
     destination: Annotated[
         Path | None, output_option("--out", help="Output file of all numbers: .md, .csv or .json.")
     ] = None,

@@ -37,7 +37,7 @@ def heldout(
     against: Annotated[str, statistics_option(help="Metric to compare all others with.")] = "released:sent_bert",
     time_limit: TimeLimit = 60.0,
     resamples: Resamples = 1000,
-    seed: Annotated[int, statistics_option(help="Random seed of the halves and the resamples.")] = 0,
+    seed: Annotated[int, statistics_option(min=0, help="Random seed of the halves and the resamples.")] = 0,
     destination: Numbers = None,
     mirror: Mirror = None,
     json: JsonOption = False,

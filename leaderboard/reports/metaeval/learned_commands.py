@@ -39,7 +39,7 @@ def learn(
         output_option(help="Output file of the weights of learned_diversity, fitted on all tasks: .json."),
     ] = None,
     resamples: Resamples = 1000,
-    seed: Annotated[int, statistics_option(help="Random seed of the folds and the resamples.")] = 0,
+    seed: Annotated[int, statistics_option(min=0, help="Random seed of the folds and the resamples.")] = 0,
     destination: Numbers = None,
     mirror: Mirror = None,
     json: JsonOption = False,

@@ -85,7 +85,8 @@ def title_of(report: TaskReport) -> str:
     """The task, the sizes of its sample, and the agreement between people."""
     evaluated = max((each.sets for each in report.evaluations), default=0)
     name = f"{report.task} by {report.label_name}" if report.label == "graded" else report.task
-    text = f"{name}: {evaluated:,} of {report.sets:,} sets, {report.contexts:,} contexts, {report.pairs:,} pairs"
+    sizes = counted(report.sets, "set"), counted(report.contexts, "context"), counted(report.pairs, "pair")
+    text = f"{name}: {evaluated:,} of {', '.join(sizes)}"
     if report.noise_ceiling is not None:
         text += f"; noise ceiling of human scores {report.noise_ceiling}"
     return text

@@ -333,7 +333,7 @@ def test_a_file_of_few_sets_gives_what_few_sets_can(command: Command, tmp_path: 
     assert (task.name, task.label_name, task.labels.tolist()) == ("few", "heat", [0, 1, 2])
     assert task.lengths.tolist() == [3, 3, 3]
     ended = command("metrics", "metaeval", path, "--metric", "unique_1grams", "--resamples", 100)
-    assert (ended.status, "few by heat: 3 of 3 sets, 1 contexts, 3 pairs" in ended.out) == (0, True), ended.err
+    assert (ended.status, "few by heat: 3 of 3 sets, 1 context, 3 pairs" in ended.out) == (0, True), ended.err
 
 
 @pytest.mark.parametrize(("low", "high", "tests"), [(19, 1, 0), (18, 2, 1), (10, 10, 1), (300, 2, 1)])

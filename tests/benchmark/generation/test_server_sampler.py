@@ -125,6 +125,7 @@ LARGEST = "x" * MAX_RESPONSE_BYTES
         (saying(None, "length", reasoning_content="Hm, "), "", "length"),
         (changed(lambda choice: choice.update(message={"role": "assistant"})), "", "stop"),
         (saying("half", "content_filter"), "half", "content_filter"),
+        (saying(None, refusal="I will not."), "I will not.", "stop"),
         (saying(" a\n", None), " a\n", None),
         (saying("a", 7), "a", None),
         (saying("a", "\ud800"), "a", None),

@@ -70,6 +70,7 @@ def test_an_unreachable_server_is_an_error(kind: Client, server: JsonServer) -> 
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
         message, error = kind.error(kind.make(server, url=url))
     assert "failed 3 times, the last time with ConnectError" in message
+    assert "--concurrency" not in message  # most commands have no such option
     assert error is None or error.message.startswith(f"{url}/v1/")
 
 

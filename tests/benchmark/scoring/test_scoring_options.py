@@ -71,9 +71,16 @@ def test_what_cannot_be_chosen_is_said() -> None:
         ScoringOptions(lm="no-such-model"),
         ScoringOptions(reward="none"),
         ScoringOptions(equivalence="none"),
+        ScoringOptions(algorithm="greedy"),
+        ScoringOptions(short_answers=True),
     ):
         with pytest.raises(ConfigurationError):
             chosen.profile("offline")
+
+
+def test_a_negative_seed_is_refused_before_scoring(tmp_path: Path) -> None:
+    ended = divbench("score", tmp_path, "--seed", -1)
+    assert (ended.returncode, "'--seed'" in ended.stderr) == (2, True)
 
 
 def test_a_worker_gives_the_result_that_score_gives_with_the_same_options(tmp_path: Path) -> None:

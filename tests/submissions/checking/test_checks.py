@@ -158,6 +158,8 @@ def test_every_check_is_named_once_documented_and_finds_something_here(tmp_path:
         rewrite(write_toy(tmp_path / f"{i}"), case[0]) for i, case in enumerate([*ERRORS.values(), *WARNINGS.values()])
     ]
     examples.append(change_manifest(write_toy(tmp_path / "secret"), notes=f"made with {TOKEN}"))
+    one_text = rewrite(write_toy(tmp_path / "one text"), lambda row: row | {"prompt": "Say something."})
+    examples.append(change_manifest(one_text, suite="own"))
     alone = [Check(c.name, c.about, row=c.row) for c in CHECKS if c.row]
     alone += [Check(c.name, c.about, whole=c.whole) for c in CHECKS if c.whole]
     for c in alone:

@@ -291,6 +291,14 @@ def test_the_importer_says_which_row_lacks_its_prompt(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_one_text_under_several_ids_is_a_warning(tmp_path: Path) -> None:
+    rows = [Row(i, f"row-{i}", "Say something." if i < 4 else "Sing.", ("a", f"b{i}", "c")) for i in range(1, 5)]
+    report = check(write_own(tmp_path / "rows", rows))
+    assert report.submission is not None
+    [problem] = report.findings.problems
+    assert (problem.severity, problem.message[:20]) == ("warning", "3 prompts share thei")
+
+
 @settings(max_examples=60)
 @given(
     texts=st.lists(

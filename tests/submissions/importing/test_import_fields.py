@@ -131,3 +131,50 @@ def test_a_file_without_rows_is_rejected(tmp_path: Path) -> None:
     path.write_text("prompt,response\n")
     with pytest.raises(Rejected):
         imported(path, "csv")
+
+
+def test_the_named_field_is_read_beside_another_of_ours(tmp_path: Path) -> None:
+    rows = [row | {"response": "a note", "generations": ["b"]} for row in a_prompt_a_row()]
+    path = jsonl(tmp_path / "in.jsonl", rows)
+    assert rows_of(imported(path)[0]) == EXPECTED
+    noted = import_submission(path, "jsonl", tmp_path / "b", KNOWN, find_toy, ImportOptions(field="response"))
+    assert {texts for _, texts in rows_of(noted[0])} == {("a note",)}
+    assert noted[1] == {"responses", "generations"}
+    blank = jsonl(tmp_path / "c" / "in.jsonl", [row | {"response": None} for row in a_prompt_a_row()])
+    assert rows_of(imported(blank)[0]) == EXPECTED
+
+
+def test_a_field_cannot_be_named_in_a_format_that_fixes_it(tmp_path: Path) -> None:
+    path = jsonl(tmp_path / "in.jsonl", as_noveltybench())
+    with pytest.raises(ConfigurationError, match="--from jsonl"):
+        import_submission(path, "noveltybench", tmp_path / "out", KNOWN, find_toy, ImportOptions(field="notes"))
+
+
+def test_the_format_that_is_named_is_read_and_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "table.txt"
+    with path.open("w", newline="") as file:
+        made = csv.DictWriter(file, list(a_response_a_row()[0]))
+        made.writeheader()
+        made.writerows(a_response_a_row())
+    assert rows_of(imported(path, "csv")[0]) == EXPECTED
+    assert detect_format(path.rename(tmp_path / "TABLE.CSV")) == "csv"
+    rows = jsonl(tmp_path / "rows" / "in.jsonl", a_prompt_a_row())
+    assert [p.check for p in rejected(rows, "parquet")] == ["parquet"]
+
+
+def test_a_value_that_varies_over_rows_is_named_as_not_used(tmp_path: Path) -> None:
+    rows = [row | {"temperature": i, "seed": 1} for i, row in enumerate(a_prompt_a_row())]
+    path = jsonl(tmp_path / "in.jsonl", rows)
+    report, unused = imported(path)
+    assert report.submission is not None
+    assert (report.submission.manifest.generation.temperature, unused) == (None, {"temperature"})
+    given = KNOWN | {"generation": {"temperature": 1.0}}
+    assert import_submission(path, "jsonl", tmp_path / "given", given, find_toy)[1] == set()
+
+
+def test_columns_are_named_in_their_order(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("id," + ",".join(f"said_{i}" for i in range(9)) + "\n0" + ",a" * 9 + "\n")
+    (problem,) = rejected(path, "csv")
+    assert ", ".join(f"'said_{i}'" for i in range(9)) in problem.message
+    assert "no field has a usual name of responses" in problem.message

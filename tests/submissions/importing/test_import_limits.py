@@ -19,9 +19,11 @@ from tests.submissions.conftest import a_prompt_a_row, jsonl, places, rejected, 
         (b"\xef\xbb\xbf", "json", "no rows"),
         (b"\x00" * 50, "json", "not JSON"),
         (b"\xff\xfe{\x00}\x00", "encoding", "not UTF-8: byte 0xff at offset 0"),
-        (b"PAR1\x15\x04\x15", "json", "not JSON"),
+        (b"PAR1\x15\x04\x15", "file", "a Parquet file"),
+        (b"\x1f\x8b\x08\x00", "file", "compressed with gzip"),
+        (b"PK\x03\x04", "file", "a ZIP archive"),
     ],
-    ids=["empty", "blank lines", "byte order mark", "zeros", "UTF-16", "Parquet"],
+    ids=["empty", "blank lines", "byte order mark", "zeros", "UTF-16", "Parquet", "gzip", "ZIP"],
 )
 def test_a_file_that_holds_no_rows_is_rejected(tmp_path: Path, content: bytes, check: str, message: str) -> None:
     path = tmp_path / "in.jsonl"

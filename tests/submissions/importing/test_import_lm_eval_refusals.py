@@ -199,7 +199,7 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         LmEvalOptions(),
         [("json", 2, "resps")],
         "null, expected a list",
-        "empty string",
+        "--help for formats",
     ),
     (
         "a null answer",

@@ -127,7 +127,7 @@ BAD: list[tuple[str, list[Json], list[Place], str, str]] = [
         with_row(2, partition=None),
         [("json", 2, "partition")],
         "null, expected a list",
-        "empty string",
+        "--help for formats",
     ),
     (
         "label that is no number",

@@ -120,6 +120,22 @@ def test_what_cannot_be_imported_is_named_with_its_row(tmp_path: Path, line: dic
     assert not (tmp_path / "made").exists()
 
 
+def test_a_request_has_one_line(tmp_path: Path) -> None:
+    lines = [chat(f"toy-{i}-{sample}", "x") for i in range(4) for sample in (0, 1)]
+    lines[3] = lines[2]  # the second sample of toy-1 is the first again
+    with pytest.raises(Rejected) as caught:
+        import_submission(written(tmp_path / "out.jsonl", lines), "openai-batch", tmp_path / "made", KNOWN, find_toy)
+    [problem] = caught.value.findings.problems
+    assert (problem.row, problem.message) == (4, "'toy-1-0' already appears in row 3")
+
+
+def test_a_missing_file_of_requests_is_the_only_problem(tmp_path: Path) -> None:
+    path, options = written(tmp_path / "out.jsonl", [chat("a", "x")]), ImportOptions(requests=tmp_path / "none.jsonl")
+    with pytest.raises(Rejected) as caught:
+        import_submission(path, "openai-batch", tmp_path / "made", KNOWN, find_toy, options)
+    assert [p.file for p in caught.value.findings.problems] == ["none.jsonl"]
+
+
 def test_the_command_asks_for_the_requests_of_own_prompts(tmp_path: Path) -> None:
     path = written(tmp_path / "out.jsonl", [chat("a", "x")])
     given = ("import", path, "--suite", "own", "--name", "n", "--submitter", "s", "--out", tmp_path / "made")

@@ -83,7 +83,7 @@ BAD_ROWS: list[tuple[str, list[object], list[Place], str, str]] = [
         "null, expected a string",
         'an empty response is the empty string ""',
     ),
-    ("null list", with_row(2, responses=None), [("json", 2, "responses")], "null, expected a list", "empty string"),
+    ("null list", with_row(2, responses=None), [("json", 2, "responses")], "null, expected a list", "--help for"),
     ("no responses", with_row(2, responses=...), [("json", 2, "responses")], "the field is missing", "give responses"),
     ("no prompt id", with_row(2, prompt_id=...), [("json", 2, "prompt_id")], "the field is missing", "give prompt_id"),
     (
