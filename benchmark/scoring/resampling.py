@@ -156,7 +156,8 @@ class SignedRank:
 def wilcoxon(a: Floats, b: Floats, alternative: Alternative = "two-sided") -> SignedRank:
     """Test paired values by Wilcoxon's signed-rank test, as `scipy.stats.wilcoxon` does: zero differences are dropped.
 
-    Differences that are equal up to rounding are ties, and those within rounding of 0 are zeros. Exact for up to 50 pairs without ties or zeros (with them, up to 13 pairs by all sign patterns); else normal.
+    Differences that are equal up to rounding are ties; those within rounding of 0 are zeros. Exact for up to 50 pairs
+    without ties or zeros (with them, up to 13 pairs by all sign patterns); else normal.
 
     Args:
         a: [pairs], NaN where missing; such pairs are dropped.
