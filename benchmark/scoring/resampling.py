@@ -18,6 +18,7 @@ Alternative = Literal["two-sided", "greater", "less"]
 _DRAWS_AT_ONCE = 4_000_000
 _FEWEST_PAIRS = 5
 _ROUNDING = 1e-12  # the same numbers summed in another order differ by less, relative to values of at least 1
+_FLOAT32_ROUNDING = 1e-6  # the same texts in another batch of a model have values that differ by less, relatively
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +175,8 @@ def wilcoxon(a: Floats, b: Floats, alternative: Alternative = "two-sided") -> Si
     n = len(first)
     if n < _FEWEST_PAIRS:
         return SignedRank(n, None, None, f"fewer than {_FEWEST_PAIRS} pairs")
-    unit = _ROUNDING * max(1.0, np.abs(first).max(), np.abs(second).max())
-    steps = np.round((first - second) / unit)
+    unit = _ROUNDING * max(1.0, float(np.median(np.abs([first, second]))))  # one huge value makes no ties of the others
+    steps = np.round(differences(first, second) / unit)
     if not steps.any():
         return SignedRank(n, 0.0, 1.0)
     with warnings.catch_warnings():
@@ -191,7 +192,7 @@ def differences(a: Floats, b: Floats) -> Floats:
     >>> differences(np.array([0.1 + 0.2, 2.0]), np.array([0.3, 1.5])).tolist()
     [0.0, 0.5]
     """
-    return np.where(np.isclose(a, b, rtol=_ROUNDING, atol=_ROUNDING), 0.0, a - b)
+    return np.where(np.isclose(a, b, rtol=_FLOAT32_ROUNDING, atol=_ROUNDING), 0.0, a - b)
 
 
 def bonferroni(p: ArrayLike) -> Floats:
