@@ -110,6 +110,10 @@ def find_model_files(name: str) -> ModelFiles:
     if folder.is_dir():
         return ModelFiles(folder.resolve().name, weights_hash(folder), folder)
     hub_id, _, revision = name.partition("@")
+    if "://" in revision:
+        raise ConfigurationError(
+            f"{name!r} is a server, and the model itself is needed", "give a folder or ORG/NAME@COMMIT"
+        )
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", hub_id):
         raise ConfigurationError(
             f"{name!r} is neither a folder nor the name of a model",
