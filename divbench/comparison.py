@@ -122,6 +122,8 @@ def compare(
     if texts := [each for each in (a, b) if not isinstance(each, Scores)]:
         made = iter(score_all(texts, metrics, resamples=0, seed=seed))  # the tests need no intervals of the means
         a, b = (each if isinstance(each, Scores) else next(made) for each in (a, b))
+    elif metrics is not None:
+        raise ConfigurationError("both systems are scored already, so metrics has no effect", "leave it out")
     _check_comparable(a, b, names)
     directions = {each.metric: each.direction for each in a.means if each.metric in b.values}
     if not directions:

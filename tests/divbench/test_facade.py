@@ -160,6 +160,7 @@ def test_a_profile_in_place_of_metrics_gives_all_that_it_computes() -> None:
         (lambda: db.metric(cast("str", [])), ConfigurationError, r"there is no metric \[\]"),
         (lambda: db.compare(A, A, names=cast("Any", ("a",))), ConfigurationError, r"names is \('a',\)"),
         (lambda: db.compare(A, A, names=cast("Any", (1, 2))), ConfigurationError, r"names is \(1, 2\)"),
+        (lambda: db.compare(A, A, ["distinct_n"]), ConfigurationError, "metrics has no effect"),
         (lambda: db.compare(A, A, names=("a", "a")), ConfigurationError, "both systems are named 'a'"),
         (lambda: db.evaluate_metric(cast("Any", "distinct_n")), ConfigurationError, "'distinct_n' is not a function"),
         (lambda: db.evaluate_metric(len, cast("Any", 3)), ConfigurationError, "tasks is 3"),
