@@ -116,7 +116,7 @@ def load_split(
         revision: Tag or commit of the repository.
 
     Raises:
-        ConfigurationError: As in `load_table`, or the repository has no such config.
+        ConfigurationError: As in `load_table`, or the repository has no such config or cannot be reached.
     """
     import datasets as library
 
@@ -124,6 +124,8 @@ def load_split(
         return library.Dataset(load_table(name, split, data=data, mirror=mirror))
     try:
         return library.load_dataset(repo, name, split=split, revision=revision)
+    except ConnectionError as error:
+        raise ConfigurationError(first_line(error), "connect to the network, or leave repo out") from error
     except (ValueError, FileNotFoundError) as error:
         raise ConfigurationError(
             f"{repo} at {revision or 'its head'} has no {name}/{split}: {first_line(error)}",

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import readable_json, write_text
 
+_LONG_WORD = 12  # letters; longer words may be broken into lines
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 # Two things are harmless and stay unescaped: an underscore inside a word (metric names), and brackets around two
@@ -186,7 +187,7 @@ def to_csv(table: Table) -> str:
 
 
 def to_terminal(table: Table, *, break_numbers: bool = True) -> RenderableType:
-    """Make a table for a terminal, with its notes below.
+    """Make a table for a terminal, with its notes below; a paragraph per row where columns would break short words.
 
     Args:
         break_numbers: Whether numbers may be broken into lines if the terminal is too narrow for the table.
@@ -203,7 +204,30 @@ def to_terminal(table: Table, *, break_numbers: bool = True) -> RenderableType:
         )
     for row in table.rows:
         made.add_row(*map(_terminal_cell, row))
-    return Group(made, *map(_terminal_cell, table.notes)) if table.notes else made
+    shown = _Fitted(table, made) if break_numbers else made
+    return Group(shown, *map(_terminal_cell, table.notes)) if table.notes else shown
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitted:
+    """A table for a terminal, or its rows as paragraphs where the terminal is too narrow for its columns."""
+
+    table: Table
+    wide: RichTable
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        headers = [plain(name) for name in self.table.columns]
+        rows = [[_terminal_cell(cell) for cell in row] for row in self.table.rows]
+        columns = zip(headers, *rows, strict=True)
+        words = [max((len(word) for cell in column for word in cell.plain.split()), default=0) for column in columns]
+        if sum(min(longest, _LONG_WORD) + 3 for longest in words) < options.max_width:
+            yield self.wide
+            return
+        if self.table.title:
+            yield plain(self.table.title)
+        for row in rows:
+            there = [(name.plain, cell) for name, cell in zip(headers, row, strict=True) if cell.plain]
+            yield Text("; ").join([Text.assemble((name, "bold"), " ", cell) for name, cell in there])
 
 
 def to_text(table: Table) -> str:

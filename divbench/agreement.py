@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from datasets_build.errors import ConfigurationError, counted
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from benchmark.analysis.metaeval.evaluate import TaskReport
     from benchmark.analysis.metaeval.overall import Overall
     from benchmark.metrics.metric import Missing
-    from datasets_build.tables import Table
+    from datasets_build.tables import Cell, Table
 
 MEASURES = ("spearman", "oca_directional", "roc_auc")
 
@@ -42,23 +42,30 @@ class Agreement:
             index.append((task, metric))
             rows.append([part for name in MEASURES for part in _parts(measures.get(name))])
         columns = [f"{name}{end}" for name in MEASURES for end in ("", "_low", "_high")]
-        return pd.DataFrame(rows, index=pd.MultiIndex.from_tuples(index, names=["task", "metric"]), columns=columns)
+        names = pd.MultiIndex.from_tuples(index, names=["task", "metric"])
+        return pd.DataFrame(rows, index=names, columns=columns, dtype=float)
 
     def _lines(self) -> "list[tuple[str, str, dict[str, Estimate]]]":
         lines = [("mean", each.metric, each.measures) for each in self.overall]
         return lines + [(task.task, each.metric, each.measures) for task in self.tasks for each in task.evaluations]
 
     def table(self) -> "Table":
-        """The means over tasks, or the only task, as a table."""
-        from datasets_build.tables import Table
+        """The means over the tasks with two labels, or each task if there are fewer than two of them, as a table."""
+        from datasets_build.tables import Styled, Table
 
         lines = [line for line in self._lines() if line[0] == "mean" or not self.overall]
-        lines.sort(key=lambda line: -(getattr(line[2].get("spearman"), "value", None) or 0.0))
-        rows = [[metric, *(str(measures.get(name, "-")) for name in MEASURES)] for _, metric, measures in lines]
-        title = f"Agreement with human labels, {counted(len(self.tasks), 'task')}"
+        tasks = list(dict.fromkeys(task for task, _, _ in lines))
+        lines.sort(key=lambda line: (tasks.index(line[0]), -(getattr(line[2].get("spearman"), "value", None) or 0.0)))
+        columns = ["task", "metric", *MEASURES][len(tasks) == 1 :]
+        rows: list[list[Cell]] = []
+        for task, metric, measures in lines:
+            row: list[Cell] = [task, Styled(metric, "code"), *(str(measures.get(name, "-")) for name in MEASURES)]
+            rows.append(row[len(tasks) == 1 :])
+        count = self.overall[0].tasks if self.overall else len(self.tasks)
+        title = f"Agreement with human labels, {counted(count, 'task')}"
         count, own = sum(self.missing.values()), self.tasks[0].evaluations[0].metric
         notes = [f"Left out for all metrics: {counted(count, 'set')} without a score of {own}."] if count else []
-        return Table(title, ["metric", *MEASURES], rows, notes)
+        return Table(title, columns, rows, notes, numbers=MEASURES)
 
     def __str__(self) -> str:
         """The table as text."""
@@ -74,7 +81,7 @@ class Agreement:
 
 def evaluate_metric(
     function: Callable[[list[str]], float],
-    tasks: str | Sequence[str] | None = None,
+    tasks: str | Path | Sequence[str] | None = None,
     *,
     name: str | None = None,
     beside: Sequence[str] = ("distinct_n",),
@@ -90,7 +97,8 @@ def evaluate_metric(
 
     Args:
         function: Takes a set's responses, returns a number.
-        tasks: Tasks, such as `contest/story_gen` or `mcdiv` for all its splits; None: the nine with two labels.
+        tasks: Tasks, such as `contest/story_gen`, `mcdiv` for all its splits, or a .parquet file of labelled sets;
+            None: the nine with two labels.
         name: Name of the metric; None: the function's.
         beside: Ids of metrics to test as well. The columns released with the texts (sent-BERT, distinct-n and others)
             are always included.
@@ -113,9 +121,11 @@ def evaluate_metric(
     from leaderboard.reports.metaeval.inputs import load_tasks
 
     check_resampling(resamples, seed)
-    named = [tasks] if isinstance(tasks, str) else list(tasks or [])
-    labelled = load_tasks(named, None if mirror is None else Path(mirror))
-    title = name or str(getattr(function, "__name__", type(function).__name__))
+    if not callable(function):
+        hint = "give a function that takes a list of responses; metrics of the package go into beside="
+        raise ConfigurationError(f"{function!r:.60} is not a function", hint)
+    labelled = load_tasks(_task_names(tasks), None if mirror is None else Path(mirror))
+    title = str(name or getattr(function, "__name__", type(function).__name__))
     sign = -1 if lower_is_more_diverse else 1
     found = {set_id: _call(function, responses, sign) for set_id, (_, responses) in unique_sets(labelled).items()}
     reasons = [value.reason for value in found.values() if isinstance(value, Missing)]
@@ -134,6 +144,16 @@ def evaluate_metric(
         tuple(evaluate_overall(labelled, columns, resampling=how)),
         {reason: reasons.count(reason) for reason in sorted(set(reasons))},
     )
+
+
+def _task_names(tasks: Any) -> list[str]:
+    named = [tasks] if isinstance(tasks, str | Path) else tasks
+    if named is None:
+        return []
+    if not isinstance(named, Sequence) or not named or not all(isinstance(each, str | Path) for each in named):
+        hint = "name tasks, such as 'contest/story_gen', or leave tasks out for the nine with two labels"
+        raise ConfigurationError(f"tasks is {tasks!r:.60}", hint)
+    return [str(each) for each in named]
 
 
 def _call(function: Callable[[list[str]], float], responses: Sequence[str], sign: int) -> "float | Missing":

@@ -78,10 +78,10 @@ def metric(name: str) -> Card:
     from benchmark.metrics import METRICS
     from datasets_build.errors import ConfigurationError, did_you_mean
 
-    known = {each.id: each for each in METRICS}
-    if name not in known:
-        raise ConfigurationError(f"there is no metric {name!r}", did_you_mean(name, known))
-    return _card(known[name], _study())
+    found = next((each for each in METRICS if each.id == name), None)
+    if found is None:
+        raise ConfigurationError(f"there is no metric {name!r}", did_you_mean(str(name), [each.id for each in METRICS]))
+    return _card(found, _study())
 
 
 def metrics() -> "pd.DataFrame":

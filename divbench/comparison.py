@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from datasets_build.errors import InputError, counted
+from datasets_build.errors import ConfigurationError, InputError, counted
 from divbench.response_sets import numbered
 from divbench.scores import Scores, check_resampling, score_all
 
@@ -42,7 +42,8 @@ class Comparison:
             for name, c in self.contrasts.items()
         ]
         columns = [f"mean {self.a}", f"mean {self.b}", "difference", "low", "high", "d_z", "p", "prompts", "finding"]
-        return pd.DataFrame(rows, index=pd.Index(self.contrasts, name="metric"), columns=columns)
+        made = pd.DataFrame(rows, index=pd.Index(self.contrasts, name="metric"), columns=columns)
+        return made.astype(dict.fromkeys(columns[:-2], float))
 
     def finding(self, metric: str) -> str:
         """Say which system is more diverse by a metric, if the test finds a difference at p < 0.05."""
@@ -57,11 +58,11 @@ class Comparison:
 
     def table(self) -> "Table":
         """The tests as a table for the terminal, Markdown or CSV."""
-        from datasets_build.tables import Table, number, p_value
+        from datasets_build.tables import Cell, Styled, Table, number, p_value
 
-        rows = [
+        rows: list[list[Cell]] = [
             [
-                name,
+                Styled(name, "code"),
                 number(c.mean_a),
                 number(c.mean_b),
                 number(c.difference),
@@ -110,15 +111,44 @@ def compare(
 
     Raises:
         InputError: They have no prompt or no metric in common, come from different profiles, a prompt is repeated, or
-            there are no prompts and not equally many sets.
-        ConfigurationError: As in `score`.
+            there are no prompts and not equally many sets, or the systems have different numbers of responses to a
+            prompt.
+        ConfigurationError: As in `score`, or `names` is not two different texts.
     """
     from benchmark.analysis.contrast.paired import paired_contrast
 
     check_resampling(resamples, seed)
+    _check_names(names)
     if texts := [each for each in (a, b) if not isinstance(each, Scores)]:
         made = iter(score_all(texts, metrics, resamples=0, seed=seed))  # the tests need no intervals of the means
         a, b = (each if isinstance(each, Scores) else next(made) for each in (a, b))
+    elif metrics is not None:
+        raise ConfigurationError("both systems are scored already, so metrics has no effect", "leave it out")
+    _check_comparable(a, b, names)
+    directions = {each.metric: each.direction for each in a.means if each.metric in b.values}
+    if not directions:
+        raise InputError("the systems have no metric in common", "score both with the same metrics")
+    systems = dict(zip(names, (a, b), strict=True))
+    contrasts = {}
+    for metric in directions:
+        values = {name: dict(zip(each.names, each.values[metric], strict=True)) for name, each in systems.items()}
+        (contrasts[metric],) = paired_contrast(values, [names], expected="two-sided", resamples=resamples, seed=seed)
+    return Comparison(*names, directions, contrasts)
+
+
+def _check_names(names: Any) -> None:
+    if not isinstance(names, Sequence) or len(names) != 2 or not all(isinstance(each, str) for each in names):
+        raise ConfigurationError(f"names is {names!r}", "give two texts, such as names=('mine', 'theirs')")
+    if names[0] == names[1]:
+        raise ConfigurationError(f"both systems are named {names[0]!r}", "give them different names")
+
+
+def _check_comparable(a: Scores, b: Scores, names: tuple[str, str]) -> None:
+    """Check that the scores of two systems can be paired.
+
+    Raises:
+        InputError: As in `compare`.
+    """
     if a.profile != b.profile:
         raise InputError(f"the profiles differ: {a.profile} and {b.profile}", "score both with the same profile")
     for name, scores in zip(names, (a, b), strict=True):
@@ -129,14 +159,11 @@ def compare(
     if len(a.names) != len(b.names) and all(each.names == numbered(len(each.names)) for each in (a, b)):
         counts = f"{names[0]} has {counted(len(a.names), 'set')}, {names[1]} {len(b.names)}, and there are no prompts"
         raise InputError(counts, "give the prompts, so that sets can be matched: {prompt: responses, …}")
-    if names[0] == names[1]:
-        raise InputError(f"both systems are named {names[0]!r}", "give them different names")
-    directions = {each.metric: each.direction for each in a.means if each.metric in b.values}
-    if not directions:
-        raise InputError("the systems have no metric in common", "score both with the same metrics")
-    systems = dict(zip(names, (a, b), strict=True))
-    contrasts = {}
-    for metric in directions:
-        values = {name: dict(zip(each.names, each.values[metric], strict=True)) for name, each in systems.items()}
-        (contrasts[metric],) = paired_contrast(values, [names], expected="two-sided", resamples=resamples, seed=seed)
-    return Comparison(*names, directions, contrasts)
+    sizes = [dict(zip(each.names, each.sizes, strict=False)) for each in (a, b)]
+    if unequal := [prompt for prompt in sizes[0] if sizes[0][prompt] != sizes[1].get(prompt, sizes[0][prompt])]:
+        first, second = (own[unequal[0]] for own in sizes)
+        raise InputError(
+            f"the systems have different numbers of responses to {counted(len(unequal), 'prompt')}, such as "
+            f"{first} and {second}",
+            "give equally many: under most metrics, sets of different sizes are not comparable",
+        )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from datasets_build.errors import InputError
+from datasets_build.errors import InputError, counted
 
 
 def response_sets(sets: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, ...], ...]]:
@@ -18,6 +18,7 @@ def response_sets(sets: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tu
     for prompt in prompts:
         if not isinstance(prompt, str):
             raise InputError(f"a prompt is {prompt!r}, not a text", "write score({prompt: responses, …})")
+        _check_characters(f"the prompt {prompt[:60]!r}", prompt)
     labels = tuple(prompts) if prompts else numbered(len(given))
     texts = tuple(_texts(name, each) for name, each in zip(labels, given, strict=True))
     return labels, tuple(prompts) or ("",) * len(given), texts
@@ -38,7 +39,9 @@ def _prompts_and_responses(sets: Any) -> tuple[list[Any], list[Any]]:
         return list(sets), list(sets.values())
     if columns := _column_names(sets):
         return _from_table(sets, columns)
-    if not hasattr(sets, "__iter__"):
+    if hasattr(sets, "items") and all(isinstance(each, str) for each in sets.index):  # a pandas Series by prompt
+        return list(sets.index), list(sets)
+    if not hasattr(sets, "__iter__") or getattr(sets, "ndim", 1) == 0:
         raise InputError(f"{type(sets).__name__} is not a list of response sets", "write score([[…], […]])")
     given = list(sets)
     if given and all(isinstance(each, Mapping) for each in given):  # the rows of a table
@@ -60,12 +63,16 @@ def _texts(name: str, given: Any) -> tuple[str, ...]:
             raise InputError(
                 f"{name[:60]!r}, response {i} is {type(text).__name__}, not a text", "leave it out, or write its text"
             )
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            said = f"{name[:60]!r}, response {i} has an unpaired surrogate, which UTF-8 cannot encode"
-            raise InputError(said, "write complete characters") from None
+        _check_characters(f"{name[:60]!r}, response {i}", text)
     return texts
+
+
+def _check_characters(where: str, text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        said = f"{where} has an unpaired surrogate, which UTF-8 cannot encode"
+        raise InputError(said, "write complete characters") from None
 
 
 def _is_columns(sets: Mapping[Any, Any]) -> bool:
@@ -102,16 +109,24 @@ def _from_table(sets: Any, columns: Sequence[str]) -> tuple[list[Any], list[Any]
             f"the table has no column of responses; it has {', '.join(map(str, columns))[:200]}",
             f"name the column {LISTS[0]!r}, or {TEXTS[0]!r} if each row has one response",
         )
-    given = list(sets[column])
     asked = next((name for name in _prompt_columns() if name in columns), None)
+    if twice := [name for name in (column, asked) if sum(each == name for each in columns) > 1]:
+        raise InputError(f"the table has two columns {twice[0]!r}", "rename one")
+    given, prompts = list(sets[column]), [] if asked is None else list(sets[asked])
+    if asked is not None and len(prompts) != len(given):
+        message = f"the table has {counted(len(prompts), 'prompt')} in {asked!r} and {len(given)} rows in {column!r}"
+        raise InputError(message, "give each row a prompt")
     if not any(isinstance(each, str) for each in given):
-        return [] if asked is None else list(sets[asked]), given
+        return prompts, given
+    if column in LISTS and all(isinstance(each, str) and each[:1] + each[-1:] == "[]" for each in given):
+        message = f"each row of {column!r} is a text, such as {given[0][:40]!r}, not a list"
+        raise InputError(message, "read the lists first, with json.loads or ast.literal_eval")
     if asked is None:
         raise InputError(
             f"each row of the table has one response, in {column!r}, and no prompt",
             f"add a column {PROMPTS[0]!r}, or write score([texts]) for one set",
         )
     by_prompt: dict[Any, list[Any]] = {}
-    for prompt, text in zip(sets[asked], given, strict=True):
+    for prompt, text in zip(prompts, given, strict=True):
         by_prompt.setdefault(prompt, []).append(text)
     return list(by_prompt), list(by_prompt.values())

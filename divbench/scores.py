@@ -1,7 +1,7 @@
 """Score response sets: a value per set and metric, and means with bootstrap intervals over sets."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from numbers import Integral
@@ -58,12 +58,14 @@ class Scores:
         names: [sets], the prompts if they were given, otherwise `set 1`, `set 2`, ….
         values: By metric id, [sets], a number or `Missing` with its reason.
         means: One per metric.
+        sizes: [sets], their numbers of responses.
     """
 
     profile: str
     names: tuple[str, ...]
     values: dict[str, "tuple[float | Missing, ...]"]
     means: tuple[Mean, ...]
+    sizes: tuple[int, ...] = ()
 
     def to_pandas(self) -> "pd.DataFrame":
         """A row per response set and a column per metric; NaN where a value is missing."""
@@ -109,11 +111,11 @@ class Scores:
 
     def table(self) -> "Table":
         """The means as a table for the terminal, Markdown or CSV."""
-        from datasets_build.tables import Table, number
+        from datasets_build.tables import Styled, Table, number
 
         rows: list[list[Cell]] = [
             [
-                each.metric,
+                Styled(each.metric, "code"),
                 number(each.value),
                 "" if each.low is None or each.high is None else f"[{number(each.low)}, {number(each.high)}]",
                 each.n,
@@ -212,7 +214,7 @@ def check_resampling(resamples: int, seed: int) -> None:
         ConfigurationError: One is not a whole number of at least 0.
     """
     for name, value in (("resamples", resamples), ("seed", seed)):
-        if not isinstance(value, Integral) or value < 0:
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < 0:
             raise ConfigurationError(f"{name} is {value!r}", "give a whole number, 0 or more")
 
 
@@ -251,7 +253,7 @@ def _score(
                 dict(sorted(reasons.items())),
             )
         )
-    return Scores(backends.profile.name, names, values, tuple(means))
+    return Scores(backends.profile.name, names, values, tuple(means), tuple(map(len, responses)))
 
 
 def _scored(
@@ -294,14 +296,8 @@ def choose_metrics(
     if metrics is None:
         chosen = find_profile("semantic") if profile is None else _profile(profile)
         return chosen, computed(chosen.metrics())
-    wanted = (metrics,) if isinstance(metrics, str) else tuple(metrics)
-    if not wanted:
-        raise ConfigurationError("no metric is named", "name one, or leave metrics out for all of the profile's")
-    for name in wanted:
-        if name not in known:
-            hint = did_you_mean(str(name), [*known, *sorted(names)] if isinstance(metrics, str) else known)
-            raise ConfigurationError(f"there is no metric {name!r}", hint)
-    asked = tuple(known[name] for name in dict.fromkeys(wanted))
+    wanted = _metric_names(metrics, known, names)
+    asked = tuple(known[name] for name in wanted)
     has_models = any(set(input_of(metric).sources) - {"tagger"} for metric in asked)
     named = _WITH_MODELS if has_models else ("lexical",)
     candidates = [find_profile(name) for name in named] if profile is None else [_profile(profile)]
@@ -321,6 +317,21 @@ def choose_metrics(
         f"the profile {candidates[-1].name} has no model for {lacking.id}",
         f"a profile that has it: {', '.join(having) or 'none'}",
     )
+
+
+def _metric_names(metrics: Any, known: Collection[str], profiles: Collection[str]) -> list[str]:
+    """Check ids of metrics and return them without repeats."""
+    if not hasattr(metrics, "__iter__"):
+        hint = "give ids, such as ['distinct_k'], or the name of a profile"
+        raise ConfigurationError(f"metrics is {metrics!r}", hint)
+    wanted = [metrics] if isinstance(metrics, str) else list(metrics)
+    if not wanted:
+        raise ConfigurationError("no metric is named", "name one, or leave metrics out for all of the profile's")
+    for name in wanted:
+        if not isinstance(name, str) or name not in known:
+            hint = did_you_mean(str(name), [*known, *sorted(profiles)] if isinstance(metrics, str) else known)
+            raise ConfigurationError(f"there is no metric {name!r:.60}", hint)
+    return list(dict.fromkeys(wanted))
 
 
 def _profile(profile: "str | Profile") -> "Profile":

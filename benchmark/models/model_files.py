@@ -110,10 +110,15 @@ def find_model_files(name: str) -> ModelFiles:
     if folder.is_dir():
         return ModelFiles(folder.resolve().name, weights_hash(folder), folder)
     hub_id, _, revision = name.partition("@")
+    if "://" in revision:
+        raise ConfigurationError(
+            f"{name!r} is a server, and the model itself is needed", "give a folder or ORG/NAME@COMMIT"
+        )
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", hub_id):
-        hint = "give a folder or ORG/NAME@COMMIT"
-        server = "a server can only be sampled" if "@http" in name else "a server to sample is NAME@http://HOST:PORT"
-        raise ConfigurationError(f"{name!r} is neither a folder nor the name of a model", f"{hint}; {server}")
+        raise ConfigurationError(
+            f"{name!r} is neither a folder nor the name of a model",
+            "give a folder or ORG/NAME@COMMIT; a server to sample is NAME@http://HOST:PORT",
+        )
     if not re.fullmatch(r"[0-9a-f]{40}", revision):
         raise ConfigurationError(
             f"{name!r} is not pinned: a branch or tag can move, and then the numbers change",

@@ -17,6 +17,8 @@ Floats = NDArray[np.float64]
 Alternative = Literal["two-sided", "greater", "less"]
 _DRAWS_AT_ONCE = 4_000_000
 _FEWEST_PAIRS = 5
+_ROUNDING = 1e-12  # the same numbers summed in another order differ by less, relative to values of at least 1
+_FLOAT32_ROUNDING = 1e-6  # the same texts in another batch of a model have values that differ by less, relatively
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,8 @@ class SignedRank:
 def wilcoxon(a: Floats, b: Floats, alternative: Alternative = "two-sided") -> SignedRank:
     """Test paired values by Wilcoxon's signed-rank test, as `scipy.stats.wilcoxon` does: zero differences are dropped.
 
-    Exact for up to 50 pairs without ties or zeros (with them, up to 13 pairs by all sign patterns); else normal.
+    Differences that are equal up to rounding are ties; those within rounding of 0 are zeros. Exact for up to 50 pairs
+    without ties or zeros (with them, up to 13 pairs by all sign patterns); else normal.
 
     Args:
         a: [pairs], NaN where missing; such pairs are dropped.
@@ -172,13 +175,24 @@ def wilcoxon(a: Floats, b: Floats, alternative: Alternative = "two-sided") -> Si
     n = len(first)
     if n < _FEWEST_PAIRS:
         return SignedRank(n, None, None, f"fewer than {_FEWEST_PAIRS} pairs")
-    if np.array_equal(first, second):
+    unit = _ROUNDING * max(1.0, float(np.median(np.abs([first, second]))))  # one huge value makes no ties of the others
+    steps = np.round(differences(first, second) / unit)
+    if not steps.any():
         return SignedRank(n, 0.0, 1.0)
     with warnings.catch_warnings():
         # Some versions warn that the normal approximation is poor for few pairs; the reader sees n next to p.
         warnings.simplefilter("ignore", UserWarning)
-        found = stats.wilcoxon(first, second, zero_method="wilcox", alternative=alternative)
+        found = stats.wilcoxon(steps, zero_method="wilcox", alternative=alternative)
     return SignedRank(n, float(found.statistic), float(found.pvalue))
+
+
+def differences(a: Floats, b: Floats) -> Floats:
+    """Subtract paired values, NaN where missing; values that are equal up to rounding differ by 0.
+
+    >>> differences(np.array([0.1 + 0.2, 2.0]), np.array([0.3, 1.5])).tolist()
+    [0.0, 0.5]
+    """
+    return np.where(np.isclose(a, b, rtol=_FLOAT32_ROUNDING, atol=_ROUNDING), 0.0, a - b)
 
 
 def bonferroni(p: ArrayLike) -> Floats:

@@ -17,7 +17,7 @@ KS = (3, 4, 5, 6, 8, 10)
 
 def plan(
     effect: Annotated[
-        float, typer.Option(min=0.001, max=10, help="Difference to find, as a share of the number: 0.1 is a tenth.")
+        float, typer.Option(min=0.001, max=1, help="Difference to find, as a share of the number: 0.1 is a tenth.")
     ] = 0.1,
     prompts: Annotated[int, typer.Option(min=3, max=100_000, help="Number of available prompts.")] = 100,
     power: Annotated[float, typer.Option(min=0.1, max=0.999, help="Probability of finding the difference.")] = 0.8,
@@ -50,7 +50,7 @@ def plan(
             row.prompts,
             row.prompts_hard,
             None if row.prompts is None else row.prompts * row.k,
-            f"{row.smallest:.1%}",
+            f"{row.smallest:.1%}" if row.smallest <= 1 else None,
         )
         for row in rows
     ]

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import numpy as np
 
 from benchmark.analysis.ranking import prompt_wins
-from benchmark.scoring.resampling import bootstrap_means, cohens_dz, holm, wilcoxon
+from benchmark.scoring.resampling import bootstrap_means, cohens_dz, differences, holm, wilcoxon
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.models import QUALITY, score_cells
@@ -124,7 +124,7 @@ def compare(
     if not pairs:
         return ()
     of = {column.signature: scores.matrix(column)[:, list(places)] for column in columns}
-    gaps = np.stack([of[column.signature][:, a] - of[column.signature][:, b] for column, a, b in pairs], axis=1)
+    gaps = np.stack([differences(*of[column.signature][:, [a, b]].T) for column, a, b in pairs], axis=1)
     intervals = bootstrap_means(gaps, resamples=resamples)
     tests = [wilcoxon(of[column.signature][:, a], of[column.signature][:, b]) for column, a, b in pairs]
     adjusted = holm([np.nan if test.p is None else test.p for test in tests])
@@ -132,9 +132,10 @@ def compare(
     made = []
     for i, (column, first, second) in enumerate(pairs):
         values, interval, test = of[column.signature][:, [first, second]], intervals[i], tests[i]
-        both = values[np.isfinite(gaps[:, i])]
+        there = np.isfinite(gaps[:, i])
+        both, own = values[there], gaps[there, i]
         won = prompt_wins(both, end_of(column) or 1)[:, 0, 1]
-        d_z, spread = cohens_dz(gaps[:, i]), float(np.std(both[:, 0] - both[:, 1], ddof=1)) if len(both) > 1 else 0.0
+        d_z, spread = cohens_dz(gaps[:, i]), float(np.std(own, ddof=1)) if len(own) > 1 else 0.0
         varies = interval is not None and bool(np.isfinite(d_z))
         made.append(
             Gap(
@@ -143,7 +144,7 @@ def compare(
                 second=second,
                 names=(labels[places[first]], labels[places[second]]),
                 n=len(both),
-                difference=float((both[:, 0] - both[:, 1]).mean()) if len(both) else None,
+                difference=float(own.mean()) if len(own) else None,
                 interval=None if interval is None else (interval.low, interval.high),
                 d_z=d_z if varies else None,
                 d_z_interval=(interval.low / spread, interval.high / spread) if interval and varies else None,

@@ -64,7 +64,8 @@ def test_several_submissions_are_scored_in_one_run(submission: Path, tmp_path: P
         (["--embedder", "org/name"], "'org/name' is not pinned"),
         (["--bert-score", "org/name@main"], "'org/name@main' is not pinned"),
         (["--sts", "name"], "'name' is neither a folder nor the name of a model"),
-        (["--lm", "name@http://localhost:1"], "a server can only be sampled"),
+        (["--lm", "name@http://localhost:1"], "is a server, and the model itself is needed"),
+        (["--sts", "org/name@http://host"], "'org/name@http://host' is a server, and the model itself is needed"),
         (["--resamples", "3"], "'--resamples'"),
     ],
 )

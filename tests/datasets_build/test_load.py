@@ -10,7 +10,7 @@ from datasets_build.build import build
 from datasets_build.download import MIRROR_VARIABLE, Fetcher, mirror_folder
 from datasets_build.errors import ConfigurationError, DivBenchError, InputError
 from datasets_build.files import sha256_of
-from datasets_build.load import SUITES, find_suite, load_suite, load_table
+from datasets_build.load import SUITES, find_suite, load_split, load_suite, load_table
 from datasets_build.schema import PROMPTS, Suite, conform
 from datasets_build.sources import find_config
 from datasets_build.sources.noveltybench import CURATED
@@ -153,3 +153,12 @@ def test_the_first_rows_of_a_build_are_those_of_the_whole(tmp_path: Path) -> Non
     source, config = find_config("demo")
     build(source, config, tmp_path, Fetcher(source, None))
     assert load_table("demo", "prompts", data=tmp_path, first=5).equals(load_table("demo", "prompts").slice(0, 5))
+
+
+def test_a_repository_that_cannot_be_reached_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(*args: object, **named: object) -> None:
+        raise ConnectionError("Couldn't reach 'org/name' on the Hub (OfflineModeIsEnabled)")
+
+    monkeypatch.setattr("datasets.load_dataset", unreachable)
+    with pytest.raises(ConfigurationError, match=r"Couldn't reach 'org/name'.*connect to the network"):
+        load_split("mcdiv", "story_gen", repo="org/name")

@@ -145,3 +145,18 @@ def test_a_report_is_written_by_its_ending(tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError):
             check_report_path(path)
     check_report_path(None)
+
+
+def test_a_table_too_wide_for_the_terminal_is_a_paragraph_per_row() -> None:
+    table = Table("Title", ("metric", "difference", "Bonferroni"), [("distinct_k", 0.5, None), ("ead", 0.25, 1)])
+    wide, narrow = io.StringIO(), io.StringIO()
+    print_blocks([table], Console(file=wide, width=60))
+    print_blocks([table], Console(file=narrow, width=30))
+    assert "│ distinct_k │     0.5000 │          - │" in wide.getvalue()
+    assert [line.rstrip() for line in narrow.getvalue().splitlines()] == [
+        "Title",
+        "metric distinct_k; difference",
+        "0.5000; Bonferroni -",
+        "metric ead; difference 0.2500;",
+        "Bonferroni 1",
+    ]

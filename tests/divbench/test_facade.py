@@ -141,6 +141,31 @@ def test_a_profile_in_place_of_metrics_gives_all_that_it_computes() -> None:
         (lambda: db.score(pd.DataFrame({"words": ["a"]})), InputError, "no column of responses; it has words"),
         (lambda: db.score(pd.DataFrame({"response": ["a"]})), InputError, "one response, in 'response', and no prompt"),
         (lambda: db.score(datasets.DatasetDict({"x": datasets.Dataset.from_dict({})})), InputError, "one of x"),
+        (lambda: db.score(np.array("a")), InputError, "ndarray is not a list"),
+        (lambda: db.score({"\ud800": ["a"]}), InputError, "the prompt .* has an unpaired surrogate"),
+        (lambda: db.score({"prompt": ["a"], "responses": [["b"], ["c"]]}), InputError, "1 prompt in 'prompt' and 2"),
+        (
+            lambda: db.score(pd.DataFrame([["p", "a", "b"]], columns=["prompt", "response", "response"])),
+            InputError,
+            "two columns 'response'",
+        ),
+        (
+            lambda: db.score(pd.DataFrame({"prompt": ["p"], "responses": ['["a", "b"]']})),
+            InputError,
+            "each row of 'responses' is a text, such as '\\[\"a\", \"b\"\\]', not a list",
+        ),
+        (lambda: db.score([["a"]], cast("str", 3)), ConfigurationError, "metrics is 3"),
+        (lambda: db.score([["a"]], [cast("str", ["a"])]), ConfigurationError, r"there is no metric \['a'\]"),
+        (lambda: db.score([["a"]], "distinct_n", resamples=True), ConfigurationError, "resamples is True"),
+        (lambda: db.metric(cast("str", [])), ConfigurationError, r"there is no metric \[\]"),
+        (lambda: db.compare(A, A, names=cast("Any", ("a",))), ConfigurationError, r"names is \('a',\)"),
+        (lambda: db.compare(A, A, names=cast("Any", (1, 2))), ConfigurationError, r"names is \(1, 2\)"),
+        (lambda: db.compare(A, A, ["distinct_n"]), ConfigurationError, "metrics has no effect"),
+        (lambda: db.compare(A, A, names=("a", "a")), ConfigurationError, "both systems are named 'a'"),
+        (lambda: db.evaluate_metric(cast("Any", "distinct_n")), ConfigurationError, "'distinct_n' is not a function"),
+        (lambda: db.evaluate_metric(len, cast("Any", 3)), ConfigurationError, "tasks is 3"),
+        (lambda: db.evaluate_metric(len, [cast("Any", 3)]), ConfigurationError, r"tasks is \[3\]"),
+        (lambda: db.evaluate_metric(len, []), ConfigurationError, r"tasks is \[\]"),
         (lambda: db.score([["a"]], "vendi"), ConfigurationError, "did you mean vendi_score"),
         (lambda: db.score([["a"]], []), ConfigurationError, "no metric is named"),
         (
@@ -207,8 +232,24 @@ def test_compare_is_the_paired_test_and_names_who_is_more_diverse() -> None:
     assert " 12 " in str(found).splitlines()[4]  # the number of prompts
     with pytest.raises(InputError, match="few has 2 sets, many 1, and there are no prompts"):
         db.compare([["a", "b"], ["c"]], [["a", "b"]], ["distinct_n"], names=("few", "many"))
+    with pytest.raises(InputError, match="different numbers of responses to 1 prompt, such as 4 and 3"):
+        db.compare(few, many | {"p3": many["p3"][:3]}, ["distinct_n"])
     with pytest.raises(InputError, match="profiles differ"):
         db.compare(a, db.score(few, metrics=["distinct_n"], profile="semantic"))
+
+
+def test_tables_of_numbers_have_nan_where_a_test_has_no_value() -> None:
+    sets = {f"p{i}": ["a b", "c d"] for i in range(4)}
+    table = db.compare(sets, sets, ["distinct_n", "self_bleu"], names=("x", "y")).to_pandas()
+    assert set(table.dtypes[:-2]) == {np.dtype(float)}
+    assert table[["d_z", "p"]].isna().all(axis=None)
+
+
+def test_a_series_of_lists_keeps_its_prompts() -> None:
+    rows = pd.DataFrame({"prompt": ["p", "p", "q", "q"], "response": ["a", "b", "c", "c"]})
+    series = rows.groupby("prompt")["response"].apply(list)
+    assert db.score(series, ["distinct_n"]) == db.score(rows, ["distinct_n"])
+    assert db.score(series.reset_index(drop=True), ["distinct_n"]).names == ("set 1", "set 2")
 
 
 def test_compare_loads_each_model_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,6 +300,10 @@ def test_a_metric_of_ones_own_is_tested_beside_ours(mirror: Path) -> None:
     )
     count = partial.missing["not finite: nan"]
     assert f"Left out for all metrics: {count} sets without a score of odd." in str(partial)
+    means = db.evaluate_metric(len, ["contest", "dectest/story_gen"], beside=(), resamples=0, mirror=mirror)
+    assert str(means).startswith("Agreement with human labels, 3 tasks\n")  # those with two labels
+    several = str(db.evaluate_metric(len, ["contest/story_gen", "dectest"], beside=(), resamples=0, mirror=mirror))
+    assert [several.count(f"│ {split}") for split in ("contest/story_gen", "dectest/")] == [6, 18]
     with pytest.raises(ConfigurationError, match="raised ZeroDivisionError"):
         db.evaluate_metric(lambda responses: 1 / 0, "contest/story_gen", mirror=mirror)
 

@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 from benchmark.analysis.across.study import Homogeneity
 from benchmark.analysis.estimate import without_nan
+from datasets_build.errors import counted
 from datasets_build.tables import Report, Table
 
 LEGEND = (
@@ -16,7 +17,7 @@ LEGEND = (
 
 def report_of(found: Homogeneity, suite: str, profile: str) -> Report:
     """Return the report of a study of homogeneity."""
-    title = f"{suite}, k = {found.k}, profile {profile}, {found.prompts} prompts"
+    title = f"{suite}, k = {found.k}, profile {profile}, {counted(found.prompts, 'prompt')}"
     alone = Table(
         f"Alone: {title}",
         ("system", "different", "similarity to own", "equivalent to own"),
@@ -42,5 +43,6 @@ def report_of(found: Homogeneity, suite: str, profile: str) -> Report:
         f"{found.size} responses of one system give {found.of_one} different valid responses; one response of each of "
         f"{found.size} systems gives {found.of_several}."
     )
+    below = [several] if found.size > 1 else []
     document = without_nan({"suite": suite, "profile": profile, **asdict(found)})
-    return Report("How alike systems are", [LEGEND, alone, pairs, several], document, [alone, pairs, several, LEGEND])
+    return Report("How alike systems are", [LEGEND, alone, pairs, *below], document, [alone, pairs, *below, LEGEND])

@@ -43,8 +43,8 @@ def contrast(
         str,
         typer.Option(
             help=(
-                "Profile of models: lexical (texts only), offline (the models that come with the package) or "
-                "paper (the models of the papers)."
+                "Profile of models: lexical (texts only), semantic (adds embeddings, for --across), offline (the "
+                "models that come with the package) or paper (the models of the papers)."
             ),
             rich_help_panel="Models",
         ),

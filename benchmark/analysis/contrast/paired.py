@@ -10,7 +10,16 @@ import numpy as np
 from benchmark.analysis.contrast.choices import Expected, Pairing
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.compute import Value
-from benchmark.scoring.resampling import Alternative, Floats, bonferroni, bootstrap_means, cohens_dz, holm, wilcoxon
+from benchmark.scoring.resampling import (
+    Alternative,
+    Floats,
+    bonferroni,
+    bootstrap_means,
+    cohens_dz,
+    differences,
+    holm,
+    wilcoxon,
+)
 
 NOT_ANSWERED = Missing("prompt not there")
 
@@ -106,7 +115,7 @@ def paired_contrast(
     prompts = list(dict.fromkeys(prompt for system in values for prompt in values[system]))
     given = {name: [own.get(prompt, NOT_ANSWERED) for prompt in prompts] for name, own in values.items()}
     numbers = {name: np.array([_number(value) for value in own]) for name, own in given.items()}
-    gaps = np.array([numbers[a] - numbers[b] for a, b in pairs]).reshape(len(pairs), len(prompts))
+    gaps = np.array([differences(numbers[a], numbers[b]) for a, b in pairs]).reshape(len(pairs), len(prompts))
     intervals = bootstrap_means(gaps.T, resamples=resamples, level=level, seed=seed)
     alternative = alternative_of(expected, direction)
     tests = [wilcoxon(numbers[a], numbers[b], alternative) for a, b in pairs]

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from benchmark.analysis.contrast.paired import Contrast
 from benchmark.analysis.contrast.study import Line, Part, Study
 from benchmark.scoring.printing import ARROWS
+from datasets_build.errors import counted
 from datasets_build.tables import Cell, Report, Styled, Table, interval, p_value
 
 COLUMNS = ("first", "second", "difference", "95% interval", "d_z", "W", "p", "Bonferroni", "Holm", "n")
@@ -68,7 +69,9 @@ def _narrow_table(study: Study, part: Part) -> Table | Styled:
 
 def _title(study: Study, part: Part) -> str:
     gone = "".join(f"; {count} excluded: {reason}" for reason, count in part.left_out.items() if count)
-    return f"{part.length}: {study.suite}, k = {study.k}, profile {study.profile}, {part.prompts} prompts{gone}"
+    return (
+        f"{part.length}: {study.suite}, k = {study.k}, profile {study.profile}, {counted(part.prompts, 'prompt')}{gone}"
+    )
 
 
 def _cells(contrast: Contrast) -> tuple[Cell, ...]:

@@ -1,6 +1,7 @@
 """Tables of the gaming study."""
 
 from benchmark.analysis.gaming.study import GamingStudy, Scores
+from datasets_build.errors import counted
 from datasets_build.tables import Block, Cell, Report, Styled, Table
 from submissions.gaming.attacks import ATTACKS
 
@@ -11,7 +12,7 @@ HIGH = 0.15  # share of the real range: such a gain lets an attack overtake real
 def gaming_report(study: GamingStudy) -> Report:
     """Return tables of the headline with intervals and reasons, and of the gains under every metric."""
     blocks: list[Block] = [
-        f"{study.source} on {study.suite}: {study.prompts} prompts, k = {study.k}, profile {study.profile}, "
+        f"{study.source} on {study.suite}: {counted(study.prompts, 'prompt')}, k = {study.k}, profile {study.profile}, "
         f"seed {study.seed}.",
         *(_metric_table(study, metric) for metric in study.signatures if metric in ("valid_distinct_k", "distinct_k")),
         _gains(study),

@@ -59,7 +59,7 @@ def ranks(values: Floats, weights: Floats) -> Floats:
 
 
 def pearson(x: Floats, y: Floats, weights: Floats) -> Floats:
-    """Compute Pearson's r in each resample, [resamples].
+    """Compute Pearson's r in each resample, [resamples]; values whose squares would overflow are scaled down first.
 
     Args:
         x: [rows] or [resamples, rows].
@@ -67,6 +67,7 @@ def pearson(x: Floats, y: Floats, weights: Floats) -> Floats:
         weights: [resamples, rows].
     """
     total = weights.sum(axis=1)
+    x, y = (values / 1e200 if np.max(np.abs(values), initial=0.0) > 1e100 else values for values in (x, y))
 
     def centred(values: Floats) -> Floats:
         given = np.broadcast_to(values, weights.shape)

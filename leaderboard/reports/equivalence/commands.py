@@ -106,7 +106,9 @@ def _systems(folders: list[Path], k: int | None, mirror: Path | None) -> "list[S
         suites.add(f"{suite.name}@{suite.revision}")
         has = submission.manifest.generation.k
         if k is not None and not 1 <= k <= has:
-            raise ConfigurationError(f"k = {k}, but {folder} has {has} responses per prompt", "choose a smaller k")
+            raise ConfigurationError(
+                f"k = {k}, but {folder} has {has} responses per prompt", f"choose k from 1 to {has}"
+            )
         size = k or has
         rows = sorted(submission.rows(), key=lambda row: suite.position[row.prompt_id])
         reported = submission.reported()

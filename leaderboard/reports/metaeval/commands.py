@@ -136,6 +136,9 @@ def metaeval(
     if _PAIRS in named:
         if named != [_PAIRS]:
             raise ConfigurationError("gssbench cannot be combined with other tasks", "name it alone")
+        if external or metric or figure is not None:
+            hint = "give --scores or --results, or submit responses to divbench metrics gss"
+            raise ConfigurationError("--external, --metric and --figure have no effect on gssbench", hint)
         deliver(_pairs(results, scores or [], lower_is_more_diverse, against, how), destination, as_json=json)
         return
     if results is not None:

@@ -220,6 +220,8 @@ def test_the_command_says_how_alike_systems_are(tmp_path: Path) -> None:
     assert [(pair["first"], pair["second"]) for pair in found["pairs"]] == [(0, 1)]
     assert 0 < found["pairs"][0]["similarity"]["value"] < 1
     assert divbench("contrast", *folders, "--across", "--pairs", "all").returncode == 2
+    single = divbench("contrast", *folders, "--across", "--profile", "semantic", "--resamples", 100, "--k", 1).stdout
+    assert "1 responses" not in single
     refused = divbench("contrast", *folders, "--across")
     assert refused.returncode == 2
     assert "such as semantic" in refused.stderr

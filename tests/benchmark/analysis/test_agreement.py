@@ -153,6 +153,11 @@ def test_small_scales_are_no_constants() -> None:
     assert agreement.pearson(x, y, ones(60)) == pytest.approx(stats.pearsonr(x, y).statistic, abs=1e-9)
 
 
+def test_squares_that_overflow_are_correlated_too() -> None:
+    x, y = tied(), two_labels()
+    assert agreement.pearson(1e306 * x, y, ones(60)) == pytest.approx(agreement.pearson(x, y, ones(60)))
+
+
 def test_partial_spearman_is_that_of_the_residuals_ranks() -> None:
     rng = np.random.default_rng(5)
     x, y, z = rng.normal(size=(3, 80))

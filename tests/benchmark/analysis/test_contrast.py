@@ -178,6 +178,13 @@ def test_missing_prompts_leave_that_metric_and_are_counted() -> None:
         assert getattr(found, name) == getattr(alone, name)
 
 
+def test_differences_of_rounding_are_no_difference() -> None:
+    values = made_up()
+    values["low"] = {name: value + 1e-15 for name, value in values["high"].items() if isinstance(value, float)}
+    (found,) = paired_contrast(values, [("high", "low")], expected="two-sided", resamples=200)
+    assert (found.difference, found.low, found.high, found.d_z, found.p) == (0.0, 0.0, 0.0, None, 1.0)
+
+
 def test_corrections_count_the_pairs_that_were_tested() -> None:
     values = made_up() | {"empty": {f"p{i}": Missing("never") for i in range(40)}}
     found = paired_contrast(values, [("high", "low"), ("low", "high"), ("high", "empty")])

@@ -213,6 +213,15 @@ def test_wilcoxon_of_too_few_pairs_and_of_no_difference() -> None:
     assert one.p == pytest.approx(0.5)
 
 
+def test_wilcoxon_treats_differences_of_rounding_as_zeros_and_ties() -> None:
+    b = np.array([0.7, 0.1, 0.4, 0.9, 0.2, 0.3, 0.5, 0.6])
+    assert wilcoxon(b + 1e-16, b).p == 1.0
+    assert wilcoxon(b * (1 + 1e-7), b).p == 1.0  # a model's float32 values in another batch
+    assert wilcoxon(np.append(b * 1.1, 1e20), np.append(b, 1.0)).p == pytest.approx(2 / 2**9)  # all nine are greater
+    steps = np.array([1, 1, 2, 2, -1, 2, 1, 0])
+    assert wilcoxon(b + steps / 10, b) == wilcoxon(steps.astype(float), np.zeros(8))
+
+
 def plain_holm(p: list[float]) -> list[float]:
     """As Holm wrote it: each hypothesis's p is the smallest level at which the step-down procedure rejects it."""
     made = []

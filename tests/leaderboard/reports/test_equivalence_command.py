@@ -85,6 +85,7 @@ def test_the_scorer_and_the_command_count_alike(mirror: Path, submissions: list[
         (["--equivalence", "nothing"], "there is no backend 'nothing'"),
         (["--algorithm", "fastest"], "there is no algorithm 'fastest'"),
         (["--k", "99"], "k = 99, but"),
+        (["--k", "0"], "choose k from 1 to"),
         (["--out", "x.txt"], "does not end in .md, .json"),
         (["--choose", "--equivalence", "rouge-1"], "no system came with published classes"),
     ],

@@ -171,6 +171,7 @@ def test_scores_of_prompts(tmp_path: Path) -> None:
         (["olmo_stages"], 2, "is not a dataset with labels"),
         (["contest/nothing"], 2, "has no split"),
         (["gssbench", "contest"], 2, "cannot be combined"),
+        (["gssbench", "--external", "mine:spread"], 2, "have no effect on gssbench"),
         (["contest", "--results", "x"], 2, "--results is for gssbench"),
         (["contest", "--out", "x.txt"], 2, "does not end in .md, .csv, .json"),
         (["contest", "--figure", "no/such/folder/x.html"], 2, "cannot be written"),
