@@ -69,7 +69,7 @@ class WorkerState:
     Attributes:
         lock: Guards all fields below, and `host`.
         failed: Submissions that failed on this worker; others take precedence.
-        passed_over: Submissions without a state that were not adopted; each is tried only once.
+        passed_over: Submissions that were not adopted, or that cannot be scored here; each is reported only once.
         idle: Whether nothing was pending at the last look.
     """
 

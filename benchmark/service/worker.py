@@ -216,7 +216,11 @@ def _claim_oldest(worker: Worker, shared: WorkerState) -> Claim | None:
     """Claim the oldest submission that can be scored here; submissions that failed here come last."""
 
     def possible(state: State) -> bool:
-        return worker.obstacle(state) is None
+        name, reason = state.submission_id, worker.obstacle(state)
+        if reason is not None and name not in shared.passed_over:
+            shared.passed_over.add(name)
+            shared.emit("passed_over", submission=name, reason=reason)
+        return reason is None
 
     def untried(state: State) -> bool:
         return state.submission_id not in shared.failed and possible(state)

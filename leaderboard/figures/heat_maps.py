@@ -122,7 +122,7 @@ def _numbers(values: Cells) -> Any:
     return graph.Scatter(
         x=[x for x, *_ in cells],
         y=[y for _, y, _ in cells],
-        text=[f"{value:.2f}" for value in there],
+        text=[f"{value:.2f}".replace("0.", ".") for value in there],  # four characters do not fit on a phone
         mode="text",
         textfont={"size": 11, "color": ["#ffffff" if value < middle else "#111111" for value in there]},
         hoverinfo="skip",

@@ -64,7 +64,7 @@ def _curves(board: Board, series: stages.Series) -> Part:
 def _metric(board: Board, scores: BoardScores, series: stages.Series, column: Column) -> Part:
     values = stages.values_of(series, board, scores.matrix(column))
     name = f"{column.metric}-{_key(board, series)}"
-    drawn = distributions_figure(stages.by_stage(series.stages, values.T), scores.prompts, column.title, column.unit)
+    drawn = distributions_figure(stages.by_stage(series.stages, values.T), scores.prompts, column.label, column.unit)
     found = stages.contrasts(series, scores.prompts, values, column)
     alt = f"{column.label} of every prompt by stage; the table has the quantiles."
     return Part(

@@ -15,7 +15,7 @@ from leaderboard.static.board_pages import EXPLORE, Part, plain_page
 from leaderboard.static.render import Page, data_script
 from leaderboard.tables import page_text
 from leaderboard.tables.models import columns_of
-from leaderboard.tables.responses import MOST_LETTERS, PromptView, class_words, make_view
+from leaderboard.tables.responses import MOST_LETTERS, PromptView, class_words, make_view, shared_classes
 from leaderboard.tables.systems import system_labels
 from leaderboard.tables.table_view import number_text
 
@@ -76,7 +76,7 @@ def _views(board: Board, entry: Entry) -> Iterator[PromptView]:
 
 
 def _prompt(view: PromptView, columns: Sequence[Column]) -> dict[str, Any]:
-    wanted = {column.signature for column in columns}
+    wanted, colours = {column.signature for column in columns}, shared_classes(view)
     return {
         "id": view.prompt.prompt_id,
         "category": view.prompt.category,
@@ -86,7 +86,7 @@ def _prompt(view: PromptView, columns: Sequence[Column]) -> dict[str, Any]:
                 "number": response.number,
                 "text": response.text[:MOST_LETTERS],
                 "class": class_words(response, view),
-                "group": response.group,
+                "colour": None if response.group is None else colours.get(response.group),
                 "note": "; ".join(response.notes),
                 "rate": number_text(response.rate, 3),
                 "quality": number_text(response.quality, 1),

@@ -10,7 +10,7 @@ from math import ceil, floor, log10
 from benchmark.analysis.ranking import Standing
 from leaderboard.data.board import REFERENCE_TYPES, Board, Column, Entry
 from leaderboard.data.reference.systems import SHOWN_ATTACKS
-from leaderboard.tables.models import DIRECTIONS
+from leaderboard.tables.models import direction_text
 from leaderboard.tables.systems import system_ids, system_labels
 from leaderboard.tables.table_view import listed, number_text, places_for_all
 
@@ -75,6 +75,7 @@ class Reference:
 
     Attributes:
         system: Its label; untrusted.
+        quality: Quality as text; empty if it was not judged.
         origin: Note on the result's origin; empty if there is none.
         folded: Whether its row is shown only on demand, as for most of the package's many attacks.
     """
@@ -83,6 +84,7 @@ class Reference:
     id: str
     type: str
     mark: Mark
+    quality: str
     origin: str = ""
     folded: bool = False
 
@@ -158,6 +160,7 @@ def forest(board: Board, column: Column, standing: Sequence[Standing], places: S
             ids[place],
             kind,
             scale.mark(cell.value, cell.low, cell.high, digits),
+            _quality(board.entries[place], quality),
             board.entries[place].origin,
             kind == "baseline" and is_folded(board.entries[place]),
         )
@@ -168,9 +171,9 @@ def forest(board: Board, column: Column, standing: Sequence[Standing], places: S
     references.sort(key=lambda each: (REFERENCE_TYPES.index(each.type), -each.mark.at * (column.direction or 1)))
     lacking = tuple(labels[place] for place in shown if place not in there)
     return Forest(
-        _sentence(board, column, rows, references, partly=bool(lacking)),
+        _sentence(board, column, rows, references, partly=bool(lacking), filtered=len(shown) < len(board.entries)),
         column.label,
-        f"{column.title}; {DIRECTIONS[column.direction]}",
+        f"{column.title}; {direction_text(column)}",
         _quality_title(quality),
         tuple(rows),
         tuple(references),
@@ -235,11 +238,17 @@ def score_text(column: Column, k: int, value: float | None) -> str:
 
 
 def _sentence(
-    board: Board, column: Column, rows: Sequence[ForestRow], references: Sequence[Reference], *, partly: bool
+    board: Board,
+    column: Column,
+    rows: Sequence[ForestRow],
+    references: Sequence[Reference],
+    *,
+    partly: bool,
+    filtered: bool,
 ) -> str:
     """Say which system is most diverse, compared with people if there are any."""
     if not rows:
-        return "No system has a value here yet."
+        return "No ranked system matches the filters." if filtered else "No system has a value here yet."
     prompts = board.entries[0].result.prompts
     said = _SAID.get(column.metric, f"{column.title}" if column.direction else column.label).format(k=board.k)
     counted = column.metric in _SAID
@@ -254,8 +263,9 @@ def _sentence(
     tail = "" if people is not None else f" {said}" if counted else f" ({said})"
     who = f"{best.system}{mode}"
     if len(rows) > 1:
-        of = f"of the {len(rows)} systems with this score" if partly else "system"
-        who = f"the most diverse {of}, {who},"
+        of = f"of the {len(rows)} systems "
+        of = f"{of}shown" if best.rank > 1 else f"{of}with this score" if partly else "system"
+        who = f"the {'most diverse' if column.direction else 'highest-scoring'} {of}, {who},"
     line = f"{start}{who} {verb} {best.mark.text}{tail}"
     tied = [row.system for row in rows[1:] if row.group == best.group]
     if tied:

@@ -67,8 +67,8 @@ STAGES = (
 )
 NO_STAGES = (
     "No table here includes several training stages of one model. The responses released with the study of OLMo's "
-    "stages are in the dataset olmo_stages; to compare two of its stages, run `divbench contrast olmo_stages/base "
-    "olmo_stages/sft --length both`."
+    "stages are in the dataset olmo_stages; to compare two of its stages, run divbench contrast olmo_stages/base "
+    "olmo_stages/sft --length both."
 )
 PRINTED = "Published results of the study of OLMo's stages"
 CONTRASTS = (
@@ -101,8 +101,8 @@ ALIKE_METHOD = (
     "third system, so numbers of different responses differ slightly from those on the page Models."
 )
 NOT_ALIKE = (
-    "No table here has two systems with responses that were grouped together. The reference results do, and `divbench "
-    "board serve` shows them. For your own systems, run `divbench contrast SUBMISSION SUBMISSION --across`."
+    "No table here has two systems with responses that were grouped together. The reference results do, and divbench "
+    "board serve shows them. For your own systems, run divbench contrast SUBMISSION SUBMISSION --across."
 )
 ARENA = (
     "Compare two response sets to the same prompt, from two systems that are not named. **Which set has the more "
@@ -128,8 +128,8 @@ NO_VOTES = (
 )
 NO_PAIRS = (
     "There is nothing to judge yet: the arena needs two systems that responded to the same suite, with the texts of at "
-    "least five responses per prompt (reference results have no texts). Score two submissions with divbench score and "
-    "serve their results, or submit them on the page Submit."
+    "least five responses per prompt. Reference results have no texts, and known-bad baselines are not shown. Score "
+    "two submissions with divbench score and serve their results, or submit them on the page Submit."
 )
 NO_VOTES_YET = "There are no votes yet. The first ones appear here within a minute."
 DATASETS = (

@@ -65,6 +65,8 @@ def votes_text(found: VoteResults) -> str:
             f"{shortened(first.system, _NAME)} has the most different ideas: {_points(first)} points per vote against "
             "an average system."
         )
+        if first.points_interval is None:
+            said.append("There are too few votes for intervals, so the order may be due to chance.")
     if best is not None:
         said.append(f"The metric that predicts the most votes is {best[0]}: {_share(best[1])}.")
     ceiling = found.ceiling[asked]

@@ -77,6 +77,8 @@ def print_receipt(
     else:
         known = f" is {state.submission_id}, submitted before, on {when(state.received)}: {state.current.state}"
         console.print(Text.assemble(plain(state.name), known, ". Nothing was changed."))
+        if state.current.state == "withdrawn":
+            console.print("  To submit these responses again, change the manifest, such as its notes.")
     if place is not None and place.position is not None:
         console.print(f"  {_place(place)}")
     if receipt.address is not None:

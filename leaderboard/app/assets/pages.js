@@ -53,18 +53,26 @@ new MutationObserver(() => {
   due = true;
 }).observe(document, { childList: true, subtree: true });
 
-// Sort a table by a heading, through Gradio's hidden menu for it: numbers start with the highest.
+// Choose an order in Gradio's hidden menu of a heading.
+const choose = async (head, order) => {
+  head.querySelector(".cell-menu-button")?.click();
+  await Promise.resolve();
+  document.querySelectorAll("[role=menuitem]")[{ ascending: 0, descending: 1, none: 2 }[order]]?.click();
+  await Promise.resolve();
+};
+
+// Sort a table by a heading and no other: numbers start with the highest.
 const sortBy = async (head) => {
   const column = head.dataset.heading, table = head.closest("[role=grid]");
-  const first = table?.querySelector(`[role=gridcell][data-col='${column}']`)?.innerText.trim() ?? "";
+  const cells = [...(table?.querySelectorAll(`[role=gridcell][data-col='${column}']`) ?? [])];
+  const first = cells.map((cell) => cell.innerText.trim()).find(Boolean) ?? "";  // the first rows may lack a value
   const order = /^[-−+.\d]/.test(first) ? ["none", "descending", "ascending"] : ["none", "ascending", "descending"];
   const now = head.querySelector(".sort-indicator")?.getAttribute("aria-label") ?? "";
   const at = order.indexOf(now.includes("desc") ? "descending" : now ? "ascending" : "none");
   const next = order[(at + 1) % order.length];
-  head.querySelector(".cell-menu-button")?.click();
-  await Promise.resolve();
-  const items = [...document.querySelectorAll("[role=menuitem]")];
-  items[{ ascending: 0, descending: 1, none: 2 }[next]]?.click();
+  for (const other of table?.querySelectorAll("th.header-cell:has(.sort-indicator)") ?? [])
+    if (other !== head) await choose(other, "none");  // or Gradio would sort by that column first
+  await choose(head, next);
 };
 
 document.addEventListener("click", (event) => {

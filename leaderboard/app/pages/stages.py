@@ -135,7 +135,7 @@ def _shown(live: LiveResults, given: Mapping[str, Any]) -> list[Any]:
     expected: Expected = "greater" if given["expected"] == "greater" else "two-sided"
     found = stages.contrasts(series, scores.prompts, values, column, pairing=pairing, expected=expected)
     curves = stages.stage_curves(series, board.k)
-    spread = distributions_figure(stages.by_stage(series.stages, values.T), scores.prompts, column.title, column.unit)
+    spread = distributions_figure(stages.by_stage(series.stages, values.T), scores.prompts, column.label, column.unit)
     return [
         _about(board, series, curves),
         components.filled(stages.contrasts_table(found, column)),

@@ -59,6 +59,7 @@ class _Given:
     pasted: gr.Textbox
     fields: dict[str, Any]  # by the manifest's field names
     check: gr.Button
+    example: gr.Button
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     inputs = list(controls.values())
     wire(page, live, controls, restore, show, outputs)
     _wire_check(live, intake, given, verdict)
+    _wire_example(intake, given, verdict)
     for event in (_wire_submit(live, intake, verdict, queue), queue.refresh.click(again, inputs, inputs, **QUIET)):
         event.then(show_values, inputs, outputs, js=remember(list(controls)), **QUIET).then(None, js=count_on("shown"))
 
@@ -150,16 +152,7 @@ def _given() -> _Given:
     with gr.Row():
         check = gr.Button("Validate", variant="primary", scale=0, min_width=160, elem_id="check")
         example = gr.Button("Fill in an example", scale=0, min_width=240, elem_id="example")
-    panels = (folder, single, paste, about)
-    filled = example.click(_example, None, [way, *panels, pasted, *(fields[name] for name in EXAMPLE_FIELDS)], **QUIET)
-    filled.then(None, js=count_on("filled"))
-    return _Given(way, panels, files, file, kind, pasted, fields, check)
-
-
-def _example() -> list[Any]:
-    """Fill in a complete example submission: bundled responses and the form for them."""
-    text = (TEXTS / "varied.jsonl").read_text(encoding="utf-8")
-    return ["paste", *_panels("paste"), text, *EXAMPLE_FIELDS.values()]
+    return _Given(way, (folder, single, paste, about), files, file, kind, pasted, fields, check, example)
 
 
 def _panels(way: str) -> list[gr.Column]:
@@ -295,6 +288,23 @@ def _wire_check(live: LiveResults, intake: Intake, given: _Given, verdict: _Verd
     inputs = [verdict.token, given.way, given.files, given.file, given.kind, given.pasted, *given.fields.values()]
     outputs = [verdict.token, verdict.text, verdict.problems, verdict.panel, verdict.name, verdict.receipt]
     given.check.click(check, inputs, outputs, **_TURNS).then(None, js=count_on("checked"))
+
+
+def _wire_example(intake: Intake, given: _Given, verdict: _Verdict) -> None:
+    """Fill in a complete example submission, and remove what was said about the one before it."""
+
+    def example(old: str | None) -> list[Any]:
+        intake.forget(old)
+        text = (TEXTS / "varied.jsonl").read_text(encoding="utf-8")
+        hidden = [gr.Textbox("", visible=False), components.no_table(), gr.Column(visible=False)]
+        return [None, *hidden, "paste", *_panels("paste"), text, *EXAMPLE_FIELDS.values()]
+
+    fields = [given.fields[name] for name in EXAMPLE_FIELDS]
+    said = [verdict.token, verdict.text, verdict.problems, verdict.panel]
+    filled = given.example.click(
+        example, verdict.token, [*said, given.way, *given.panels, given.pasted, *fields], **QUIET
+    )
+    filled.then(None, js=count_on("filled"))
 
 
 def _judged(live: LiveResults, found: Checked) -> list[Any]:

@@ -307,7 +307,7 @@ def _form_problems(known: Mapping[str, Any]) -> list[Problem]:
 def error_text(error: Exception) -> str:
     """An error for a page: message and hint without secrets or local paths."""
     if isinstance(error, DivBenchError):
-        return public_text(" ".join(f"{error.message}. {error.hint}".split()))
+        return public_text(" ".join(str(error).split()))
     return "the server could not read or write its own files. Retry later, or tell the operator of this board"
 
 

@@ -163,8 +163,8 @@ function explored(each, texts) {
     String(response.number), response.class, response.text, response.note, response.rate, response.quality,
   ]));
   [...responses.querySelectorAll("tbody tr")].forEach((row, place) => {
-    const group = each.responses[place].group;
-    row.className = group === null ? "" : `class-${group % 8}`;
+    const colour = each.responses[place].colour;
+    row.className = colour === null ? "" : `class-${colour % 8}`;
     row.cells[2].className = "response";
   });
   const scores = grid("scores", "Scores of this prompt", ["metric", "this prompt", "system mean"],

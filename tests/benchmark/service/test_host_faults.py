@@ -231,4 +231,4 @@ def test_a_submission_with_fewer_than_k_responses_is_passed_over(
     work(worker(store, tmp_path / "results"), Stop(), EventLog(), once=True)
     assert rescore(replace(picky, options=Options(k=4, resamples=200)), Stop(), log) == {"passed_over": 1, "scored": 1}
     reasons = [facts["reason"] for event, facts in log.events if event == "passed_over"]
-    assert reasons == ["it has 2 responses per prompt, fewer than --k 4"]
+    assert reasons == [f"it has 2 responses per prompt, fewer than --k {k}" for k in (3, 4)]  # of work, and of rescore

@@ -282,6 +282,9 @@ def test_a_suite_that_is_not_at_hand_is_told(given: Intake, monkeypatch: pytest.
     with pytest.raises(ConfigurationError) as error:
         given.check_text(lines(), known(suite="noveltybench-curated"))
     assert "noveltybench" in error_text(error.value)
+    assert error_text(ConfigurationError("an answer is missing", "answer both questions")) == (
+        "an answer is missing (answer both questions)"
+    )
     assert spooled(given) == []
 
 

@@ -27,6 +27,8 @@ def test_reference_systems_are_compared_on_a_fresh_board(reference_address: str,
     wanted = sorted(system.name for system in REAL)
     ticks = "return [...document.querySelectorAll('#alike-plot .ytick text')].map((each) => each.textContent).sort()"
     until(lambda: browser.execute_script(ticks) == wanted, f"the figure does not name {wanted}")
+    numbers = "return [...document.querySelectorAll('#alike-plot .textpoint')].map((each) => each.textContent)"
+    assert {len(text) for text in browser.execute_script(numbers)} == {3}  # such as .28, which fits on a phone
     with shown_anew(browser):
         browser.find_element("css selector", "#measure input[value=same_class]").click()
     assert "measure=same_class" in browser.current_url

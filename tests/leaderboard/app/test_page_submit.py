@@ -262,6 +262,7 @@ def test_a_board_without_a_store_checks_and_says_how_to_submit(folder_address: s
     assert selects(browser) == ([], [])
     browser.find_element("id", "example").click()  # a filled form to look at
     until(lambda: value(browser, "f-name") == "an example", "the example is not filled in")
+    assert browser.find_elements("id", "verdict") == []  # what was said about the one before
     assert selects(browser) == ([], [])
     browser.find_element("id", "check").click()
     until(lambda: value(browser, "verdict").startswith("Accepted: an example as "), "the example is not valid")

@@ -1,6 +1,7 @@
 """The exported folder in a real browser, from the file system: it works, and nothing of strangers' comes to life."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -199,6 +200,9 @@ def test_a_link_to_a_prompt_leads_to_its_responses(browser: "Chrome", exported: 
     assert texts(browser, "#responses .response") == row["responses"]
     classes = [text.partition(" ")[0] for text in texts(browser, "#responses td:nth-child(2)")]
     assert [int(text) - 1 for text in classes] == row[CLASSES]["labels"]
+    marks = [each.get_attribute("class") for each in browser.find_elements("css selector", "#responses tbody tr")]
+    sizes = Counter(classes)
+    assert {number for number, mark in zip(classes, marks, strict=True) if mark} == {n for n in sizes if sizes[n] > 1}
     css(browser, "#next").click()
     other = pq.read_table(entry.folder / "per_prompt.parquet").to_pylist()[8]
     assert texts(browser, "#explored .prompt") == [other["prompt"]]

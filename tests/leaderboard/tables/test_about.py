@@ -4,6 +4,7 @@ import re
 from importlib.metadata import version
 
 from benchmark.metrics import METRICS
+from leaderboard.tables import page_text
 from leaderboard.tables.about import (
     HOW_IT_WORKS,
     PUBLISHED,
@@ -56,3 +57,8 @@ def test_published_rows_have_the_number_of_classes_and_their_source() -> None:
     others = frame[~frame["source"].str.contains("Table 1")]
     assert (others["distinct_as_printed"] == others["distinct"]).all()
     assert made.shown[0][2] == f"{made.values[0][2]:.2f}"
+
+
+def test_notes_that_are_shown_as_plain_text_have_no_marks_of_code() -> None:
+    notes = (page_text.NO_STAGES, page_text.NOT_ALIKE, page_text.NO_VOTES, page_text.NO_PAIRS)
+    assert not [note for note in notes if "`" in note]

@@ -86,6 +86,26 @@ def test_the_sentence_has_the_best_system_its_value_and_those_tied_with_it(board
     assert str(board.entries[0].result.prompts) in made.sentence
 
 
+def test_a_filter_does_not_make_another_system_the_most_diverse(board: Board) -> None:
+    column = _column(board, "distinct_n")
+    standing = BoardScores(board).standings(column)
+    ranks = [each.rank or 0 for each in standing]
+    lower = [place for place, rank in enumerate(ranks) if rank > 1]
+    best = min(ranks[place] for place in lower)
+    said = forest(board, column, standing, lower).sentence
+    assert f"the most diverse of the {len(lower)} systems shown, " in said
+    name = board.entries[ranks.index(best)].result.manifest.name
+    assert f", {name}" in said
+    few = [place for place, rank in enumerate(ranks) if rank in (1, best)]
+    assert "the most diverse system, " in forest(board, column, standing, few).sentence
+    for none in ([], [place for place, rank in enumerate(ranks) if not rank]):
+        assert forest(board, column, standing, none).sentence == "No ranked system matches the filters."
+    judged = replace(column, metric="valid_share", direction=0)
+    made = forest(board, judged, standing)
+    assert "the highest-scoring system, " in made.sentence
+    assert made.title.endswith("; higher is better")
+
+
 def test_a_system_alone_is_not_called_the_most_diverse(board: Board) -> None:
     alone = next(e for e in board.entries if e.result.manifest.system.type not in REFERENCE_TYPES)
     made = _forest(replace(board, entries=(alone,)))
@@ -99,6 +119,19 @@ def test_a_board_of_references_alone_ranks_them(board: Board) -> None:
     made = _forest(replace(board, entries=entries))
     assert len(made.rows) == len(entries)
     assert made.references == ()
+    html = str(forest_table(made))
+    assert [html.count(f'<span class="chip">{kind}</span>') for kind in ("people", "known-bad baseline")] == [1, 2]
+
+
+def test_references_show_their_quality_as_systems_do(board: Board) -> None:
+    judged = _column(board, "distinct_n")
+    columns = [replace(judged, metric="valid_share"), *(c for c in board.columns if c is not judged)]
+    made = _forest(replace(board, columns=tuple(columns)), "self_bleu")
+    shown = {row.system: row.quality for row in made.rows} | {each.system: each.quality for each in made.references}
+    assert made.references
+    for entry in board.entries:
+        assert shown[entry.result.manifest.name] == f"{entry.cells[judged.signature].value:.0%}"
+    assert 'class="none"' not in str(forest_table(made))
 
 
 def test_a_board_without_values_says_so(board: Board) -> None:

@@ -1,5 +1,6 @@
 """`divbench submit`, `status` and `submissions` from the outside, on a folder and on a server of the Hub."""
 
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -181,7 +182,7 @@ def test_names_of_strangers_are_no_markup(tmp_path: Path, store: Path, demos: li
     assert f"the store already has the same generations: {evil}, {name}" in twin.stderr
 
 
-def test_only_its_submitter_or_an_operator_withdraws(store: Path, demos: list[Path]) -> None:
+def test_only_its_submitter_or_an_operator_withdraws(tmp_path: Path, store: Path, demos: list[Path]) -> None:
     first, second = handed_in(store, *demos[:2])
     words = ("submissions", "withdraw", first, "--store", store, "--submitter")
     ended = divbench(*words, "me", "--json")
@@ -192,6 +193,11 @@ def test_only_its_submitter_or_an_operator_withdraws(store: Path, demos: list[Pa
     ended = divbench(*words, "DivBench")
     assert ended.returncode == 2
     assert "is withdrawn: it cannot become withdrawn" in ended.stderr
+    ended = divbench("submit", demos[0], "--to", store)
+    assert "withdrawn. Nothing was changed.\n  To submit these responses again, change the manifest" in ended.stdout
+    changed = shutil.copytree(demos[0], tmp_path / "changed")
+    change_manifest(changed, notes="again")
+    assert handed_in(store, changed) != [first]
     other = ("submissions", "withdraw", second, "--store", store, "--submitter", "me", "--operator", "--json")
     made = document(divbench(*other))
     assert (made["state"], made["history"][-1]["reason"]) == ("withdrawn", "by the operator: no reason given")
