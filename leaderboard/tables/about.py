@@ -64,7 +64,11 @@ def divbench_citation() -> str:
 
 def paper_citations() -> tuple[tuple[str, str], ...]:
     """Identifier and BibTeX entry of each dataset's paper, in the order of the datasets."""
-    found = {source.paper: source.citation for source in DATASETS if source.paper and source.citation.startswith("@")}
+    found = {
+        source.paper: source.citation
+        for source in DATASETS
+        if source.paper and not source.citation.startswith("@software")
+    }
     return tuple(found.items())
 
 

@@ -143,6 +143,8 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "r.jsonl").write_text("")
     assert problems(tmp_path / "r.jsonl") == {(None, "", "the file is empty")}
     assert problems(tmp_path / "r.csv") == {(None, "", "r.csv is missing or is not a regular file")}
+    assert problems(tmp_path / "r.doc") == {(None, "", "r.doc is missing or is not a regular file")}
+    (tmp_path / "r.txt").write_text("")
     [(_, _, message)] = problems(tmp_path / "r.txt")
     assert message == "r.txt does not end in any of .csv, .jsonl, .parquet"
 
