@@ -37,6 +37,11 @@ def test_both_kinds_of_models_give_the_numbers_of_the_libraries(
         assert each["tokens"] > each["items"]
 
 
+def test_words_that_the_library_does_not_know_do_not_stop_it() -> None:
+    [found] = alternatives.embeddings(["A 🐢 in a shell.", "A 🎲 on a table.", "A red ball."], 1)
+    assert found.largest_difference <= alternatives.TOLERANCE["embeddings"]
+
+
 def test_it_stops_where_the_numbers_differ() -> None:
     ways = [lambda value=value: np.array([value]) for value in (0.5, 0.6)]
     with pytest.raises(ValueError, match="classifier: the package and other differ by"):
