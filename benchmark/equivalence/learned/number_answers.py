@@ -7,9 +7,10 @@ import numpy as np
 
 from benchmark.equivalence.backend import Floats, ResponsePair
 
-_MOST = 0.02  # the probability that different numbers are equivalent; published classes are sometimes of this opinion
+_MOST = 0.02  # not 0, because the published classes sometimes put different numbers together
 _ASKS_FOR_A_NUMBER = re.compile(
-    r"\b(?:dice|digits?|integers?|numbers?(?! of\b)|random year|(?:what|which) year|roll\b.*\bdie|zip codes?)\b", re.I
+    r"\b(?:dice|digits?|integers?|numbers?(?! of\b)|random year|(?:what|which) year|roll\b.{0,60}\bdie|zip codes?)\b",
+    re.I,
 )
 _LIST_MARK = re.compile(r"^[^\w\n]*(?:\w+ )?\d+[.:)] ", re.M)  # "3. " or "Answer 3: "; who adds one says nothing new
 _NUMBER = re.compile(r"(?<!\w)\d+(?!\w)")  # not part of a word
@@ -17,7 +18,9 @@ _NUMBER = re.compile(r"(?<!\w)\d+(?!\w)")  # not part of a word
 
 def telling_numbers_apart(pairs: Sequence[ResponsePair], probabilities: Floats) -> Floats:
     """Return the probabilities [pairs], at most 0.02 for pairs with `different_numbers`."""
-    different = [different_numbers(pair.prompt, pair.a, pair.b) for pair in pairs]
+    read = {(pair.prompt, text) for pair in pairs for text in (pair.a, pair.b)}
+    numbers = {(prompt, text): _numbers(prompt, text) for prompt, text in read}
+    different = [_differ(numbers[pair.prompt, pair.a], numbers[pair.prompt, pair.b]) for pair in pairs]
     return np.where(different, np.minimum(probabilities, _MOST), probabilities)
 
 
@@ -33,7 +36,15 @@ def different_numbers(prompt: str, a: str, b: str) -> bool:
     >>> different_numbers("Name a film.", "Catch 22", "Catch 23")
     False
     """
+    return _differ(_numbers(prompt, a), _numbers(prompt, b))
+
+
+def _numbers(prompt: str, text: str) -> frozenset[str]:
+    """Return the numbers of a response that are not the prompt's; none if the prompt asks for none."""
     if not _ASKS_FOR_A_NUMBER.search(prompt):
-        return False
-    own_a, own_b = (set(_NUMBER.findall(_LIST_MARK.sub("", text))) - set(_NUMBER.findall(prompt)) for text in (a, b))
-    return bool(own_a and own_b) and own_a.isdisjoint(own_b)
+        return frozenset()
+    return frozenset(_NUMBER.findall(_LIST_MARK.sub("", text))) - frozenset(_NUMBER.findall(prompt))
+
+
+def _differ(a: frozenset[str], b: frozenset[str]) -> bool:
+    return bool(a and b) and a.isdisjoint(b)
