@@ -17,26 +17,21 @@ _NUMBER = re.compile(r"(?<!\w)\d+(?!\w)")  # not part of a word
 
 
 def telling_numbers_apart(pairs: Sequence[ResponsePair], probabilities: Floats) -> Floats:
-    """Return the probabilities [pairs], at most 0.02 for pairs with `different_numbers`."""
-    read = {(pair.prompt, text) for pair in pairs for text in (pair.a, pair.b)}
-    numbers = {(prompt, text): _numbers(prompt, text) for prompt, text in read}
-    different = [_differ(numbers[pair.prompt, pair.a], numbers[pair.prompt, pair.b]) for pair in pairs]
-    return np.where(different, np.minimum(probabilities, _MOST), probabilities)
+    """Return the probabilities [pairs], at most 0.02 where a prompt asks for a number and the responses differ in it.
 
+    They differ if both have numbers but none in common. Numbers of the prompt and of lists do not count. Other prompts
+    do not matter, because an attack may add numbers.
 
-def different_numbers(prompt: str, a: str, b: str) -> bool:
-    """Return whether a prompt asks for a number, and both responses have numbers but none in common.
-
-    Numbers of the prompt and of lists do not count. Other prompts do not matter, because an attack may add numbers.
-
-    >>> different_numbers("Pick a number between 1 and 10.", "1 to 10? I choose 7.", "I choose 3.")
-    True
-    >>> different_numbers("Pick a number between 1 and 10.", "1. I choose 7.", "2. I choose 7.")
-    False
-    >>> different_numbers("Name a film.", "Catch 22", "Catch 23")
-    False
+    >>> asked = ResponsePair("Pick a number between 1 and 10.", "1 to 10? I choose 7.", "I choose 3.")
+    >>> not_asked = ResponsePair("Name a film.", "Catch 22", "Catch 23")
+    >>> telling_numbers_apart([asked, not_asked], np.array([0.7, 0.7])).tolist()
+    [0.02, 0.7]
     """
-    return _differ(_numbers(prompt, a), _numbers(prompt, b))
+    read = {(pair.prompt, text) for pair in pairs for text in (pair.a, pair.b)}
+    numbers = {key: _numbers(*key) for key in read}  # once a response, not once a pair
+    given = [(numbers[pair.prompt, pair.a], numbers[pair.prompt, pair.b]) for pair in pairs]
+    different = [bool(a and b) and a.isdisjoint(b) for a, b in given]
+    return np.where(different, np.minimum(probabilities, _MOST), probabilities)
 
 
 def _numbers(prompt: str, text: str) -> frozenset[str]:
@@ -44,7 +39,3 @@ def _numbers(prompt: str, text: str) -> frozenset[str]:
     if not _ASKS_FOR_A_NUMBER.search(prompt):
         return frozenset()
     return frozenset(_NUMBER.findall(_LIST_MARK.sub("", text))) - frozenset(_NUMBER.findall(prompt))
-
-
-def _differ(a: frozenset[str], b: frozenset[str]) -> bool:
-    return bool(a and b) and a.isdisjoint(b)
