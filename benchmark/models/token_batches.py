@@ -36,7 +36,11 @@ def token_counts(tokeniser: Any, texts: Sequence[str | tuple[str, str]], most: i
     An average of bytes per token would put texts of different lengths into one batch, which pads the shorter ones.
 
     Args:
-        tokeniser: A tokeniser of the transformers library. Others, of embedders that read no sequences, do not count.
+        tokeniser: A tokeniser of the transformers library. For others, such as those of static embeddings, which need
+            no padding, letters are counted instead.
+
+    >>> token_counts(None, ["ab", "abcd"], 3)
+    [2, 3]
     """
     if not callable(tokeniser):
         return [min(most, len(text)) for text in texts]

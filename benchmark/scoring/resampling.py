@@ -175,7 +175,8 @@ def wilcoxon(a: Floats, b: Floats, alternative: Alternative = "two-sided") -> Si
     n = len(first)
     if n < _FEWEST_PAIRS:
         return SignedRank(n, None, None, f"fewer than {_FEWEST_PAIRS} pairs")
-    unit = _ROUNDING * max(1.0, float(np.median(np.abs([first, second]))))  # one huge value makes no ties of the others
+    # The median, because under a mean or maximum one huge value would turn the differences of the others into ties.
+    unit = _ROUNDING * max(1.0, float(np.median(np.abs([first, second]))))
     steps = np.round(differences(first, second) / unit)
     if not steps.any():
         return SignedRank(n, 0.0, 1.0)

@@ -51,9 +51,8 @@ def byte_lines(path: Path, findings: Findings) -> Iterator[tuple[int, bytes]]:
         number = 0
         while line := file.readline(MAX_LINE_BYTES + 1):
             number += 1
-            binary = next((found for start, found in _NOT_TEXT.items() if line.startswith(start)), None)
-            if number == 1 and binary is not None:
-                findings.add(file_error("file", path.name, None, *binary))
+            if number == 1 and (found := [said for start, said in _NOT_TEXT.items() if line.startswith(start)]):
+                findings.add(file_error("file", path.name, None, *found[0]))
                 return
             if len(line) > MAX_LINE_BYTES:
                 hint = f"a line may have at most {MAX_LINE_BYTES:,} bytes"
