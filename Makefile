@@ -7,8 +7,9 @@
 
 PYTHON ?= python3
 VENV := .venv
-# A module is compiled when it is first imported; of the libraries' thousands most never are.
-PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
+# uv installs in seconds what takes pip a minute. Only pip follows its own configuration, which may name a CPU build of torch.
+# Neither compiles: a module is compiled when it is first imported, and of the libraries' thousands most never are.
+INSTALL := $(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python --constraint constraints.txt
 
 # Without compiled modules, each of the hundreds of interpreters that tests start would compile DivBench again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -60,13 +61,15 @@ docs: $(VENV)/dev.stamp
 clean:
 	rm -rf $(VENV) $(LOWEST) demo-run site
 
-$(VENV)/bin/python:
+$(VENV)/bin/uv: constraints.txt
 	$(PYTHON) -m venv $(VENV)
-
-$(VENV)/demo.stamp: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) --editable '.[score,board,offline]'
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt torch uv
 	@touch $@
 
-$(VENV)/dev.stamp: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) --editable '.[dev]'
+$(VENV)/demo.stamp: pyproject.toml constraints.txt | $(VENV)/bin/uv
+	$(INSTALL) --editable '.[score,board,offline]'
+	@touch $@
+
+$(VENV)/dev.stamp: pyproject.toml constraints.txt | $(VENV)/bin/uv
+	$(INSTALL) --editable '.[dev]'
 	@touch $@

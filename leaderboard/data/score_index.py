@@ -211,8 +211,8 @@ def read_columns(entry: Entry, *columns: str) -> pa.Table:
         InputError: The result's file is gone or damaged.
     """
     with table_faults(entry), pq.ParquetFile(entry.folder / PER_PROMPT_FILE) as file:
-        there = [name for name in columns if name.partition(".")[0] in file.schema_arrow.names]
-        return file.read(there, use_threads=False)
+        present = set(file.schema_arrow.names)
+        return file.read([name for name in columns if name.partition(".")[0] in present], use_threads=False)
 
 
 def plausible(values: Floats) -> Floats:
@@ -227,12 +227,13 @@ def _prompt_ids(entry: Entry) -> tuple[str, ...]:
 def _scores_of(entry: Entry, metrics: Sequence[str]) -> tuple[Floats, float]:
     """A result's scores [metrics, its prompts], NaN if missing, and the mean length of its responses in bytes."""
     with table_faults(entry), pq.ParquetFile(entry.folder / PER_PROMPT_FILE) as file:
-        names = [name for name in metrics if name in file.schema_arrow.names]
+        columns = set(file.schema_arrow.names)
+        names = [name for name in metrics if name in columns]
         table = file.read(names, use_threads=False)
         values = np.full((len(metrics), file.metadata.num_rows), np.nan)
         for name in names:
             values[metrics.index(name)] = plausible(table[name].cast(pa.float64()).to_numpy())
-        has_texts = "responses" in file.schema_arrow.names
+        has_texts = "responses" in columns
         letters = count = 0
         for batch in file.iter_batches(columns=["responses" if has_texts else f"{FACTS}.bytes"], use_threads=False):
             found: Any = batch.column(0)
