@@ -25,35 +25,13 @@ from typing import Any, Self
 
 from datasets_build.errors import ConfigurationError
 
-LIBRARIES = (
-    *("numpy", "pandas", "pyarrow.dataset", "pyarrow.parquet", "pydantic", "rapidfuzz", "rich.console"),
-    *("rouge_score.rouge_scorer", "sacrebleu", "scipy.stats", "sklearn.cluster", "sqlite3", "tenacity", "torch"),
-    "typer",
-)
-# Not sentence_transformers: it imports datasets, which reads the variables too and cannot be imported a second time.
-LIBRARIES_OF_THE_HUB = (
-    *("huggingface_hub", "transformers.generation", "transformers.models.auto.modeling_auto"),
-    *("transformers.models.bert.modeling_bert", "transformers.models.llama.modeling_llama"),
-)
 READ_THE_HUBS_VARIABLES = {"huggingface_hub", "transformers"}
-PACKAGES = ("datasets_build", "submissions", "benchmark", "leaderboard")
-# They import gradio or the Hub's client, whose variables some programs set to their own.
-READ_VARIABLES = ("benchmark.exports.eval_results", "leaderboard.app.", "leaderboard.static.space")
-
-
-def modules() -> list[str]:
-    """DivBench's modules that read no environment variable when they are imported, not even through others."""
-    root = Path(__file__).parent.parent
-    found = [
-        ".".join(path.relative_to(root).with_suffix("").parts) for p in PACKAGES for path in (root / p).rglob("*.py")
-    ]
-    return sorted(name for name in found if not name.startswith(READ_VARIABLES) and "__" not in name)
 
 
 @cache
 def _server() -> ForkServerContext:
     made = multiprocessing.get_context("forkserver")
-    made.set_forkserver_preload([*LIBRARIES, *modules(), *LIBRARIES_OF_THE_HUB, "tests.shared_reader"])
+    made.set_forkserver_preload(["tests.forked_from"])
     return made
 
 

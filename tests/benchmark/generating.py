@@ -141,7 +141,11 @@ def hasty_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def hasty(*arguments: Any, **options: Any) -> sqlite3.Connection:
         made: sqlite3.Connection = connect(*arguments, **options)
-        made.execute("PRAGMA synchronous=OFF")
+        try:
+            made.execute("PRAGMA synchronous=OFF")
+        except sqlite3.Error:  # the file is no database
+            made.close()
+            raise
         return made
 
     monkeypatch.setattr(sqlite3, "connect", hasty)
