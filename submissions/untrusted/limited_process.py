@@ -12,6 +12,7 @@ MAX_ROWS = 1_000_000
 _VARIABLES = {
     "OMP_NUM_THREADS": "1",  # each thread reserves address space
     "OPENBLAS_NUM_THREADS": "1",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",  # pyarrow's; a process that forks must have no other thread
     "PYTHONDONTWRITEBYTECODE": "1",  # a compiled module that a limit truncates is broken for every later process
     "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1",  # the token saved by a login is not sent anywhere
     "HF_HUB_OFFLINE": "1",  # no download delays a check

@@ -3,6 +3,7 @@
 import errno
 import os
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -16,6 +17,7 @@ import pytest
 from submissions.schema import GENERATIONS
 from submissions.untrusted import parquet_files, parquet_reader, table_files
 from submissions.untrusted.findings import Findings
+from submissions.untrusted.limited_process import environment
 from submissions.untrusted.parquet_files import ParquetTable, open_parquet, read_parquet
 from submissions.untrusted.table_files import read_table
 from tests.cases import each
@@ -198,3 +200,12 @@ def test_a_link_that_leads_away_after_the_check_is_read_as_nothing_else(tmp_path
     table = open_parquet(path, GENERATIONS, Findings())
     path.unlink()  # what was read stays
     assert len(rows_of(table, Findings())) == 4
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="there is no list of threads")
+def test_the_process_that_forks_has_one_thread() -> None:
+    code = f"import os, {parquet_reader.__name__}; print(len(os.listdir('/proc/self/task')))"
+    ended = subprocess.run(
+        [sys.executable, "-P", "-c", code], env=environment(), capture_output=True, encoding="utf-8", check=True
+    )
+    assert ended.stdout == "1\n"
