@@ -25,6 +25,7 @@ from typing import Any, Self
 
 from datasets_build.errors import ConfigurationError
 
+PACKAGES = ("datasets_build", "submissions", "benchmark", "leaderboard")
 READ_THE_HUBS_VARIABLES = {"huggingface_hub", "transformers"}
 
 

@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 from submissions.untrusted.parquet_files import _server
+from tests.forked import PACKAGES
 
 LIBRARIES = (
     *("numpy", "pandas", "pyarrow.dataset", "pyarrow.parquet", "pydantic", "rapidfuzz", "rich.console"),
@@ -19,7 +20,6 @@ LIBRARIES_OF_THE_HUB = (
     *("huggingface_hub", "transformers.generation", "transformers.models.auto.modeling_auto"),
     *("transformers.models.bert.modeling_bert", "transformers.models.llama.modeling_llama"),
 )
-PACKAGES = ("datasets_build", "submissions", "benchmark", "leaderboard")
 # They import gradio or the Hub's client, whose variables some programs set to their own.
 READ_VARIABLES = ("benchmark.exports.eval_results", "leaderboard.app.", "leaderboard.static.space")
 
