@@ -159,7 +159,7 @@ def _check_comparable(a: Scores, b: Scores, names: tuple[str, str]) -> None:
     if len(a.names) != len(b.names) and all(each.names == numbered(len(each.names)) for each in (a, b)):
         counts = f"{names[0]} has {counted(len(a.names), 'set')}, {names[1]} {len(b.names)}, and there are no prompts"
         raise InputError(counts, "give the prompts, so that sets can be matched: {prompt: responses, …}")
-    sizes = [dict(zip(each.names, each.sizes, strict=False)) for each in (a, b)]
+    sizes = [dict(zip(each.names, each.sizes, strict=True)) for each in (a, b)]
     if unequal := [prompt for prompt in sizes[0] if sizes[0][prompt] != sizes[1].get(prompt, sizes[0][prompt])]:
         first, second = (own[unequal[0]] for own in sizes)
         raise InputError(

@@ -65,7 +65,7 @@ class Scores:
     names: tuple[str, ...]
     values: dict[str, "tuple[float | Missing, ...]"]
     means: tuple[Mean, ...]
-    sizes: tuple[int, ...] = ()
+    sizes: tuple[int, ...]
 
     def to_pandas(self) -> "pd.DataFrame":
         """A row per response set and a column per metric; NaN where a value is missing."""
@@ -311,6 +311,11 @@ def choose_metrics(
         raise ConfigurationError(
             f"{lacking.id} reads internals of the generating model, which texts do not have",
             "see divbench generate --internals",
+        )
+    if input_of(lacking).whole_curve and candidates[-1].causal_lm and not candidates[-1].orders.whole_curve:
+        raise ConfigurationError(
+            f"{lacking.id} needs surprisals at every position, and {candidates[-1].orders.kind} orders give the last",
+            "give the profile balanced orders",
         )
     having = [each.name for each in PROFILES if lacking.id in {metric.id for metric in each.metrics()}]
     raise ConfigurationError(
