@@ -10,6 +10,7 @@ from typing import Any, cast
 import datasets
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.stats
@@ -100,6 +101,8 @@ def test_every_form_of_input_has_the_same_values() -> None:
     forms += [
         pd.DataFrame(columns).to_dict("records"),
         {name: np.array(each, object) for name, each in columns.items()},
+        pa.table(columns),
+        pd.DataFrame(columns | {"model": "one"}),
     ]
     found = [db.score(form, metrics=["distinct_n"]) for form in forms]
     assert all(each == found[0] for each in found)
@@ -135,6 +138,12 @@ def test_a_profile_in_place_of_metrics_gives_all_that_it_computes() -> None:
         (lambda: db.score({"p": "text"}), InputError, "'p' has str"),
         (lambda: db.score({"p": {"a": 1}}), InputError, "'p' has dict"),
         (lambda: db.score([{"words": "a"}]), InputError, "no column of responses; it has words"),
+        (lambda: db.score([{"a", "b"}]), InputError, "'set 1' has a set, which keeps no repeats"),
+        (
+            lambda: db.score(pd.DataFrame({"model": ["x", "y"], "prompt": ["p", "p"], "response": ["a", "b"]})),
+            InputError,
+            "responses of 2 systems, by its column 'model' .score the rows of each separately: they have x, y",
+        ),
         (lambda: db.score([["a", None]]), InputError, "response 2 is NoneType"),
         (lambda: db.score([["a", "\ud800"]]), InputError, "response 2 has an unpaired surrogate"),
         (lambda: db.score([["a", 1.5]]), InputError, "response 2 is float"),
