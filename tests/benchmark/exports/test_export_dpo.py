@@ -141,7 +141,7 @@ def test_pairs_are_those_of_brute_force(
     assert found["files"] == {"pairs": str(out), "table": str(table)}
     assert found["responses_without_reward"] == K - 1
     assert "1 of 30 prompts have no rewards" in ended.stderr
-    assert "4 responses to other prompts without a reward" in ended.stderr
+    assert "4 responses without a reward, to prompts that have some rewards" in ended.stderr
     for side in ("chosen", "rejected"):
         for number, column in (("reward", "rewards"), ("diversity", "diversities")):
             mean = np.mean([row["meta"][column][row["meta"][f"{side}_index"]] for row in pairs])
