@@ -23,6 +23,7 @@ from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import score_set
 from benchmark.scoring.profiles import find_profile, with_reading
 from benchmark.scoring.result_files import PER_PROMPT_FILE
+from benchmark.scoring.result_schema import sign
 from benchmark.scoring.scorer import score_submission
 from datasets_build import console
 from datasets_build.errors import ConfigurationError, DivBenchError, InputError, MissingExtra
@@ -39,7 +40,7 @@ SETS = {
     "Say nothing.": ["", "  ", "[Blocked]"],
 }
 OFFLINE = find_profile("offline")
-A = db.Scores("lexical", ("p",), {}, (), (2,))
+A = db.Scores("lexical", ("p",), {}, (), (2,), {})
 
 
 def test_values_are_those_of_the_scorer_and_blank_sets_have_reasons() -> None:
@@ -253,11 +254,25 @@ def test_compare_is_the_paired_test_and_names_who_is_more_diverse() -> None:
         db.compare(a, db.score(few, metrics=["distinct_n"], profile="semantic"))
 
 
+def test_scores_have_signatures_and_are_compared_only_where_these_are_equal() -> None:
+    names = ["distinct_n", "d_can", "valid_distinct_k"]
+    sets = {f"p{i}": [f"a cat {i}", f"two dogs {i}", "rain"] for i in range(6)}
+    exact = db.score(sets, names, profile=OFFLINE)
+    paper = db.score(sets, names, profile=with_reading(OFFLINE, format="completion"))
+    for name in names:
+        metric = next(each for each in METRICS if each.id == name)
+        signed = str(sign(metric, OFFLINE, TOY, 3, None))
+        assert signed.replace(f"|data:{TOY.name}@{TOY.revision}|k:3", "") == exact.signatures[name]
+    assert exact.signatures["distinct_n"] == paper.signatures["distinct_n"]
+    with pytest.raises(InputError, match=r"d_can are not comparable: .*layout:instruct.* and .*layout:completion"):
+        db.compare(exact, paper)
+
+
 def test_scores_made_by_hand_state_their_numbers_of_responses() -> None:
     with pytest.raises(TypeError, match="sizes"):
         db.Scores("mine", ("p",), {"m": (1.0,)}, ())  # type: ignore[call-arg]
     mean = db.Mean("m", 1, 1.0, None, None, 1, {})
-    a, b = (db.Scores("mine", ("p",), {"m": (1.0,)}, (mean,), (size,)) for size in (2, 3))
+    a, b = (db.Scores("mine", ("p",), {"m": (1.0,)}, (mean,), (size,), {"m": "m|v:1"}) for size in (2, 3))
     with pytest.raises(InputError, match="different numbers of responses to 1 prompt, such as 2 and 3"):
         db.compare(a, b)
 
