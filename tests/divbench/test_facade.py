@@ -102,7 +102,7 @@ def test_every_form_of_input_has_the_same_values() -> None:
     forms += [
         pd.DataFrame(columns).to_dict("records"),
         {name: np.array(each, object) for name, each in columns.items()},
-        pa.table(columns),
+        pa.Table.from_pandas(pd.DataFrame(columns)),
         pd.DataFrame(columns | {"model": "one"}),
     ]
     found = [db.score(form, metrics=["distinct_n"]) for form in forms]
