@@ -80,7 +80,7 @@ class Agreement:
 
 
 def evaluate_metric(
-    function: Callable[[list[str]], float],
+    function: Callable[..., float],
     tasks: str | Path | Sequence[str] | None = None,
     *,
     name: str | None = None,
@@ -96,7 +96,7 @@ def evaluate_metric(
     missing. A set without a score of one metric is excluded for all.
 
     Args:
-        function: Takes a set's responses, returns a number.
+        function: Takes a set's responses, and `context` if it has a parameter of that name; returns a number.
         tasks: Tasks, such as `contest/story_gen`, `mcdiv` for all its splits, or a .parquet file of labelled sets;
             None: the nine with two labels.
         name: Name of the metric; None: the function's.
@@ -127,7 +127,8 @@ def evaluate_metric(
     labelled = load_tasks(_task_names(tasks), None if mirror is None else Path(mirror))
     title = str(name or getattr(function, "__name__", type(function).__name__))
     sign = -1 if lower_is_more_diverse else 1
-    found = {set_id: _call(function, responses, sign) for set_id, (_, responses) in unique_sets(labelled).items()}
+    call = _caller(function, sign)
+    found = {set_id: call(context, responses) for set_id, (context, responses) in unique_sets(labelled).items()}
     reasons = [value.reason for value in found.values() if isinstance(value, Missing)]
     if len(reasons) == len(found):
         raise ConfigurationError(f"{title} gave no number for any set", f"the first: {reasons[0]}")
@@ -156,15 +157,23 @@ def _task_names(tasks: Any) -> list[str]:
     return [str(each) for each in named]
 
 
-def _call(function: Callable[[list[str]], float], responses: Sequence[str], sign: int) -> "float | Missing":
+def _caller(function: Callable[..., float], sign: int) -> "Callable[[str, Sequence[str]], float | Missing]":
+    """Return a function from context and responses to the score, or to why it is missing."""
+    from benchmark.analysis.metaeval.called_function import takes_context
     from benchmark.analysis.metaeval.external import as_number
     from benchmark.metrics.metric import Missing
 
-    try:  # the user's own code may raise anything
-        value = as_number(function(list(responses)))
-    except Exception as error:
-        return Missing(f"raised {type(error).__name__}: {error}"[:200])
-    return value if isinstance(value, Missing) else sign * value
+    with_context = takes_context(function)
+
+    def call(context: str, responses: Sequence[str]) -> float | Missing:
+        given = {"context": context} if with_context else {}
+        try:  # the user's own code may raise anything
+            value = as_number(function(list(responses), **given))
+        except Exception as error:
+            return Missing(f"raised {type(error).__name__}: {error}"[:200])
+        return value if isinstance(value, Missing) else sign * value
+
+    return call
 
 
 def _parts(found: "Estimate | None") -> tuple[float | None, float | None, float | None]:

@@ -110,9 +110,9 @@ def compare(
         seed: Random seed of the bootstrap.
 
     Raises:
-        InputError: They have no prompt or no metric in common, come from different profiles, a prompt is repeated, or
-            there are no prompts and not equally many sets, or the systems have different numbers of responses to a
-            prompt.
+        InputError: They have no prompt or no metric in common, come from different profiles, or have scores with
+            different signatures; a prompt is repeated, or there are no prompts and not equally many sets, or the
+            systems have different numbers of responses to a prompt.
         ConfigurationError: As in `score`, or `names` is not two different texts.
     """
     from benchmark.analysis.contrast.paired import paired_contrast
@@ -151,6 +151,11 @@ def _check_comparable(a: Scores, b: Scores, names: tuple[str, str]) -> None:
     """
     if a.profile != b.profile:
         raise InputError(f"the profiles differ: {a.profile} and {b.profile}", "score both with the same profile")
+    for metric in (each for each in a.values if each in b.values):
+        one, other = (each.signatures.get(metric) for each in (a, b))
+        if one != other:
+            message = f"the scores of {metric} are not comparable: their signatures are {one} and {other}"
+            raise InputError(message, "score both with the same models and settings")
     for name, scores in zip(names, (a, b), strict=True):
         if len(set(scores.names)) < len(scores.names):
             raise InputError(f"{name} has a prompt twice", "give each prompt once")
@@ -159,7 +164,7 @@ def _check_comparable(a: Scores, b: Scores, names: tuple[str, str]) -> None:
     if len(a.names) != len(b.names) and all(each.names == numbered(len(each.names)) for each in (a, b)):
         counts = f"{names[0]} has {counted(len(a.names), 'set')}, {names[1]} {len(b.names)}, and there are no prompts"
         raise InputError(counts, "give the prompts, so that sets can be matched: {prompt: responses, …}")
-    sizes = [dict(zip(each.names, each.sizes, strict=False)) for each in (a, b)]
+    sizes = [dict(zip(each.names, each.sizes, strict=True)) for each in (a, b)]
     if unequal := [prompt for prompt in sizes[0] if sizes[0][prompt] != sizes[1].get(prompt, sizes[0][prompt])]:
         first, second = (own[unequal[0]] for own in sizes)
         raise InputError(

@@ -1,9 +1,11 @@
 """Read response sets in any form that `score` accepts: mappings, lists and tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from datasets_build.errors import InputError, counted
+
+_SYSTEMS = ("model", "system")  # columns that name what made a response
 
 
 def response_sets(sets: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, ...], ...]]:
@@ -57,6 +59,8 @@ def _prompts_and_responses(sets: Any) -> tuple[list[Any], list[Any]]:
 def _texts(name: str, given: Any) -> tuple[str, ...]:
     if isinstance(given, str | bytes | Mapping) or not hasattr(given, "__iter__"):
         raise InputError(f"{name[:60]!r} has {type(given).__name__}, not a list of responses", "write a list of texts")
+    if isinstance(given, Set):  # it dropped repeats, so its diversity is not that of the responses
+        raise InputError(f"{name[:60]!r} has a {type(given).__name__}, which keeps no repeats", "write a list of texts")
     texts = tuple(given)
     for i, text in enumerate(texts, start=1):
         if not isinstance(text, str):
@@ -93,6 +97,11 @@ def _column_names(sets: Any) -> list[str]:
     return list(getattr(sets, "column_names", getattr(sets, "columns", ())))
 
 
+def _cells(column: Any) -> list[Any]:
+    """The values of a column; those of Arrow's as Python's."""
+    return list(column.to_pylist() if hasattr(column, "to_pylist") else column)
+
+
 def _prompt_columns() -> tuple[str, ...]:
     from submissions.importing.response_rows import PROMPTS
 
@@ -112,7 +121,11 @@ def _from_table(sets: Any, columns: Sequence[str]) -> tuple[list[Any], list[Any]
     asked = next((name for name in _prompt_columns() if name in columns), None)
     if twice := [name for name in (column, asked) if sum(each == name for each in columns) > 1]:
         raise InputError(f"the table has two columns {twice[0]!r}", "rename one")
-    given, prompts = list(sets[column]), [] if asked is None else list(sets[asked])
+    for name in _SYSTEMS:
+        if name in columns and len(several := dict.fromkeys(map(str, _cells(sets[name])))) > 1:
+            message = f"the table has responses of {len(several)} systems, by its column {name!r}"
+            raise InputError(message, f"score the rows of each separately: they have {', '.join(several)[:200]}")
+    given, prompts = _cells(sets[column]), [] if asked is None else _cells(sets[asked])
     if asked is not None and len(prompts) != len(given):
         message = f"the table has {counted(len(prompts), 'prompt')} in {asked!r} and {len(given)} rows in {column!r}"
         raise InputError(message, "give each row a prompt")

@@ -59,13 +59,17 @@ class Scores:
         values: By metric id, [sets], a number or `Missing` with its reason.
         means: One per metric.
         sizes: [sets], their numbers of responses.
+        signatures: By metric id, everything that its values depend on besides the texts: version, parameters, models
+            with revisions, profile and package. Publish it with a number; values of different signatures are not
+            comparable.
     """
 
     profile: str
     names: tuple[str, ...]
     values: dict[str, "tuple[float | Missing, ...]"]
     means: tuple[Mean, ...]
-    sizes: tuple[int, ...] = ()
+    sizes: tuple[int, ...]
+    signatures: dict[str, str]
 
     def to_pandas(self) -> "pd.DataFrame":
         """A row per response set and a column per metric; NaN where a value is missing."""
@@ -253,7 +257,18 @@ def _score(
                 dict(sorted(reasons.items())),
             )
         )
-    return Scores(backends.profile.name, names, values, tuple(means), tuple(map(len, responses)))
+    signatures = {metric.id: _signature(metric, backends.profile) for metric in metrics}
+    return Scores(backends.profile.name, names, values, tuple(means), tuple(map(len, responses)), signatures)
+
+
+def _signature(metric: "Metric", profile: "Profile") -> str:
+    """The signature of a metric's values, as `divbench score` writes it, without suite and k."""
+    from benchmark.scoring.inputs import input_of
+    from benchmark.scoring.result_schema import signature_parts
+
+    models, parameters = input_of(metric).signed(profile, None, None)
+    of_metric = (*sorted(metric.parameters.items()), *parameters)
+    return "|".join((metric.id, *signature_parts(metric.version, of_metric, models, profile.name)))
 
 
 def _scored(
@@ -311,6 +326,11 @@ def choose_metrics(
         raise ConfigurationError(
             f"{lacking.id} reads internals of the generating model, which texts do not have",
             "see divbench generate --internals",
+        )
+    if input_of(lacking).whole_curve and candidates[-1].causal_lm and not candidates[-1].orders.whole_curve:
+        raise ConfigurationError(
+            f"{lacking.id} needs surprisals at every position, and {candidates[-1].orders.kind} orders give the last",
+            "give the profile balanced orders",
         )
     having = [each.name for each in PROFILES if lacking.id in {metric.id for metric in each.metrics()}]
     raise ConfigurationError(

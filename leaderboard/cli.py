@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from datasets_build.console import err, print_json
+from datasets_build.console import err, print_json, simplify_types
 from datasets_build.errors import ConfigurationError, DivBenchError
 from datasets_build.tables import printable
 
@@ -198,20 +198,6 @@ def suggestion(named: Sequence[str]) -> str | None:
     return meant if meant.startswith("python") else f"divbench {meant}"
 
 
-def _simplify_types(command: Any) -> None:
-    """Hide the type of flags, and name the type of an item for what may be repeated: Typer shows `<list[Path]>`."""
-    context = typer.Context(command)
-    for parameter in (*command.params, command.get_help_option(context)):
-        shown = parameter.display_type(context)
-        if getattr(parameter, "is_bool_flag", False):
-            parameter.metavar = ""
-        elif shown.startswith("<list["):
-            item = shown.removeprefix("<list[").removesuffix("]>").replace("Path", "path")
-            parameter.display_type = lambda _, item=item: f"<{item}>"
-    for each in getattr(command, "commands", {}).values():
-        _simplify_types(each)
-
-
 def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(version("divbench"))
@@ -241,7 +227,7 @@ def main() -> NoReturn:
             typed = " ".join(named if " ".join(named) in INSTINCTS else named[:1])
             raise ConfigurationError(f"No such command '{typed}'", f"did you mean {meant}?")
         command = typer.main.get_command(build(named))
-        _simplify_types(command)
+        simplify_types(command)
         command(prog_name="divbench")
     except DivBenchError as error:
         _fail(error, as_json="--json" in arguments)

@@ -1,7 +1,7 @@
 """`divbench import`: import, validate, and make the known-bad baselines."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -117,6 +117,7 @@ def import_(
     if destination is None or lacking(needed):
         message = f"missing options: {', '.join(lacking(needed))}"
         raise ConfigurationError(message, "give all of them; see divbench import --help")
+    _check_date(date)
     known: dict[str, Any] = {
         "name": name,
         "suite": suite,
@@ -163,6 +164,14 @@ def import_(
     if unused_fields:
         out().print(plain(f"Fields of the file that were not used: {', '.join(sorted(unused_fields))}"))
     out().print(f"Written to {destination}. Next: divbench score {destination}", markup=False)
+
+
+def _check_date(date: datetime | None) -> None:
+    """Check that responses are not dated in the future, anywhere on Earth."""
+    latest = datetime.now(timezone(timedelta(hours=14))).date()
+    if date is not None and date.date() > latest:
+        hint = "give the day on which the responses were generated, or leave it out"
+        raise ConfigurationError(f"--date {date.date()} is in the future", hint)
 
 
 def lacking(given: Mapping[str, object]) -> list[str]:

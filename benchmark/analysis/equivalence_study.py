@@ -52,6 +52,7 @@ class SystemClasses:
     """The classes of one system by a backend.
 
     Attributes:
+        k: Number of responses per prompt; counts of different k are not comparable.
         unjudged: Prompts without a partition, by reason.
         distinct: Mean number of classes.
         published: Mean number of published classes.
@@ -61,6 +62,7 @@ class SystemClasses:
     """
 
     system: str
+    k: int
     prompts: int
     unjudged: dict[str, int]
     distinct: Estimate
@@ -225,6 +227,7 @@ def _of_system(system: System, parts: Parts, table: _Table, how: Resampling) -> 
     mean = [float(np.mean([curve[size] for curve in curves if len(curve) > size])) for size in range(longest)]
     return SystemClasses(
         system=system.name,
+        k=max((len(each.texts) for each in system.responses), default=0),
         prompts=len(parts),
         unjudged=dict(sorted(unjudged.items())),
         distinct=estimate(table.mean(table.distinct), how.level),

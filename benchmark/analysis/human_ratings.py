@@ -64,7 +64,9 @@ def set_scores(study: Study, ratings: Sequence[Rating], question: str) -> dict[s
 def krippendorff_alpha(
     study: Study, ratings: Sequence[Rating], question: str, *, resamples: int = 1000, level: float = 0.95, seed: int = 0
 ) -> Estimate:
-    """Compute Krippendorff's alpha for ordinal answers (rater agreement beyond chance), with a bootstrap over items.
+    """Compute Krippendorff's alpha for ordinal answers (rater agreement beyond chance), with a bootstrap over sets.
+
+    The pairs of a set (form *similarity*) are alike, so they are resampled together.
 
     Returns:
         The estimate; its value is None if no item has two ratings, or if all ratings are the same.
@@ -79,8 +81,9 @@ def krippendorff_alpha(
     for each in ratings:
         if each.question == question:
             counts[place[each.item], each.answer - 1] += 1
-    counts = counts[counts.sum(axis=1) >= 2]
-    weights = resample_weights(len(counts), resamples=resamples, seed=seed)
+    rated = counts.sum(axis=1) >= 2
+    counts, sets = counts[rated], [each.sets for each, kept in zip(study.items, rated, strict=True) if kept]
+    weights = resample_weights(len(counts), clusters=sets, resamples=resamples, seed=seed)
     draws = [_alpha(counts), *(_alpha(np.repeat(counts, drawn, axis=0)) for drawn in weights)]
     return estimate(np.array(draws), level)
 

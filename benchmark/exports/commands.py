@@ -163,7 +163,8 @@ def dpo(
     if lacking := exported.prompts - len(rewarded):
         err().print(f"warning: {lacking} of {exported.prompts} prompts have {NO_REWARDS}")
     if exported.unrewarded:
-        err().print(f"warning: {counted(exported.unrewarded, 'response')} to other prompts without a reward")
+        which = counted(exported.unrewarded, "response")
+        err().print(f"warning: {which} without a reward, to prompts that have some rewards")
     if json:
         print_json(exported.as_json())
     else:

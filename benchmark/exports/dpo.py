@@ -6,7 +6,6 @@ manifest's template, if any, and a response follows it directly. *Conversational
 prompt is a message before the prompt. Rows also have `prompt_id` and `meta`, which trainers ignore.
 """
 
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from benchmark.exports.preference import (
     response_rows,
 )
 from benchmark.exports.rewards import Rewards
+from benchmark.exports.scored import json_line
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.result_schema import signature_parts
 from datasets_build.errors import ConfigurationError, InputError
@@ -280,4 +280,4 @@ def _text(path: Path) -> TextIO:
 
 def _write_lines(file: TextIO, rows: Iterator[dict[str, Any]]) -> None:
     for row in rows:
-        file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
+        file.write(json_line(row))

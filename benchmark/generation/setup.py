@@ -1,5 +1,6 @@
 """Makes a sampler, a suite and a manifest from the options of `divbench generate`."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -45,7 +46,14 @@ def settings_of(
     Args:
         top_k: Number of tokens to keep; 0: all; None: the authors' setting.
         max_tokens: Maximum number of tokens of a response; None: the authors' setting.
+
+    Raises:
+        ConfigurationError: The temperature or top_p is out of range.
     """
+    if not 0 < top_p <= 1:
+        raise ConfigurationError(f"--top-p is {top_p:g}", "give a number above 0 and at most 1; 1 keeps all tokens")
+    if not 0 <= temperature < math.inf:
+        raise ConfigurationError(f"--temperature is {temperature:g}", "give a finite number of at least 0")
     usual = _USUAL.get(suite, SamplingSettings())
     kept = usual.top_k if top_k is None else top_k or None
     return SamplingSettings(temperature, kept, top_p, max_tokens or usual.max_tokens)

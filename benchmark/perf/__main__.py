@@ -17,7 +17,7 @@ import typer
 from benchmark.perf.figures import Figure, Limits
 from benchmark.perf.limits import usable_cores
 from benchmark.perf.suite import BENCHMARKS, Benchmark, named
-from datasets_build.console import err, out
+from datasets_build.console import err, out, simplify_types
 from datasets_build.files import readable_json, write_text
 from datasets_build.tables import Table, to_markdown, to_terminal
 
@@ -169,4 +169,8 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 if __name__ == "__main__":
-    typer.run(perf)
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command()(perf)
+    command = typer.main.get_command(app)
+    simplify_types(command)
+    command(prog_name="python -m benchmark.perf")

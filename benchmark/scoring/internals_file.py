@@ -73,6 +73,8 @@ class HowRead(Part):
         tokens: *sampled*: the sampled tokens themselves; *text*: the response's text, tokenised again.
         drawing: Sampling parameters; None if unknown, in which case `largest` is unknown as well.
         prompt: Format of the prompt, such as `chat template` or `template "{prompt}"`.
+        changed: How the reading departs from what the manifest states, if it does: another format of the prompt, or
+            another length of the greedy response. Part of the signature, because the numbers change.
     """
 
     schema_version: Literal[1] = 1
@@ -86,12 +88,14 @@ class HowRead(Part):
     tokens: Literal["sampled", "text"]
     drawing: Drawing | None
     prompt: str
+    changed: str | None = None
 
     @property
     def signature(self) -> str:
         """Return the part of a metric's signature that describes the model, without what belongs to the submission."""
         layers = "+".join(map(str, self.average_layers))
-        return f"{self.model},layers:{self.original_layer}/{layers},tokens:{self.tokens}"
+        made = f"{self.model},layers:{self.original_layer}/{layers},tokens:{self.tokens}"
+        return made if self.changed is None else f"{made},{self.changed}"
 
 
 def write_internals(path: Path, how: HowRead, rows: Iterable[tuple[str, Internals]]) -> None:
@@ -100,7 +104,8 @@ def write_internals(path: Path, how: HowRead, rows: Iterable[tuple[str, Internal
     Args:
         rows: Pairs of prompt id and internals; each id occurs once, preferably in the suite's order.
     """
-    schema = SCHEMA.with_metadata({_KEY: how.model_dump_json().encode()})
+    said = how.model_dump_json(exclude={"changed"} if how.changed is None else None)
+    schema = SCHEMA.with_metadata({_KEY: said.encode()})
     with atomic_file(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
         group: list[dict[str, Any]] = []
         for prompt_id, internals in rows:

@@ -216,12 +216,19 @@ def metrics_named(names: "list[str] | None", profile: "Profile", *, internals: b
     Raises:
         ConfigurationError: The profile has no such metric.
     """
+    from benchmark.metrics import METRICS
+    from benchmark.scoring.inputs import input_of
+
     there = profile.metrics(internals=internals)
     for name in names or []:
         if all(each.id != name for each in there):
             if any(each.id == name for each in profile.metrics(internals=True)):
                 hint = "compute them: divbench metrics internals SUBMISSION --model ID"
                 raise ConfigurationError(f"{name} needs the internals of the model that generated the responses", hint)
+            curve = any(m.id == name and input_of(m).whole_curve for m in METRICS)
+            if curve and profile.causal_lm is not None and not profile.orders.whole_curve:
+                message = f"{name} needs surprisals at every position, and {profile.orders.kind} orders give the last"
+                raise ConfigurationError(message, "choose --orders balanced, or leave --orders out")
             hint = did_you_mean(name, [each.id for each in there])
             raise ConfigurationError(f"the profile {profile.name} has no metric {name!r}", hint)
     return tuple(each for each in there if not names or each.id in names)

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from datasets_build.citation import divbench_citation
+
 Row = Mapping[str, Any]
 
 
@@ -123,6 +125,8 @@ def described(
 ) -> Source:
     """Make a source whose texts are in `NAME.toml` beside its module: licence, citation, flaws and descriptions.
 
+    A source without a citation is our own and cites this package, with its `citation_note`.
+
     Args:
         tables: Schema and splits of each config. A config without its own `fields` has those of the whole file.
 
@@ -141,7 +145,7 @@ def described(
         version=version,
         files=files,
         licence=texts["licence"],
-        citation=texts["citation"],
+        citation=texts.get("citation") or divbench_citation(f"divbench_{name}", texts.get("citation_note")),
         paper=texts["paper"],
         flaws=tuple(texts["flaws"]),
         configs=tuple(configs),

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from transformers import TrainerCallback
 
-from benchmark.metrics.metric import Missing
+from benchmark.metrics.metric import Metric, Missing
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import score_sets
 from benchmark.scoring.profiles import find_profile
@@ -86,7 +86,7 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
         prompts: At least four prompts; they are user messages if the tokeniser has a chat template.
         k: Number of responses to each prompt.
         every: Steps between measurements; the first is before training.
-        headline: Id of the metric that shows a collapse.
+        headline: Id of the metric that shows a collapse; never negative, and higher for more diverse.
         metrics: Ids of the other metrics.
         sampling: Options of `generate`; default: 64 new tokens at temperature 1.
         drop: Share of the headline's first value whose loss is a collapse.
@@ -97,7 +97,8 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
         measured: All measurements.
 
     Raises:
-        ConfigurationError: There is no such metric, there are too few prompts, or the trainer has no tokeniser.
+        ConfigurationError: There is no such metric, a collapse cannot be seen as a share of the headline, there are too
+            few prompts, or the trainer has no tokeniser.
     """
 
     def __init__(
@@ -127,6 +128,7 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
         named = [headline, *metrics]
         light = {metric.id for metric in find_profile("lexical").metrics()}  # no other model beside the one in training
         profile, self._metrics = choose_metrics(named, "lexical" if light.issuperset(named) else None)
+        _check_headline(next(metric for metric in self._metrics if metric.id == headline))
         self._backends = ScoringBackends(profile)
         self._k, self._every, self._headline = k, every, headline
         self._sampling = {**SAMPLING, **sampling}
@@ -191,6 +193,13 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
                 new = ids[:, given["input_ids"].shape[1] :]
                 made.append(tuple(tokeniser.batch_decode(new, skip_special_tokens=True)))
         return made
+
+
+def _check_headline(metric: Metric) -> None:
+    """Check that losing a share of a metric's value means less diversity."""
+    if metric.direction != 1 or metric.bounds[0] is None or metric.bounds[0] < 0:
+        hint = "choose a headline that is never negative and higher for more diverse, such as distinct_k"
+        raise ConfigurationError(f"a collapse cannot be seen as a share of {metric.id} that is lost", hint)
 
 
 @contextmanager

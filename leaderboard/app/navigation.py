@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
+from datasets_build.citation import divbench_citation
 from leaderboard.data.board import Board
 from leaderboard.data.sources import Snapshot
-from leaderboard.tables.about import divbench_citation
 
 GROUPS = ("Results", "Responses", "Methods", "Take part")
 PAPER = "https://arxiv.org/abs/2606.01811"

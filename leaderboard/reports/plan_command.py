@@ -39,7 +39,8 @@ def plan(
     parts = components(headline_at(labels, K // 2))
     if json:
         print_json(
-            {"effect": effect, "power": power, "rows": [asdict(row) for row in rows]} | {"components": asdict(parts)}
+            {"effect": effect, "power": power, "prompts": prompts}
+            | {"rows": [asdict(row) for row in rows], "components": asdict(parts)}
         )
         return
     cells = [

@@ -101,7 +101,7 @@ def ratings(
     question: Annotated[
         str | None, typer.Option(help="Question that --out is about; default: the first of the form.")
     ] = None,
-    resamples: Annotated[int, typer.Option(min=100, help="Number of bootstrap resamples over items.")] = 1000,
+    resamples: Annotated[int, typer.Option(min=100, help="Number of bootstrap resamples over response sets.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the resamples.")] = 0,
     json: JsonOption = False,
 ) -> None:
@@ -110,7 +110,8 @@ def ratings(
     A rater is removed for failing more than a third of the attention checks, for giving ten or more ratings that are
     all the same, or for a median time per item under 2 seconds. If an item is answered twice, the first answer counts.
 
-    Agreement is Krippendorff's alpha for ordered answers, with an interval over items (pip install 'divbench[rate]').
+    Agreement is Krippendorff's alpha for ordered answers, with an interval over response sets (pip install
+    'divbench[rate]').
 
     Example: divbench people ratings study answers --out rated.parquet
     """

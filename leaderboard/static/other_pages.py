@@ -1,6 +1,7 @@
 """The pages that do not depend on results: Datasets and About."""
 
 from benchmark.metrics.metric import Missing
+from datasets_build.citation import divbench_citation
 from leaderboard.static.board_pages import Part, plain_page
 from leaderboard.static.render import Page, Table
 from leaderboard.tables import about, dataset_cards, page_text
@@ -48,7 +49,7 @@ def about_page(file: str) -> Page:
         Part(
             title="How to cite",
             text=(page_text.CITE,),
-            codes=(("DivBench", about.divbench_citation()), *about.paper_citations()),
+            codes=(("DivBench", divbench_citation()), *about.paper_citations()),
         ),
         Part(
             title="Versions of metrics",

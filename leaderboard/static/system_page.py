@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from datasets_build.citation import divbench_citation
 from leaderboard.data.board import REFERENCE_TYPES, Column, ranking_column
 from leaderboard.data.scores import BoardScores
 from leaderboard.figures.board_plots import system_curves_figure
 from leaderboard.figures.response_plots import TINTS
 from leaderboard.static.board_pages import MODELS, Part
 from leaderboard.static.render import Figure, Page, Table
-from leaderboard.tables.about import divbench_citation
 from leaderboard.tables.curves import curves_table, distinct_curves
 from leaderboard.tables.forest import score_text
 from leaderboard.tables.models import columns_of

@@ -2,7 +2,6 @@
 
 import csv
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
 from benchmark.metrics import METRICS
@@ -47,19 +46,6 @@ class Section:
 _BASELINES = "; ".join(f"`{name}` ({find_attack(name).about})" for name in DERIVED)
 _TEXT = (Path(__file__).parent / "how_it_works.md").read_text(encoding="utf-8").replace("BASELINES", _BASELINES)
 HOW_IT_WORKS = tuple(Section(*part.split("\n\n", 1)) for part in _TEXT.removeprefix("## ").split("\n\n## "))
-
-
-def divbench_citation() -> str:
-    """BibTeX entry of this package in its current version."""
-    return (
-        "@software{divbench,\n"
-        "  title = {DivBench: datasets, metrics and a leaderboard for the output diversity of language models},\n"
-        "  author = {{The DivBench maintainers}},\n"
-        f"  version = {{{version('divbench')}}},\n"
-        "  license = {Apache-2.0},\n"
-        "  year = {2026}\n"
-        "}"
-    )
 
 
 def paper_citations() -> tuple[tuple[str, str], ...]:

@@ -239,8 +239,10 @@ def _manifest(
         taken["generation", "k"] = "responses", made.rows[0].number
     if findings.rejected():
         return None
-    reported = known.get("reported") if made.reported else None
-    values.pop("reported", None)
+    reported = values.pop("reported", None)
+    if reported is not None and not made.reported:
+        message = f"{path.name} has no reported partition that {reported!r} could have made"
+        raise ConfigurationError(message, "leave its source out, or import the file with the partition")
     values["origin"] = {"format": kind, "sha256": sha256_of(path), "reported": reported}
     try:
         return Manifest.model_validate(values)

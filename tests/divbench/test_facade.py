@@ -10,6 +10,7 @@ from typing import Any, cast
 import datasets
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.stats
@@ -20,8 +21,9 @@ from benchmark.metrics.metric import MOST
 from benchmark.metrics.text_overlap import self_bleu
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import score_set
-from benchmark.scoring.profiles import find_profile
+from benchmark.scoring.profiles import find_profile, with_reading
 from benchmark.scoring.result_files import PER_PROMPT_FILE
+from benchmark.scoring.result_schema import sign
 from benchmark.scoring.scorer import score_submission
 from datasets_build import console
 from datasets_build.errors import ConfigurationError, DivBenchError, InputError, MissingExtra
@@ -37,7 +39,8 @@ SETS = {
     "Name a pet.": ["A cat.", "A dog.", "A cat."],
     "Say nothing.": ["", "  ", "[Blocked]"],
 }
-A = db.Scores("lexical", ("p",), {}, ())
+OFFLINE = find_profile("offline")
+A = db.Scores("lexical", ("p",), {}, (), (2,), {})
 
 
 def test_values_are_those_of_the_scorer_and_blank_sets_have_reasons() -> None:
@@ -99,6 +102,8 @@ def test_every_form_of_input_has_the_same_values() -> None:
     forms += [
         pd.DataFrame(columns).to_dict("records"),
         {name: np.array(each, object) for name, each in columns.items()},
+        pa.Table.from_pandas(pd.DataFrame(columns)),
+        pd.DataFrame(columns | {"model": "one"}),
     ]
     found = [db.score(form, metrics=["distinct_n"]) for form in forms]
     assert all(each == found[0] for each in found)
@@ -134,6 +139,12 @@ def test_a_profile_in_place_of_metrics_gives_all_that_it_computes() -> None:
         (lambda: db.score({"p": "text"}), InputError, "'p' has str"),
         (lambda: db.score({"p": {"a": 1}}), InputError, "'p' has dict"),
         (lambda: db.score([{"words": "a"}]), InputError, "no column of responses; it has words"),
+        (lambda: db.score([{"a", "b"}]), InputError, "'set 1' has a set, which keeps no repeats"),
+        (
+            lambda: db.score(pd.DataFrame({"model": ["x", "y"], "prompt": ["p", "p"], "response": ["a", "b"]})),
+            InputError,
+            "responses of 2 systems, by its column 'model' .score the rows of each separately: they have x, y",
+        ),
         (lambda: db.score([["a", None]]), InputError, "response 2 is NoneType"),
         (lambda: db.score([["a", "\ud800"]]), InputError, "response 2 has an unpaired surrogate"),
         (lambda: db.score([["a", 1.5]]), InputError, "response 2 is float"),
@@ -191,6 +202,11 @@ def test_a_profile_in_place_of_metrics_gives_all_that_it_computes() -> None:
         (lambda: db.compare(A, A, seed=-1), ConfigurationError, "seed is -1"),
         (lambda: db.evaluate_metric(len, seed=-1), ConfigurationError, "seed is -1"),
         (
+            lambda: db.score([["a", "b"]], "total_correlation", profile=with_reading(OFFLINE, orders="endpoint")),
+            ConfigurationError,
+            "total_correlation needs surprisals at every position, and endpoint orders give the last",
+        ),
+        (
             lambda: db.score([["a", "b"]], ["vendi_score"], profile="paper"),
             ConfigurationError,
             r"--embedder.*; in Python, give a profile of your own: profile=with_models\(find_profile\('paper'\)",
@@ -236,6 +252,29 @@ def test_compare_is_the_paired_test_and_names_who_is_more_diverse() -> None:
         db.compare(few, many | {"p3": many["p3"][:3]}, ["distinct_n"])
     with pytest.raises(InputError, match="profiles differ"):
         db.compare(a, db.score(few, metrics=["distinct_n"], profile="semantic"))
+
+
+def test_scores_have_signatures_and_are_compared_only_where_these_are_equal() -> None:
+    names = ["distinct_n", "d_can", "valid_distinct_k"]
+    sets = {f"p{i}": [f"a cat {i}", f"two dogs {i}", "rain"] for i in range(6)}
+    exact = db.score(sets, names, profile=OFFLINE)
+    paper = db.score(sets, names, profile=with_reading(OFFLINE, format="completion"))
+    for name in names:
+        metric = next(each for each in METRICS if each.id == name)
+        signed = str(sign(metric, OFFLINE, TOY, 3, None))
+        assert signed.replace(f"|data:{TOY.name}@{TOY.revision}|k:3", "") == exact.signatures[name]
+    assert exact.signatures["distinct_n"] == paper.signatures["distinct_n"]
+    with pytest.raises(InputError, match=r"d_can are not comparable: .*layout:instruct.* and .*layout:completion"):
+        db.compare(exact, paper)
+
+
+def test_scores_made_by_hand_state_their_numbers_of_responses() -> None:
+    with pytest.raises(TypeError, match="sizes"):
+        db.Scores("mine", ("p",), {"m": (1.0,)}, ())  # type: ignore[call-arg]
+    mean = db.Mean("m", 1, 1.0, None, None, 1, {})
+    a, b = (db.Scores("mine", ("p",), {"m": (1.0,)}, (mean,), (size,), {"m": "m|v:1"}) for size in (2, 3))
+    with pytest.raises(InputError, match="different numbers of responses to 1 prompt, such as 2 and 3"):
+        db.compare(a, b)
 
 
 def test_tables_of_numbers_have_nan_where_a_test_has_no_value() -> None:
@@ -306,6 +345,17 @@ def test_a_metric_of_ones_own_is_tested_beside_ours(mirror: Path) -> None:
     assert [several.count(f"│ {split}") for split in ("contest/story_gen", "dectest/")] == [6, 18]
     with pytest.raises(ConfigurationError, match="raised ZeroDivisionError"):
         db.evaluate_metric(lambda responses: 1 / 0, "contest/story_gen", mirror=mirror)
+
+
+def test_a_metric_that_takes_the_context_is_given_it(mirror: Path) -> None:
+    contexts: list[str] = []
+
+    def aware(responses: list[str], context: str = "none given") -> float:
+        contexts.append(context)
+        return float(len(set(responses)) + len(context))
+
+    db.evaluate_metric(aware, "contest/story_gen", beside=(), resamples=0, mirror=mirror)
+    assert set(contexts) == set(db.load("contest", "story_gen", mirror=mirror)["context"])
 
 
 def test_importing_loads_nothing_heavy_and_a_folder_that_hides_ours_is_named(tmp_path: Path) -> None:

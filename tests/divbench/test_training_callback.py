@@ -127,3 +127,6 @@ def test_options_that_cannot_work_are_refused_at_once(tmp_path: Path) -> None:
         DiversityCallback(trainer, PROMPTS, headline="distinct_m")
     with pytest.raises(ConfigurationError, match="drop is in"):
         DiversityCallback(trainer, PROMPTS, drop=1.0)
+    for headline in ("self_bleu", "eigenscore_output", "largest_class_share"):  # of which less, or negative, is usual
+        with pytest.raises(ConfigurationError, match=f"a collapse cannot be seen as a share of {headline}"):
+            DiversityCallback(trainer, PROMPTS, headline=headline)

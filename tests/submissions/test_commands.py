@@ -47,6 +47,13 @@ def test_all_options_go_into_the_manifest(demo_file: Path) -> None:
     assert (manifest["name"], manifest["notes"]) == ("mine", "Über\nzwei Zeilen")
 
 
+def test_responses_are_not_dated_in_the_future(demo_file: Path) -> None:
+    ended = import_demo(demo_file, "--date", "2999-01-01")
+    assert ended.returncode == 2
+    assert "--date 2999-01-01 is in the future" in ended.stderr
+    assert not (demo_file.parent / "out").exists()
+
+
 def test_strict_rejects_for_warnings(demo_file: Path) -> None:
     lines = demo_file.read_text().replace('"a 3"', '"[Blocked]"')
     demo_file.write_text(lines)

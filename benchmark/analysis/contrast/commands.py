@@ -204,15 +204,21 @@ def _across_report(opened: "Systems", backends: "ScoringBackends", resamples: in
     from benchmark.analysis.across.report import report_of
     from benchmark.analysis.across.study import homogeneity
 
-    sets = list(opened.responses.values())
+    names, sets = list(opened.responses), list(opened.responses.values())
     ids, texts = [each.prompt_id for each in opened.prompts], [each.prompt for each in opened.prompts]
     with progress() as bar:
         grouped = {
-            each.prompt_id: group_prompt(each.prompt, [own[each.prompt_id] for own in sets], (opened.k,), backends)
+            each.prompt_id: group_prompt(
+                each.prompt,
+                [own[each.prompt_id] for own in sets],
+                (opened.k,),
+                backends,
+                [opened.reasons(name, each.prompt_id) for name in names],
+            )
             for each in bar.track(opened.prompts, description="grouping")
         }
     valid = [dict(zip(ids, valid_responses(texts, [own[i] for i in ids], backends), strict=True)) for own in sets]
-    found = across_systems(tuple(opened.responses), opened.k, grouped, valid)
+    found = across_systems(tuple(names), opened.k, grouped, valid)
     study = homogeneity(found, resamples=resamples, seed=seed)
     return report_of(study, opened.suite.name, backends.profile.name)
 

@@ -152,7 +152,9 @@ def _scored(
         batch = there[start : start + SETS_AT_ONCE]
         ids = [prompt.prompt_id for prompt in batch]
         sets = [ResponseSet(prompt.prompt, own[prompt.prompt_id]) for prompt in batch]
-        values |= dict(zip(ids, score_sets(backends.materials(sets, metrics), metrics, ids), strict=True))
+        ended = [systems.reasons(name, prompt_id) for prompt_id in ids]
+        materials = backends.materials(sets, metrics, finish_reasons=ended)
+        values |= dict(zip(ids, score_sets(materials, metrics, ids), strict=True))
         progress(len(batch))
     return values
 

@@ -24,6 +24,9 @@ class Systems:
         origins: Source of each system's responses: `submission:ID` or `olmo_stages@VERSION`.
         length: *raw*, or an id of the lengths that the texts were cut to; part of signatures.
         left_out: Number of excluded prompts, by reason.
+        finish_reasons: Finish reasons of the responses by system and prompt id, where known: as in `divbench score`, a
+            class that has only truncated responses does not count. OLMo's stages have none, because most of their
+            responses are truncated, and neither do length-matched texts, which are all cut.
     """
 
     suite: Suite
@@ -32,6 +35,11 @@ class Systems:
     responses: Mapping[str, Responses]
     length: str = "raw"
     left_out: Mapping[str, int] = field(default_factory=dict)
+    finish_reasons: Mapping[str, Mapping[str, tuple[str | None, ...]]] = field(default_factory=dict)
+
+    def reasons(self, name: str, prompt_id: str) -> tuple[str | None, ...] | None:
+        """Return the finish reasons of a system's responses to a prompt; None if unknown."""
+        return self.finish_reasons.get(name, {}).get(prompt_id)
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
@@ -73,7 +81,8 @@ def open_systems(
             f"k = {k}, but a system has {found.k} responses per prompt", f"choose k from 1 to {found.k}"
         )
     chosen_texts = {name: {i: texts[:chosen] for i, texts in own.items()} for name, own in found.responses.items()}
-    return replace(found, k=chosen, responses=chosen_texts)
+    ended = {name: {i: each[:chosen] for i, each in own.items()} for name, own in found.finish_reasons.items()}
+    return replace(found, k=chosen, responses=chosen_texts, finish_reasons=ended)
 
 
 def length_matched(systems: Systems) -> Systems:
@@ -96,7 +105,7 @@ def length_matched(systems: Systems) -> Systems:
     # The lengths depend on all systems, so a system's numbers change with the systems it is compared with.
     length = f"matched:{content_id(kept)}"
     left_out = {f"a response of under {SHORTEST} bytes": len(shortest) - len(kept)}
-    return replace(systems, responses=responses, length=length, left_out=left_out)
+    return replace(systems, responses=responses, length=length, left_out=left_out, finish_reasons={})
 
 
 def _submissions(folders: Sequence[Path], mirror: Path | None) -> Systems:
@@ -120,13 +129,15 @@ def _submissions(folders: Sequence[Path], mirror: Path | None) -> Systems:
         f"{name} {submission.id[:8]}" if names.count(name) > 1 else name
         for name, submission in zip(names, opened, strict=True)
     ]
+    rows = {label: list(submission.rows()) for label, submission in zip(labels, opened, strict=True)}
     return Systems(
         suite=suites[0],
         origins={label: f"submission:{submission.id}" for label, submission in zip(labels, opened, strict=True)},
         k=min(submission.manifest.generation.k for submission in opened),
-        responses={
-            label: {row.prompt_id: row.responses for row in submission.rows()}
-            for label, submission in zip(labels, opened, strict=True)
+        responses={label: {row.prompt_id: row.responses for row in own} for label, own in rows.items()},
+        finish_reasons={
+            label: {row.prompt_id: row.finish_reasons for row in own if row.finish_reasons is not None}
+            for label, own in rows.items()
         },
     )
 

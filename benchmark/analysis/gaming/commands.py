@@ -50,7 +50,7 @@ def gaming(
 
     A gain is the mean paired difference between an attack and its source over prompts, with a bootstrap interval, in
     units of the distance between the least and the most diverse real system (--real). The attacks are those of divbench
-    metrics baseline.
+    metrics baseline. Finish reasons are left out, because attacks have none: truncated responses count as complete.
 
     Example: divbench metrics gaming subs/gpt-4o --real subs/humans --real subs/gemini --out gaming.md
     """
@@ -72,7 +72,11 @@ def gaming(
     if len({each.revision for _, each in opened}) > 1:
         raise ConfigurationError("the submissions respond to different prompts", "name submissions of one suite")
     numbers = scoring.numbers()
-    k = numbers.k or min(submission.manifest.generation.k for submission, _ in opened)
+    fewest = min(submission.manifest.generation.k for submission, _ in opened)
+    if numbers.k is not None and numbers.k > fewest:
+        message = f"k = {numbers.k}, but a submission has {fewest} responses per prompt"
+        raise ConfigurationError(message, f"choose k from 1 to {fewest}")
+    k = numbers.k or fewest
     count = min(prompts or len(suite.prompts), len(suite.prompts))
     kept = {suite.prompts[i * len(suite.prompts) // count].prompt_id for i in range(count)}
     systems = {

@@ -3,7 +3,7 @@
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,8 +13,14 @@ from benchmark.models.choices import Dtype
 from benchmark.models.device_options import device_named
 from datasets_build.console import JsonOption, MirrorOption, models_option, out, print_json, progress
 from datasets_build.errors import ConfigurationError
+from datasets_build.files import content_id
+
+if TYPE_CHECKING:
+    from benchmark.generation.prompting import PromptingSettings
+    from submissions.schema import Manifest
 
 _READ_AT_ONCE = 64
+_USUAL_LENGTH = 256  # tokens of the greedy response where the manifest states no length
 
 
 def internals(
@@ -119,8 +125,9 @@ def internals(
         tokens="text",
         drawing=None if cut is None else Drawing(temperature=cut.temperature, top_k=cut.top_k, top_p=cut.top_p),
         prompt=str(prompting),
+        changed=_changed(prompting, submission.manifest, max_tokens if greedy else None),
     )
-    length = (max_tokens or drawn.max_tokens or 256) if greedy else None
+    length = (max_tokens or drawn.max_tokens or _USUAL_LENGTH) if greedy else None
     journal_path = target.parent / f".{target.name}.partial.sqlite"
     with open_journal(journal_path, restart=restart) as journal, progress() as bar:
         journal.begin(how.model_dump(mode="json") | {"greedy": length})
@@ -143,3 +150,15 @@ def internals(
         return
     out().print(f"written: {target}", markup=False, soft_wrap=True)
     out().print(f"next: divbench score {folder}", markup=False, soft_wrap=True)
+
+
+def _changed(prompting: "PromptingSettings", manifest: "Manifest", max_tokens: int | None) -> str | None:
+    """Say how a reading departs from the manifest; None if it does not."""
+    from benchmark.generation.prompting import prompting_of
+
+    parts = []
+    if str(prompting) != str(prompting_of(manifest)):
+        parts.append(f"prompt:{content_id(str(prompting))}")
+    if max_tokens not in (None, manifest.generation.max_tokens or _USUAL_LENGTH):
+        parts.append(f"greedy-tokens:{max_tokens}")
+    return ",".join(parts) or None

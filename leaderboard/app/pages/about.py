@@ -2,6 +2,7 @@
 
 import gradio as gr
 
+from datasets_build.citation import divbench_citation
 from leaderboard.app import components
 from leaderboard.app.permalinks import wire
 from leaderboard.data.live_results import LiveResults
@@ -15,7 +16,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     text = "\n\n".join(f"## {each.title}\n\n" + "\n\n".join(each.paragraphs) for each in about.HOW_IT_WORKS)
     gr.Markdown(text, elem_id="how")
     gr.Markdown(f"## How to cite\n\n{CITE}")
-    gr.Code(about.divbench_citation(), label="DivBench", language=None, interactive=False, elem_id="cite")
+    gr.Code(divbench_citation(), label="DivBench", language=None, interactive=False, elem_id="cite")
     with gr.Accordion("The papers", open=True):
         for place, (name, bibtex) in enumerate(about.paper_citations()):
             gr.Code(bibtex, label=name, language=None, interactive=False, elem_id=f"paper-{place}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from datasets_build.console import JsonOption, MirrorOption, deliver, progress
+from datasets_build.console import JsonOption, MirrorOption, deliver, err, progress
 from datasets_build.errors import ConfigurationError
 from datasets_build.tables import check_report_path
 
@@ -83,6 +83,10 @@ def classes(
         parts, found, sensitivities = _study(systems, specs, orders, how, lambda: bar.advance(task))
     choices: list[Choice] = choose_backend(parts, systems, seed=seed, resampling=how) if choose else []
     utilities = utility_curves(systems, how)
+    sizes = {own.k for each in found for own in each.systems}
+    if len(sizes) > 1:
+        said = f"counts of different k are not comparable: use --k {min(sizes)}"
+        err().print(f"warning: the submissions have {min(sizes)} to {max(sizes)} responses per prompt; {said}")
     deliver(report_of(systems, found, sensitivities, choices, utilities), destination, as_json=json)
     if figure is not None:
         curves = [(each.backend, {own.system: own.curve for own in each.systems}) for each in found]

@@ -20,15 +20,21 @@ from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import Value
 from benchmark.scoring.profiles import find_profile
+from benchmark.scoring.scorer import score_submission
 from benchmark.validity.backend import ValidityJudge
 from datasets_build.errors import ConfigurationError
+from datasets_build.load import load_suite
 from datasets_build.schema import Prompt, Suite
 from datasets_build.sources.olmo import PROMPT_SETS, STAGES
 from datasets_build.tables import Styled, write_report
+from submissions.checking.validate import open_submission
 from submissions.demo.build import write_demo_submissions
+from submissions.schema import Manifest, Row
+from submissions.storage.submission_folders import write_submission
 from tests.benchmark.fakes import HashEmbedder
 from tests.benchmark.helpers import HASH_READER
 from tests.conftest import divbench, document
+from tests.submissions.conftest import KNOWN
 
 # arXiv:2606.01811: H1a, H1b, H1c one-sided and corrected together, H1' two-sided and not corrected.
 DECLINE = {"HoneA": ("base", "sft"), "HoneB": ("sft", "dpo"), "HoneC": ("base", "instruct")}
@@ -260,6 +266,37 @@ def test_every_metric_of_a_profile_is_compared_on_the_same_texts(demo: list[Path
         for line in part.lines:
             assert [(each.a, each.b) for each in line.contrasts] == list(pairs_of(list(study.systems), "all"))
             assert all(each.n + each.left_out == part.prompts for each in line.contrasts)
+
+
+def test_truncated_responses_count_as_they_do_in_a_score(tmp_path: Path) -> None:
+    """One signature, one number: a class of truncated responses alone counts in neither, also across systems."""
+    suite = load_suite("demo")
+    texts = ("Red cats sleep in the sun.", "Mountains are tall.", "An hour by the")
+    for name, last in (("cut", "length"), ("whole", "stop")):
+        rows = [
+            Row(i + 1, prompt.prompt_id, prompt.prompt, texts, ("stop", "stop", last))
+            for i, prompt in enumerate(suite.prompts)
+        ]
+        manifest = Manifest.model_validate(KNOWN | {"name": name, "suite": "demo", "generation": {"k": 3}})
+        (tmp_path / name).mkdir()
+        write_submission(tmp_path / name, manifest, rows)
+    folders = [str(tmp_path / name) for name in ("cut", "whole")]
+    opened = open_systems(folders)
+    metrics = tuple(each for each in METRICS if each.id == "distinct_k")
+    raw, matched = (
+        contrast_systems(texts_of(opened, length), ScoringBackends(LEXICAL), metrics=metrics, resamples=100)
+        for length in ("raw", "matched")
+    )
+    scored = score_submission(
+        open_submission(Path(folders[0]), load_suite)[0], suite, ScoringBackends(LEXICAL), tmp_path / "results",
+        metrics=metrics,
+    )  # fmt: skip
+    line = raw.parts[0].lines[0]
+    assert line.signature == str(scored.result.scores[0].signature)
+    assert (line.contrasts[0].mean_a, line.contrasts[0].mean_b) == (scored.result.scores[0].value, 3.0) == (2.0, 3.0)
+    assert not matched.parts[0].lines[0].contrasts[0].n  # too short to be matched
+    assert length_matched(opened).finish_reasons == {}
+    assert open_systems(folders, k=2).reasons("cut", "demo-00") == ("stop", "stop")
 
 
 def test_texts_too_short_to_be_matched_have_no_table(demo: list[Path]) -> None:

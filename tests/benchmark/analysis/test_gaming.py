@@ -18,6 +18,10 @@ from datasets_build.tables import to_csv
 from submissions.demo import build
 from submissions.gaming.attacks import ATTACKS
 from submissions.gaming.derive import attacked, find_attack
+from submissions.schema import Manifest, Row
+from submissions.storage.submission_folders import write_submission
+from tests.conftest import divbench, document
+from tests.submissions.conftest import KNOWN
 
 CHOSEN = [metric for metric in METRICS if metric.id in ("valid_distinct_k", "distinct_k", "distinct_n", "self_bleu")]
 Responses = dict[str, tuple[str, ...]]
@@ -72,6 +76,25 @@ def test_attacks_are_scored_beside_their_source(systems: dict[str, Responses]) -
     assert report.records is not None
     assert len(to_csv(report.records).splitlines()) == 1 + len(CHOSEN) * (2 + len(ATTACKS))
     assert "shuffled-words" in report.text(".md")
+
+
+def test_more_responses_than_a_real_system_has_are_refused(tmp_path: Path) -> None:
+    """Otherwise its numbers of fewer responses would stand under the signature of more."""
+    suite = load_suite("demo")
+    for name, k in (("many", 3), ("few", 2)):
+        manifest = Manifest.model_validate(KNOWN | {"name": name, "suite": "demo", "generation": {"k": k}})
+        rows = [
+            Row(i + 1, each.prompt_id, each.prompt, (f"a cat {i}", f"two dogs {i}", f"rain {i}")[:k])
+            for i, each in enumerate(suite.prompts)
+        ]
+        (tmp_path / name).mkdir()
+        write_submission(tmp_path / name, manifest, rows)
+    options = ("--profile", "lexical", "--metric", "distinct_k", "--kind", "repeated", "--resamples", "100", "--json")
+    given = ("metrics", "gaming", tmp_path / "many", "--real", tmp_path / "few", *options)
+    assert document(divbench(*given))["k"] == 2
+    ended = divbench(*given, "--k", "3")
+    assert ended.returncode == 2
+    assert document(ended)["error"]["message"] == "k = 3, but a submission has 2 responses per prompt"
 
 
 def test_with_one_real_system_gains_are_in_units_of_the_metric(systems: dict[str, Responses]) -> None:

@@ -59,6 +59,26 @@ def test_alpha_is_the_published_one_and_has_an_interval() -> None:
     assert krippendorff_alpha(study, [], "content", resamples=100).value is None
 
 
+def test_the_pairs_of_a_set_are_resampled_together() -> None:
+    """Ten pairs of a set that all say the same are one observation, not ten."""
+    sets = [RatedSet(f"set-{i}", "A prompt", tuple(f"{word} {i}" for word in "abcde")) for i in range(8)]
+    study = make_study("similarity", sets, raters_per_item=2, per_rater=100, seed=0)
+    answers = {f"set-{i}": (1 + i % 5, 1 + (i * i) % 5) for i in range(8)}
+    ratings = [
+        Rating(each.item, who, "similarity", answer, None)
+        for each in study.items
+        if each.kind == "rating"
+        for who, answer in zip("ab", answers[each.sets[0]], strict=True)
+    ]
+    all_pairs = krippendorff_alpha(study, ratings, "similarity", resamples=400)
+    first = {each.sets[0]: each.item for each in study.items if each.kind == "rating"}
+    one_pair = krippendorff_alpha(
+        study, [each for each in ratings if each.item in first.values()], "similarity", resamples=400
+    )
+    widths = [each.high - each.low for each in (all_pairs, one_pair) if each.low is not None and each.high is not None]
+    assert widths[0] == pytest.approx(widths[1], rel=0.15)
+
+
 def test_scores_of_sets_by_hand() -> None:
     study = study_of()
     assert set_scores(study, table_ratings(study), "content")["set-5"] == HumanScore(

@@ -117,7 +117,8 @@ def test_the_table_of_the_docs_is_what_the_command_prints(labels: Labels) -> Non
 
 
 def test_the_command(labels: Labels) -> None:
-    told = document(divbench("metrics", "plan", "--effect", "0.2", "--json"))
+    told = document(divbench("metrics", "plan", "--effect", "0.2", "--prompts", "90", "--json"))
+    assert (told["effect"], told["prompts"], told["power"]) == (0.2, 90, 0.8)
     assert [row["k"] for row in told["rows"]] == [3, 4, 5, 6, 8, 10]
     assert told["rows"][-1]["prompts"] == plan(labels, 0.2, (10,), 100)[0].prompts
     ended = divbench("metrics", "plan")

@@ -1,5 +1,6 @@
 """`divbench export dpo`: pairs by brute force from real files, why there is none, and what is refused."""
 
+import json
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,8 +13,8 @@ import pytest
 from benchmark.exports.diversities import (
     measure_internals,
 )
-from benchmark.exports.dpo import Files, candidates_of, check_files, export_pairs
-from benchmark.exports.preference import PoolRule
+from benchmark.exports.dpo import Files, candidates_of, check_files, export_pairs, write_table
+from benchmark.exports.preference import Candidates, PoolRule
 from benchmark.exports.rewards import read_rewards
 from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder
 from benchmark.scoring.internals_file import INTERNALS_FILE, open_internals, write_internals
@@ -141,7 +142,7 @@ def test_pairs_are_those_of_brute_force(
     assert found["files"] == {"pairs": str(out), "table": str(table)}
     assert found["responses_without_reward"] == K - 1
     assert "1 of 30 prompts have no rewards" in ended.stderr
-    assert "4 responses to other prompts without a reward" in ended.stderr
+    assert "4 responses without a reward, to prompts that have some rewards" in ended.stderr
     for side in ("chosen", "rejected"):
         for number, column in (("reward", "rewards"), ("diversity", "diversities")):
             mean = np.mean([row["meta"][column][row["meta"][f"{side}_index"]] for row in pairs])
@@ -195,6 +196,14 @@ def test_what_is_no_answer_is_in_no_pool(submission: Submission, tmp_path: Path)
     for part in (" no pair: no rewards", " no pair: fewer than three responses", "Means over pairs", f"written: {out}"):
         assert part in ended.stdout
     assert "warnings: divbench validate" in ended.stderr
+
+
+def test_no_character_of_a_response_ends_a_line(tmp_path: Path) -> None:
+    text = "one\u2028two\u2029three\x85four"
+    given = Candidates("p", "Say it.", (text, "five"), (1.0, 0.0), (1.0, 0.0))
+    write_table(tmp_path / "table.jsonl", [given], "embedding")
+    lines = (tmp_path / "table.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["response"] for line in lines] == [text, "five"]
 
 
 def test_distances_of_embeddings_need_no_internals(

@@ -285,11 +285,9 @@ REFUSED: list[tuple[list[object], str]] = [
     (["--suite", "demo", "--submitter", ""], "submitter.name = '': must not be blank"),
     (["--suite", "demo", "--system-prompt", ""], "generation.system_prompt = ''"),
     (["--suite", "demo", "--stop", ""], "(give another value by --stop)"),
-    (
-        ["--suite", "demo", "--top-p", 0],
-        "top_p = '0.0': Input should be greater than 0 (give another value by --top-p)",
-    ),
-    (["--suite", "demo", "--temperature", "inf"], "generation.temperature = 'inf'"),
+    (["--suite", "demo", "--top-p", 0], "--top-p is 0 (give a number above 0"),
+    (["--suite", "demo", "--top-p", "nan"], "'--top-p'"),
+    (["--suite", "demo", "--temperature", "inf"], "--temperature is inf (give a finite number"),
     (["--suite", "demo", "--temperature", "nan"], "'--temperature'"),
     (["--suite", "demo", "--k", 0], "'--k'"),
 ]
@@ -306,6 +304,16 @@ def test_wrong_options_are_told_before_anything_is_sampled(
     ended = command("generate", "any", *options, "--out", out)
     assert (ended.status, says in ended.err, sampler.asked) == (2, True, []), ended.err
     assert not out.parent.exists() or list(out.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("option", ["--top-p=0", "--temperature=inf"])
+def test_numbers_out_of_range_are_refused_before_the_model_is_loaded(
+    option: str, command: Command, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[object] = []
+    monkeypatch.setattr("benchmark.generation.setup.load", lambda *given: loaded.append(given))
+    ended = command("generate", "any", "--suite", "demo", option, "--out", out)
+    assert (ended.status, loaded) == (2, []), ended.err
 
 
 @pytest.mark.parametrize(

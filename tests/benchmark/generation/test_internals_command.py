@@ -13,6 +13,7 @@ from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.hf_states import read_statistics
 from benchmark.scoring.internals_file import INTERNALS_FILE, open_internals
 from datasets_build.errors import ConfigurationError
+from datasets_build.files import content_id
 from datasets_build.schema import Prompt
 from submissions.schema import Row
 from tests.benchmark.lms import one_thread, random_model, tokeniser
@@ -160,7 +161,12 @@ def test_from_generation_to_scores(folder: Path, tmp_path: Path) -> None:
 def test_another_way_of_asking_is_another_number(folder: Path, tmp_path: Path) -> None:
     made = generated(folder, tmp_path / "subs")
     numbers: list[list[float]] = []
-    for options in ((), ("--no-chat-template", "--template", "{prompt} Well,", "--no-greedy", "--layer", "last")):
+    changed: list[str | None] = []
+    for options in (
+        ("--max-tokens", "3"),
+        (),
+        ("--no-chat-template", "--template", "{prompt} Well,", "--no-greedy", "--layer", "last"),
+    ):
         target = tmp_path / f"{len(numbers)}.parquet"
         ended = divbench(
             "metrics", "internals", tmp_path / "subs", "--model", folder, "--out", target, *options, "--json"
@@ -168,6 +174,10 @@ def test_another_way_of_asking_is_another_number(folder: Path, tmp_path: Path) -
         assert ended.returncode == 0, ended.stderr
         file = open_internals(target, made["submission_id"])
         numbers.append([own.known[0].log_likelihood for _, own in file.rows()])
+        changed.append(file.how.changed)
+        assert file.how.signature.endswith(f",tokens:text{'' if changed[-1] is None else f',{changed[-1]}'}")
     assert file.how.original_layer == 2
     assert next(file.rows())[1].greedy is None
-    assert all(abs(a - b) > 0.1 for a, b in zip(*numbers, strict=True))
+    assert all(abs(a - b) > 0.1 for a, b in zip(*numbers[1:], strict=True))
+    asked = content_id("template '{prompt} Well,'")
+    assert changed == ["greedy-tokens:3", None, f"prompt:{asked}"]

@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import subprocess
+import sys
 from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
@@ -252,3 +253,11 @@ def test_a_share_of_the_limit_is_shown() -> None:
     page = runner.section(BENCHMARKS[0], kept, [Figure("operations", 50.0, "GFLOP/s", limit=100.0)])
     assert "| operations | 50.0 | GFLOP/s | higher |  | 50% of 100 |" in page
     assert "now, `python -m x`; 12 s, load 0.5 before. cores: 2." in page
+
+
+def test_the_help_names_no_types_of_python() -> None:
+    run = [sys.executable, "-m", "benchmark.perf", "--help"]
+    ended = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert "<str>" in ended.stdout
+    assert "<bool>" not in ended.stdout
+    assert "list[" not in ended.stdout

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmark.models.bundled_lm.spec import OFFLINE_LM
-from benchmark.scoring.options import ScoringOptions
+from benchmark.scoring.options import ScoringOptions, metrics_named
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options, result_id
 from benchmark.service.commands import rescore, score
@@ -103,3 +103,13 @@ def test_a_worker_gives_the_result_that_score_gives_with_the_same_options(tmp_pa
     assert json.loads(ended.stdout.splitlines()[-1])["there"] == 1
     ended = divbench("submissions", "rescore", *service, "--order-count", 2, **home)
     assert json.loads(ended.stdout.splitlines()[-1])["scored"] == 1
+
+
+def test_a_metric_of_the_whole_curve_under_endpoint_orders_is_refused_with_the_fix() -> None:
+    profile = ScoringOptions(orders="endpoint").profile("offline")
+    with pytest.raises(ConfigurationError, match="retained_surprise needs surprisals at every position") as caught:
+        metrics_named(["retained_surprise"], profile)
+    assert caught.value.hint == "choose --orders balanced, or leave --orders out"
+    assert [metric.id for metric in metrics_named(["d_can"], profile)] == ["d_can"]
+    with pytest.raises(ConfigurationError, match="the profile lexical has no metric 'retained_surprise'"):
+        metrics_named(["retained_surprise"], ScoringOptions(orders="endpoint").profile("lexical"))

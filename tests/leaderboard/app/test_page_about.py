@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leaderboard.tables.about import HOW_IT_WORKS, divbench_citation, paper_citations, published, versions
+from datasets_build.citation import divbench_citation
+from leaderboard.tables.about import HOW_IT_WORKS, paper_citations, published, versions
 from tests.leaderboard.conftest import console_errors, leave_page, until
 
 if TYPE_CHECKING:

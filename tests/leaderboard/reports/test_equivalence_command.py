@@ -61,6 +61,18 @@ def test_backends_beside_the_published_classes(mirror: Path, submissions: list[P
 
 
 @pytest.mark.mirror
+def test_different_numbers_of_responses_are_named(mirror: Path, submissions: list[Path]) -> None:
+    options = ("--equivalence", "rouge-1", "--resamples", 100, "--json")
+    ended = divbench(*CLASSES, *submissions[:2], *options, DIVBENCH_MIRROR=str(mirror))
+    assert [own["k"] for own in document(ended)["backends"][0]["systems"]] == [8, 10]
+    assert "the submissions have 8 to 10 responses per prompt; counts of different k are not comparable" in ended.stderr
+    assert "use --k 8" in ended.stderr
+    ended = divbench(*CLASSES, *submissions[:2], *options, "--k", 8, DIVBENCH_MIRROR=str(mirror))
+    assert [own["k"] for own in document(ended)["backends"][0]["systems"]] == [8, 8]
+    assert "warning" not in ended.stderr
+
+
+@pytest.mark.mirror
 def test_the_scorer_and_the_command_count_alike(mirror: Path, submissions: list[Path], tmp_path: Path) -> None:
     scored = document(
         divbench(

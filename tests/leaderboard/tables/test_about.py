@@ -4,11 +4,12 @@ import re
 from importlib.metadata import version
 
 from benchmark.metrics import METRICS
+from datasets_build.citation import divbench_citation
+from datasets_build.sources import DATASETS
 from leaderboard.tables import page_text
 from leaderboard.tables.about import (
     HOW_IT_WORKS,
     PUBLISHED,
-    divbench_citation,
     paper_citations,
     published,
     versions,
@@ -28,14 +29,17 @@ def test_the_four_papers_and_the_package_are_cited() -> None:
     papers = dict(paper_citations())
     assert set(papers) == {"arXiv:2004.02990", "arXiv:2504.05228", "arXiv:2510.12699", "arXiv:2606.01811"}
     entries = [divbench_citation(), *papers.values()]
-    keys = [found.group(1) for text in entries if (found := re.match(r"@\w+\{([\w-]+),\n", text))]
-    assert len(set(keys)) == 5
+    cited = [divbench_citation(), *(source.citation for source in DATASETS)]
+    keys = [found.group(1) for text in cited if (found := re.match(r"@\w+\{([\w-]+),\n", text))]
+    assert len(set(keys)) == len(cited)  # so that all of them fit into one bibliography
     for text in entries:
         assert text.count("{") == text.count("}")
         assert re.search(r"\n  title = ", text)
     for name, text in papers.items():
         assert name.removeprefix("arXiv:") in text
-    assert f"version = {{{version('divbench')}}}" in divbench_citation()
+    own = [text for text in cited if text.startswith("@software")]
+    assert len(own) == 3
+    assert all(text.count(f"version = {{{version('divbench')}}}") == 1 for text in own)
 
 
 def test_what_is_explained_names_the_baselines_that_there_are() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from datasets_build.errors import ConfigurationError
 from submissions.schema import Reported
 from tests.cases import each
 from tests.submissions.conftest import Json, Place, as_noveltybench, imported, jsonl, places, rejected
@@ -35,12 +36,14 @@ def test_reported_values_are_kept_beside_the_responses(tmp_path: Path) -> None:
     assert set(found.values()) == {Reported((0, 1, 1), (7.0, 3.0, 0.0), 2, 2.5)}
 
 
-def test_what_made_the_reported_values_is_stated_only_where_there_are_any(tmp_path: Path) -> None:
+def test_what_made_the_reported_values_is_refused_where_there_are_none(tmp_path: Path) -> None:
     with_values, _ = imported(jsonl(tmp_path / "a" / "in.jsonl", as_noveltybench()), "noveltybench", reported="deberta")
+    assert with_values.manifest
+    assert with_values.manifest.origin
+    assert with_values.manifest.origin.reported == "deberta"
     bare = [{key: row[key] for key in ("id", "prompt", "generations")} for row in as_noveltybench()]
-    without, _ = imported(jsonl(tmp_path / "b" / "in.jsonl", bare), "noveltybench", reported="deberta")
-    stated = [r.manifest.origin.reported for r in (with_values, without) if r.manifest and r.manifest.origin]
-    assert stated == ["deberta", None]
+    with pytest.raises(ConfigurationError, match="has no reported partition that 'deberta' could have made"):
+        imported(jsonl(tmp_path / "b" / "in.jsonl", bare), "noveltybench", reported="deberta")
 
 
 @each(

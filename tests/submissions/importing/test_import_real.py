@@ -39,7 +39,7 @@ def take(path: Path, kind: Format, out: Path, mirror: Path) -> tuple[Report, set
         "suite": "noveltybench-curated",
         "system": {"type": "human" if path.stem == "humans" else "model"},
         "submitter": {"name": "tester", "date": date(2026, 1, 1)},
-        "reported": "deberta-1.0",
+        "reported": "deberta-1.0" if kind == "noveltybench" else None,
     }
     return import_submission(path, kind, out, known, lambda name: load_suite(name, mirror))
 
