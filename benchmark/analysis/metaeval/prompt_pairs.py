@@ -7,7 +7,7 @@ treated as independent.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -94,10 +94,6 @@ class PairEvaluation:
     resamples: int
     seed: int
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the numbers as JSON; null for missing values."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class PairComparison:
@@ -109,10 +105,6 @@ class PairComparison:
 
     strict: dict[str, Estimate]
     half: dict[str, Estimate]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the numbers as JSON; null for missing values."""
-        return asdict(self)
 
 
 def load_pairs() -> dict[str, list[dict[str, Any]]]:

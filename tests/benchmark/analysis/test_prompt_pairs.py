@@ -18,6 +18,7 @@ from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options, score_submission
 from datasets_build.errors import InputError
+from datasets_build.files import plain_json
 from datasets_build.load import load_suite
 from tests.benchmark.helpers import rows_of, submit, suite_of
 
@@ -240,14 +241,14 @@ def test_two_scorers_are_compared_on_the_same_sets(pairs: RowsBySplit, scorers: 
     )
     same = compare_pairs(pairs, length, {p: -v for p, v in length.items()}, directions=(1, -1), resamples=FEW)
     assert {each.value for each in [*same.strict.values(), *same.half.values()]} == {0.0}
-    json.dumps(found.as_json(), allow_nan=False)
+    json.dumps(plain_json(found), allow_nan=False)
 
 
 def test_an_evaluation_is_json_and_the_same_again(pairs: RowsBySplit) -> None:
     few, scores = small(pairs), rounded(pairs)
     found = evaluate_pairs(few, scores, resamples=FEW)
     assert found == evaluate_pairs(few, scores, resamples=FEW)
-    document = json.loads(json.dumps(found.as_json(), allow_nan=False))
+    document = json.loads(json.dumps(plain_json(found), allow_nan=False))
     assert document["splits"]["union"]["accuracy"]["strict"]["value"] == found.splits["union"].accuracy.strict.value
 
 
