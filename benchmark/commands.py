@@ -9,7 +9,7 @@ import typer
 
 from benchmark.cluster.options import ClusterOptions
 from benchmark.scoring.options import MetricNames, ProfileName, ScoringOptions
-from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
+from datasets_build.console import JsonOption, MirrorOption, data_option, err, out, output_option, print_json, progress
 from datasets_build.errors import ConfigurationError, counted
 from datasets_build.option_groups import with_option_groups
 from datasets_build.tables import Styled, Table, to_terminal
@@ -26,25 +26,21 @@ def score(
     *,
     scoring: ScoringOptions,
     profile: ProfileName = "offline",
-    results: Annotated[Path, typer.Option("--out", help="Folder of results.", rich_help_panel="Output")] = Path(
-        "results"
-    ),
+    results: Annotated[Path, output_option("--out", help="Folder of results.")] = Path("results"),
     internals: Annotated[
         Path | None,
-        typer.Option(
+        data_option(
             help=(
                 "Internals file (token likelihoods and hidden-state statistics); default: internals.parquet in the "
                 "submission folder, if present."
-            ),
-            rich_help_panel="Data",
+            )
         ),
     ] = None,
     metric: MetricNames = None,
     cache: Annotated[
         Path | None,
-        typer.Option(
-            help="Cache file for the language model's surprisals; default: in the user's cache (none with --cluster).",
-            rich_help_panel="Output",
+        output_option(
+            help="Cache file for the language model's surprisals; default: in the user's cache (none with --cluster)."
         ),
     ] = None,
     mirror: MirrorOption = None,

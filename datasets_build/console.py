@@ -23,6 +23,7 @@ from rich.progress import (
 )
 from rich.segment import Segment
 
+from datasets_build.files import plain_json
 from datasets_build.tables import Report, print_blocks, printable, write_report
 
 PIPED_WIDTH = 160
@@ -33,11 +34,15 @@ MirrorOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on stdout; everything else on stderr.")]
 # Options in a panel of a command's help.
+d_can_option = partial(typer.Option, rich_help_panel="D_Can")
 data_option = partial(typer.Option, rich_help_panel="Data")
 file_option = partial(typer.Option, rich_help_panel="File")
+internals_option = partial(typer.Option, rich_help_panel="Internals")
 metrics_option = partial(typer.Option, rich_help_panel="Metrics")
 models_option = partial(typer.Option, rich_help_panel="Models")
 output_option = partial(typer.Option, rich_help_panel="Output")
+prompts_option = partial(typer.Option, rich_help_panel="Prompts")
+sampling_option = partial(typer.Option, rich_help_panel="Sampling")
 statistics_option = partial(typer.Option, rich_help_panel="Statistics")
 system_option = partial(typer.Option, rich_help_panel="System")
 
@@ -136,7 +141,7 @@ def deliver(report: Report, path: Path | None, *, as_json: bool) -> None:
         write_report(report, path)
         err().print(f"written: {path}", markup=False, soft_wrap=True)
     if as_json:
-        print_json(report.document)
+        print_json(plain_json(report.document))
     else:
         print_blocks(report.printed, out())
 

@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+import math
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, is_dataclass
 from errno import EISDIR
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,17 @@ def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file's bytes, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def plain_json(value: Any) -> Any:
+    """Return a value as JSON has it: dataclasses become objects, and NaN and infinities null, which JSON lacks."""
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
+    if isinstance(value, dict):
+        return {key: plain_json(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_json(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def canonical_json(value: Any) -> bytes:

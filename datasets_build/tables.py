@@ -17,7 +17,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from datasets_build.errors import ConfigurationError
-from datasets_build.files import readable_json, write_text
+from datasets_build.files import plain_json, readable_json, write_text
 
 _LONG_WORD = 12  # letters; longer words may be broken into lines
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -81,20 +81,21 @@ class Report:
 
     Attributes:
         blocks: Paragraphs and tables of the Markdown file.
+        document: JSON document, in which dataclasses and undefined numbers are allowed; see `plain_json`.
         printed: Paragraphs and tables for the terminal.
         records: Numbers in full precision for CSV; None: there is no CSV.
     """
 
     title: str
     blocks: Sequence[Block]
-    document: Mapping[str, Any]
+    document: Any
     printed: Sequence[Block]
     records: Table | None = None
 
     def text(self, ending: str) -> str:
         """Return the report as Markdown (".md"), CSV (".csv") or JSON (".json")."""
         if ending == ".json":
-            return readable_json(self.document)
+            return readable_json(plain_json(self.document))
         if ending == ".csv" and self.records is not None:
             return to_csv(self.records)
         blocks = [to_markdown(block) if isinstance(block, Table) else _markdown_cell(block) for block in self.blocks]

@@ -8,12 +8,21 @@ from typing import Annotated, Any
 
 import typer
 
-from datasets_build.console import JsonOption, MirrorOption, err, file_option, out, print_json, progress, system_option
+from datasets_build.console import (
+    JsonOption,
+    MirrorOption,
+    err,
+    file_option,
+    out,
+    print_json,
+    progress,
+    sampling_option,
+    system_option,
+)
 from datasets_build.errors import ConfigurationError
 from submissions.choices import AnswersIn, Format, Mode, SystemType
 
 _submission_option = partial(typer.Option, rich_help_panel="Submission")
-_sampling_option = partial(typer.Option, rich_help_panel="Sampling")
 
 
 def import_(
@@ -40,22 +49,20 @@ def import_(
         bool | None, system_option("--open-weights/--closed-weights", help="Availability of the weights.")
     ] = None,
     licence: Annotated[str | None, system_option(help="Licence of the weights or texts.")] = None,
-    mode: Annotated[Mode | None, _sampling_option(help="Sampling mode.")] = None,
-    temperature: Annotated[
-        float | None, _sampling_option(help="Sampling temperature; default: as in the file.")
-    ] = None,
+    mode: Annotated[Mode | None, sampling_option(help="Sampling mode.")] = None,
+    temperature: Annotated[float | None, sampling_option(help="Sampling temperature; default: as in the file.")] = None,
     top_k: Annotated[
         int | None,
-        _sampling_option(help="Number of most probable tokens to sample from (top-k); default: as in the file."),
+        sampling_option(help="Number of most probable tokens to sample from (top-k); default: as in the file."),
     ] = None,
     top_p: Annotated[
-        float | None, _sampling_option(help="Nucleus sampling threshold (top-p); default: as in the file.")
+        float | None, sampling_option(help="Nucleus sampling threshold (top-p); default: as in the file.")
     ] = None,
     max_tokens: Annotated[
-        int | None, _sampling_option(help="Maximum number of new tokens per response; default: as in the file.")
+        int | None, sampling_option(help="Maximum number of new tokens per response; default: as in the file.")
     ] = None,
-    seed: Annotated[int | None, _sampling_option(help="Random seed of the sampling; default: as in the file.")] = None,
-    k: Annotated[int | None, _sampling_option(help="Number of responses per prompt; default: counted.")] = None,
+    seed: Annotated[int | None, sampling_option(help="Random seed of the sampling; default: as in the file.")] = None,
+    k: Annotated[int | None, sampling_option(help="Number of responses per prompt; default: counted.")] = None,
     contact: Annotated[str | None, _submission_option(help="Contact address of the submitter.")] = None,
     link: Annotated[
         list[str] | None, _submission_option(help="URL of a page about the system; may be repeated.")

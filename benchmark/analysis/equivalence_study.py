@@ -5,12 +5,11 @@ class. Intervals come from resampling prompts, with all systems' responses to a 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchmark.analysis.estimate import Estimate, Resampling, estimate, without_nan
+from benchmark.analysis.estimate import Estimate, Resampling, estimate
 from benchmark.equivalence.agreement import adjusted_rand_index, classes_of, pair_counts
 from benchmark.equivalence.partitioning import ResponsesToGroup
 from benchmark.metrics.partition import Labels, Partition, distinct_curve, utility_curve
@@ -91,10 +90,6 @@ class BackendClasses:
     pair_f1: Estimate | None
     count_error: Estimate | None
     ranking: Estimate | None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the numbers as JSON; null where undefined."""
-        return dict(without_nan(asdict(self)))
 
 
 PATIENCES = (0.0, 0.25, 0.5, 0.8, 0.9, 0.95, 1.0)

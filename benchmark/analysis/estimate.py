@@ -1,7 +1,6 @@
 """A number with its interval and p-value from bootstrap resamples."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -78,12 +77,3 @@ def estimates(values: Floats, *, resamples: int = 10_000, seed: int = 0) -> list
         ends = (None, None) if interval is None else (interval.low, interval.high)
         made.append(Estimate(float(there.mean()) if len(there) else None, *ends))
     return made
-
-
-def without_nan(document: Any) -> Any:
-    """Return a JSON document with null in place of NaN and infinities, which JSON lacks."""
-    if isinstance(document, dict):
-        return {key: without_nan(value) for key, value in document.items()}
-    if isinstance(document, list | tuple):
-        return [without_nan(value) for value in document]
-    return None if isinstance(document, float) and not np.isfinite(document) else document

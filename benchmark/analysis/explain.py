@@ -26,6 +26,7 @@ from benchmark.surprisal.prompt_layout import Layout
 from benchmark.surprisal.response_orders import Estimator
 from benchmark.surprisal.token_surprisals import TokenCost, TokenSaving, pair_tokens, token_surprisals
 from datasets_build.errors import ConfigurationError
+from datasets_build.files import plain_json
 
 __all__ = ["SCALARS", "Curve", "Explanation", "cross_mode_matrix", "explain", "pair_tokens", "token_surprisals"]
 
@@ -130,7 +131,7 @@ class Explanation:
     def as_json(self) -> dict[str, Any]:
         """Return everything as JSON: in bits, in bits/byte where a name has `rate`; null for unknown numbers."""
         design, found = self.read.design, self.read.surprisals
-        return {
+        made = {
             "model": self.model,
             "layout": str(self.layout),
             "prompt": self.given.prompt,
@@ -138,17 +139,21 @@ class Explanation:
             "orders": {"plan": str(self.plan), "design": design.name, "orders": design.orders.tolist()},
             "bits": found.bits.tolist(),
             "curve": {
-                "bits": _numbers(self.bits.mean),
-                "bits_error": _numbers(self.bits.error),
-                "rate": _numbers(self.rate.mean),
-                "rate_error": _numbers(self.rate.error),
+                "bits": self.bits.mean.tolist(),
+                "bits_error": self.bits.error.tolist(),
+                "rate": self.rate.mean.tolist(),
+                "rate_error": self.rate.error.tolist(),
                 "estimator": self.estimator,
             },
             "values": {metric.id: _value(metric, self.values[metric.id]) for metric in SCALARS},
-            "bands": {name: _numbers(np.array(ends)) for name, ends in asdict(self.bands).items()},
-            "fits": {name: _fit(fit) for name, fit in self.fits.items()},
+            "bands": self.bands,
+            "fits": {
+                name: asdict(fit) | {"at_bounds": fit.at_bounds, "converged": fit.converged}
+                for name, fit in self.fits.items()
+            },
             "pairs": self._pairs(),
         }
+        return dict(plain_json(made))
 
     def _responses(self) -> Any:
         counts = self.byte_counts.tolist()
@@ -158,7 +163,6 @@ class Explanation:
         if isinstance(self.pairs, Missing):
             return {"missing": self.pairs.reason}
         summary, strongest = self.pairs.summary, self.pairs.strongest
-        tokens = None if self.strongest is None else [asdict(token) for token in self.strongest]
         return {
             "alone": self.pairs.alone.tolist(),
             "given": self.pairs.given.tolist(),
@@ -167,7 +171,9 @@ class Explanation:
             "mean_saved": summary.off_diagonal,
             "share_positive": summary.share_positive,
             "asymmetry": summary.asymmetry,
-            "strongest": {"response": strongest[0], "after": strongest[1], "tokens": tokens} if strongest else None,
+            "strongest": {"response": strongest[0], "after": strongest[1], "tokens": self.strongest}
+            if strongest
+            else None,
         }
 
 
@@ -306,18 +312,9 @@ def _strongest(
     return pair_tokens(model, layout, given.prompt, given.responses[i], given.responses[j])
 
 
-def _numbers(values: Floats) -> list[float | None]:
-    return [x if math.isfinite(x) else None for x in values.tolist()]
-
-
 def _value(metric: Metric, value: Value) -> dict[str, Any]:
     known = {"value": None, "missing": value.reason} if isinstance(value, Missing) else {"value": value}
     return {"title": metric.title, "unit": metric.unit} | known
-
-
-def _fit(fit: Fit) -> dict[str, Any]:
-    numbers = {name: x if not isinstance(x, float) or math.isfinite(x) else None for name, x in asdict(fit).items()}
-    return numbers | {"at_bounds": list(fit.at_bounds), "converged": fit.converged}
 
 
 def _response(text: str, byte_count: int, alone: float, last: float, tokens: Sequence[TokenCost]) -> dict[str, Any]:
@@ -325,7 +322,7 @@ def _response(text: str, byte_count: int, alone: float, last: float, tokens: Seq
         "text": text,
         "bytes": byte_count,
         "bits_alone": alone,
-        "bits_last": last if math.isfinite(last) else None,
-        "bits_saved": alone - last if math.isfinite(last) else None,
-        "tokens": [asdict(token) for token in tokens],
+        "bits_last": last,
+        "bits_saved": alone - last,
+        "tokens": tokens,
     }

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +12,8 @@ from datasets_build.errors import ConfigurationError, need
 if TYPE_CHECKING:
     from benchmark.cluster.connection import ActorLost, Cluster
 
+_cluster_option = partial(typer.Option, rich_help_panel="Cluster")
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
@@ -18,32 +21,25 @@ class ClusterOptions:
 
     cluster: Annotated[
         str | None,
-        typer.Option(
+        _cluster_option(
             metavar="ADDRESS",
             help=(
                 "Address of a Ray cluster: HOST:PORT, auto (a cluster on this machine) or local (a new one for "
                 "this run)."
             ),
-            rich_help_panel="Cluster",
         ),
     ] = None
-    actors: Annotated[
-        int | None, typer.Option(min=1, help="Number of actors; default: as many as fit.", rich_help_panel="Cluster")
-    ] = None
+    actors: Annotated[int | None, _cluster_option(min=1, help="Number of actors; default: as many as fit.")] = None
     gpus_per_actor: Annotated[
         int | None,
-        typer.Option(
-            min=0,
-            help="Number of GPUs per actor; default: 1 where there are GPUs. More than 1 needs --device auto.",
-            rich_help_panel="Cluster",
+        _cluster_option(
+            min=0, help="Number of GPUs per actor; default: 1 where there are GPUs. More than 1 needs --device auto."
         ),
     ] = None
     elastic: Annotated[
         bool,
-        typer.Option(
-            "--elastic",
-            help="Autoscaling from one actor up to --actors, for machines billed by the hour.",
-            rich_help_panel="Cluster",
+        _cluster_option(
+            "--elastic", help="Autoscaling from one actor up to --actors, for machines billed by the hour."
         ),
     ] = False
 

@@ -17,11 +17,9 @@ from benchmark.equivalence.judgement_cache import JudgementCache
 from benchmark.metrics.metric import Missing
 from benchmark.models.http_client import (
     CHAT_PATH,
-    KEY_VARIABLE,
     Endpoint,
     MalformedError,
     ServerFault,
-    check_key_variable,
     first_choice,
     reported_model,
 )
@@ -71,19 +69,17 @@ class LLMJudgeSpec:
         timeout: Maximum wait in seconds for the first byte of a reply, and again for the rest of it.
 
     Raises:
-        ConfigurationError: A number is too small, or the model's or the variable's name is malformed.
+        ConfigurationError: A number is too small, or no model is named.
     """
 
     url: str
     model: str
     reported: str | None = None
     max_tokens: int = 4096
-    key_variable: str = KEY_VARIABLE
     concurrency: int = 8
     timeout: float = 300.0
 
     def __post_init__(self) -> None:
-        check_key_variable(self.key_variable)
         if not self.model.strip() or min(self.max_tokens, self.concurrency) < 1:
             raise ConfigurationError(
                 f"a judge {self.model!r} with {self.max_tokens} tokens and {self.concurrency} requests at once",
@@ -130,7 +126,7 @@ class LLMJudge:
         self.signature = spec.signature
         self._spec = spec
         self._cache = cache
-        self._endpoint = Endpoint(spec.url, timeout=spec.timeout, key_variable=spec.key_variable)
+        self._endpoint = Endpoint(spec.url, timeout=spec.timeout)
         self._reported = spec.reported
         self._unknown: frozenset[str] = frozenset()  # fields that the server does not know
         self._lock = threading.Lock()

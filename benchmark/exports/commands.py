@@ -1,13 +1,14 @@
 """`divbench export`."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from benchmark.exports.choices import DiversityName, PoolUnit, Relationship
-from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
+from datasets_build.console import JsonOption, MirrorOption, data_option, err, out, output_option, print_json, progress
 from datasets_build.errors import ConfigurationError, counted
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from benchmark.exports.preference import PoolRule
     from benchmark.exports.scored import ScoredResult
     from submissions.storage.submission_folders import Submission
+
+_pairs_option = partial(typer.Option, rich_help_panel="Pairs")
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -35,76 +38,62 @@ def dpo(
     folder: Annotated[Path, typer.Argument(help="Submission folder.")],
     rewards: Annotated[
         Path,
-        typer.Option(
+        data_option(
             help=(
                 "Rewards file (.jsonl, .csv or .parquet): prompt_id, index (from 0), reward; or prompt_id, "
                 "rewards (a list)."
-            ),
-            rich_help_panel="Data",
+            )
         ),
     ],
     diversity: Annotated[
         DiversityName,
-        typer.Option(
+        _pairs_option(
             help=(
                 "Diversity measure: looe (leave-one-out EigenScore), nll (−ln p per token), embedding (distance "
                 "from the mean embedding)."
-            ),
-            rich_help_panel="Pairs",
+            )
         ),
     ],
-    destination: Annotated[Path, typer.Option("--out", help="Output file of pairs: .jsonl.", rich_help_panel="Output")],
+    destination: Annotated[Path, output_option("--out", help="Output file of pairs: .jsonl.")],
     rho: Annotated[
         float | None,
-        typer.Option(
-            help="Size of the pools, from 0 to 1; default: as in GSSBench (looe 0.6, nll 0.3, embedding 0.6).",
-            rich_help_panel="Pairs",
+        _pairs_option(
+            help="Size of the pools, from 0 to 1; default: as in GSSBench (looe 0.6, nll 0.3, embedding 0.6)."
         ),
     ] = None,
     rule: Annotated[
         PoolUnit,
-        typer.Option(
-            help="Meaning of rho: a share of the range of a prompt's rewards, or of the number of its responses.",
-            rich_help_panel="Pairs",
+        _pairs_option(
+            help="Meaning of rho: a share of the range of a prompt's rewards, or of the number of its responses."
         ),
     ] = "range",
     conversational: Annotated[
         bool | None,
-        typer.Option(
+        output_option(
             "--conversational/--standard",
             help=(
                 "Format of the pairs, lists of messages or plain texts; default: the format in which the model was "
                 "prompted, according to the manifest."
             ),
-            rich_help_panel="Output",
         ),
     ] = None,
     responses: Annotated[
         Path | None,
-        typer.Option(
-            "--table",
-            help="Output file for the reward and diversity of every response: .csv, .parquet or .jsonl.",
-            rich_help_panel="Output",
+        output_option(
+            "--table", help="Output file for the reward and diversity of every response: .csv, .parquet or .jsonl."
         ),
     ] = None,
     internals: Annotated[
         Path | None,
-        typer.Option(
-            help="Internals file, for looe and nll; default: internals.parquet in the submission folder.",
-            rich_help_panel="Data",
-        ),
+        data_option(help="Internals file, for looe and nll; default: internals.parquet in the submission folder."),
     ] = None,
     profile: Annotated[
-        str | None,
-        typer.Option(
-            help="Profile with the embedder for --diversity embedding; default: offline.", rich_help_panel="Pairs"
-        ),
+        str | None, _pairs_option(help="Profile with the embedder for --diversity embedding; default: offline.")
     ] = None,
     embedder: Annotated[
         str | None,
-        typer.Option(
-            help="Sentence-transformers model for embedding: ORG/NAME@COMMIT or a folder; default: the profile's.",
-            rich_help_panel="Pairs",
+        _pairs_option(
+            help="Sentence-transformers model for embedding: ORG/NAME@COMMIT or a folder; default: the profile's."
         ),
     ] = None,
     mirror: MirrorOption = None,

@@ -1,5 +1,6 @@
 """`divbench generate`."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -7,7 +8,18 @@ import typer
 
 from benchmark.generation.options import AverageLayers, ChatTemplate, Layer, ModelName, Template, Thinking, with_lines
 from benchmark.models.choices import Dtype
-from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
+from datasets_build.console import (
+    JsonOption,
+    MirrorOption,
+    err,
+    internals_option,
+    out,
+    output_option,
+    print_json,
+    progress,
+    prompts_option,
+    sampling_option,
+)
 from datasets_build.errors import ConfigurationError, InputError, counted
 from submissions.choices import Mode
 
@@ -21,159 +33,117 @@ if TYPE_CHECKING:
     from benchmark.generation.sweep import Sweep
     from datasets_build.schema import Suite
 
+_hardware_option = partial(typer.Option, rich_help_panel="Hardware")
+
 
 def generate(
     model: ModelName,
     destination: Annotated[
-        Path,
-        typer.Option(
-            "--out", help="Submission folder to write; with --sweep, a .parquet file.", rich_help_panel="Output"
-        ),
+        Path, output_option("--out", help="Submission folder to write; with --sweep, a .parquet file.")
     ],
     suite: Annotated[
         str | None,
-        typer.Option(
+        prompts_option(
             help=(
                 "Suite of prompts: demo, noveltybench-curated, noveltybench-wildchat or gssbench (its unique prompts)."
-            ),
-            rich_help_panel="Prompts",
+            )
         ),
     ] = None,
     prompts: Annotated[
         Path | None,
-        typer.Option(
+        prompts_option(
             help=(
                 "File of your own prompts (or contexts) instead of a suite: .jsonl, .csv, .parquet, or .txt "
                 "with one per line."
-            ),
-            rich_help_panel="Prompts",
+            )
         ),
     ] = None,
-    prompt_column: Annotated[
-        str, typer.Option(help="Name of the text column of --prompts.", rich_help_panel="Prompts")
-    ] = "prompt",
+    prompt_column: Annotated[str, prompts_option(help="Name of the text column of --prompts.")] = "prompt",
     id_column: Annotated[
         str | None,
-        typer.Option(
-            help="Name of the id column of --prompts; default: prompt_id or id if present, otherwise p0001 and so on.",
-            rich_help_panel="Prompts",
+        prompts_option(
+            help="Name of the id column of --prompts; default: prompt_id or id if present, otherwise p0001 and so on."
         ),
     ] = None,
-    mode: Annotated[
-        Mode, typer.Option(help="Sampling mode: NoveltyBench's four, or verbalized.", rich_help_panel="Sampling")
-    ] = "resample",
-    k: Annotated[
-        int, typer.Option(min=1, max=1000, help="Number of responses per prompt.", rich_help_panel="Sampling")
-    ] = 10,
-    temperature: Annotated[
-        float, typer.Option(min=0, help="Sampling temperature; 0 is greedy.", rich_help_panel="Sampling")
-    ] = 1.0,
+    mode: Annotated[Mode, sampling_option(help="Sampling mode: NoveltyBench's four, or verbalized.")] = "resample",
+    k: Annotated[int, sampling_option(min=1, max=1000, help="Number of responses per prompt.")] = 10,
+    temperature: Annotated[float, sampling_option(min=0, help="Sampling temperature; 0 is greedy.")] = 1.0,
     top_k: Annotated[
         int | None,
-        typer.Option(
+        sampling_option(
             min=0,
             help="Number of most probable tokens to sample from; 0: all. Default: the suite authors' (gssbench 10).",
-            rich_help_panel="Sampling",
         ),
     ] = None,
-    top_p: Annotated[
-        float, typer.Option(max=1, help="Nucleus sampling threshold (top-p).", rich_help_panel="Sampling")
-    ] = 1.0,
+    top_p: Annotated[float, sampling_option(max=1, help="Nucleus sampling threshold (top-p).")] = 1.0,
     max_tokens: Annotated[
         int | None,
-        typer.Option(
+        sampling_option(
             min=1,
             help=(
                 "Maximum number of new tokens per response; default: the suite authors' (noveltybench 512, others 256)."
             ),
-            rich_help_panel="Sampling",
         ),
     ] = None,
     seed: Annotated[
         int,
-        typer.Option(
-            help="Random seed of the run. A response depends on the seed and its prompt, not on batches.",
-            rich_help_panel="Sampling",
-        ),
+        sampling_option(help="Random seed of the run. A response depends on the seed and its prompt, not on batches."),
     ] = 0,
     chat_template: ChatTemplate = True,
     template: Template = None,
-    system_prompt: Annotated[
-        str | None, typer.Option(help="System prompt of every chat; default: none.", rich_help_panel="Prompts")
-    ] = None,
+    system_prompt: Annotated[str | None, prompts_option(help="System prompt of every chat; default: none.")] = None,
     thinking: Thinking = None,
     stop: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Stop string, for models without an end token; \\n is a line break (repeatable).",
-            rich_help_panel="Sampling",
-        ),
+        sampling_option(help="Stop string, for models without an end token; \\n is a line break (repeatable)."),
     ] = None,
     internals: Annotated[
         bool,
-        typer.Option(
+        internals_option(
             "--internals",
             help="Recording of token likelihoods and hidden-state statistics, for the uncertainty metrics.",
-            rich_help_panel="Internals",
         ),
     ] = False,
     layer: Layer = "middle",
     average_layers: AverageLayers = None,
     sweep: Annotated[
         str | None,
-        typer.Option(
-            help="Decoding parameter to sweep: temperature=0.2:1.2:100, top_p=0.1:1:50 or top_k=1:64:20.",
-            rich_help_panel="Sampling",
-        ),
+        sampling_option(help="Decoding parameter to sweep: temperature=0.2:1.2:100, top_p=0.1:1:50 or top_k=1:64:20."),
     ] = None,
     sets: Annotated[
         int | None,
-        typer.Option(
+        sampling_option(
             min=2,
             help=(
                 "Number of response sets of a sweep; default: the number of settings or contexts, whichever is larger."
             ),
-            rich_help_panel="Sampling",
         ),
     ] = None,
-    name: Annotated[
-        str | None, typer.Option(help="System name; default: the model's name.", rich_help_panel="Output")
-    ] = None,
-    submitter: Annotated[str, typer.Option(help="Submitter's name.", rich_help_panel="Output")] = "not stated",
-    notes: Annotated[str | None, typer.Option(help="Notes in the manifest.", rich_help_panel="Output")] = None,
+    name: Annotated[str | None, output_option(help="System name; default: the model's name.")] = None,
+    submitter: Annotated[str, output_option(help="Submitter's name.")] = "not stated",
+    notes: Annotated[str | None, output_option(help="Notes in the manifest.")] = None,
     dtype: Annotated[
         Dtype | None,
-        typer.Option(
-            help="Precision of a transformers model; default: float16 on cuda, else float32.",
-            rich_help_panel="Hardware",
-        ),
+        _hardware_option(help="Precision of a transformers model; default: float16 on cuda, else float32."),
     ] = None,
     device: Annotated[
         str | None,
-        typer.Option(
-            help="Device of a transformers model: cuda, cuda:1, cpu; default: the best available (printed to stderr).",
-            rich_help_panel="Hardware",
+        _hardware_option(
+            help="Device of a transformers model: cuda, cuda:1, cpu; default: the best available (printed to stderr)."
         ),
     ] = None,
     batch_tokens: Annotated[
         int | None,
-        typer.Option(
-            min=64,
-            help="Tokens per batch, padding included; lowered automatically when memory runs out.",
-            rich_help_panel="Hardware",
+        _hardware_option(
+            min=64, help="Tokens per batch, padding included; lowered automatically when memory runs out."
         ),
     ] = None,
     concurrency: Annotated[
-        int, typer.Option(min=1, max=256, help="Number of concurrent requests to a server.", rich_help_panel="Hardware")
+        int, _hardware_option(min=1, max=256, help="Number of concurrent requests to a server.")
     ] = 8,
-    timeout: Annotated[
-        float, typer.Option(min=1, help="Timeout of a server's response, in seconds.", rich_help_panel="Hardware")
-    ] = 120.0,
+    timeout: Annotated[float, _hardware_option(min=1, help="Timeout of a server's response, in seconds.")] = 120.0,
     restart: Annotated[
-        bool,
-        typer.Option(
-            "--restart", help="Fresh start, discarding the responses of an interrupted run.", rich_help_panel="Output"
-        ),
+        bool, output_option("--restart", help="Fresh start, discarding the responses of an interrupted run.")
     ] = False,
     mirror: MirrorOption = None,
     json: JsonOption = False,

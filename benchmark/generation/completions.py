@@ -47,7 +47,7 @@ def refused_fields(error: ServerFault, body: dict[str, Any]) -> frozenset[str]:
     return frozenset(named - {name for name in REQUIRED if name in prompt})
 
 
-def outcome_of(document: dict[str, Any], strip_thinking: bool) -> Outcome:
+def outcome_of(document: dict[str, Any]) -> Outcome:
     """Return the response in the first choice of a server's reply, or why there is none.
 
     Raises:
@@ -65,8 +65,7 @@ def outcome_of(document: dict[str, Any], strip_thinking: bool) -> Outcome:
     text = _text(message, finish_reason)
     if isinstance(text, Failed):
         return text
-    if strip_thinking:
-        text = _after_thinking(text, finish_reason)
+    text = _after_thinking(text, finish_reason)
     try:
         size = len(text.encode())
     except UnicodeEncodeError:

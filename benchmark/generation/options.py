@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from datasets_build.console import internals_option, prompts_option
+
 
 def with_lines(text: str | None) -> str | None:
     r"""Return a text from the command line with \n replaced by line breaks."""
@@ -21,38 +23,23 @@ ModelName = Annotated[
 ]
 Template = Annotated[
     str | None,
-    typer.Option(
+    prompts_option(
         callback=with_lines,
         help='Prompt template for models without a chat template, with {prompt} in it, such as "Q: {prompt}\\nA:".',
-        rich_help_panel="Prompts",
     ),
 ]
 ChatTemplate = Annotated[
-    bool,
-    typer.Option(
-        "--chat-template/--no-chat-template",
-        help="Prompt formatting with the model's chat template.",
-        rich_help_panel="Prompts",
-    ),
+    bool, prompts_option("--chat-template/--no-chat-template", help="Prompt formatting with the model's chat template.")
 ]
 Thinking = Annotated[
     bool | None,
-    typer.Option(
-        "--thinking/--no-thinking",
-        help="Thinking mode of chat templates that have one; default: the template's.",
-        rich_help_panel="Prompts",
+    prompts_option(
+        "--thinking/--no-thinking", help="Thinking mode of chat templates that have one; default: the template's."
     ),
 ]
 Layer = Annotated[
-    str,
-    typer.Option(
-        help="Layer of E_original: middle (INSIDE's code), last (GSSBench's prose) or a number.",
-        rich_help_panel="Internals",
-    ),
+    str, internals_option(help="Layer of E_original: middle (INSIDE's code), last (GSSBench's prose) or a number.")
 ]
 AverageLayers = Annotated[
-    str | None,
-    typer.Option(
-        help="Layers of E_average, such as 20,21,22; default: as in INSIDE's code.", rich_help_panel="Internals"
-    ),
+    str | None, internals_option(help="Layers of E_average, such as 20,21,22; default: as in INSIDE's code.")
 ]

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from benchmark.generation.internals.read import InternalsReader
 from benchmark.generation.journal import Journal
 from benchmark.generation.run import Plan, PlannedSet
-from benchmark.scoring.internals_file import INTERNALS_FILE, Drawing, HowRead, internals_of, write_internals
+from benchmark.scoring.internals_file import INTERNALS_FILE, internals_of, write_internals
 from datasets_build.files import atomic_folder
 from datasets_build.schema import Suite
 from submissions.checking.validate import validate
@@ -46,7 +46,7 @@ def write_output(
             raise Rejected(str(folder), report.findings)
         _write_tokens(made / TOKENS_FILE, plan.sets, journal)
         if reader is not None:
-            how = how_read(reader, plan, report.submission.id)
+            how = reader.how_read(report.submission.id, plan.k, plan.prompting, "sampled")
             rows = ((item.id, internals_of(journal.internals(item.id), how)) for item in plan.sets)
             write_internals(made / INTERNALS_FILE, how, rows)
     return replace(report.submission, folder=folder)
@@ -58,23 +58,6 @@ def rows_of(items: Sequence[PlannedSet], journal: Journal) -> Iterator[Row]:
         samples = journal.samples_of(item.id).samples
         reasons = tuple(sample.finish_reason for sample in samples)
         yield Row(number, item.id, item.prompt.prompt, tuple(sample.text for sample in samples), reasons)
-
-
-def how_read(reader: InternalsReader, plan: Plan, submission_id: str) -> HowRead:
-    """Describe how internals were read in a sampling run."""
-    cut = reader.cut
-    return HowRead(
-        submission_id=submission_id,
-        k=plan.k,
-        model=reader.lm.signature,
-        blocks=reader.layers.blocks,
-        features=reader.layers.features,
-        original_layer=reader.layers.original,
-        average_layers=reader.layers.average,
-        tokens="sampled",
-        drawing=None if cut is None else Drawing(temperature=cut.temperature, top_k=cut.top_k, top_p=cut.top_p),
-        prompt=str(plan.prompting),
-    )
 
 
 def _write_tokens(path: Path, items: Sequence[PlannedSet], journal: Journal) -> None:

@@ -16,22 +16,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from benchmark.generation.completions import (
-    REQUIRED,
-    body_of,
-    outcome_of,
-    refused_fields,
-)
+from benchmark.generation.completions import REQUIRED, body_of, outcome_of, refused_fields
 from benchmark.generation.sampler import Failed, Outcome, Request, SamplerFault
-from benchmark.models.http_client import (
-    CHAT_PATH,
-    KEY_VARIABLE,
-    Endpoint,
-    MalformedError,
-    ServerFault,
-    check_key_variable,
-    reported_model,
-)
+from benchmark.models.http_client import CHAT_PATH, Endpoint, MalformedError, ServerFault, reported_model
 from datasets_build.errors import ConfigurationError
 
 REPLIES = 3  # malformed replies after which a request fails
@@ -64,69 +51,37 @@ class _Result:
 _Work = Callable[[Any, Request, threading.Event], _Result]
 
 
-@dataclass(frozen=True, slots=True)
-class ServerSamplerSpec:
-    """Specification of a model behind a server; no request is sent yet.
-
-    The signature contains the revision stated by the user, since a server cannot prove which weights it has.
-
-    Attributes:
-        url: Address of a server with OpenAI's chat completions API; with or without `/v1`.
-        timeout: Seconds without a sign of the server (it gives none while the model generates), and again for the rest
-            of its reply after the first byte.
-        revision: Revision of the weights as stated by the user; None: unknown.
-        strip_thinking: Whether to drop a block `<think>…</think>` at the beginning of a response.
-
-    Raises:
-        ConfigurationError: The concurrency is too small, or the model's, revision's or variable's name is malformed.
-    """
-
-    url: str
-    model: str
-    concurrency: int = 8
-    timeout: float = 120.0
-    key_variable: str = KEY_VARIABLE
-    revision: str | None = None
-    strip_thinking: bool = True
-
-    def __post_init__(self) -> None:
-        check_key_variable(self.key_variable)
-        if not self.model.strip() or self.concurrency < 1 or (self.revision is not None and not self.revision.strip()):
-            raise ConfigurationError(
-                f"a model {self.model!r} of revision {self.revision!r} with {self.concurrency} requests at once",
-                "name the model, and its revision or none, and allow at least one request at once",
-            )
-
-    @property
-    def signature(self) -> str:
-        """`Sampler.signature`, such as `llama-x@0123456789ab,server`."""
-        name = self.model if self.revision is None else f"{self.model}@{self.revision.strip()[:12]}"
-        return f"{name},server{'' if self.strip_thinking else ',thinking-kept'}"
-
-    def load(self) -> "ServerSampler":
-        """Create the sampler; no request is sent yet.
-
-        Raises:
-            ConfigurationError: The address or the key is malformed, or the timeout is not positive.
-        """
-        return ServerSampler(self)
-
-
 class ServerSampler:
-    """The sampler of a spec. See `Sampler`.
+    """Samples a model behind a server. See `Sampler`.
 
     Attributes:
         reported: Name of the model in the server's replies; a reply from another model ends sampling. None: no reply
             yet. To resume an earlier run, set it to the name that the server reported then.
     """
 
-    def __init__(self, spec: ServerSamplerSpec) -> None:
-        self.signature = spec.signature
-        self.at_once = 4 * spec.concurrency
+    def __init__(self, url: str, model: str, concurrency: int = 8, timeout: float = 120.0) -> None:
+        """Check the settings; no request is sent yet.
+
+        Args:
+            url: Address of a server with OpenAI's chat completions API; with or without `/v1`.
+            timeout: Seconds without a sign of the server (it gives none while the model generates), and again for the
+                rest of its reply after the first byte.
+
+        Raises:
+            ConfigurationError: No model is named, the concurrency is too small, the address or the key is malformed, or
+                the timeout is not positive.
+        """
+        if not model.strip() or concurrency < 1:
+            raise ConfigurationError(
+                f"a model {model!r} with {concurrency} requests at once",
+                "name the model, and allow at least one request at once",
+            )
+        self.signature = f"{model},server"
+        self.at_once = 4 * concurrency
         self.reported: str | None = None
-        self._spec = spec
-        self._concurrency = spec.concurrency  # lowered after the server rejected requests as too many
-        self._endpoint = Endpoint(spec.url, timeout=spec.timeout, key_variable=spec.key_variable)
+        self._model = model
+        self._concurrency = concurrency  # lowered after the server rejected requests as too many
+        self._endpoint = Endpoint(url, timeout=timeout)
         self._without: frozenset[str] = frozenset()  # fields that the server does not know
         self._lock = threading.Lock()
         self._failed_in_a_row: set[object] = set()  # since the server last worked
@@ -193,7 +148,7 @@ class ServerSampler:
         for _ in range(REPLIES):
             try:
                 document = self._request(client, request, halt)
-                return _Result(outcome_of(document, self._spec.strip_thinking), True, reported_model(document))
+                return _Result(outcome_of(document), True, reported_model(document))
             except MalformedError as error:
                 reason = self._reason(self._endpoint.malformed(CHAT_PATH, str(error)))
             except ServerFault as error:
@@ -206,7 +161,7 @@ class ServerSampler:
         """Return the server's reply; optional fields that the server does not know are left out or renamed."""
         without = self._without
         while True:
-            body = body_of(self._spec.model, request, without)
+            body = body_of(self._model, request, without)
             try:
                 document = self._endpoint.request(client, CHAT_PATH, body, _ANSWER_BYTES, halt, retry_incomplete=False)
             except ServerFault as error:

@@ -15,7 +15,7 @@ from benchmark.generation.journal import Journal
 from benchmark.generation.prompting import PromptingSettings
 from benchmark.generation.run import Plan
 from benchmark.generation.sampler import Sampler, SamplingSettings
-from benchmark.generation.server_sampler import ServerSampler, ServerSamplerSpec
+from benchmark.generation.server_sampler import ServerSampler
 from benchmark.models.bundled_lm.spec import OFFLINE_LM
 from benchmark.models.choices import Dtype
 from benchmark.models.device_options import device_named
@@ -144,7 +144,7 @@ def load_server(name: str, concurrency: int, timeout: float) -> Model:
         ConfigurationError: The address is malformed.
     """
     model, _, url = name.partition("@http")
-    sampler = ServerSamplerSpec(f"http{url}", model, concurrency, timeout).load()
+    sampler = ServerSampler(f"http{url}", model, concurrency, timeout)
     return Model(sampler, model, None, None, None, f"divbench {version('divbench')}, a server of OpenAI's protocol")
 
 

@@ -2,9 +2,9 @@
 
 Input: `Covariances`, a summary of the generating model's hidden states: the covariance of the responses' states at each
 layer. The states themselves, thousands of numbers per response and layer, are not stored, because K × K numbers per
-layer suffice for every score here, under any convention and for any subset of the responses. Higher is more diverse.
-Scores of different models, layers, conventions or numbers of responses are not comparable. The function is `eigenscore`
-of embedding.py, which E_output applies to sentence embeddings.
+layer suffice for every score here, and for any subset of the responses. Higher is more diverse. Scores of different
+models, layers or numbers of responses are not comparable. The function is `eigenscore` of embedding.py, which E_output
+applies to sentence embeddings.
 """
 
 import math
@@ -15,36 +15,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics.embedding import Divisor, Logarithm, eigenscore, eigenscore_of_covariance, feature_covariance
+from benchmark.metrics.embedding import eigenscore_of_covariance, feature_covariance
 from benchmark.metrics.metric import Unscorable
 
 Floats = NDArray[np.float64]
 Pooling = Literal["last", "mean"]
 _SAME = 1e-9  # leave-one-out scores of equal rows differ by the rounding errors of eigenvalues over alpha
-
-
-@dataclass(frozen=True, slots=True)
-class EigenConvention:
-    """A choice among the definitions of EigenScore; the arguments of `eigenscore` explain them.
-
-    Attributes:
-        alpha: Regulariser, above 0.
-    """
-
-    alpha: float = 1e-3
-    log: Logarithm = "10"
-    divisor: Divisor = "d-1"
-
-    def score(self, vectors: Floats) -> float:
-        """Compute `eigenscore` of [K, d] under this convention."""
-        return eigenscore(vectors, self.alpha, self.log, self.divisor)
-
-    def score_covariance(self, covariance: Floats, features: int) -> float:
-        """Compute `eigenscore_of_covariance` of [K, K] under this convention."""
-        return eigenscore_of_covariance(covariance, features, self.alpha, self.log, self.divisor)
-
-
-GSSBENCH = EigenConvention()  # also that of INSIDE's code
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,7 +126,7 @@ def inside_layers(blocks: int) -> tuple[int, ...]:
     return tuple(range(20, blocks - 1) if blocks >= 22 else range(middle, max(blocks - 1, middle + 1)))
 
 
-def e_original(states: Covariances, layer: int | None = None, convention: EigenConvention = GSSBENCH) -> float:
+def e_original(states: Covariances, layer: int | None = None) -> float:
     """Compute E_original: EigenScore of the last tokens' states at one layer. INSIDE, arXiv:2402.03744, eq. 6.
 
     (INSIDE's code reads the token before the last, or for a response of one token the prompt; this is not replicated.)
@@ -166,12 +142,10 @@ def e_original(states: Covariances, layer: int | None = None, convention: EigenC
     if states.pooling != "last":
         raise ValueError("E_original reads the last tokens' states")
     chosen = original_layer(states.blocks) if layer is None else layer
-    return convention.score_covariance(states.at(chosen), states.features)
+    return eigenscore_of_covariance(states.at(chosen))
 
 
-def e_average(
-    states: Covariances, layers: Sequence[int] | None = None, convention: EigenConvention = GSSBENCH
-) -> float:
+def e_average(states: Covariances, layers: Sequence[int] | None = None) -> float:
     """Compute E_average: the mean over layers of the EigenScore of mean states. GSSBench, arXiv:2510.12699, eq. 7.
 
     Scores are averaged over layers, not states. GSSBench's text does not name the layers; the default is that of
@@ -184,7 +158,7 @@ def e_average(
         Unscorable: As `e_original`.
         ValueError: The states are not means, a layer was not read, or no layer is given.
     """
-    scores = [convention.score_covariance(each, states.features) for each in _of_layers(states, layers)]
+    scores = [eigenscore_of_covariance(each) for each in _of_layers(states, layers)]
     return math.fsum(scores) / len(scores)
 
 
@@ -197,7 +171,7 @@ def _of_layers(states: Covariances, layers: Sequence[int] | None) -> list[Floats
     return [states.at(layer) for layer in chosen]
 
 
-def leave_one_out(vectors: Floats, convention: EigenConvention = GSSBENCH) -> Floats:
+def leave_one_out(vectors: Floats) -> Floats:
     """Compute the LOOE of each response i: the EigenScore of all, E(Z), minus that of the others, E(Z without i).
 
     Each E is the mean over its rows. Higher is more diverse, although values are usually below 0; responses are ranked
@@ -214,24 +188,24 @@ def leave_one_out(vectors: Floats, convention: EigenConvention = GSSBENCH) -> Fl
     """
     complete = np.isfinite(vectors).all(axis=1)
     found = np.full(len(vectors), np.nan)
-    found[complete] = _without_each(feature_covariance(vectors[complete]), vectors.shape[1], convention)
+    found[complete] = _without_each(feature_covariance(vectors[complete]))
     return found
 
 
 def leave_one_out_average(states: Covariances, layers: Sequence[int] | None = None) -> Floats:
     """Compute LOOE under `e_average`: the mean over layers of `leave_one_out`; arguments and errors as in both."""
     found = np.full(len(states.complete), np.nan)
-    of_layers = [_without_each(each, states.features, GSSBENCH) for each in _of_layers(states, layers)]
+    of_layers = [_without_each(each) for each in _of_layers(states, layers)]
     found[states.complete] = np.mean(of_layers, axis=0)
     return found
 
 
-def _without_each(covariance: Floats, features: int, convention: EigenConvention) -> Floats:
+def _without_each(covariance: Floats) -> Floats:
     if len(covariance) < 3:
         raise Unscorable("fewer than three responses")
-    whole = convention.score_covariance(covariance, features)
+    whole = eigenscore_of_covariance(covariance)
     others = [np.delete(np.delete(covariance, i, axis=0), i, axis=1) for i in range(len(covariance))]
-    return np.array([whole - convention.score_covariance(each, features) for each in others])
+    return np.array([whole - eigenscore_of_covariance(each) for each in others])
 
 
 def min_max(scores: Floats) -> Floats:

@@ -5,7 +5,7 @@ They depend on the embedder: it truncates texts at its token limit, and gives ve
 
 import math
 from functools import lru_cache, partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,7 @@ from benchmark.metrics.metric import MOST, Metric, Unscorable, Version, too_many
 from datasets_build.errors import need
 
 Embeddings = NDArray[np.float64]
-Logarithm = Literal["10", "e"]
-Divisor = Literal["d-1", "1"]
+_ALPHA = 1e-3  # EigenScore's regulariser, as in the published code
 
 
 def cosine_diversity(embeddings: Embeddings) -> float:
@@ -112,37 +111,31 @@ def _thread_pools() -> Any:
     return need("threadpoolctl", "score").ThreadpoolController()
 
 
-def eigenscore(embeddings: Embeddings, alpha: float, log: Logarithm = "10", divisor: Divisor = "d-1") -> float:
-    """Compute EigenScore: the mean log eigenvalue of the responses' covariance over features, with alpha added.
+def eigenscore(embeddings: Embeddings) -> float:
+    """Compute EigenScore: the mean log₁₀ of the eigenvalues of the responses' covariance over features plus 10⁻³.
 
     Each row is centred over its features (not over the responses), and the covariance is divided by d − 1, as in the
-    published code and in GSSBench's numbers. For unit vectors, the values of ten responses are in a narrow range
-    (−2.897 identical, −2.704 orthogonal for d = 1024); they are not comparable between embedders or numbers of
-    responses. Adding a constant to a row changes nothing; scaling does, because alpha stays the same.
+    published code and in GSSBench's numbers; the paper (arXiv:2402.03744, eq. 6) has the natural logarithm and does not
+    divide. For unit vectors, the values of ten responses are in a narrow range (−2.897 identical, −2.704 orthogonal for
+    d = 1024); they are not comparable between embedders or numbers of responses. Adding a constant to a row changes
+    nothing; scaling does, because 10⁻³ stays the same.
 
     Args:
         embeddings: [K, d], K ≥ 2, d ≥ 2, all finite.
-        alpha: Regulariser, above 0, added to the eigenvalues.
-        log: Base of the logarithm: *10* as in the published code, *e* as in the paper; it only rescales.
-        divisor: Divisor of the covariance: *d-1* as in the published code; *1*, no division, as in the paper
-            (arXiv:2402.03744, eq. 6) and lm-polygraph, which changes the weight of alpha and is not only a rescaling.
 
     Returns:
-        At least log(alpha), at most log(t / K + alpha) with t the trace of the covariance.
+        At least −3, at most log₁₀(t / K + 10⁻³) with t the trace of the covariance.
 
     Raises:
         Unscorable: Fewer than two responses or features, or more than `MOST` responses.
-        ValueError: `alpha` is not above 0.
 
     >>> x = np.array([[1.0, 2, 3, 4], [2, 0, 1, 3], [4, 1, 0, 2]])
-    >>> round(eigenscore(x, alpha=1e-3), 6)
+    >>> round(eigenscore(x), 6)
     -0.111459
-    >>> round(eigenscore(x, alpha=1e-3, log="e", divisor="1"), 6)
-    0.837454
     """
     if len(embeddings) > MOST:
         raise Unscorable(too_many(MOST))
-    return eigenscore_of_covariance(feature_covariance(embeddings), embeddings.shape[1], alpha, log, divisor)
+    return eigenscore_of_covariance(feature_covariance(embeddings))
 
 
 def feature_covariance(vectors: Embeddings) -> Embeddings:
@@ -164,22 +157,15 @@ def feature_covariance(vectors: Embeddings) -> Embeddings:
     return covariance
 
 
-def eigenscore_of_covariance(
-    covariance: Embeddings, features: int, alpha: float, log: Logarithm = "10", divisor: Divisor = "d-1"
-) -> float:
-    """Compute `eigenscore` from the `feature_covariance` [K, K] and d, the number of features.
+def eigenscore_of_covariance(covariance: Embeddings) -> float:
+    """Compute `eigenscore` from the `feature_covariance` [K, K].
 
     Raises:
         Unscorable: Fewer than two responses.
-        ValueError: `alpha` is not above 0.
     """
-    if not alpha > 0:
-        raise ValueError(f"alpha must be above 0, not {alpha}")
     if len(covariance) < 2:
         raise Unscorable("fewer than two responses")
-    scale = 1 if divisor == "d-1" else features - 1
-    eigenvalues = np.clip(np.linalg.eigvalsh(covariance) * scale, 0.0, None) + alpha
-    return float(np.mean(np.log10(eigenvalues) if log == "10" else np.log(eigenvalues)))
+    return float(np.mean(np.log10(np.clip(np.linalg.eigvalsh(covariance), 0.0, None) + _ALPHA)))
 
 
 _ORDER = "Shuffled words are close to the sentence they come from."
@@ -264,7 +250,7 @@ METRICS: tuple[Metric, ...] = (
     _metric(
         "eigenscore_output",
         "E_output (EigenScore of output embeddings)",
-        partial(eigenscore, alpha=1e-3),
+        eigenscore,
         bounds=(-3, None),
         unit="log10",
         paper="Chen et al. 2024 (INSIDE), arXiv:2402.03744, eq. 6; as E_output in GSSBench",

@@ -144,7 +144,7 @@ def rao_entropy(given: ClassedInternals) -> float:
     )
     likelihoods = np.array([0.0 if own is None else own.log_likelihood for own in scores])
     counts = np.array([0 if own is None else own.tokens for own in scores], dtype=np.int64)
-    return semantic_entropy(ClassedLikelihoods(labels, likelihoods, counts), "rao")
+    return semantic_entropy(ClassedLikelihoods(labels, likelihoods, counts))
 
 
 def discrete_entropy(partition: Partition) -> float:

@@ -180,19 +180,14 @@ class ClassedLikelihoods:
             raise Unscorable("probabilities above 1")
 
 
-def semantic_entropy(responses: ClassedLikelihoods, estimator: Literal["rao", "kuhn", "lm-polygraph"] = "rao") -> float:
-    """Estimate the entropy of classes from the likelihoods of K responses, nats.
+def semantic_entropy(responses: ClassedLikelihoods) -> float:
+    """Estimate the entropy of classes from the likelihoods of K responses, nats. Farquhar et al. 2024, Nature 630.
 
-    With s_k = ln p / T of response k, l_k = ln p, c(k) the class of k, and C classes:
-
-    *rao*: −Σ_c P(c) ln P(c), P(c) = Σ_{k in c} e^(s_k) / Σ_k e^(s_k). Farquhar et al. 2024, Nature 630, as coded.
-    *kuhn*: −(1/C) Σ_c ln Σ_{k in c} e^(s_k). Kuhn et al. 2023, arXiv:2302.09664, as coded, but without the 5.0 that the
-        code subtracts from each class's logarithm.
-    *lm-polygraph*: −(1/K) Σ_k ln Σ_{j in c(k)} e^(l_j), of whole sequences, as coded there.
+    With s_k = ln p / T of response k: −Σ_c P(c) ln P(c), P(c) = Σ_{k in c} e^(s_k) / Σ_k e^(s_k), the estimator *rao*
+    of their code. (Those of Kuhn et al. 2023 and of lm-polygraph are not entropies of a normalised distribution.)
 
     Returns:
-        For *rao* in [0, ln C]. The others are not entropies of a normalised distribution, and may be below 0 if one
-        text was sampled often.
+        In [0, ln C], for C classes.
 
     Raises:
         Unscorable: No response of at least one token is in a class.
@@ -201,15 +196,9 @@ def semantic_entropy(responses: ClassedLikelihoods, estimator: Literal["rao", "k
     if not used.any():
         raise Unscorable("no response in a class")
     labels = [label for label, is_used in zip(responses.labels, used, strict=True) if is_used]
-    values = responses.log_likelihoods[used]
-    if estimator != "lm-polygraph":
-        values = values / responses.token_counts[used]
-    _, places, sizes = np.unique(np.array(labels), return_inverse=True, return_counts=True)
-    of_class = np.array([logsumexp(values[places == c]) for c in range(len(sizes))], dtype=np.float64)
-    if estimator == "kuhn":
-        return -float(np.mean(of_class))
-    if estimator == "lm-polygraph":
-        return -float(of_class @ sizes) / len(values)
+    values = responses.log_likelihoods[used] / responses.token_counts[used]
+    _, places = np.unique(np.array(labels), return_inverse=True)
+    of_class = np.array([logsumexp(values[places == c]) for c in range(places.max() + 1)], dtype=np.float64)
     logs = of_class - logsumexp(of_class)
     return max(-float(np.exp(logs) @ logs), 0.0)
 

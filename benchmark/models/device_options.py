@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from benchmark.models.choices import Dtype
+from datasets_build.console import models_option
 
 if TYPE_CHECKING:
     from benchmark.models.device_map import DeviceChoice
@@ -14,8 +13,8 @@ DTYPE_HELP = (
     "Precision of the language model; log-probabilities are float32 or better; default: float16 on cuda, else float32."
 )
 
-DeviceOption = Annotated[str | None, typer.Option(help=DEVICE_HELP, rich_help_panel="Models")]
-DtypeOption = Annotated[Dtype | None, typer.Option(help=DTYPE_HELP, rich_help_panel="Models")]
+DeviceOption = Annotated[str | None, models_option(help=DEVICE_HELP)]
+DtypeOption = Annotated[Dtype | None, models_option(help=DTYPE_HELP)]
 
 
 def device_named(device: str | None = None, dtype: Dtype | None = None, *, mps: bool = True) -> "DeviceChoice":

@@ -115,14 +115,12 @@ class Endpoint:
         base: The address, without `/v1`.
     """
 
-    def __init__(
-        self, url: str, key: str | None = None, timeout: float = 120.0, key_variable: str = KEY_VARIABLE
-    ) -> None:
+    def __init__(self, url: str, key: str | None = None, timeout: float = 120.0) -> None:
         """Check the address and find the key; no request is sent.
 
         Args:
             url: Address such as `http://localhost:8000`, with or without `/v1`.
-            key: API key; None: from the environment variable `key_variable`.
+            key: API key; None: from the environment variable `KEY_VARIABLE`.
             timeout: Maximum wait in seconds for the first byte of an answer, and again for the rest of it.
 
         Raises:
@@ -131,8 +129,7 @@ class Endpoint:
         if not timeout > 0:
             raise ConfigurationError(f"a timeout of {timeout} seconds", "give a number above 0")
         self.base = _base_of(url)
-        self._key = _checked_key(os.environ.get(key_variable, "") if key is None else key)
-        self._key_variable = key_variable
+        self._key = _checked_key(os.environ.get(KEY_VARIABLE, "") if key is None else key)
         self._timeout = timeout
         self._pause = _Pause()
 
@@ -272,7 +269,7 @@ class Endpoint:
         if status == 429 or status >= 500:
             self._pause.extend(retry_after_seconds(answer.headers.get("Retry-After", "")))
             return _TransientError(what, status)
-        key_hint = f"put a key that the server accepts into {self._key_variable}"
+        key_hint = f"put a key that the server accepts into {KEY_VARIABLE}"
         hints = {401: key_hint, 403: key_hint, 404: "check the address and the model's name"}
         return ServerFault(f"{self.base}{path} refused: {what}", hints.get(status, ""), status, said)
 
@@ -281,19 +278,6 @@ class Endpoint:
         if self._key:
             text = text.replace(self._key, "[key]")
         return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:_QUOTED]
-
-
-def check_key_variable(name: str) -> None:
-    """Check that a text is the name of an environment variable.
-
-    Raises:
-        ConfigurationError: It is not. The message does not show the text, because it may be the key itself.
-    """
-    if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", name):
-        raise ConfigurationError(
-            "the given text is not the name of an environment variable",
-            f"put the key into a variable and give its name, such as {KEY_VARIABLE}",
-        )
 
 
 def first_choice(document: object) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from typing import Any
 from benchmark.generation.hf_sampler import HFSampler
 from benchmark.generation.internals.read import InternalsReader, TokenisedResponses, layers_of
 from benchmark.generation.journal import open_journal
-from benchmark.generation.output import how_read
 from benchmark.generation.prompting import PromptingSettings
 from benchmark.generation.run import Plan, PlannedSet, read_plan, request_of, sample_plan
 from benchmark.generation.sampler import SamplingSettings
@@ -96,7 +95,7 @@ def package(lm: HFCausalLM, plan: Plan) -> list[Internals]:
     with TemporaryDirectory() as folder, open_journal(Path(folder) / "journal.sqlite") as journal:
         sample_plan(plan, sampler, journal)
         read_plan(plan, sampler, reader, journal)
-        how = how_read(reader, plan, "0" * 16)
+        how = reader.how_read("0" * 16, plan.k, plan.prompting, "sampled")
         return [internals_of(journal.internals(item.id), how) for item in plan.sets]
 
 

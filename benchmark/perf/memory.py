@@ -10,7 +10,6 @@ sizes that take the model hours.
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -20,7 +19,7 @@ from datetime import date
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 from zlib import crc32
 
@@ -29,7 +28,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from benchmark.models.embedder import ALL_MINILM_L6_V2, Embedder
-from benchmark.perf.script import option_parser, print_document
+from benchmark.perf.script import option_parser, peak_memory, print_document
 from datasets_build.errors import need
 from datasets_build.load import load_suite
 from datasets_build.schema import Prompt, Suite
@@ -150,38 +149,26 @@ def validate_and_score(folder: Path, prompts: int, profile: str, stand_in: bool)
     if report.submission is None:
         raise ValueError(f"rejected: {report.findings.problems[:3]}")
     validated = perf_counter()
-    peak_of_validation = peak_megabytes(resource.RUSAGE_SELF)
+    peak_of_validation = peak_memory() / A_MEGABYTE
     backends = ScoringBackends(find_profile(profile), embedder=StandIn() if stand_in else None)
     metrics = tuple(metric for metric in METRICS if metric not in metrics_from("causal_lm"))
     backends.load(backends.profile.metrics(metrics))  # before the timing, because its cost does not depend on the size
     timed = None if backends.embedder is None else Timed(backends.embedder)
     backends.embedder = timed
-    loaded, worked = perf_counter(), processor_seconds()
+    loaded, worked = perf_counter(), process_time()
     scored = score_submission(report.submission, suite, backends, folder.parent / "results", metrics=metrics)
     return {
         "validate_seconds": validated - start,
         "validate_peak_mb": peak_of_validation,
         "load_seconds": loaded - validated,
         "score_seconds": perf_counter() - loaded,
-        "score_processor_seconds": processor_seconds() - worked,
+        "score_processor_seconds": process_time() - worked,
         "embed_seconds": None if timed is None else timed.seconds,
         "embed_flops": None if timed is None or stand_in else embedding_flops(report.submission),
         "responses": scored.result.counts.responses,
         "values": sum(score.n for score in scored.result.scores),
         "result_bytes": sum(path.stat().st_size for path in scored.folder.iterdir()),
     }
-
-
-def peak_megabytes(whose: int) -> float:
-    """Return the peak resident memory; Linux counts in kilobytes, macOS in bytes."""
-    peak = resource.getrusage(whose).ru_maxrss
-    return (peak if sys.platform == "darwin" else peak * 1024) / A_MEGABYTE
-
-
-def processor_seconds() -> float:
-    """Return this process's processor time on all cores, which other programs distort less than wall-clock time."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
 
 
 def measure(prompts: int, profile: str, stand_in: bool = False) -> dict[str, Any]:
@@ -225,7 +212,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     if given.child is not None:
         found = validate_and_score(given.child, given.prompts[0], given.profile, given.stand_in)
-        print(json.dumps(found | {"peak_mb": peak_megabytes(resource.RUSAGE_SELF)}))
+        print(json.dumps(found | {"peak_mb": peak_memory() / A_MEGABYTE}))
         return
     runs = [measure(prompts, given.profile, given.stand_in) for prompts in given.prompts]
     work = [run["responses"] for run in runs]

@@ -16,7 +16,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from statistics import median
 from time import process_time
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics import distance_graphs, distances, embedding, kernels, syntax, text_overlap
-from benchmark.perf.script import option_parser, print_document
+from benchmark.perf.script import option_parser, print_document, timed_in_turns
 
 Floats = NDArray[np.float64]
 Measure = Callable[[Any], float]
@@ -199,12 +199,6 @@ def values(measure: Measure, given: Sequence[Any]) -> list[float]:
         return [measure(each) for each in given]
 
 
-def _timed(measure: Measure, given: Sequence[Any]) -> tuple[float, list[float]]:
-    start = process_time()
-    found = values(measure, given)
-    return process_time() - start, found
-
-
 @dataclass(frozen=True, slots=True)
 class Timing:
     """A measure's times: CPU seconds over all sets in each round, their ratio, and the largest relative difference."""
@@ -226,19 +220,14 @@ def compare(pair: Pair, given: Sequence[Any], rounds: int) -> Timing:
     """
     values(pair.ours, given[:2])  # imports at first use are not timed
     values(pair.theirs, given[:2])
-    seconds: tuple[list[float], list[float]] = ([], [])
-    difference = 0.0
-    for _ in range(rounds):
-        found = []
-        for into, measure in zip(seconds, (pair.ours, pair.theirs), strict=True):
-            took, made = _timed(measure, given)
-            into.append(took)
-            found.append(np.array(made))
-        difference = max(difference, float(np.max(np.abs(found[0] - found[1]) / np.maximum(1.0, np.abs(found[1])))))
+    ways = {"ours": partial(values, pair.ours, given), "theirs": partial(values, pair.theirs, given)}
+    seconds, found = timed_in_turns(ways, rounds, process_time)
+    ours, theirs = np.array(found["ours"]), np.array(found["theirs"])
+    difference = float(np.max(np.abs(ours - theirs) / np.maximum(1.0, np.abs(theirs))))
     if pair.differs is None and difference > TOLERANCE:
         raise ValueError(f"{pair.measure} of {pair.package} and ours differ by {difference:g}")
-    ratio = median(seconds[1]) / median(seconds[0])
-    return Timing(pair.package, pair.measure, *seconds, ratio, difference, pair.differs)
+    ratio = median(seconds["theirs"]) / median(seconds["ours"])
+    return Timing(pair.package, pair.measure, seconds["ours"], seconds["theirs"], ratio, difference, pair.differs)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

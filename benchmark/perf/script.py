@@ -3,6 +3,8 @@
 import argparse
 import gc
 import json
+import resource
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,23 +28,29 @@ def option_parser(description: str | None, *, mirror: bool = False) -> argparse.
     return parser
 
 
-def timed(run: Callable[[], T]) -> tuple[float, T]:
+def peak_memory() -> int:
+    """Return this process's peak resident memory in bytes; Linux counts in kilobytes, macOS in bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def timed(run: Callable[[], T], clock: Callable[[], float] = perf_counter) -> tuple[float, T]:
     """Return the seconds that a call takes, and its result."""
     gc.collect()  # so that no call pays for the garbage of another
-    start = perf_counter()
+    start = clock()
     found = run()
-    return perf_counter() - start, found
+    return clock() - start, found
 
 
 def timed_in_turns(
-    ways: Mapping[str, Callable[[], Any]], rounds: int
+    ways: Mapping[str, Callable[[], Any]], rounds: int, clock: Callable[[], float] = perf_counter
 ) -> tuple[dict[str, list[float]], dict[str, list[Any]]]:
     """Time calls in turns, so that other load on the machine affects all; return seconds and results, one per round."""
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     results: dict[str, list[Any]] = {name: [] for name in ways}
     for _ in range(rounds):
         for name, way in ways.items():
-            taken, found = timed(way)
+            taken, found = timed(way, clock)
             seconds[name].append(taken)
             results[name].append(found)
     return seconds, results

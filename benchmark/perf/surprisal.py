@@ -14,7 +14,6 @@ On a GPU: `--device cuda --dtype bfloat16 --shape qwen2.5-3b --work mcdiv`.
 """
 
 import math
-import resource
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -26,7 +25,7 @@ from numpy.typing import NDArray
 from benchmark.metrics.metric import Missing
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.trie import build_trie
-from benchmark.perf.script import option_parser, print_document, timed, timed_in_turns
+from benchmark.perf.script import option_parser, peak_memory, print_document, timed, timed_in_turns
 from benchmark.perf.shapes import SHAPES, counts, laid_out, limit_of, operations, random_model
 from benchmark.perf.surprisal_work import RELEASED, Work, released, works
 from benchmark.surprisal.engine import SetSurprisals, read_sets
@@ -201,7 +200,7 @@ def throughput(model: HFCausalLM, work: Work, shape: str, rounds: int, naive_set
                 "seconds": seconds,
                 "nodes_per_second": nodes / seconds,
                 "share_of_limit": operations(SHAPES[shape], nodes, scored) / seconds / limit,
-                "peak_memory_bytes": torch.cuda.max_memory_allocated() if on_gpu else _peak_memory(),
+                "peak_memory_bytes": torch.cuda.max_memory_allocated() if on_gpu else peak_memory(),
             }
         )
     # The naive way comes last, because its logits would be the process's peak.
@@ -233,10 +232,6 @@ def _naive_rate(model: HFCausalLM, work: Work, sets: int) -> tuple[float, float]
     return sum(len(each.sequence.ids) for of_set in laid for each in of_set) / taken, largest
 
 
-def _peak_memory() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print one JSON document."""
     parser = option_parser(__doc__, mirror=True)
@@ -264,7 +259,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     else:
         found = [compare(model, work, given.rounds) for work in works(given.mirror, given.small, given.large)]
         document |= {"timings": found}
-    document["peak_memory_mib"] = _peak_memory() // 2**20
+    document["peak_memory_mib"] = peak_memory() // 2**20
     print_document(document)
 
 

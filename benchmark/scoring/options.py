@@ -4,6 +4,7 @@ Each is part of a result's identity: it is in the signatures of the numbers, or 
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ import typer
 
 from benchmark.models.choices import Algorithm, Attention, Boundaries, Format, OrderKind
 from benchmark.models.device_options import DtypeOption, device_named
+from datasets_build.console import d_can_option, data_option, models_option
 from datasets_build.errors import ConfigurationError, did_you_mean
 
 if TYPE_CHECKING:
@@ -20,28 +22,25 @@ if TYPE_CHECKING:
     from benchmark.scoring.profiles import Profile
     from benchmark.scoring.scorer import Options
 
+_equivalence_option = partial(typer.Option, rich_help_panel="Equivalence")
+
 # Heavy modules are imported where they are used: this file is read for `--help`.
 
 ProfileName = Annotated[
     str,
-    typer.Option(
+    models_option(
         help=(
             "Profile of models: lexical (texts only), syntax (adds part-of-speech tags), semantic (adds embeddings), "
             "offline (adds the language model that comes with the package) or paper (the papers' models)."
-        ),
-        rich_help_panel="Models",
+        )
     ),
 ]
 MetricNames = Annotated[
-    list[str] | None,
-    typer.Option(help="Metric to compute (repeatable); default: all metrics of the profile.", rich_help_panel="Data"),
+    list[str] | None, data_option(help="Metric to compute (repeatable); default: all metrics of the profile.")
 ]
 CacheOption = Annotated[
     Path | None,
-    typer.Option(
-        help="Cache file for surprisals from the language model; default: a file in the user's cache.",
-        rich_help_panel="Models",
-    ),
+    models_option(help="Cache file for surprisals from the language model; default: a file in the user's cache."),
 ]
 
 
@@ -50,127 +49,92 @@ class ScoringOptions:
     """Values of the options; each field has the name of its option."""
 
     k: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Number of responses to use per prompt, from the first; default: all.", rich_help_panel="Data"
-        ),
+        int | None, data_option(min=1, help="Number of responses to use per prompt, from the first; default: all.")
     ] = None
-    resamples: Annotated[
-        int, typer.Option(min=100, help="Number of bootstrap resamples over prompts.", rich_help_panel="Data")
-    ] = 10_000
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the bootstrap.", rich_help_panel="Data")] = 0
+    resamples: Annotated[int, data_option(min=100, help="Number of bootstrap resamples over prompts.")] = 10_000
+    seed: Annotated[int, data_option(min=0, help="Random seed of the bootstrap.")] = 0
     lm: Annotated[
         str | None,
-        typer.Option(
-            help="Language model of D_Can: ORG/NAME@COMMIT on the Hub, or a folder; default: the profile's.",
-            rich_help_panel="Models",
-        ),
+        models_option(help="Language model of D_Can: ORG/NAME@COMMIT on the Hub, or a folder; default: the profile's."),
     ] = None
     dtype: DtypeOption = None
     device: Annotated[
         str | None,
-        typer.Option(
+        models_option(
             help=(
                 "Device of the models: cuda, cuda:1, mps, cpu, or auto (the language model over all GPUs); default: "
                 "the best available (printed to stderr)."
-            ),
-            rich_help_panel="Models",
+            )
         ),
     ] = None
     attention: Annotated[
         Attention,
-        typer.Option(
-            help="Attention implementation of the language model; eager for the few models without sdpa.",
-            rich_help_panel="Models",
-        ),
+        models_option(help="Attention implementation of the language model; eager for the few models without sdpa."),
     ] = "sdpa"
     format: Annotated[
-        Format | None,
-        typer.Option(help="Prompt format of D_Can; default: the profile's (instruct).", rich_help_panel="D_Can"),
+        Format | None, d_can_option(help="Prompt format of D_Can; default: the profile's (instruct).")
     ] = None
     boundaries: Annotated[
         Boundaries | None,
-        typer.Option(
-            help="Token boundaries: exact, or paper to replicate published numbers; default: the profile's.",
-            rich_help_panel="D_Can",
-        ),
+        d_can_option(help="Token boundaries: exact, or paper to replicate published numbers; default: the profile's."),
     ] = None
     orders: Annotated[
         OrderKind | None,
-        typer.Option(
+        d_can_option(
             help=(
                 "Response orderings for D_Can (endpoint: only a_n and C, much cheaper); default: the profile's "
                 "(balanced; paper: 50 uniform)."
-            ),
-            rich_help_panel="D_Can",
+            )
         ),
     ] = None
     order_count: Annotated[
         int | None,
-        typer.Option(
+        d_can_option(
             min=1,
             help=(
                 "Number of Latin squares (balanced), trees of n orders (endpoint) or uniform orders; "
                 "default: the profile's, or 1."
             ),
-            rich_help_panel="D_Can",
         ),
     ] = None
     embedder: Annotated[
         str | None,
-        typer.Option(
-            help="Sentence-transformers model: ORG/NAME@COMMIT or a folder; default: the profile's.",
-            rich_help_panel="Models",
-        ),
+        models_option(help="Sentence-transformers model: ORG/NAME@COMMIT or a folder; default: the profile's."),
     ] = None
     bert_score: Annotated[
         str | None,
-        typer.Option(
-            help="Model of BERTScore (roberta-large): ORG/NAME@COMMIT or a folder; default: the profile's.",
-            rich_help_panel="Models",
-        ),
+        models_option(help="Model of BERTScore (roberta-large): ORG/NAME@COMMIT or a folder; default: the profile's."),
     ] = None
     sts: Annotated[
         str | None,
-        typer.Option(
-            help="Cross-encoder of STS diversity: ORG/NAME@COMMIT or a folder; default: the profile's.",
-            rich_help_panel="Models",
-        ),
+        models_option(help="Cross-encoder of STS diversity: ORG/NAME@COMMIT or a folder; default: the profile's."),
     ] = None
     equivalence: Annotated[
         str | None,
-        typer.Option(
+        _equivalence_option(
             help=(
                 "Equivalence backend: rouge-1, embedding, learned, deberta=MODEL, deberta-full=MODEL, nli=MODEL, "
                 "nli-lax=MODEL, judge=NAME@URL (MODEL: ORG/NAME@COMMIT or a folder); default: the profile's."
-            ),
-            rich_help_panel="Equivalence",
+            )
         ),
     ] = None
     algorithm: Annotated[
         Algorithm | None,
-        typer.Option(
+        _equivalence_option(
             help=(
                 "Clustering algorithm of --equivalence: greedy (as published, default), or order-independent "
                 "(components, complete, average)."
-            ),
-            rich_help_panel="Equivalence",
+            )
         ),
     ] = None
     short_answers: Annotated[
         bool,
-        typer.Option(
-            "--short-answers",
-            help="Word-overlap rule of --equivalence for responses of up to five words.",
-            rich_help_panel="Equivalence",
+        _equivalence_option(
+            "--short-answers", help="Word-overlap rule of --equivalence for responses of up to five words."
         ),
     ] = False
     reward: Annotated[
-        str | None,
-        typer.Option(
-            help="Reward model for utility: skywork-27b or skywork-1.7b; default: the profile's.",
-            rich_help_panel="Models",
-        ),
+        str | None, models_option(help="Reward model for utility: skywork-27b or skywork-1.7b; default: the profile's.")
     ] = None
 
     def profile(self, name: str, named: "Collection[str] | None" = None) -> "Profile":

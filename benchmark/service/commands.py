@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,43 +23,38 @@ if TYPE_CHECKING:
     from benchmark.service.lease import Stop
     from benchmark.service.worker import Worker
 
+_service_option = partial(typer.Option, rich_help_panel="Service")
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
     """Options of a worker; each field is the option of the same name."""
 
-    store: Annotated[
-        str, typer.Option(help="Store of the service: a folder, or hf://datasets/ORG/NAME.", rich_help_panel="Service")
-    ]
+    store: Annotated[str, _service_option(help="Store of the service: a folder, or hf://datasets/ORG/NAME.")]
     profile: ProfileName
     results_store: Annotated[
         str | None,
-        typer.Option(
-            help="Store of the published results; default: the submission store, in one commit with the state.",
-            rich_help_panel="Service",
+        _service_option(
+            help="Store of the published results; default: the submission store, in one commit with the state."
         ),
     ] = None
     stop_after: Annotated[
         int,
-        typer.Option(
+        _service_option(
             min=1,
             help=(
                 "Number of consecutive host failures (memory, disk, models) after which the worker exits with status 2."
             ),
-            rich_help_panel="Service",
         ),
     ] = 3
-    name: Annotated[
-        str | None, typer.Option(help="Worker name in public records; default: random.", rich_help_panel="Service")
-    ] = None
+    name: Annotated[str | None, _service_option(help="Worker name in public records; default: random.")] = None
     results: Annotated[
         Path | None,
-        typer.Option(
+        _service_option(
             help=(
                 "Local folder of results, from which interrupted work resumes; workers may share it. "
                 "Default: a folder in the user's cache."
-            ),
-            rich_help_panel="Service",
+            )
         ),
     ] = None
     metric: MetricNames = None
@@ -97,13 +93,9 @@ def score(
     *,
     options: WorkerOptions,
     scoring: ScoringOptions,
-    once: Annotated[
-        bool, typer.Option("--once", help="Exit when the queue is empty, for cron and CI.", rich_help_panel="Service")
-    ] = False,
-    lease: Annotated[int, typer.Option(min=3, help="Claim lease in seconds.", rich_help_panel="Service")] = 3600,
-    poll: Annotated[
-        float, typer.Option(min=0.1, help="Seconds between polls of an empty queue.", rich_help_panel="Service")
-    ] = 30,
+    once: Annotated[bool, _service_option("--once", help="Exit when the queue is empty, for cron and CI.")] = False,
+    lease: Annotated[int, _service_option(min=3, help="Claim lease in seconds.")] = 3600,
+    poll: Annotated[float, _service_option(min=0.1, help="Seconds between polls of an empty queue.")] = 30,
     cluster: ClusterOptions,
 ) -> None:
     """Score the pending submissions in a store, oldest first, until stopped.

@@ -4,7 +4,6 @@ The functions are pure: they turn a snapshot into lists and objects for JSON, an
 application as endpoints. An invalid request gets an error with a hint, never an empty result.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import wraps
@@ -13,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 from benchmark.analysis.ranking import Standing
 from benchmark.scoring.result_schema import Aggregate
 from datasets_build.errors import ConfigurationError, DivBenchError, InputError
-from datasets_build.files import canonical_json
+from datasets_build.files import canonical_json, plain_json
 from leaderboard.data.board import Board, Column, Entry, facts, ranking_column
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import prompt_row
@@ -127,19 +126,10 @@ def responses(entry: Entry, prompt_id: Any) -> Row:
     row = prompt_row(entry, prompt_id) if isinstance(prompt_id, str) else None
     if row is None:
         raise ConfigurationError("the system has no such prompt", "/per_prompt lists them")
-    made: Row = {"system": entry.result.manifest.name, "result_id": entry.result.result_id} | _plain(row)
+    made: Row = {"system": entry.result.manifest.name, "result_id": entry.result.result_id} | plain_json(row)
     if len(canonical_json(made)) > MAX_BYTES:
         raise InputError(f"more than {MAX_BYTES:,} bytes", "read per_prompt.parquet of the result instead")
     return made
-
-
-def _plain(value: Any) -> Any:
-    """Convert a value for JSON, with null for NaN and infinities."""
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def page_of(rows: list[Row], offset: Any, limit: Any) -> list[Row]:
@@ -251,7 +241,7 @@ class Endpoints:
         entry, column = find_entry(found, system), find_column(found, metric)
         scores = self._live.scores(found)
         values = scores.matrix(column)[:, found.entries.index(entry)].tolist()
-        rows = [{"prompt_id": prompt, "value": _plain(v)} for prompt, v in zip(scores.prompts, values, strict=True)]
+        rows = [{"prompt_id": prompt, "value": v} for prompt, v in zip(scores.prompts, plain_json(values), strict=True)]
         return page_of(rows, offset, limit)
 
     @told

@@ -5,17 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmark.analysis.votes import (
-    Agreement,
-    Ceiling,
-    Strengths,
-    Weights,
-    ballots_of,
-    ceiling,
-    metric_agreement,
-    weigh,
-)
-from benchmark.analysis.votes import strengths as strengths_of
+from benchmark.analysis.votes.ballots import ballots_of
+from benchmark.analysis.votes.metrics import Agreement, Ceiling, ceiling, metric_agreement
+from benchmark.analysis.votes.strengths import Strengths
+from benchmark.analysis.votes.strengths import strengths as strengths_of
+from benchmark.analysis.votes.weights import Weights, weigh
 from leaderboard.data.board import Board
 from leaderboard.data.scores import BoardScores
 from submissions.judgements.votes import QUESTIONS, Question, Vote

@@ -21,7 +21,7 @@ def datasets_page(file: str) -> Page:
 
 
 def _dataset(card: dataset_cards.Card) -> Part:
-    first = card.splits[0].name
+    first = card.splits[0]
     rows = dataset_cards.samples(card.name, first)
     tables = [
         Table(dataset_cards.splits_table(card), f"{card.name}-splits", "Splits"),
@@ -37,7 +37,7 @@ def _dataset(card: dataset_cards.Card) -> Part:
         codes=(
             ("Load it in Python", dataset_cards.in_python(card, first)),
             ("On the command line", dataset_cards.in_the_shell(card)),
-            ("Citation", card.citation),
+            ("Citation", card.source.citation),
         ),
     )
 

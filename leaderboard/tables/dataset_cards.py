@@ -20,85 +20,53 @@ _LISTED = 3  # maximum number of items of a list in a sample
 
 
 @dataclass(frozen=True, slots=True)
-class SplitFacts:
-    """The facts about a split.
-
-    Attributes:
-        bytes: Size of its Parquet file; None if there is no local build.
-    """
-
-    name: str
-    rows: int
-    bytes: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class Card:
-    """The facts about a dataset.
+    """A dataset and its local build.
 
     Attributes:
-        name: Name of the config, as in `load_dataset(repo, name)`.
-        paper: Identifier of the paper; empty for our own datasets.
         revision: Revision of the local build; None if there is none.
-        files: Number of released files that it is built from; 0 if it is generated.
-        origins: Addresses of these files, at fixed revisions.
-        citation: BibTeX entry, or a line of text.
+        sizes: Size of each split's Parquet file in the local build, in bytes; empty if there is none.
     """
 
-    name: str
-    about: str
-    made: str
-    source: str
-    paper: str
-    version: str
+    source: Source
+    config: Config
     revision: str | None
-    files: int
-    origins: tuple[str, ...]
-    licence: str
-    citation: str
-    flaws: tuple[str, ...]
-    splits: tuple[SplitFacts, ...]
-    fields: tuple[tuple[str, str, str], ...]
-    suites: tuple[str, ...]
+    sizes: Mapping[str, int]
+
+    @property
+    def name(self) -> str:
+        """Name of the config, as in `load_dataset(repo, name)`."""
+        return self.config.name
+
+    @property
+    def splits(self) -> list[str]:
+        """The names of the splits."""
+        return [split.name for split in self.config.splits]
 
     @property
     def rows(self) -> int:
         """Total number of rows."""
-        return sum(split.rows for split in self.splits)
+        return sum(split.count for split in self.config.splits)
+
+    @property
+    def about(self) -> str:
+        """The description as a sentence."""
+        return f"{self.config.about[0].upper()}{self.config.about[1:]}."
+
+    @property
+    def suites(self) -> list[str]:
+        """The names of the suites that take their prompts from this dataset."""
+        return [suite.name for suite in SUITES if suite.config == self.name]
 
 
 def cards(datasets: Sequence[Source] = DATASETS) -> tuple[Card, ...]:
     """The cards of all datasets, in order."""
-    return tuple(_card(source, config) for source in datasets for config in source.configs)
+    return tuple(Card(source, config, *_built(source, config)) for source in datasets for config in source.configs)
 
 
 def find_card(found: Sequence[Card], name: str | None) -> Card:
     """The card with a name; default: the first."""
     return next((card for card in found if card.name == name), found[0])
-
-
-def _card(source: Source, config: Config) -> Card:
-    revision, sizes = _built(source, config)
-    read = {path for split in config.splits for path in split.reads}
-    return Card(
-        name=config.name,
-        about=f"{config.about[0].upper()}{config.about[1:]}.",
-        made=config.made,
-        source=source.title,
-        paper=source.paper,
-        version=source.version,
-        revision=revision,
-        files=len(read),
-        origins=_origins(source, read),
-        licence=source.licence,
-        citation=source.citation,
-        flaws=source.flaws,
-        splits=tuple(SplitFacts(split.name, split.count, sizes.get(split.name)) for split in config.splits),
-        fields=tuple(
-            (f.name, f"{f.type}{', may be null' if f.nullable else ''}", config.fields[f.name]) for f in config.schema
-        ),
-        suites=tuple(suite.name for suite in SUITES if suite.config == config.name),
-    )
 
 
 def _built(source: Source, config: Config) -> tuple[str | None, Mapping[str, int]]:
@@ -126,7 +94,10 @@ def _origins(source: Source, read: set[str]) -> tuple[str, ...]:
 def overview(found: Sequence[Card]) -> TableView:
     """One row per dataset."""
     headers = ("dataset", "rows", "splits", "description", "paper", "licence", "version")
-    rows = [(c.name, c.rows, len(c.splits), c.about, c.paper or "ours", c.licence, c.version) for c in found]
+    rows = [
+        (c.name, c.rows, len(c.splits), c.about, c.source.paper or "ours", c.source.licence, c.source.version)
+        for c in found
+    ]
     return plain_table(headers, rows)
 
 
@@ -142,30 +113,37 @@ def suites_table() -> TableView:
 
 def splits_table(card: Card) -> TableView:
     """One row per split."""
-    return plain_table(("split", "rows", "bytes of the local build"), [(s.name, s.rows, s.bytes) for s in card.splits])
+    rows = [(split.name, split.count, card.sizes.get(split.name)) for split in card.config.splits]
+    return plain_table(("split", "rows", "bytes of the local build"), rows)
 
 
 def fields_table(card: Card) -> TableView:
     """One row per field."""
-    return plain_table(("field", "type", "meaning"), card.fields)
+    rows = [
+        (field.name, f"{field.type}{', may be null' if field.nullable else ''}", card.config.fields[field.name])
+        for field in card.config.schema
+    ]
+    return plain_table(("field", "type", "meaning"), rows)
 
 
 def facts(card: Card) -> tuple[tuple[str, str], ...]:
     """The names and values of all facts except splits and fields."""
-    if card.files:
-        made_of = f"{card.files} released files, each verified by SHA-256: {'; '.join(card.origins)}"
+    source = card.source
+    read = {path for split in card.config.splits for path in split.reads}
+    if read:
+        made_of = f"{len(read)} released files, each verified by SHA-256: {'; '.join(_origins(source, read))}"
     else:
         made_of = "generated by this package; every build has the same bytes"
     return (
         ("description", card.about),
-        ("how it was made", card.made),
-        ("source", f"{card.source} ({card.paper or 'ours'})"),
+        ("how it was made", card.config.made),
+        ("source", f"{source.title} ({source.paper or 'ours'})"),
         ("files", made_of),
-        ("licence", card.licence),
-        ("version", card.version),
+        ("licence", source.licence),
+        ("version", source.version),
         ("revision", card.revision or "no local build; divbench data build shows it"),
         ("suites", ", ".join(card.suites) or "none"),
-        *(("known flaw", flaw) for flaw in card.flaws),
+        *(("known flaw", flaw) for flaw in source.flaws),
     )
 
 
@@ -178,7 +156,7 @@ def in_python(card: Card, split: str) -> str:
     """Python code that loads a split from the Hub or with this package."""
     return (
         "from datasets import load_dataset\n"
-        f'rows = load_dataset("{REPO}", "{card.name}", split="{split}", revision="v{card.version}")\n'
+        f'rows = load_dataset("{REPO}", "{card.name}", split="{split}", revision="v{card.source.version}")\n'
         "\n"
         "# or, from a local build or a mirror, with this package:\n"
         "from datasets_build.load import load_split\n"
@@ -189,7 +167,7 @@ def in_python(card: Card, split: str) -> str:
 def in_the_shell(card: Card) -> str:
     """Commands that build, describe and download a dataset."""
     lines = [f"divbench data build {card.name}", f"divbench data info {card.name}"]
-    lines += [f"divbench data pull {REPO}@v{card.version}", *map(sample_command, card.suites)]
+    lines += [f"divbench data pull {REPO}@v{card.source.version}", *map(sample_command, card.suites)]
     return "\n".join(lines)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from benchmark.analysis.estimate import Estimate
-from benchmark.analysis.votes import Strength
+from benchmark.analysis.votes.strengths import Strength
 from datasets_build.errors import counted
 from leaderboard.data.board import Board, Column, ranking_column
 from leaderboard.data.vote_results import VoteResults

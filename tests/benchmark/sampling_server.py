@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmark.generation.sampler import Message, Outcome, Request, Sampled, SamplingSettings
-from benchmark.generation.server_sampler import ServerSampler, ServerSamplerSpec
+from benchmark.generation.server_sampler import ServerSampler
 from tests.benchmark.json_server import JsonServer, Reply, serving
 
 
@@ -163,7 +163,7 @@ def sampling_server() -> Iterator[SamplingServer]:
 def sampler_of(server: SamplingServer, **settings: Any) -> ServerSampler:
     """The sampler of a server, with other settings if need be."""
     usual: dict[str, Any] = {"url": server.url, "model": "wise", "timeout": 20.0}
-    return ServerSamplerSpec(**usual | settings).load()
+    return ServerSampler(**usual | settings)
 
 
 class Told:

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from datasets_build.files import (
     atomic_folder,
     canonical_json,
     content_id,
+    plain_json,
     readable_json,
     sha256_of,
     write_text,
@@ -37,6 +39,19 @@ def test_the_hash_of_a_file_is_that_of_its_bytes(tmp_path: Path) -> None:
     assert (
         sha256_of(tmp_path / "abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     )  # FIPS 180-4
+
+
+@dataclass
+class Point:
+    x: float
+    y: tuple[float, ...]
+
+
+def test_plain_json_has_neither_nan_nor_dataclasses() -> None:
+    nan = float("nan")
+    document = {"a": [nan, 1.0, (float("inf"), "x")], "b": {"c": -float("inf"), "d": 0}, "e": [Point(nan, (1.0, nan))]}
+    plain = {"a": [None, 1.0, [None, "x"]], "b": {"c": None, "d": 0}, "e": [{"x": None, "y": [1.0, None]}]}
+    assert plain_json(document) == plain
 
 
 def test_canonical_json_sorts_keys_leaves_no_spaces_and_writes_letters_as_they_are() -> None:

@@ -3,7 +3,6 @@
 from dataclasses import asdict
 
 from benchmark.analysis.across.study import Homogeneity
-from benchmark.analysis.estimate import without_nan
 from datasets_build.errors import counted
 from datasets_build.tables import Report, Table
 
@@ -44,5 +43,5 @@ def report_of(found: Homogeneity, suite: str, profile: str) -> Report:
         f"{found.size} systems gives {found.of_several}."
     )
     below = [several] if found.size > 1 else []
-    document = without_nan({"suite": suite, "profile": profile, **asdict(found)})
+    document = {"suite": suite, "profile": profile, **asdict(found)}
     return Report("How alike systems are", [LEGEND, alone, pairs, *below], document, [alone, pairs, *below, LEGEND])

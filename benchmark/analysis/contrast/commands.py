@@ -9,7 +9,17 @@ import typer
 
 from benchmark.analysis.contrast.choices import Expected, Length, Pairing, PromptSet
 from benchmark.scoring.options import CacheOption
-from datasets_build.console import JsonOption, MirrorOption, deliver, err, progress
+from datasets_build.console import (
+    JsonOption,
+    MirrorOption,
+    data_option,
+    deliver,
+    err,
+    models_option,
+    output_option,
+    progress,
+    statistics_option,
+)
 from datasets_build.errors import ConfigurationError
 from datasets_build.tables import check_report_path
 
@@ -20,6 +30,8 @@ if TYPE_CHECKING:
     from datasets_build.tables import Report
 
     ReadLabels = Callable[[Sequence[str]], Labels]  # reads the labels of the prompts with these ids
+
+_labels_option = partial(typer.Option, rich_help_panel="Labels")
 
 # Options, by argument name, that only one mode of the command uses: giving one in another mode is an error.
 _OF_SYSTEMS = ("length", "alternative", "pairs", "prompt_set")
@@ -41,87 +53,62 @@ def contrast(
     ],
     profile: Annotated[
         str,
-        typer.Option(
+        models_option(
             help=(
                 "Profile of models: lexical (texts only), semantic (adds embeddings, for --across), offline (the "
                 "models that come with the package) or paper (the models of the papers)."
-            ),
-            rich_help_panel="Models",
+            )
         ),
     ] = "lexical",
     length: Annotated[
         Length,
-        typer.Option(
+        data_option(
             help=(
                 "Texts to compare: raw; matched (all responses of a prompt cut to the bytes of the shortest); or both."
-            ),
-            rich_help_panel="Data",
+            )
         ),
     ] = "both",
     alternative: Annotated[
-        Expected,
-        typer.Option(
-            help="Alternative hypothesis; greater: the earlier system is more diverse.", rich_help_panel="Statistics"
-        ),
+        Expected, statistics_option(help="Alternative hypothesis; greater: the earlier system is more diverse.")
     ] = "greater",
-    pairs: Annotated[
-        Pairing, typer.Option(help="Pairs of systems to compare.", rich_help_panel="Statistics")
-    ] = "consecutive",
+    pairs: Annotated[Pairing, statistics_option(help="Pairs of systems to compare.")] = "consecutive",
     across: Annotated[
         bool,
-        typer.Option(
+        data_option(
             "--across",
             help="Homogeneity across systems instead of tests: how similar they are and what two cover together.",
-            rich_help_panel="Data",
         ),
     ] = False,
-    prompt_set: Annotated[
-        PromptSet, typer.Option(help="Prompt set of olmo_stages.", rich_help_panel="Data")
-    ] = "alpacaeval",
+    prompt_set: Annotated[PromptSet, data_option(help="Prompt set of olmo_stages.")] = "alpacaeval",
     k: Annotated[
         int | None,
-        typer.Option(
-            help="Number of responses per prompt, taken from the first; default: as many as every system has.",
-            rich_help_panel="Data",
-        ),
+        data_option(help="Number of responses per prompt, taken from the first; default: as many as every system has."),
     ] = None,
     labels: Annotated[
         Path | None,
-        typer.Option(
+        _labels_option(
             help=(
                 "File of prompt labels (.csv, .jsonl or .parquet) with the columns prompt_id and label (0 and "
                 "1, true and false, or words), to compare two groups of one system's prompts."
-            ),
-            rich_help_panel="Labels",
+            )
         ),
     ] = None,
-    label_column: Annotated[str, typer.Option(help="Label column.", rich_help_panel="Labels")] = "label",
-    positive: Annotated[
-        list[str] | None, typer.Option(help="Label of group 1; may be repeated.", rich_help_panel="Labels")
-    ] = None,
+    label_column: Annotated[str, _labels_option(help="Label column.")] = "label",
+    positive: Annotated[list[str] | None, _labels_option(help="Label of group 1; may be repeated.")] = None,
     negative: Annotated[
-        list[str] | None,
-        typer.Option(help="Label of group 0; may be repeated; default: all other labels.", rich_help_panel="Labels"),
+        list[str] | None, _labels_option(help="Label of group 0; may be repeated; default: all other labels.")
     ] = None,
     against: Annotated[
-        list[str] | None,
-        typer.Option(help="Numeric column to correlate the scores with; may be repeated.", rich_help_panel="Labels"),
+        list[str] | None, _labels_option(help="Numeric column to correlate the scores with; may be repeated.")
     ] = None,
-    results: Annotated[
-        Path, typer.Option(help="Results folder for a submission that must be scored first.", rich_help_panel="Labels")
-    ] = Path("results"),
-    resamples: Annotated[
-        int, typer.Option(min=100, help="Number of bootstrap resamples over prompts.", rich_help_panel="Statistics")
-    ] = 10_000,
+    results: Annotated[Path, _labels_option(help="Results folder for a submission that must be scored first.")] = Path(
+        "results"
+    ),
+    resamples: Annotated[int, statistics_option(min=100, help="Number of bootstrap resamples over prompts.")] = 10_000,
     seed: Annotated[
-        int,
-        typer.Option(
-            min=0, help="Random seed of the bootstrap and of the folds of --labels.", rich_help_panel="Statistics"
-        ),
+        int, statistics_option(min=0, help="Random seed of the bootstrap and of the folds of --labels.")
     ] = 0,
-    destination: Annotated[
-        Path | None, typer.Option("--out", help="Output file: .md, .csv or .json.", rich_help_panel="Output")
-    ] = None,
+    destination: Annotated[Path | None, output_option("--out", help="Output file: .md, .csv or .json.")] = None,
     cache: CacheOption = None,
     mirror: MirrorOption = None,
     json: JsonOption = False,

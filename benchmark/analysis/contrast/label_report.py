@@ -56,7 +56,7 @@ def report_of(study: LabelStudy) -> Report:
     return Report(
         title="Contrast of groups of prompts",
         blocks=[*legend, *made, *tables],
-        document=asdict(study),
+        document=study,
         printed=[*_narrow(tables, study), " ".join(legend)],
         records=Table.of_records([_record(each) for each in study.contrasts]),
     )

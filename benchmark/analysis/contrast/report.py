@@ -31,7 +31,7 @@ def report_of(study: Study) -> Report:
     return Report(
         title="Contrast of systems",
         blocks=[LEGEND, settings, *(_table(study, part) for part in study.parts), sources],
-        document=asdict(study),
+        document=study,
         printed=[*(_narrow_table(study, part) for part in study.parts), LEGEND],
         records=Table.of_records(
             [

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from benchmark.scoring.options import ProfileName, ScoringOptions
-from datasets_build.console import JsonOption, MirrorOption, deliver, progress
+from datasets_build.console import JsonOption, MirrorOption, data_option, deliver, output_option, progress
 from datasets_build.option_groups import with_option_groups
 from datasets_build.tables import check_report_path
 
@@ -19,30 +19,19 @@ def gaming(
     scoring: ScoringOptions,
     real: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="Submission folder of another real system; may be repeated. Gains are in units of their range.",
-            rich_help_panel="Data",
+        data_option(
+            help="Submission folder of another real system; may be repeated. Gains are in units of their range."
         ),
     ] = None,
     profile: ProfileName = "semantic",
     metric: Annotated[
-        list[str] | None,
-        typer.Option(help="Metric to study; may be repeated; default: all of the profile's.", rich_help_panel="Data"),
+        list[str] | None, data_option(help="Metric to study; may be repeated; default: all of the profile's.")
     ] = None,
-    kind: Annotated[
-        list[str] | None,
-        typer.Option(help="Attack to make; may be repeated; default: all.", rich_help_panel="Data"),
-    ] = None,
+    kind: Annotated[list[str] | None, data_option(help="Attack to make; may be repeated; default: all.")] = None,
     prompts: Annotated[
-        int | None,
-        typer.Option(
-            min=2, help="Number of prompts, evenly spaced in the suite; default: all.", rich_help_panel="Data"
-        ),
+        int | None, data_option(min=2, help="Number of prompts, evenly spaced in the suite; default: all.")
     ] = None,
-    destination: Annotated[
-        Path | None,
-        typer.Option("--out", help="Report file: .md, .csv or .json.", rich_help_panel="Output"),
-    ] = None,
+    destination: Annotated[Path | None, output_option("--out", help="Report file: .md, .csv or .json.")] = None,
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -109,9 +98,7 @@ def axioms(
     *,
     scoring: ScoringOptions,
     profile: ProfileName = "semantic",
-    destination: Annotated[
-        Path | None, typer.Option("--out", help="Report file: .md or .json.", rich_help_panel="Output")
-    ] = None,
+    destination: Annotated[Path | None, output_option("--out", help="Report file: .md or .json.")] = None,
     json: JsonOption = False,
 ) -> None:
     """Test which axioms of diversity each metric of a profile obeys, on response sets constructed for each axiom.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from benchmark.analysis.estimate import Estimate, Resampling, without_nan
+from benchmark.analysis.estimate import Estimate, Resampling
 from benchmark.analysis.metaeval.pair_reports import Scorer, accuracies
 from benchmark.analysis.metaeval.prompt_pairs import (
     SPLITS,
@@ -95,7 +95,7 @@ class Evaluated:
     comparisons: dict[str, PairComparison]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the model and its accuracies as JSON."""
+        """Return the model and its accuracies for `plain_json`."""
         result = self.model.result
         signatures = {score.metric: str(score.signature) for score in result.scores}
         return {
@@ -107,8 +107,8 @@ class Evaluated:
             "profile": result.profile,
             "signatures": {name: signatures[name] for name in self.evaluations if name in signatures},
             "best": sorted(_best({name: each.mean_of_splits.strict for name, each in self.evaluations.items()})),
-            "evaluations": {name: each.as_json() for name, each in self.evaluations.items()},
-            "comparisons": {name: each.as_json() for name, each in self.comparisons.items()},
+            "evaluations": self.evaluations,
+            "comparisons": self.comparisons,
             "missing": {name: each.reason for name, each in self.model.missing.items()},
         }
 
@@ -188,22 +188,20 @@ class GssStudy:
         return sorted((metric for metric, own in found.items() if len(own) > 1), key=lambda name: _PLACE[name])
 
     def as_json(self) -> dict[str, Any]:
-        """Return the study as JSON; null for missing values."""
-        document = {
+        """Return the study for `plain_json`."""
+        return {
             "suite": self.suite,
             "missing_as": self.missing_as,
             "against": self.against,
             **asdict(self.how),
             "differing": self.differing,
             "models": [each.as_json() for each in self.models],
-            "references": {name: each.as_json() for name, each in self.references.items()},
+            "references": self.references,
             "published": [
-                {"title": block.title, "metrics": {row.metric: _strict(row) for row in block.rows}}
+                {"title": block.title, "metrics": {row.metric: row.cells for row in block.rows}}
                 for block in self.published
             ],
         }
-        made: dict[str, Any] = without_nan(document)
-        return made
 
 
 def choose(
@@ -368,7 +366,3 @@ def _about(model: Model) -> str:
     result = model.result
     parts = [result.manifest.system.model_id, f"k = {result.k}", f"profile {result.profile}"]
     return ", ".join([*(part for part in parts if part), f"submission {result.submission_id[:8]}"])
-
-
-def _strict(row: Row) -> dict[str, Any]:
-    return {part: asdict(each) for part, each in row.cells.items()}

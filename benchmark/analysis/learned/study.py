@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.analysis.estimate import Estimate, Resampling, estimate, without_nan
+from benchmark.analysis.estimate import Estimate, Resampling, estimate
 from benchmark.analysis.learned.candidates import THREE, Candidate, fit, logistic, simplest
 from benchmark.analysis.learned.groups import context_groups, folds
 from benchmark.analysis.metaeval import agreement
@@ -139,7 +139,7 @@ class Outcome:
 
     def as_json(self) -> dict[str, Any]:
         """Return the outcome for `--json`."""
-        return dict(without_nan(asdict(self) | {"wins": self.wins, "clear_wins": self.clear_wins}))
+        return asdict(self) | {"wins": self.wins, "clear_wins": self.clear_wins}
 
 
 def table_of(tasks: Sequence[Labelled], features: Sequence[Scores]) -> Table:

@@ -1,13 +1,12 @@
 """Evaluates metrics on one task against labels and human scores, with intervals over contexts, all on the same sets."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.analysis.estimate import Estimate, Resampling, estimate, without_nan
+from benchmark.analysis.estimate import Estimate, Resampling, estimate
 from benchmark.analysis.metaeval import agreement
 from benchmark.analysis.metaeval.decoding import Draws, Ranking, ranking_test, resampled_spearman
 from benchmark.analysis.metaeval.labelled import Labelled
@@ -95,10 +94,6 @@ class TaskReport:
     evaluations: tuple[Evaluation, ...]
     comparisons: tuple[Comparison, ...]
     decoding: tuple[DecodingTest, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the report for `--json`; undefined numbers are null."""
-        return dict(without_nan(asdict(self)))
 
 
 def evaluate_task(

@@ -7,14 +7,13 @@ task (story, response, prompt) held out, so that the choice has seen none of its
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.analysis.estimate import Resampling, without_nan
+from benchmark.analysis.estimate import Resampling
 from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.analysis.metaeval.overall import Overall, evaluate_overall, kind_of
 from benchmark.analysis.metaeval.scores import Scores
@@ -73,10 +72,6 @@ class HeldOut:
     chosen_on: float
     best: tuple[Tried, ...]
     held_out: tuple[Overall, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the outcome for `--json`; undefined numbers are null."""
-        return dict(without_nan(asdict(self)))
 
 
 def halves(tasks: Sequence[Labelled], seed: int = 0) -> list[Fold]:

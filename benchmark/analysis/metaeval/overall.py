@@ -1,8 +1,7 @@
 """Means over tasks. Tasks share sets and contexts, so they are resampled together, by context."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,10 +27,6 @@ class Overall:
     tasks: int
     measures: dict[str, Estimate]
     less: dict[str, Estimate]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the means for `--json`."""
-        return asdict(self)
 
 
 def evaluate_overall(

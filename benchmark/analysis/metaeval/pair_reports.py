@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from benchmark.analysis.estimate import Resampling
 from benchmark.analysis.metaeval.prompt_pairs import (
@@ -40,18 +39,9 @@ class PairReport:
     """
 
     evaluations: dict[str, PairEvaluation]
-    comparisons: dict[str, PairComparison]
     against: str | None
+    comparisons: dict[str, PairComparison]
     problems: dict[str, list[str]]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the outcome as JSON."""
-        return {
-            "evaluations": {name: each.as_json() for name, each in self.evaluations.items()},
-            "against": self.against,
-            "comparisons": {name: each.as_json() for name, each in self.comparisons.items()},
-            "problems": self.problems,
-        }
 
 
 def collect(pairs: Pairs, results: Path | None, files: Sequence[Path], lower_is_more_diverse: bool) -> list[Scorer]:

@@ -7,7 +7,7 @@ treated as independent.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -94,10 +94,6 @@ class PairEvaluation:
     resamples: int
     seed: int
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the numbers as JSON; null for missing values."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class PairComparison:
@@ -109,10 +105,6 @@ class PairComparison:
 
     strict: dict[str, Estimate]
     half: dict[str, Estimate]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the numbers as JSON; null for missing values."""
-        return asdict(self)
 
 
 def load_pairs() -> dict[str, list[dict[str, Any]]]:
@@ -126,7 +118,6 @@ def evaluate_pairs(
     pairs: Pairs,
     scores: Mapping[str, float],
     *,
-    direction: int = 1,
     missing_as: MissingAs = "wrong",
     level: float = 0.95,
     resamples: int = 1000,
@@ -136,23 +127,17 @@ def evaluate_pairs(
 
     Args:
         pairs: Pairs by split, such as from `load_pairs`; any of the splits.
-        scores: Scores by prompt id. A prompt that is absent, or whose score is not finite, is missing.
-        direction: +1 where a greater score means a larger space, −1 where a smaller one does.
+        scores: Scores by prompt id, where a greater score means a larger space. A prompt that is absent, or whose score
+            is not finite, is missing.
         seed: Random seed; each split adds its index to it.
-
-    Returns:
-        The evaluation.
-
-    Raises:
-        ValueError: The direction is neither +1 nor −1.
     """
-    outcomes = _outcomes(pairs, scores, direction, missing_as, resamples, seed)
+    outcomes = _outcomes(pairs, scores, missing_as, resamples, seed)
     longer, shorter = _length_groups(outcomes)
     overall = _overall(outcomes, longer, shorter)
     balanced = overall.get("length_balanced")
     return PairEvaluation(
         splits={
-            split: _split_result(each, _length_correlations(pairs[split], scores, direction, resamples, seed), level)
+            split: _split_result(each, _length_correlations(pairs[split], scores, resamples, seed), level)
             for split, each in outcomes.items()
         },
         mean_of_splits=_accuracy(overall["mean_of_splits"], level),
@@ -172,7 +157,6 @@ def compare_pairs(
     first: Mapping[str, float],
     second: Mapping[str, float],
     *,
-    directions: tuple[int, int] = (1, 1),
     missing_as: MissingAs = "wrong",
     level: float = 0.95,
     resamples: int = 1000,
@@ -182,13 +166,12 @@ def compare_pairs(
 
     Args:
         pairs: Pairs by split, as in `evaluate_pairs`.
-        directions: Directions of the first and the second scorer.
         missing_as: Treatment of pairs with a missing score, as in `evaluate_pairs`.
         seed: Random seed, as in `evaluate_pairs`.
     """
     rates = []
-    for scores, direction in zip((first, second), directions, strict=True):
-        outcomes = _outcomes(pairs, scores, direction, missing_as, resamples, seed)
+    for scores in (first, second):
+        outcomes = _outcomes(pairs, scores, missing_as, resamples, seed)
         rates.append(
             {split: each.rates for split, each in outcomes.items()} | _overall(outcomes, *_length_groups(outcomes))
         )
@@ -221,12 +204,10 @@ class _Outcome:
 
 
 def _outcomes(
-    pairs: Pairs, scores: Mapping[str, float], direction: int, missing_as: MissingAs, resamples: int, seed: int
+    pairs: Pairs, scores: Mapping[str, float], missing_as: MissingAs, resamples: int, seed: int
 ) -> dict[str, _Outcome]:
-    if direction not in (1, -1):
-        raise ValueError(f"direction is +1 or -1, not {direction}")
     return {
-        split: _outcome(rows, scores, direction, missing_as, resamples, seed + place)
+        split: _outcome(rows, scores, missing_as, resamples, seed + place)
         for place, (split, rows) in enumerate(pairs.items())
     }
 
@@ -234,12 +215,11 @@ def _outcomes(
 def _outcome(
     rows: Sequence[Mapping[str, Any]],
     scores: Mapping[str, float],
-    direction: int,
     missing_as: MissingAs,
     resamples: int,
     seed: int,
 ) -> _Outcome:
-    a, b = (direction * np.array([scores.get(row[side], np.nan) for row in rows]) for side in ("a_id", "b_id"))
+    a, b = (np.array([scores.get(row[side], np.nan) for row in rows]) for side in ("a_id", "b_id"))
     there = np.isfinite(a) & np.isfinite(b)
     a, b = np.where(there, a, 0.0), np.where(there, b, 0.0)
     tied = there & (np.abs(a - b) <= TIE * np.maximum(np.abs(a), np.abs(b)))
@@ -260,14 +240,14 @@ def _outcome(
 
 
 def _length_correlations(
-    rows: Sequence[Mapping[str, Any]], scores: Mapping[str, float], direction: int, resamples: int, seed: int
+    rows: Sequence[Mapping[str, Any]], scores: Mapping[str, float], resamples: int, seed: int
 ) -> tuple[Floats, Floats]:
     """Compute Pearson's and Spearman's correlation of score and length over all prompts, and over each resample."""
     texts: dict[str, tuple[str, str]] = {}
     for row in rows:
         for side in ("a", "b"):
             texts.setdefault(row[f"{side}_id"], (row[side], row["set_id"]))
-    given = direction * np.array([scores.get(prompt, np.nan) for prompt in texts])
+    given = np.array([scores.get(prompt, np.nan) for prompt in texts])
     there = np.isfinite(given)
     sets = [own for _, own in texts.values()]
     weights = weights_with_original(len(texts), clusters=sets, resamples=resamples, seed=seed)[:, there]

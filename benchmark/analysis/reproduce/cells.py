@@ -7,7 +7,7 @@ number of digits compared: all printed ones, plus a final zero that a table omit
 import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -255,7 +255,10 @@ class Reproduced:
 
     def as_json(self) -> dict[str, Any]:
         """Return the table for `--json` and files."""
-        cells = [cell.as_json() for cell in self.cells]
-        return {"id": self.id, "title": self.title, "notes": list(self.notes), "counts": asdict(self.counts)} | {
-            "cells": cells
+        return {
+            "id": self.id,
+            "title": self.title,
+            "notes": self.notes,
+            "counts": self.counts,
+            "cells": [cell.as_json() for cell in self.cells],
         }

@@ -11,7 +11,7 @@ from benchmark.generation.commands import chosen_layers
 from benchmark.generation.options import AverageLayers, Layer, Template, Thinking
 from benchmark.models.choices import Dtype
 from benchmark.models.device_options import device_named
-from datasets_build.console import JsonOption, MirrorOption, models_option, out, print_json, progress
+from datasets_build.console import JsonOption, MirrorOption, models_option, out, print_json, progress, prompts_option
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import content_id
 
@@ -44,9 +44,8 @@ def internals(
     ] = None,
     chat_template: Annotated[
         bool | None,
-        typer.Option(
+        prompts_option(
             "--chat-template/--no-chat-template",
-            rich_help_panel="Prompts",
             help="Prompt formatting with the model's chat template; default: as in the manifest.",
         ),
     ] = None,
@@ -92,7 +91,7 @@ def internals(
     from benchmark.generation.prompting import check_prompts, prompting_of
     from benchmark.generation.setup import load_local, spec_named
     from benchmark.models.hf_states import SamplingParameters
-    from benchmark.scoring.internals_file import INTERNALS_FILE, Drawing, HowRead, internals_of, record, write_internals
+    from benchmark.scoring.internals_file import INTERNALS_FILE, internals_of, record, write_internals
     from datasets_build.load import load_suite
     from submissions.checking.validate import open_submission
 
@@ -114,19 +113,8 @@ def internals(
     known = drawn.temperature is not None
     cut = SamplingParameters(float(drawn.temperature or 0), drawn.top_k, drawn.top_p or 1.0) if known else None
     reader = InternalsReader(sampler.lm, chosen_layers(sampler.lm, layer, average_layers), cut)
-    how = HowRead(
-        submission_id=submission.id,
-        k=drawn.k,
-        model=sampler.signature,
-        blocks=reader.layers.blocks,
-        features=reader.layers.features,
-        original_layer=reader.layers.original,
-        average_layers=reader.layers.average,
-        tokens="text",
-        drawing=None if cut is None else Drawing(temperature=cut.temperature, top_k=cut.top_k, top_p=cut.top_p),
-        prompt=str(prompting),
-        changed=_changed(prompting, submission.manifest, max_tokens if greedy else None),
-    )
+    changed = _changed(prompting, submission.manifest, max_tokens if greedy else None)
+    how = reader.how_read(submission.id, drawn.k, prompting, "text").model_copy(update={"changed": changed})
     length = (max_tokens or drawn.max_tokens or _USUAL_LENGTH) if greedy else None
     journal_path = target.parent / f".{target.name}.partial.sqlite"
     with open_journal(journal_path, restart=restart) as journal, progress() as bar:

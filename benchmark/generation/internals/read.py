@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
+from benchmark.generation.prompting import PromptingSettings
 from benchmark.metrics.eigenscore import Covariances, Pooling, covariances_of, inside_layers, original_layer
 from benchmark.metrics.internals import Internals
 from benchmark.metrics.metric import Unscorable
@@ -14,6 +16,7 @@ from benchmark.models.batch_budget import budget_with_states
 from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.hf_states import ResponseStatistics, SamplingParameters, TokenisedResponse, read_statistics
+from benchmark.scoring.internals_file import Drawing, HowRead
 from datasets_build.errors import ConfigurationError
 
 
@@ -103,6 +106,24 @@ class InternalsReader:
                 self.budget //= 2
                 continue
             start = end
+
+    def how_read(
+        self, submission_id: str, k: int, prompting: PromptingSettings, tokens: Literal["sampled", "text"]
+    ) -> HowRead:
+        """Describe how a submission's internals are read, for their file."""
+        cut = self.cut
+        return HowRead(
+            submission_id=submission_id,
+            k=k,
+            model=self.lm.signature,
+            blocks=self.layers.blocks,
+            features=self.layers.features,
+            original_layer=self.layers.original,
+            average_layers=self.layers.average,
+            tokens=tokens,
+            drawing=None if cut is None else Drawing(temperature=cut.temperature, top_k=cut.top_k, top_p=cut.top_p),
+            prompt=str(prompting),
+        )
 
     def _end(self, prompts: Sequence[TokenisedResponses], start: int) -> int:
         """Return the end of the batch of prompts that begins at `start` and fits the budget."""

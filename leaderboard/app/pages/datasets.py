@@ -33,14 +33,13 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
 
     def restore(asked: Mapping[str, str]) -> list[Any]:
         name = chosen_or_first(asked, "dataset", names)
-        offered = [each.name for each in dataset_cards.find_card(dataset_cards.cards(), name).splits]
+        offered = dataset_cards.find_card(dataset_cards.cards(), name).splits
         return [name, gr.Dropdown(offered, value=chosen_or_first(asked, "split", offered))]
 
     def show(given: Mapping[str, Any]) -> list[Any]:
         found = dataset_cards.cards()
         card = dataset_cards.find_card(found, given["dataset"])
-        there = [each.name for each in card.splits]
-        part = given["split"] if given["split"] in there else there[0]
+        part = given["split"] if given["split"] in card.splits else card.splits[0]
         return [
             components.filled(dataset_cards.suites_table()),
             components.filled(dataset_cards.overview(found)),
@@ -50,7 +49,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
             components.filled(dataset_cards.fields_table(card)),
             dataset_cards.in_python(card, part),
             dataset_cards.in_the_shell(card),
-            card.citation,
+            card.source.citation,
         ]
 
     outputs = [suites, table, known, splits, rows, absent, fields, python, shell, citation]

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmark.analysis.estimate import Estimate
-from benchmark.analysis.votes import Agreement, Ceiling, Strength
+from benchmark.analysis.votes.metrics import Agreement, Ceiling
+from benchmark.analysis.votes.strengths import Strength
 from datasets_build.tables import Block, Report, Table
 from leaderboard.data.vote_results import VoteResults
 from leaderboard.tables.table_view import TableView

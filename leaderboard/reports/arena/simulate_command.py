@@ -1,6 +1,5 @@
 """`divbench people simulate`."""
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -33,9 +32,9 @@ def simulate(
 
     Example: divbench people simulate --systems 20 --votes 5000
     """
-    from benchmark.analysis.estimate import without_nan
     from benchmark.analysis.votes.simulation import Board
     from benchmark.analysis.votes.study import recovery, recovery_table, resistance, resistance_table
+    from datasets_build.files import plain_json
     from datasets_build.tables import to_terminal
 
     fewest = max(10 * systems, round(20 * per_voter))
@@ -58,8 +57,7 @@ def simulate(
                 progress=lambda done: bar.update(task, completed=boards + done),
             )
     if json:
-        document = {"board": asdict(board), "recovery": asdict(found), "attack": attacked and asdict(attacked)}
-        print_json(without_nan(document))
+        print_json(plain_json({"board": board, "recovery": found, "attack": attacked}))
         return
     name = f"{systems} systems, {votes:,} votes, {careless:.0%} careless"
     out().print(to_terminal(recovery_table([(name, found)])))

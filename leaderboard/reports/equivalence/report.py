@@ -1,7 +1,6 @@
 """The report of `divbench metrics classes`: equivalence classes by backend, for the terminal, Markdown and JSON."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -44,9 +43,9 @@ def report_of(
         title="Equivalence classes",
         blocks=[LEGEND, *summary, *halves, *curves, *blocks],
         document={
-            "utility": {each.system: [asdict(one) for one in each.utilities] for each in utilities},
-            "patience": list(PATIENCES),
-            "backends": [each.as_json() for each in found],
+            "utility": {each.system: each.utilities for each in utilities},
+            "patience": PATIENCES,
+            "backends": found,
             "choices": [_choice_json(each) for each in choices],
             "order": {name: _order_json(systems, each) for name, each in orders.items()},
         },
@@ -120,7 +119,7 @@ def _choice_json(found: Choice) -> dict[str, Any]:
         "half": found.half + 1,
         "chosen": found.chosen,
         "chosen_on": found.chosen_on,
-        "reported": [each.as_json() for each in found.reported],
+        "reported": found.reported,
     }
 
 

@@ -1,7 +1,6 @@
 """`divbench metrics explain`."""
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +8,7 @@ import typer
 
 from benchmark.models.choices import Boundaries, Dtype, Format, OrderKind
 from benchmark.models.device_options import DeviceOption, DtypeOption, device_named
-from datasets_build.console import JsonOption, MirrorOption, data_option, err, out, print_json, progress
+from datasets_build.console import JsonOption, MirrorOption, d_can_option, data_option, err, out, print_json, progress
 from datasets_build.errors import ConfigurationError, InputError
 
 if TYPE_CHECKING:
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from leaderboard.reports.explain.sources import Found
 
 _UNIFORM_ORDERS = 50  # where --count is not given: as in the paper
-
-_d_can_option = partial(typer.Option, rich_help_panel="D_Can")
 
 
 def explain(
@@ -44,25 +41,25 @@ def explain(
     dtype: DtypeOption = None,
     format: Annotated[
         Format | None,
-        _d_can_option(
+        d_can_option(
             help="Prompt format; default: completion for contest, mcdiv and dectest, instruct for all others."
         ),
     ] = None,
     boundaries: Annotated[
-        Boundaries, _d_can_option(help="Token boundaries; paper replicates published numbers.")
+        Boundaries, d_can_option(help="Token boundaries; paper replicates published numbers.")
     ] = "exact",
-    orders: Annotated[OrderKind, _d_can_option(help="Response orderings; endpoint gives a_n alone.")] = "balanced",
+    orders: Annotated[OrderKind, d_can_option(help="Response orderings; endpoint gives a_n alone.")] = "balanced",
     count: Annotated[
         int | None,
-        _d_can_option(
+        d_can_option(
             min=1,
             help="Number of Latin squares (balanced), trees (endpoint) or orders (uniform); default: 1, or 50 orders.",
         ),
     ] = None,
-    seed: Annotated[int, _d_can_option(min=0, help="Random seed of the orders.")] = 42,
+    seed: Annotated[int, d_can_option(min=0, help="Random seed of the orders.")] = 42,
     precision: Annotated[
         float | None,
-        _d_can_option(
+        d_can_option(
             min=1e-6, help="Target standard error of a_n in bits/byte; prints the number of balanced orders it takes."
         ),
     ] = None,

@@ -208,8 +208,8 @@ def _document(
     """The JSON document."""
     ids = sorted({name for task in labelled for name in task.set_ids})
     return {
-        "tasks": [report.as_json() for report in reports],
-        "overall": [each.as_json() for each in overall],
+        "tasks": reports,
+        "overall": overall,
         "problems": {each.name: list(each.problems) for each in columns if each.problems},
         "missing": {each.name: found for each in columns if (found := each.missing(ids))},
     }

@@ -30,7 +30,7 @@ def report_of(found: PairReport) -> Report:
     return Report(
         title="GSSBench: strict accuracy",
         blocks=[LEGEND, *tables],
-        document=found.as_json(),
+        document=found,
         printed=[*tables, LEGEND],
         records=Table("", ("scorer", "part", "number", "value", "low", "high"), rows),
     )

@@ -52,7 +52,7 @@ def heldout_report(found: Sequence[HeldOut]) -> Report:
         rows = [(" + ".join(one.members), f"{one.chosen_on:.3f}", f"{one.held_out:.3f}") for one in each.best]
         columns = ("combination", "mean Spearman where chosen", "held out")
         blocks += [_heldout_table(each), Table(f"{each.fold}: the best combinations", columns, rows)]
-    return Report("Held-out combinations", blocks, {"held_out": [each.as_json() for each in found]}, blocks)
+    return Report("Held-out combinations", blocks, {"held_out": found}, blocks)
 
 
 def cell(found: Estimate | None, interval: bool = False) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 import pytest
 
-from benchmark.analysis.estimate import Estimate, estimate, without_nan
+from benchmark.analysis.estimate import Estimate, estimate
 from benchmark.scoring.resampling import Floats, resample_weights
 
 
@@ -80,8 +80,3 @@ def test_differences_without_enough_rows() -> None:
 def test_an_estimate_as_text() -> None:
     texts = [str(Estimate(0.12345, 0.1, 0.25, 0.5)), str(Estimate(0.12345)), str(Estimate(None))]
     assert texts == ["0.123 [0.10, 0.25]", "0.123", "-"]
-
-
-def test_json_knows_no_nan() -> None:
-    document = {"a": [float("nan"), 1.0, (float("inf"), "x")], "b": {"c": -float("inf"), "d": 0}}
-    assert without_nan(document) == {"a": [None, 1.0, [None, "x"]], "b": {"c": None, "d": 0}}

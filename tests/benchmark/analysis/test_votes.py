@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from benchmark.analysis.votes import Ballots, ballots_of, ceiling, metric_agreement, strengths, weigh
-from benchmark.analysis.votes.ballots import Floats, totals
+from benchmark.analysis.votes.ballots import Ballots, Floats, ballots_of, totals
 from benchmark.analysis.votes.davidson import PRIOR_SD, fit, fit_votes, outcome_chances
+from benchmark.analysis.votes.metrics import ceiling, metric_agreement
 from benchmark.analysis.votes.simulation import Board, simulate
-from benchmark.analysis.votes.strengths import covariance_of, observed_inverse
+from benchmark.analysis.votes.strengths import covariance_of, observed_inverse, strengths
 from benchmark.analysis.votes.study import recovery, resistance
-from benchmark.analysis.votes.weights import plain
+from benchmark.analysis.votes.weights import plain, weigh
 from submissions.judgements.votes import Answer, Check, Vote, vote_id
 from tests.conftest import divbench, document
 

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import pickle
 import threading
 import time
 from collections.abc import Iterator
@@ -11,7 +10,8 @@ from typing import Any
 import pytest
 
 from benchmark.generation.sampler import Failed, Message, Outcome, Request, Sampled, SamplerFault, SamplingSettings
-from benchmark.generation.server_sampler import ServerSamplerSpec
+from benchmark.generation.server_sampler import ServerSampler
+from benchmark.models.http_client import KEY_VARIABLE
 from datasets_build.errors import ConfigurationError
 from submissions.checking.checks import MAX_RESPONSE_BYTES
 from tests.benchmark.json_server import Reply
@@ -143,12 +143,6 @@ def test_answers_that_are_taken(server: SamplingServer, reply: Reply, text: str,
     assert len(server.seen) == 1
 
 
-def test_thinking_can_be_kept(server: SamplingServer) -> None:
-    outcome = one(server, saying("<think>a</think>\nb"), strip_thinking=False)
-    assert isinstance(outcome, Sampled)
-    assert outcome.text == "<think>a</think>\nb"
-
-
 @pytest.mark.parametrize(
     ("usage", "tokens", "reasoning_tokens"),
     [
@@ -209,14 +203,13 @@ def test_a_malformed_answer_is_asked_for_again_but_not_for_ever(
 def test_the_key_is_shown_to_the_server_alone(
     server: SamplingServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    variable = "MY_SERVERS_KEY"
-    monkeypatch.setenv(variable, f"{KEY}\n")
+    monkeypatch.setenv(KEY_VARIABLE, f"{KEY}\n")
     server.plans = {"p0": [Reply(400, body=f"{KEY} is odd".encode())], "p1": [Reply(500, body=KEY.encode())] * 3}
-    sampler = sampler_of(server, key_variable=variable)
+    sampler = sampler_of(server)
     with caplog.at_level(logging.DEBUG):
         found = sampled(sampler, requests_of(3))
         server.always = Reply(401, body=f"{KEY} is wrong".encode())
-        with pytest.raises(SamplerFault, match=f"into {variable}") as told:
+        with pytest.raises(SamplerFault, match=f"into {KEY_VARIABLE}") as told:
             sampler.sample(requests_of(3), Told())
     assert [type(each) for each in found] == [Failed, Failed, Sampled]
     assert {headers["Authorization"] for headers in server.headers} == {f"Bearer {KEY}"}
@@ -226,20 +219,10 @@ def test_the_key_is_shown_to_the_server_alone(
 
 
 def test_the_signature_names_the_model() -> None:
-    spec = ServerSamplerSpec("http://localhost:8000/secret", "org/wise")
-    assert spec.signature == spec.load().signature == "org/wise,server"
-    pinned = ServerSamplerSpec("http://h", "wise", revision=" 0123456789abcdef ", strip_thinking=False)
-    assert pinned.signature == "wise@0123456789ab,server,thinking-kept"
-    assert pickle.loads(pickle.dumps(pinned)) == pinned  # noqa: S301 - as it goes to other machines
+    assert ServerSampler("http://localhost:8000/secret", "org/wise").signature == "org/wise,server"
 
 
-@pytest.mark.parametrize("settings", [{"concurrency": 0}, {"model": " "}, {"revision": ""}])
+@pytest.mark.parametrize("settings", [{"concurrency": 0}, {"model": " "}])
 def test_settings_without_sense_are_refused(settings: dict[str, Any]) -> None:
-    with pytest.raises(ConfigurationError, match="name the model, and its revision or none"):
-        ServerSamplerSpec(**{"url": "http://h", "model": "wise"} | settings)
-
-
-def test_a_key_in_place_of_its_name_is_refused_unseen() -> None:
-    with pytest.raises(ConfigurationError, match="not the name of an environment variable") as told:
-        ServerSamplerSpec("http://h", "wise", key_variable=KEY)
-    assert KEY not in str(told.value)
+    with pytest.raises(ConfigurationError, match="name the model, and allow at least one request"):
+        ServerSampler(**{"url": "http://h", "model": "wise"} | settings)

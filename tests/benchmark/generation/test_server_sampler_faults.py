@@ -299,10 +299,10 @@ def test_an_interruption_ends_waits_and_the_rest_is_not_asked(server: SamplingSe
 INTERRUPTED = """
 import signal, sys
 from benchmark.generation.sampler import Message, Request, SamplingSettings
-from benchmark.generation.server_sampler import ServerSamplerSpec
+from benchmark.generation.server_sampler import ServerSampler
 signal.signal(signal.SIGINT, signal.default_int_handler)
 requests = [Request((Message("user", f"p{i}"),), SamplingSettings(), i) for i in range(100)]
-ServerSamplerSpec(sys.argv[1], "wise").load().sample(requests, lambda place, outcome: print(place, flush=True))
+ServerSampler(sys.argv[1], "wise").sample(requests, lambda place, outcome: print(place, flush=True))
 """
 
 

@@ -1,4 +1,4 @@
-"""EigenScore of any convention, over layers and leave-one-out: golden values, brute force, laws, what has none."""
+"""EigenScore over layers and leave-one-out: golden values, brute force, laws, what has none."""
 
 import math
 from collections.abc import Callable
@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from benchmark.metrics.eigenscore import (
-    GSSBENCH,
     Covariances,
-    EigenConvention,
     covariances_of,
     e_average,
     e_original,
@@ -28,11 +26,9 @@ from benchmark.metrics.metric import Unscorable
 from tests.benchmark.helpers import golden
 
 Floats = NDArray[np.float64]
-LM_POLYGRAPH = EigenConvention(log="e", divisor="1")  # and INSIDE's paper, arXiv:2402.03744, eq. 6
-CONVENTIONS = [GSSBENCH, LM_POLYGRAPH, EigenConvention(log="e"), EigenConvention(alpha=0.5, divisor="1")]
+ALPHA = 1e-3
 GOLDEN = golden("uncertainty")
 MATRIX = np.array(GOLDEN["matrix"], dtype=np.float64)
-every_convention = pytest.mark.parametrize("convention", CONVENTIONS, ids=str)
 close: Callable[..., object] = pytest.approx
 
 
@@ -49,13 +45,10 @@ def matrices(draw: st.DrawFn, least: int = 2) -> Floats:
 
 
 def test_golden_values_of_eigenscore() -> None:
-    assert GSSBENCH.score(MATRIX) == close(golden("eigenscore")["score"], abs=1e-9)
-    assert GSSBENCH.score(MATRIX) == eigenscore(MATRIX, alpha=1e-3)
-    assert EigenConvention(log="e").score(MATRIX) == close(GOLDEN["natural"], abs=1e-9)
-    assert LM_POLYGRAPH.score(MATRIX) == close(GOLDEN["lm_polygraph"], abs=1e-9)
+    assert eigenscore(MATRIX) == close(golden("eigenscore")["score"], abs=1e-9)
     assert leave_one_out(MATRIX) == close(np.array(GOLDEN["leave_one_out"]), abs=1e-9)
     equal = golden("eigenscore")["three_equal_rows"]
-    assert GSSBENCH.score(np.array([equal["row"]] * 3, dtype=np.float64)) == close(equal["score"], abs=1e-9)
+    assert eigenscore(np.array([equal["row"]] * 3, dtype=np.float64)) == close(equal["score"], abs=1e-9)
 
 
 @pytest.mark.parametrize("cosine", golden("eigenscore")["unit_rows"]["scores"])
@@ -64,76 +57,58 @@ def test_golden_values_of_unit_rows(cosine: str) -> None:
     k, d, c = expected["responses"], expected["dimensions"], float(cosine)
     # Rows of the Fourier basis are orthogonal, and all but the constant one have mean 0.
     waves = np.array([np.cos(2 * np.pi * (i + 1) * np.arange(d) / d) for i in range(k + 1)]) * math.sqrt(2 / d)
-    score = GSSBENCH.score(math.sqrt(c) * waves[:1] + math.sqrt(1 - c) * waves[1:])
+    score = eigenscore(math.sqrt(c) * waves[:1] + math.sqrt(1 - c) * waves[1:])
     decimals = expected["decimals"][cosine]
     assert round(score, decimals) == close(expected["scores"][cosine], abs=1e-9)
 
 
-def brute_eigenscore(z: Floats, convention: EigenConvention) -> float:
+def brute_eigenscore(z: Floats) -> float:
     """The determinant of the covariance, each of its numbers summed one by one."""
     k, d = z.shape
     centred = [[value - sum(row) / d for value in row] for row in z.tolist()]
-    over = d - 1 if convention.divisor == "d-1" else 1
-    covariance = [[sum(a * b for a, b in zip(x, y, strict=True)) / over for y in centred] for x in centred]
-    sign, logarithm = np.linalg.slogdet(np.array(covariance) + convention.alpha * np.eye(k))
+    covariance = [[sum(a * b for a, b in zip(x, y, strict=True)) / (d - 1) for y in centred] for x in centred]
+    sign, logarithm = np.linalg.slogdet(np.array(covariance) + ALPHA * np.eye(k))
     assert sign == 1
-    natural = float(logarithm) / len(z)
-    return natural / math.log(10) if convention.log == "10" else natural
+    return float(logarithm) / float(k * math.log(10))
 
 
-@every_convention
 @given(matrices())
-def test_eigenscore_by_brute_force(convention: EigenConvention, z: Floats) -> None:
-    assert convention.score(z) == close(brute_eigenscore(z, convention), abs=1e-9)
+def test_eigenscore_by_brute_force(z: Floats) -> None:
+    assert eigenscore(z) == close(brute_eigenscore(z), abs=1e-9)
 
 
-@every_convention
 @given(matrices(), st.integers(0, 10**6))
-def test_laws_of_eigenscore(convention: EigenConvention, z: Floats, seed: int) -> None:
+def test_laws_of_eigenscore(z: Floats, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    score, k = convention.score(z), len(z)
-    assert convention.score(rng.permutation(z)) == close(score, abs=1e-9)
-    assert convention.score(z[:, rng.permutation(z.shape[1])]) == close(score, abs=1e-9)
-    assert convention.score(z + rng.normal(0, 5, (k, 1))) == close(score, abs=1e-8)
-    logarithm = math.log10 if convention.log == "10" else math.log
-    over = z.shape[1] - 1 if convention.divisor == "d-1" else 1
-    trace = float(((z - z.mean(axis=1, keepdims=True)) ** 2).sum()) / over
-    assert logarithm(convention.alpha) - 1e-12 <= score <= logarithm(trace / k + convention.alpha) + 1e-12
+    score, k = eigenscore(z), len(z)
+    assert eigenscore(rng.permutation(z)) == close(score, abs=1e-9)
+    assert eigenscore(z[:, rng.permutation(z.shape[1])]) == close(score, abs=1e-9)
+    assert eigenscore(z + rng.normal(0, 5, (k, 1))) == close(score, abs=1e-8)
+    trace = float(((z - z.mean(axis=1, keepdims=True)) ** 2).sum()) / (z.shape[1] - 1)
+    assert math.log10(ALPHA) - 1e-12 <= score <= math.log10(trace / k + ALPHA) + 1e-12
 
 
-@every_convention
 @pytest.mark.parametrize("k", [2, 5, 10])
-def test_identical_rows_have_a_closed_form(convention: EigenConvention, k: int) -> None:
+def test_identical_rows_have_a_closed_form(k: int) -> None:
     row = drawn(1, 40)
-    logarithm = math.log10 if convention.log == "10" else math.log
-    variance = float(np.var(row)) * 40 / (39 if convention.divisor == "d-1" else 1)
-    expected = (logarithm(k * variance + convention.alpha) + (k - 1) * logarithm(convention.alpha)) / k
-    assert convention.score(np.repeat(row, k, axis=0)) == close(expected, abs=1e-9)
+    variance = float(np.var(row)) * 40 / 39
+    expected = (math.log10(k * variance + ALPHA) + (k - 1) * math.log10(ALPHA)) / k
+    assert eigenscore(np.repeat(row, k, axis=0)) == close(expected, abs=1e-9)
 
 
-@every_convention
-def test_eigenscore_depends_on_scale_and_not_by_a_constant(convention: EigenConvention) -> None:
+def test_eigenscore_depends_on_scale_and_not_by_a_constant() -> None:
     z = drawn(5)
-    grown = [convention.score(factor * z) - convention.score(z) for factor in (10.0, 100.0)]
+    grown = [eigenscore(factor * z) - eigenscore(z) for factor in (10.0, 100.0)]
     assert grown[0] > 0.1
     # Were alpha 0, the second step would be as long as the first.
     assert abs(grown[1] - 2 * grown[0]) > 1e-4
 
 
-def test_the_divisor_is_not_a_scale() -> None:
-    z = np.repeat(drawn(1, 20), 4, axis=0), drawn(4, 20)
-    gaps = [EigenConvention(log="e").score(each) - LM_POLYGRAPH.score(each) for each in z]
-    assert abs(gaps[0] - gaps[1]) > 0.1
-
-
 def test_what_has_no_eigenscore() -> None:
     with pytest.raises(Unscorable, match=r"^fewer than two responses$"):
-        GSSBENCH.score(drawn(1))
+        eigenscore(drawn(1))
     with pytest.raises(Unscorable, match=r"^fewer than two features$"):
-        GSSBENCH.score(drawn(3, d=1))
-    for alpha in (0.0, -1.0, math.nan):
-        with pytest.raises(ValueError, match="alpha"):
-            EigenConvention(alpha=alpha).score(drawn(3))
+        eigenscore(drawn(3, d=1))
 
 
 # Hidden states
@@ -177,17 +152,14 @@ def test_no_such_layers() -> None:
         inside_layers(0)
 
 
-@every_convention
-def test_each_layer_is_scored_before_the_mean(convention: EigenConvention) -> None:
+def test_each_layer_is_scored_before_the_mean() -> None:
     mean, last, vectors = states(), states(pooling="last"), vectors_of()
-    assert e_original(last, convention=convention) == close(convention.score(vectors[16]), abs=1e-12)
-    assert e_original(last, 32, convention) == close(convention.score(vectors[32]), abs=1e-12)
-    expected = sum(brute_eigenscore(vectors[layer], convention) for layer in range(20, 31)) / 11
-    assert e_average(mean, convention=convention) == close(expected, abs=1e-9)
-    assert e_average(mean, [3, 5], convention) == close(
-        (convention.score(vectors[3]) + convention.score(vectors[5])) / 2, abs=1e-12
-    )
-    pooled = convention.score(vectors[20:31].mean(axis=0))
+    assert e_original(last) == close(eigenscore(vectors[16]), abs=1e-12)
+    assert e_original(last, 32) == close(eigenscore(vectors[32]), abs=1e-12)
+    expected = sum(brute_eigenscore(vectors[layer]) for layer in range(20, 31)) / 11
+    assert e_average(mean) == close(expected, abs=1e-9)
+    assert e_average(mean, [3, 5]) == close((eigenscore(vectors[3]) + eigenscore(vectors[5])) / 2, abs=1e-12)
+    pooled = eigenscore(vectors[20:31].mean(axis=0))
     assert abs(pooled - expected) > 1e-3  # or the test shows nothing
 
 
@@ -214,8 +186,7 @@ def test_what_was_kept_of_all_gives_the_scores_of_some() -> None:
     for pooling, score in (("mean", e_average), ("last", e_original)):
         taken = covariances_of(32, range(33), vectors_of(k=5), pooling).take(some)  # type: ignore[arg-type]
         alone = covariances_of(32, range(33), vectors_of(k=5)[:, some], pooling)  # type: ignore[arg-type]
-        for convention in CONVENTIONS:
-            assert score(taken, convention=convention) == close(score(alone, convention=convention), abs=1e-12)
+        assert score(taken) == close(score(alone), abs=1e-12)
 
 
 def test_what_no_covariances_are() -> None:
@@ -245,13 +216,12 @@ def test_what_no_covariances_are() -> None:
 # Leave-one-out
 
 
-@every_convention
 @given(matrices(least=3))
-def test_leave_one_out_by_brute_force(convention: EigenConvention, z: Floats) -> None:
-    found = leave_one_out(z, convention)
+def test_leave_one_out_by_brute_force(z: Floats) -> None:
+    found = leave_one_out(z)
     for i in range(len(z)):
         others = np.array([row for j, row in enumerate(z) if j != i])
-        expected = brute_eigenscore(z, convention) - brute_eigenscore(others, convention)
+        expected = brute_eigenscore(z) - brute_eigenscore(others)
         assert found[i] == close(expected, abs=1e-8)
 
 

@@ -139,7 +139,7 @@ def test_semantic_entropy_is_of_responses_in_classes() -> None:
     likelihoods = ClassedLikelihoods(
         (0, 1, 0), np.array([s.log_likelihood for s in scores]), np.array([s.tokens for s in scores])
     )
-    assert rao_entropy(ClassedInternals(part, made)) == close(semantic_entropy(likelihoods, "rao"), abs=1e-12)
+    assert rao_entropy(ClassedInternals(part, made)) == close(semantic_entropy(likelihoods), abs=1e-12)
     lost = Internals((made.responses[0], None, None, made.responses[3]))
     assert rao_entropy(ClassedInternals(part, lost)) == 0  # one class is left
     assert discrete_entropy(part) == close(-(2 / 3 * math.log(2 / 3) + 1 / 3 * math.log(1 / 3)), abs=1e-12)

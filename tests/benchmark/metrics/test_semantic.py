@@ -96,11 +96,11 @@ def test_vendi_score_falls_with_its_order_and_is_continuous_at_1() -> None:
 def test_eigenscore_golden_values() -> None:
     expected = golden("eigenscore")
     x = np.array(expected["matrix"], dtype=np.float64)
-    assert eigenscore(x, expected["alpha"]) == pytest.approx(expected["score"], abs=1e-12)
+    assert eigenscore(x) == pytest.approx(expected["score"], abs=1e-12)
     # numpy's covariance has rows as variables and divides by d − 1, as the definition does.
     assert np.linalg.eigvalsh(np.cov(x)) == pytest.approx(expected["eigenvalues"], abs=1e-12)
     equal = expected["three_equal_rows"]
-    assert eigenscore(np.array([equal["row"]] * 3, dtype=np.float64), 1e-3) == pytest.approx(equal["score"], abs=1e-12)
+    assert eigenscore(np.array([equal["row"]] * 3, dtype=np.float64)) == pytest.approx(equal["score"], abs=1e-12)
 
 
 @pytest.mark.parametrize("cosine", golden("eigenscore")["unit_rows"]["scores"])
@@ -108,7 +108,7 @@ def test_eigenscore_of_ten_unit_rows(cosine: str) -> None:
     expected = golden("eigenscore")["unit_rows"]
     x = equicorrelated(expected["responses"], expected["dimensions"], float(cosine))
     assert x @ x.T == pytest.approx(np.where(np.eye(10) == 1, 1.0, float(cosine)), abs=1e-12)
-    found = round(eigenscore(x, alpha=1e-3), expected["decimals"][cosine])
+    found = round(eigenscore(x), expected["decimals"][cosine])
     assert found == pytest.approx(expected["scores"][cosine], abs=2e-12)
 
 
@@ -116,9 +116,9 @@ def test_eigenscore_of_ten_unit_rows(cosine: str) -> None:
 def test_eigenscore_is_a_log_determinant(seed: int) -> None:
     x = random_unit(6, d=32, seed=seed)
     determinant = np.linalg.slogdet(np.cov(x) + 1e-3 * np.eye(6)).logabsdet
-    assert eigenscore(x, 1e-3) == pytest.approx(determinant / 6 / math.log(10), abs=1e-9)
+    assert eigenscore(x) == pytest.approx(determinant / 6 / math.log(10), abs=1e-9)
     # Each row is centred over its features: a constant added to a row changes nothing.
-    assert eigenscore(x + np.arange(6)[:, None], 1e-3) == pytest.approx(eigenscore(x, 1e-3), abs=1e-9)
+    assert eigenscore(x + np.arange(6)[:, None]) == pytest.approx(eigenscore(x), abs=1e-9)
 
 
 def blobs(sizes: list[int], seed: int = 0) -> tuple[Floats, float]:
@@ -186,7 +186,7 @@ def test_what_semantic_metrics_need() -> None:
     with pytest.raises(Unscorable, match="fewer than two responses"):
         cosine_diversity(one)
     with pytest.raises(Unscorable, match="fewer than two responses"):
-        eigenscore(one, alpha=1e-3)
+        eigenscore(one)
     with pytest.raises(Unscorable, match="no response"):
         vendi_score(np.empty((0, 4)), q=1.0)
     with pytest.raises(Unscorable, match="no more responses than the 3 clusters"):

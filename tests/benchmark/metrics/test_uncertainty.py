@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from typing import Literal
 
 import numpy as np
 import pytest
@@ -24,10 +23,7 @@ from benchmark.metrics.uncertainty import (
 from tests.benchmark.helpers import golden
 from tests.benchmark.logits import read_logits
 
-Estimator = Literal["rao", "kuhn", "lm-polygraph"]
-ESTIMATORS: tuple[Estimator, ...] = ("rao", "kuhn", "lm-polygraph")
 GOLDEN = golden("uncertainty")
-every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS)
 close: Callable[..., object] = pytest.approx
 
 
@@ -171,23 +167,17 @@ def test_token_entropy_is_the_expectation_of_the_entropy_mc() -> None:
 def test_golden_values_of_semantic_entropy() -> None:
     expected = GOLDEN["semantic_entropy"]
     given_answers = classed(expected["log_likelihoods"], tuple(expected["labels"]))
-    for estimator in ESTIMATORS:
-        assert semantic_entropy(given_answers, estimator) == close(expected[estimator], abs=1e-9)
+    assert semantic_entropy(given_answers) == close(expected["rao"], abs=1e-9)
     assert discrete_semantic_entropy(given_answers.labels) == close(expected["discrete"], abs=1e-9)
 
 
 @given(answers())
 def test_semantic_entropy_by_brute_force(made: ClassedLikelihoods) -> None:
     k = len(made.labels)
-    whole = [math.exp(value) for value in made.log_likelihoods.tolist()]
     rates = [math.exp(v / n) for v, n in zip(made.log_likelihoods.tolist(), made.token_counts.tolist(), strict=True)]
     members = {label: [i for i in range(k) if made.labels[i] == label] for label in made.labels}
     shares = [sum(rates[i] for i in each) / sum(rates) for each in members.values()]
     assert semantic_entropy(made) == close(-sum(p * math.log(p) for p in shares), abs=1e-9)
-    sums = [math.log(sum(rates[i] for i in each)) for each in members.values()]
-    assert semantic_entropy(made, "kuhn") == close(-sum(sums) / len(sums), abs=1e-9)
-    told = -sum(math.log(sum(whole[j] for j in members[label])) for label in made.labels) / k
-    assert semantic_entropy(made, "lm-polygraph") == close(told, rel=1e-9, abs=1e-9)
     counts = [len(each) / k for each in members.values()]
     assert discrete_semantic_entropy(made.labels) == close(-sum(p * math.log(p) for p in counts), abs=1e-9)
 
@@ -197,8 +187,7 @@ def test_laws_of_semantic_entropy(made: ClassedLikelihoods, seed: int) -> None:
     order = np.random.default_rng(seed).permutation(len(made.labels))
     renamed = tuple(9 - label for label in (made.labels[i] or 0 for i in order))
     shuffled = ClassedLikelihoods(renamed, made.log_likelihoods[order], made.token_counts[order])
-    for estimator in ESTIMATORS:
-        assert semantic_entropy(shuffled, estimator) == close(semantic_entropy(made, estimator), abs=1e-9)
+    assert semantic_entropy(shuffled) == close(semantic_entropy(made), abs=1e-9)
     assert discrete_semantic_entropy(renamed) == close(discrete_semantic_entropy(made.labels), abs=1e-12)
     most = math.log(len(set(made.labels))) + 1e-12
     assert 0 <= semantic_entropy(made) <= most
@@ -211,18 +200,16 @@ def test_semantic_entropy_ends() -> None:
     assert discrete_semantic_entropy((0, 1, 2, 3)) == close(math.log(4), abs=1e-12)
     assert semantic_entropy(classed([-1, -1, -1, -1], (0, 1, 2, 3))) == close(math.log(4), abs=1e-12)
     # Whole sequences whose probability is 0 in float64.
-    assert semantic_entropy(classed([-2000, -3000], (0, 1)), "lm-polygraph") == close(2500)
     assert semantic_entropy(classed([-2000, -2000], (0, 1))) == close(math.log(2))
 
 
-@every_estimator
-def test_what_is_in_no_class_or_has_no_token_is_left_out(estimator: Estimator) -> None:
+def test_what_is_in_no_class_or_has_no_token_is_left_out() -> None:
     few = classed([-4, -3], (0, 1), [4, 2])
     more = classed([-9, -4, 0, -3], (None, 0, 0, 1), [3, 4, 0, 2])
-    assert semantic_entropy(more, estimator) == semantic_entropy(few, estimator)
+    assert semantic_entropy(more) == semantic_entropy(few)
     for none in (classed([], ()), classed([-1], (None,)), classed([0], (0,), [0])):
         with pytest.raises(Unscorable, match=r"^no response in a class$"):
-            semantic_entropy(none, estimator)
+            semantic_entropy(none)
 
 
 def test_what_no_classed_likelihoods_are() -> None:

@@ -47,11 +47,7 @@ def test_the_model_that_ships_here_reads_on_demand() -> None:
 def test_what_each_adds_is_the_score_of_all_less_that_of_the_others() -> None:
     found = read_added("offline", PROMPT, ODD, HashEmbedder())
     vectors = HashEmbedder().embed(ANSWERED)
-    alpha = 1e-3
-    wanted = [
-        eigenscore(vectors, alpha) - eigenscore(np.delete(vectors, place, axis=0), alpha)
-        for place in range(len(vectors))
-    ]
+    wanted = [eigenscore(vectors) - eigenscore(np.delete(vectors, place, axis=0)) for place in range(len(vectors))]
     assert found.looe == pytest.approx(wanted)
     assert (min(found.share), max(found.share)) == (0.0, 1.0)
     assert np.argsort(found.share).tolist() == np.argsort(wanted).tolist()

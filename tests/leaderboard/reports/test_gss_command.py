@@ -21,6 +21,7 @@ from benchmark.analysis.metaeval.prompt_scores import scores_of_result
 from benchmark.metrics import METRICS
 from benchmark.scoring.internals_file import INTERNALS_FILE
 from datasets_build import load
+from datasets_build.files import plain_json
 from leaderboard.cli import main
 from submissions.checking.validate import open_submission
 from tests.conftest import divbench, document
@@ -157,13 +158,12 @@ def test_every_number_is_that_of_the_evaluation(root: Path, found: Found) -> Non
         scores = scores_of_result(result_folder(root, model))
         assert set(model["evaluations"]) == set(scores)
         for metric, values in scores.items():
-            own = evaluate_pairs(PAIRS, values, direction=directions[metric], resamples=FEW)
-            assert model["evaluations"][metric] == json.loads(json.dumps(own.as_json()))
+            signed = {prompt: directions[metric] * value for prompt, value in values.items()}
+            assert model["evaluations"][metric] == plain_json(evaluate_pairs(PAIRS, signed, resamples=FEW))
     first = scores_of_result(result_folder(root, found["models"][0]))
-    compared = compare_pairs(
-        PAIRS, first["rouge_l_similarity"], first["e_average"], directions=(-1, 1), resamples=FEW
-    ).as_json()
-    assert found["models"][0]["comparisons"]["rouge_l_similarity"] == json.loads(json.dumps(compared))
+    similarity = {prompt: -value for prompt, value in first["rouge_l_similarity"].items()}
+    compared = compare_pairs(PAIRS, similarity, first["e_average"], resamples=FEW)
+    assert found["models"][0]["comparisons"]["rouge_l_similarity"] == plain_json(compared)
 
 
 def test_references_stand_once(found: Found) -> None:

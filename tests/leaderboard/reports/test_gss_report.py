@@ -29,6 +29,7 @@ from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.result_schema import Result
 from benchmark.scoring.scorer import Options, score_submission
 from datasets_build.errors import ConfigurationError
+from datasets_build.files import plain_json
 from datasets_build.tables import print_blocks
 from leaderboard.reports.gss.report import notes, report_of
 from tests.benchmark.helpers import rows_of, submit, suite_of
@@ -177,7 +178,7 @@ def test_there_must_be_something_to_evaluate(result: Result) -> None:
 
 def test_a_report_of_pairs_left_out_is_json_without_nan(result: Result) -> None:
     lonely = replace(model(result, "a", "self_bleu"), scorers=(Scorer("self_bleu", {}),))
-    document = evaluated(lonely, missing_as="left out", against="oracle").as_json()
+    document = plain_json(evaluated(lonely, missing_as="left out", against="oracle").as_json())
     json.dumps(document, allow_nan=False)
     [found] = document["models"]
     assert found["evaluations"]["self_bleu"]["mean_of_splits"]["strict"]["value"] is None
