@@ -113,8 +113,9 @@ def internals(
     known = drawn.temperature is not None
     cut = SamplingParameters(float(drawn.temperature or 0), drawn.top_k, drawn.top_p or 1.0) if known else None
     reader = InternalsReader(sampler.lm, chosen_layers(sampler.lm, layer, average_layers), cut)
-    changed = _changed(prompting, submission.manifest, max_tokens if greedy else None)
-    how = reader.how_read(submission.id, drawn.k, prompting, "text").model_copy(update={"changed": changed})
+    how = reader.how_read(submission.id, drawn.k, prompting, "text").model_copy(
+        update={"changed": _changed(prompting, submission.manifest, max_tokens if greedy else None)}
+    )
     length = (max_tokens or drawn.max_tokens or _USUAL_LENGTH) if greedy else None
     journal_path = target.parent / f".{target.name}.partial.sqlite"
     with open_journal(journal_path, restart=restart) as journal, progress() as bar:
