@@ -54,7 +54,7 @@ def rescore(worker: Worker, stop: Stop, emit: EventSink) -> Counter[str]:
     except DivBenchError as error:
         emit("stopped", reason=public_message(error), hint=error.hint)
         raise
-    emit("ended", **{how: shared.outcomes[how] for how in ("scored", "there", "passed_over", "rejected", "failed")})
+    emit("ended", **{how: shared.outcomes[how] for how in ("scored", "there", "passed_over", "failed")})
     return shared.outcomes
 
 
@@ -93,6 +93,7 @@ def _rescore(worker: Worker, shared: WorkerState, state: State, admission: Admis
         began = time.monotonic()
         made = _new_result(worker, shared, state, admission, check)
         if made is None:
+            emit("there", submission=name)
             return "there"
         _publish(worker, shared, name, made)
     except (Stopped, NoWriteAccess):
