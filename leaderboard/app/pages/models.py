@@ -221,13 +221,13 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str], study: Any) -> list[
     systems = len(board.entries) if board else 0
     preset = chosen(asked, "show", [*PRESETS, OWN], "overview")
     return [
-        gr.Radio(suites, value=suite, visible=bool(suites)),
+        gr.Radio(suites, value=suite, visible=bool(suites), info=components.gone(asked, "suite", suite)),
         gr.Radio(
             [(each.label, each.column.label) for each in kinds],
             value=chosen_or_first(asked, "rank", front) if other == AS_ABOVE else None,
             visible=bool(front),
         ),
-        gr.Dropdown(offered, value=table),
+        gr.Dropdown(offered, value=table, info=components.gone(asked, "table", named and named.name)),
         gr.Dropdown([AS_ABOVE, *labels], value=other),
         preset,
         gr.Dropdown(labels, value=chosen_several(asked, "columns", names, names[:5]), visible=preset == OWN),

@@ -43,6 +43,7 @@ NO_QUEUE = (
     "This board shows a results folder: it validates, and takes no submissions. To submit to a service, use "
     "`divbench submit`."
 )
+NO_SUBMISSION = "There is no submission with the id in the link."
 EDITED = "This was changed after it was validated. Validate it again to submit it."
 FRESH_SECONDS = 5.0  # age from which the button rereads the snapshot
 _TURNS: Mapping[str, Any] = {"api_visibility": "private", "concurrency_limit": 2, "concurrency_id": "submissions"}
@@ -110,8 +111,9 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
             chosen_several(asked, "state", submission_queue.STATES, []),
             gr.Dropdown(
                 offered,
-                value=chosen(asked, "submission", [name for _, name in offered], None),
+                value=(which := chosen(asked, "submission", [name for _, name in offered], None)),
                 visible=bool(offered),
+                info=NO_SUBMISSION if asked.get("submission") and which is None else "",
             ),
         ]
 

@@ -176,9 +176,7 @@ def test_pasted_lines_and_a_form_make_a_submission(address: str, browser: Any) -
     assert value(browser, "submitter") == "somebody"
 
 
-def test_what_was_edited_after_its_validation_is_not_submitted(
-    address: str, browser: Any, store: FolderStore
-) -> None:
+def test_what_was_edited_after_its_validation_is_not_submitted(address: str, browser: Any, store: FolderStore) -> None:
     before = len(listing(store).states)
     open_page(browser, f"{address}/?way=paste")
     press(browser, "example", "filled")
