@@ -56,6 +56,8 @@ def event_writer(worker: str, out: TextIO, show: Callable[[str], None]) -> Event
 
 
 def _in_words(event: str, facts: Mapping[str, Any]) -> str:
+    if event == "waiting" and "said" in facts:
+        return f"waiting {facts['seconds']} s for {facts['reason']}: {facts['said']}"
     if event == "ended":
         return f"ended: {', '.join(f'{number} {_OUTCOMES.get(how, how)}' for how, number in facts.items())}"
     if (sentence := SENTENCES.get(event)) is not None:

@@ -244,13 +244,15 @@ def test_scored_submissions_are_scored_again(
     assert store.head() == head
 
 
-def test_people_read_how_many_submissions_had_their_result() -> None:
+def test_people_read_what_a_worker_waits_for_and_what_was_left() -> None:
     said: list[str] = []
     emit = event_writer("w", StringIO(), said.append)
     emit("there", submission="a" * 16)
+    emit("waiting", reason="the store", seconds=0.7, said="the store may not be changed")
     emit("ended", scored=1, there=5, passed_over=2, failed=0)
     assert said == [
         f"left {'a' * 16} as it is: it already has this result",
+        "waiting 0.7 s for the store: the store may not be changed",
         "ended: 1 scored, 5 already there, 2 passed over, 0 failed",
     ]
 
