@@ -257,6 +257,18 @@ def test_people_read_what_a_worker_waits_for_and_what_was_left() -> None:
     ]
 
 
+def test_rescoring_restores_results_that_the_store_has_lost(
+    store: FolderStore, tmp_path: Path, log: EventLog, scored: list[str]
+) -> None:
+    before, histories = results_at(store, store.head()), [state.history for state in states(store)]
+    lost = next(path for path in before if path.endswith(".parquet"))
+    store.commit(store.head(), {}, [lost], "lose one")
+    again = worker(store, tmp_path / "results")
+    assert rescore(again, Stop(), log) == {"scored": 1, "there": 2}
+    assert results_at(store, store.head()) == before
+    assert [state.history for state in states(store)] == histories
+
+
 def test_rescoring_continues_where_it_was_stopped(
     store: FolderStore, tmp_path: Path, log: EventLog, scored: list[str]
 ) -> None:
