@@ -8,11 +8,13 @@ from numpy.typing import NDArray
 
 from benchmark.scoring.resampling import (
     Floats,
+    differences,
+    equal_up_to_rounding,
     percentile_interval,
     resample_weights,
+    rounding_of,
 )
 
-TIE = 1e-12  # relative: smaller differences are rounding errors
 _MOST_AT_ONCE = 128  # systems whose differences from another are resampled together
 
 
@@ -93,8 +95,7 @@ def prompt_wins(values: Floats, direction: int = 1) -> Floats:
     one, other = good[:, :, None], good[:, None, :]
     compared = np.isfinite(one) & np.isfinite(other) & ~np.eye(values.shape[1], dtype=bool)
     with np.errstate(invalid="ignore"):
-        tied = np.abs(one - other) <= TIE * np.maximum(np.abs(one), np.abs(other))
-        wins: Floats = np.where(tied, 0.5, (one > other).astype(np.float64))
+        wins: Floats = np.where(equal_up_to_rounding(one, other), 0.5, (one > other).astype(np.float64))
     return np.where(compared, wins, 0.0)
 
 
@@ -126,8 +127,7 @@ def weighted_means(values: Floats, weights: Floats) -> Floats:
 
 def _positions(means: Floats) -> Floats:
     """Rank along rows of [resamples, systems], 1 for the greatest; rounding errors are ties, and NaN stays NaN."""
-    # A value is better than v if it exceeds v by more than TIE times the greater of the two absolute values.
-    limits = np.where(means >= 0, means / (1 - TIE), means * (1 - TIE))
+    limits = means + rounding_of(means)  # a value is better than another if it exceeds its limit
     ascending = np.sort(means, axis=1)  # NaN last
     there = np.isfinite(means).sum(axis=1)
     made = np.full(means.shape, np.nan)
@@ -186,12 +186,9 @@ class _Drawn:
     def _gaps(self, best: int, others: NDArray[np.int64]) -> Floats:
         """Return the mean differences over prompts that have both, [resamples, others]."""
         if (self.there[:, [best]] != self.there[:, others]).any():
-            return weighted_means(self.values[:, [best]] - self.values[:, others], self.weights)
-        # On the same prompts, it is the difference of the known means; equal means may differ by rounding errors.
-        one, other = self.means[:, [best]], self.means[:, others]
-        gaps: Floats = one - other
-        gaps[np.abs(gaps) <= TIE * np.maximum(np.abs(one), np.abs(other))] = 0.0
-        return gaps
+            return weighted_means(differences(self.values[:, [best]], self.values[:, others]), self.weights)
+        # On the same prompts, it is the difference of the known means.
+        return differences(self.means[:, [best]], self.means[:, others])
 
 
 def _tie_groups(ranks: Floats, drawn: _Drawn) -> list[int | None]:

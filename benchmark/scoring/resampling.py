@@ -18,7 +18,7 @@ Alternative = Literal["two-sided", "greater", "less"]
 _DRAWS_AT_ONCE = 4_000_000
 _FEWEST_PAIRS = 5
 _ROUNDING = 1e-12  # the same numbers summed in another order differ by less, relative to values of at least 1
-_FLOAT32_ROUNDING = 1e-6  # the same texts in another batch of a model have values that differ by less, relatively
+FLOAT32_ROUNDING = 1e-6  # the same texts in another batch of a model have values that differ by less, relatively
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,17 @@ def differences(a: Floats, b: Floats) -> Floats:
     >>> differences(np.array([0.1 + 0.2, 2.0]), np.array([0.3, 1.5])).tolist()
     [0.0, 0.5]
     """
-    return np.where(np.isclose(a, b, rtol=_FLOAT32_ROUNDING, atol=_ROUNDING), 0.0, a - b)
+    return np.where(equal_up_to_rounding(a, b), 0.0, a - b)
+
+
+def equal_up_to_rounding(a: Floats, b: Floats) -> NDArray[np.bool_]:
+    """Return whether values are equal up to rounding in float32; NaN equals nothing."""
+    return np.asarray(np.isclose(a, b, rtol=FLOAT32_ROUNDING, atol=_ROUNDING))
+
+
+def rounding_of(values: Floats) -> Floats:
+    """Return how far from each value others lie at most that are equal to it up to rounding in float32."""
+    return _ROUNDING + FLOAT32_ROUNDING * np.abs(values)
 
 
 def bonferroni(p: ArrayLike) -> Floats:

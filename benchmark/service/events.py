@@ -23,8 +23,9 @@ SENTENCES: Mapping[str, str] = {
     "actor_lost": "{reason}",
     "stopped": "stopped: {reason}",
     "waiting": "waiting {seconds} s: {reason}",
-    "ended": "ended: {scored} scored, {rejected} rejected, {failed} failed",
+    "there": "left {submission} as it is: it already has this result",
 }
+_OUTCOMES: Mapping[str, str] = {"there": "already there", "passed_over": "passed over"}  # others are words already
 
 
 class EventSink(Protocol):
@@ -55,6 +56,10 @@ def event_writer(worker: str, out: TextIO, show: Callable[[str], None]) -> Event
 
 
 def _in_words(event: str, facts: Mapping[str, Any]) -> str:
+    if event == "waiting" and "said" in facts:
+        return f"waiting {facts['seconds']} s for {facts['reason']}: {facts['said']}"
+    if event == "ended":
+        return f"ended: {', '.join(f'{number} {_OUTCOMES.get(how, how)}' for how, number in facts.items())}"
     if (sentence := SENTENCES.get(event)) is not None:
         return sentence.format(**facts)
     return f"{event}: {', '.join(f'{name} {value}' for name, value in facts.items())}"

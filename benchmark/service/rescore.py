@@ -24,6 +24,7 @@ from submissions.storage.submission_folders import Submission
 from submissions.work_queue.errors import DamagedState, IllegalTransition, UnknownSubmission
 from submissions.work_queue.maintenance import add_results
 from submissions.work_queue.operations import state_of, states
+from submissions.work_queue.queue_files import paths_of_result
 from submissions.work_queue.schema import State
 
 
@@ -49,31 +50,45 @@ def rescore(worker: Worker, stop: Stop, emit: EventSink) -> Counter[str]:
     try:
         shared = WorkerState(stop, emit, HostHealth(worker.max_host_failures), Admissions(worker.has_capacity))
         threads = worker.load()
-        scored = iter([state for state in states(worker.store) if state.current.state == "scored"])
+        scored = iter(_with_their_results(worker))
         run_concurrently(lambda: _process_all(worker, shared, scored), threads, stop)
     except DivBenchError as error:
         emit("stopped", reason=public_message(error), hint=error.hint)
         raise
-    emit("ended", **{how: shared.outcomes[how] for how in ("scored", "there", "passed_over", "rejected", "failed")})
+    emit("ended", **{how: shared.outcomes[how] for how in ("scored", "there", "passed_over", "failed")})
     return shared.outcomes
 
 
-def _process_all(worker: Worker, shared: WorkerState, scored: Iterator[State]) -> None:
+def _with_their_results(worker: Worker) -> list[tuple[State, frozenset[str]]]:
+    """Return the scored submissions, each with the ids of its results whose files the store still has."""
+    store = worker.results_store or worker.store
+    there = set(store.paths(store.head(), "results"))
+
+    def kept(state: State) -> frozenset[str]:
+        return frozenset(own for own in state.results if there.issuperset(paths_of_result(own)))
+
+    return [(state, kept(state)) for state in states(worker.store) if state.current.state == "scored"]
+
+
+def _process_all(worker: Worker, shared: WorkerState, scored: Iterator[tuple[State, frozenset[str]]]) -> None:
     """Process submissions from an iterator shared by all threads, until none is left or a stop is requested."""
     while (admission := shared.admissions.wait(shared.stop)) is not None:
         try:
-            if (state := next(scored, None)) is None:
+            if (found := next(scored, None)) is None:
                 return
             admission.claimed()
-            shared.count(_rescore(worker, shared, state, admission))
+            shared.count(_rescore(worker, shared, *found, admission))
         except Stopped:
             return
         finally:
             admission.prepared()
 
 
-def _rescore(worker: Worker, shared: WorkerState, state: State, admission: Admission) -> str:
+def _rescore(worker: Worker, shared: WorkerState, state: State, kept: frozenset[str], admission: Admission) -> str:
     """Score a submission unless it has the result; return the outcome.
+
+    Args:
+        kept: Ids of its results that the store has.
 
     Raises:
         Stopped: A stop was requested.
@@ -91,8 +106,9 @@ def _rescore(worker: Worker, shared: WorkerState, state: State, admission: Admis
         return "passed_over"
     try:
         began = time.monotonic()
-        made = _new_result(worker, shared, state, admission, check)
+        made = _new_result(worker, shared, state, kept, admission, check)
         if made is None:
+            emit("there", submission=name)
             return "there"
         _publish(worker, shared, name, made)
     except (Stopped, NoWriteAccess):
@@ -137,13 +153,18 @@ def _conclude_failure(worker: Worker, shared: WorkerState, state: State, error: 
 
 
 def _new_result(
-    worker: Worker, shared: WorkerState, state: State, admission: Admission, check: Callable[[], None]
+    worker: Worker,
+    shared: WorkerState,
+    state: State,
+    kept: frozenset[str],
+    admission: Admission,
+    check: Callable[[], None],
 ) -> Scored | None:
     """Fetch, check and score a submission; None if it has the result already."""
 
     def is_known(submission: Submission, suite: Suite) -> bool:
         wanted = result_id(submission, suite, worker.backends.profile, worker.options, metrics=worker.metrics)
-        return wanted in state.results
+        return wanted in kept
 
     with private_folder() as folder:
 

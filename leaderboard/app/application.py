@@ -101,7 +101,7 @@ def _board_csv(live: LiveResults) -> Route:
         name = request.query_params.get("table")
         board = next((each for each in live.snapshot().boards if each.name == name), None)
         if board is None:
-            return PlainTextResponse("No such table.\n", 404)
+            return PlainTextResponse("There is no such table. The API endpoint /boards lists them.\n", 404)
         headers = {"content-disposition": f'attachment; filename="{board.name}.csv"'}
         return Response(as_csv(frame(board)), media_type="text/csv; charset=utf-8", headers=headers)
 

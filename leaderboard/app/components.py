@@ -9,17 +9,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import gradio as gr
 
 from benchmark.metrics import FAMILIES, METRICS
+from datasets_build.errors import counted
 from leaderboard.data.board import Board
 from leaderboard.tables.page_text import FIGURES
 from leaderboard.tables.table_view import TableView
 
 _FAMILY = {metric.id: metric.family for metric in METRICS}
 _CURVE = 98  # column width in pixels at which an interval wraps below its mean
-GONE = "The permalink names one that does not exist here; the first one is shown instead."
+GONE = "The link asks for one that is not here. This one is shown instead."
 
 
 def table(label: str, name: str, *, height: int = 520, **more: Any) -> gr.Dataframe:
@@ -111,9 +113,9 @@ def no_files() -> list[gr.DownloadButton]:
 def board_choices(boards: Sequence[Board], *, suites: bool = True) -> list[tuple[str, str]]:
     """Short label and name of each board, for a dropdown; with the revision only if boards differ in nothing else."""
     labels = [f"{f'{b.suite}, ' if suites else ''}k {b.k}, {b.profile}" for b in boards]
-    counted = Counter(labels)
+    count = Counter(labels)
     return [
-        (f"{label}, {board.revision[:6]}" if counted[label] > 1 else label, board.name)
+        (f"{label}, {board.revision[:6]}" if count[label] > 1 else label, board.name)
         for label, board in zip(labels, boards, strict=True)
     ]
 
@@ -136,6 +138,13 @@ def no_choice() -> gr.Dropdown:
 def gone(asked: Mapping[str, str], name: str, value: str | None) -> str:
     """The hint below a control if the permalink asks for a value that the control does not offer."""
     return GONE if asked.get(name) not in (None, "", value) else ""
+
+
+def several_gone(asked: Mapping[str, str], name: str, offered: Sequence[str]) -> str:
+    """The hint below a control if the permalink asks for several values, some of which the control does not offer."""
+    wanted = [value for value in asked.get(name, "").split(",") if value]
+    lost = sum(unquote(value) not in offered for value in wanted)
+    return f"Not in this table: {lost} of {counted(len(wanted), 'chosen system')}." if lost else ""
 
 
 def told(error: Exception) -> str:

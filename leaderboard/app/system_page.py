@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from datasets_build.errors import DivBenchError
-from leaderboard.app.components import GONE, board_choices, told
+from leaderboard.app.components import board_choices, told
 from leaderboard.app.navigation import footer
 from leaderboard.app.permalinks import MAX_VALUE
 from leaderboard.data.board import Board, ranking_column
@@ -29,6 +29,7 @@ from leaderboard.tables.prompts import find_entry, first_entry, system_choices
 from leaderboard.tables.systems import system_ids
 
 PATH = "system"
+GONE = "The link asks for a table or a system that is not here. This system is shown instead."
 _ASSETS = "page-assets"
 _A_YEAR = "public, max-age=31536000, immutable"  # the address of an asset changes with its bytes
 
@@ -75,7 +76,7 @@ def _answer(live: LiveResults, asked: dict[str, str], navigation: Any) -> Respon
         page = _page(live, board, place)
     except DivBenchError as error:  # the result's files no longer exist
         return HTMLResponse(render(_said(told(error)), frame), 404)
-    if asked["system"] and not wanted:
+    if (asked["system"] and not wanted) or asked["table"] not in ("", board.name):
         page.values["parts"].insert(0, Part(said=(GONE,)))
     return HTMLResponse(render(page, frame))
 

@@ -20,6 +20,7 @@ from benchmark.scoring.result_schema import Aggregate, Result, Signature
 
 # A board is sorted and ranked by the first of these that it has.
 RANKED_BY = ("valid_distinct_k", "distinct_k", "distinct_k_reported", "embedding_diversity")
+_WHOLE = ("parameters", "responses", "not_answered", "cut_off", "older_results")  # facts that are integers
 REFERENCE_TYPES = ("human", "baseline")  # types of systems that calibrate a board and are not ranked
 
 
@@ -262,6 +263,8 @@ def frame(board: Board) -> pd.DataFrame:
             row[f"{column.label}_n"] = cell.n if cell else 0
         rows.append(row)
     made = pd.DataFrame(rows)
+    for name in _WHOLE:
+        made[name] = made[name].astype("Int64")  # pandas would make floats of integers with a missing value among them
     for column in board.columns:
         for name in (column.label, f"{column.label}_low", f"{column.label}_high"):
             made[name] = made[name].astype("float64")

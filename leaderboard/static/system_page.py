@@ -32,9 +32,12 @@ _CURVE = "classes-plot"
 
 
 def nearest(scores: BoardScores, place: int) -> list[tuple[int, float]]:
-    """The systems with the most correlated scores over prompts, by index, with Spearman's rho."""
+    """The systems with the most correlated scores over prompts, by index, with Spearman's rho, without baselines."""
     main = ranking_column(scores.board)
-    return [] if main is None else nearest_systems(scores.matrix(main), scores.ranks(main), place)
+    if main is None:
+        return []
+    baselines = [i for i, each in enumerate(scores.board.entries) if each.result.manifest.system.type == "baseline"]
+    return nearest_systems(scores.matrix(main), scores.ranks(main), place, excluded=baselines)
 
 
 def system_page(

@@ -1,5 +1,6 @@
 """The table of systems: filters, ranks and choice of columns."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
@@ -39,6 +40,7 @@ PRESETS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 OWN = "custom"
 DIRECTIONS: Mapping[int, str] = {1: "higher is more diverse", -1: "lower is more diverse", 0: "no direction"}
+_DATE = re.compile(r"([0-9]{4}(-[0-9]{2}){0,2})?")  # none, a year, a month or a day
 _NAMED = 12  # maximum number of systems named below the table
 # Maximum number of parameters of each choice.
 SIZES: Mapping[str, int] = {"1B": 10**9, "3B": 3 * 10**9, "10B": 10**10, "40B": 4 * 10**10, "100B": 10**11}
@@ -171,14 +173,16 @@ def score_cells(board: Board, column: Column) -> list[Cell]:
     return list(zip(values, cell_texts(board, column), strict=True))
 
 
-def about_models(board: Board, made: ModelsTable, most: int | None = None) -> str:
+def about_models(board: Board, made: ModelsTable, most: int | None = None, since: str = "") -> str:
     """The caption of the table, which contains untrusted names.
 
     Args:
         most: Number of rows shown; None: all.
+        since: Date of the filter, as typed; a text that is no date is pointed out, since it matches no system.
     """
     entries = board.entries
-    lines = [
+    lines = [] if _DATE.fullmatch(since) else ["“Generated on or after” needs a date such as 2026-01-31."]
+    lines += [
         f"{len(made.entries)} of {len(entries)} systems on {board.suite} ({entries[0].result.prompts} prompts, "
         f"revision {board.revision}). Higher is more diverse unless a heading says otherwise; click one to sort. "
         "Ranks are over the whole table, with 95% intervals. Columns ending in _reported contain values that came with "

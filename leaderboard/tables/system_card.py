@@ -1,6 +1,6 @@
 """The page of a system: how it was sampled, all its scores, and the prompts on which it is most and least diverse."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,7 +79,9 @@ def extreme_prompts(values: Floats, direction: int) -> tuple[list[int], list[int
     return there[:count], there[::-1][:count]
 
 
-def nearest_systems(values: Floats, ranks: Floats, place: int, count: int = 5) -> list[tuple[int, float]]:
+def nearest_systems(
+    values: Floats, ranks: Floats, place: int, count: int = 5, *, excluded: Collection[int] = ()
+) -> list[tuple[int, float]]:
     """Find the systems with values most correlated with one system's values over prompts (Spearman's rho).
 
     Exact correlations with a thousand systems take a second. Approximate correlations are therefore computed first,
@@ -89,6 +91,7 @@ def nearest_systems(values: Floats, ranks: Floats, place: int, count: int = 5) -
     Args:
         values: [prompts, systems]; NaN if missing. A pair is compared over the prompts for which both have a value.
         ranks: The `prompt_ranks` of the values.
+        excluded: Indices of systems that are not candidates.
     """
     from scipy.stats import spearmanr
 
@@ -98,7 +101,7 @@ def nearest_systems(values: Floats, ranks: Floats, place: int, count: int = 5) -
     own, others = ((each - (each * both).sum(axis=0) / n) * both for each in (ranks[:, [place]], ranks))
     with np.errstate(invalid="ignore"):
         rough = (own * others).sum(axis=0) / np.sqrt((own**2).sum(axis=0) * (others**2).sum(axis=0))
-    rough[place] = np.nan
+    rough[[place, *excluded]] = np.nan
     found = []
     for i in np.argsort(-rough, kind="stable")[: _CANDIDATES * count].tolist():
         here = both[:, i] > 0

@@ -27,11 +27,13 @@ class TableView:
     kinds: tuple[str, ...]
 
     def frame(self) -> pd.DataFrame:
-        """The values as a data frame, with number columns as floats."""
+        """The values as a data frame, with number columns as floats, or as integers if all their values are."""
         made = pd.DataFrame(list(self.values), columns=list(self.headers))
-        for name, kind in zip(self.headers, self.kinds, strict=True):
+        for i, (name, kind) in enumerate(zip(self.headers, self.kinds, strict=True)):
             if kind == "number":
-                made[name] = made[name].astype("float64")
+                there = [row[i] for row in self.values if row[i] is not None]
+                whole = there and all(isinstance(value, int) for value in there)
+                made[name] = made[name].astype("Int64" if whole else "float64")
         return made
 
     def value(self) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.analysis.ranking import TIE, weighted_means
-from benchmark.scoring.resampling import Floats, resample_weights
+from benchmark.analysis.ranking import weighted_means
+from benchmark.scoring.resampling import FLOAT32_ROUNDING, Floats, resample_weights
 from leaderboard.data.board import Board, Column
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.models import QUALITY, cell_texts, heading
@@ -230,7 +230,7 @@ def _comparable(values: Floats) -> Floats:
     scale = float(finite.max()) if finite.size else 0.0
     if scale == 0.0:
         return values
-    step = scale * TIE
+    step = scale * FLOAT32_ROUNDING
     with np.errstate(invalid="ignore"):
         return np.asarray(np.round(values / step), np.float64)
 

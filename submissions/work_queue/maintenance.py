@@ -74,7 +74,7 @@ def add_results(
     """Publish more results of a scored submission.
 
     Args:
-        results: Result folders by result id; existing results of the submission are left unchanged.
+        results: Result folders by result id; existing files are left unchanged, missing ones are restored.
         results_store: Store of results, as in `finish`; None: the same.
 
     Returns:
@@ -94,8 +94,9 @@ def add_results(
         if state.current.state != "scored":
             message = f"{submission_id} is {state.current.state}: results can be added only to a scored submission"
             raise IllegalTransition(message, "look at its history: divbench submissions status")
-        if set(results) <= set(state.results):
-            return Step(state)
+        files = new_results(store, results, commit) if one_store else {}
+        if set(results) <= set(state.results):  # there may be files of theirs that the store has lost
+            return Step(state, f"restore results of {submission_id} by {by}", files=files)
         joined = (*state.results, *sorted({*results} - {*state.results}))
         if len(joined) > MAX_RESULTS:
             raise QueueError(f"{submission_id} has {len(state.results)} results", f"at most {MAX_RESULTS} are kept")
@@ -110,7 +111,6 @@ def add_results(
             token=token,
             results=joined,
         )
-        files = new_results(store, results, commit) if one_store else {}
         after = state.and_then(record)
         return Step(after, f"more results of {submission_id} by {by}", (after,), files)
 

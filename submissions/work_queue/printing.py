@@ -72,19 +72,22 @@ def print_receipt(
 ) -> None:
     """Print a receipt and how to follow the submission; warnings go to the second console."""
     state = receipt.state
+    proposed = receipt.address is not None
     if receipt.new:
-        console.print(Text.assemble(("Submitted: ", "green"), plain(state.name), f" as {state.submission_id}"))
+        done = "Proposed: " if proposed else "Submitted: "
+        console.print(Text.assemble((done, "green"), plain(state.name), f" as {state.submission_id}"))
     else:
-        known = f" is {state.submission_id}, submitted before, on {when(state.received)}: {state.current.state}"
-        console.print(Text.assemble(plain(state.name), known, ". Nothing was changed."))
+        known = f" was already submitted as {state.submission_id} on {when(state.received)}"
+        console.print(Text.assemble(plain(state.name), known, f" and is {state.current.state}. Nothing was changed."))
         if state.current.state == "withdrawn":
             console.print("  To submit these responses again, change the manifest, such as its notes.")
     if place is not None and place.position is not None:
         console.print(f"  {_place(place)}")
-    if receipt.address is not None:
+    if proposed:
         console.print(f"Waiting to be merged: {receipt.address}", markup=False, soft_wrap=True)
+    follow = "Follow it once it is merged and a worker has found it" if proposed else "Follow it"
     console.print(
-        f"Follow it: divbench submissions status {state.submission_id} --store {to}", markup=False, soft_wrap=True
+        f"{follow}: divbench submissions status {state.submission_id} --store {to}", markup=False, soft_wrap=True
     )
     for twin in receipt.same_rows:
         line = Text.assemble(
@@ -141,7 +144,7 @@ def print_history(state: State, console: Console) -> None:
         until = "" if record.lease_until is None else when(record.lease_until)
         cells = (when(record.at), record.state, record.attempt, record.by, until, record.reason or "")
         rows.append(styled(cells, _COLOURS.get(record.state, "")))
-    columns = ("when", "state", "attempt", "by", "until", "why")
+    columns = ("time", "state", "attempt", "by", "lease until", "reason")
     console.print(to_terminal(Table("History", columns, rows, numbers=("attempt",))))
     for record in state.history:
         _print_details(record, console)

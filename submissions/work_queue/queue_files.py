@@ -200,7 +200,12 @@ def result_paths(state: State) -> list[str]:
 
 def all_result_paths(state: State) -> list[str]:
     """Return the paths of a submission's results, even if it was withdrawn."""
-    return [f"results/{result_id}/{file}" for result_id in state.results for file in RESULT_FILES]
+    return [path for result_id in state.results for path in paths_of_result(result_id)]
+
+
+def paths_of_result(result_id: str) -> list[str]:
+    """Return the paths of one result in the store of results."""
+    return [f"results/{result_id}/{file}" for file in RESULT_FILES]
 
 
 def fetch(store: FileStore, submission_id: str, target: Path) -> None:

@@ -67,6 +67,9 @@ def withdrawn(state: State, by: Identity, now: datetime, operator: bool, reason:
     if not theirs and not operator:
         hint = "ask its submitter or the service's operator"
         raise NotAllowed(f"{state.submission_id} is not {by.name}'s to withdraw", hint)
+    if state.current.state == "withdrawn":
+        message = f"{state.submission_id} was already withdrawn, on {state.current.at:%Y-%m-%d %H:%M} UTC"
+        raise IllegalTransition(f"{message} by {state.current.by}", "there is nothing left to do")
     said = reason if theirs else f"by the operator: {reason or 'no reason given'}"
     line = None if said is None else one_line(said)
     attempt = state.current.attempt

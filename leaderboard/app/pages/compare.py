@@ -115,8 +115,16 @@ def _controls(live: LiveResults, asked: Mapping[str, str]) -> list[Any]:
     if wanted and wanted not in prompts and _has(live, board, wanted):
         prompts = [wanted, *prompts]
     return [
-        gr.Dropdown(components.board_choices(snapshot.boards), value=board.name),
-        gr.Dropdown(list(zip(system_labels(board), ids, strict=True)), value=systems),
+        gr.Dropdown(
+            components.board_choices(snapshot.boards),
+            value=board.name,
+            info=components.gone(asked, "table", board.name),
+        ),
+        gr.Dropdown(
+            list(zip(system_labels(board), ids, strict=True)),
+            value=systems,
+            info=components.several_gone(asked, "systems", ids),
+        ),
         gr.Dropdown(SHOWN, value=chosen(asked, "show", SHOWN, "overview")),
         gr.Dropdown(labels, value=by),
         gr.Dropdown(prompts, value=chosen_or_first(asked, "prompt", prompts)),

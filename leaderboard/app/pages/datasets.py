@@ -34,7 +34,8 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     def restore(asked: Mapping[str, str]) -> list[Any]:
         name = chosen_or_first(asked, "dataset", names)
         offered = dataset_cards.find_card(dataset_cards.cards(), name).splits
-        return [name, gr.Dropdown(offered, value=chosen_or_first(asked, "split", offered))]
+        asked_for = gr.Dropdown(value=name, info=components.gone(asked, "dataset", name))
+        return [asked_for, gr.Dropdown(offered, value=chosen_or_first(asked, "split", offered))]
 
     def show(given: Mapping[str, Any]) -> list[Any]:
         found = dataset_cards.cards()

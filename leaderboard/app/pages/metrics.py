@@ -117,7 +117,7 @@ def _controls(there: Studies, agreements: Mapping[str, Agreement], asked: Mappin
     return [
         gr.Dropdown(measures, value=chosen_or_first(asked, "measure", [name for _, name in measures])),
         gr.Dropdown(over, value=chosen_or_first(asked, "over", list(agreements))),
-        gr.Dropdown(names, value=metric),
+        gr.Dropdown(names, value=metric, info=components.gone(asked, "metric", metric)),
         gr.Dropdown(cases, value=case, visible=bool(cases)),
     ]
 

@@ -108,7 +108,8 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         front += other_boards(board, snapshot.boards, _address)
         files = downloads.write(made.frame(), f"{board.name}-{given['show']}")
         most = None if given["rows"] == ALL else MOST
-        return [str(front), _component(made, most), *components.files(files), about_models(board, made, most)]
+        said = about_models(board, made, most, given["since"] or "")
+        return [str(front), _component(made, most), *components.files(files), said]
 
     def means(name: str | None) -> Any:
         board = live.snapshot().board(name)
@@ -221,13 +222,13 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str], study: Any) -> list[
     systems = len(board.entries) if board else 0
     preset = chosen(asked, "show", [*PRESETS, OWN], "overview")
     return [
-        gr.Radio(suites, value=suite, visible=bool(suites)),
+        gr.Radio(suites, value=suite, visible=bool(suites), info=components.gone(asked, "suite", suite)),
         gr.Radio(
             [(each.label, each.column.label) for each in kinds],
             value=chosen_or_first(asked, "rank", front) if other == AS_ABOVE else None,
             visible=bool(front),
         ),
-        gr.Dropdown(offered, value=table),
+        gr.Dropdown(offered, value=table, info=components.gone(asked, "table", named.name if named else None)),
         gr.Dropdown([AS_ABOVE, *labels], value=other),
         preset,
         gr.Dropdown(labels, value=chosen_several(asked, "columns", names, names[:5]), visible=preset == OWN),

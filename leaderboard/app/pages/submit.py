@@ -43,6 +43,8 @@ NO_QUEUE = (
     "This board shows a results folder: it validates, and takes no submissions. To submit to a service, use "
     "`divbench submit`."
 )
+NO_SUBMISSION = "There is no submission with the id in the link."
+EDITED = "This was changed after it was validated. Validate it again to submit it."
 FRESH_SECONDS = 5.0  # age from which the button rereads the snapshot
 _TURNS: Mapping[str, Any] = {"api_visibility": "private", "concurrency_limit": 2, "concurrency_id": "submissions"}
 
@@ -109,8 +111,9 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
             chosen_several(asked, "state", submission_queue.STATES, []),
             gr.Dropdown(
                 offered,
-                value=chosen(asked, "submission", [name for _, name in offered], None),
+                value=(which := chosen(asked, "submission", [name for _, name in offered], None)),
                 visible=bool(offered),
+                info=NO_SUBMISSION if asked.get("submission") and which is None else "",
             ),
         ]
 
@@ -129,6 +132,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     inputs = list(controls.values())
     wire(page, live, controls, restore, show, outputs)
     _wire_check(live, intake, given, verdict)
+    _wire_edits(intake, given, verdict)
     _wire_example(intake, given, verdict)
     for event in (_wire_submit(live, intake, verdict, queue), queue.refresh.click(again, inputs, inputs, **QUIET)):
         event.then(show_values, inputs, outputs, js=remember(list(controls)), **QUIET).then(None, js=count_on("shown"))
@@ -288,6 +292,20 @@ def _wire_check(live: LiveResults, intake: Intake, given: _Given, verdict: _Verd
     inputs = [verdict.token, given.way, given.files, given.file, given.kind, given.pasted, *given.fields.values()]
     outputs = [verdict.token, verdict.text, verdict.problems, verdict.panel, verdict.name, verdict.receipt]
     given.check.click(check, inputs, outputs, **_TURNS).then(None, js=count_on("checked"))
+
+
+def _wire_edits(intake: Intake, given: _Given, verdict: _Verdict) -> None:
+    """Forget a valid submission once its text, file or form is edited, so that only what is shown can be submitted."""
+
+    def edited(token: str | None) -> list[Any]:
+        if token is None:
+            return [gr.skip()] * 4
+        intake.forget(token)
+        return [None, gr.Textbox(EDITED, visible=True), components.no_table(), gr.Column(visible=False)]
+
+    events = [each.input for each in (given.way, given.kind, given.pasted, *given.fields.values())]
+    outputs = [verdict.token, verdict.text, verdict.problems, verdict.panel]
+    gr.on([*events, given.files.change, given.file.change], edited, verdict.token, outputs, queue=False, **QUIET)
 
 
 def _wire_example(intake: Intake, given: _Given, verdict: _Verdict) -> None:

@@ -77,12 +77,18 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
     ids = system_ids(board)
     systems = list(zip(system_labels(board), ids, strict=True))
     drawn = [ids[place] for place in first_systems(board)]
+    x, y = (chosen(asked, name, offered, axis.label) for name, axis in zip("xy", axes, strict=True))
+    table = components.gone(asked, "table", board.name)
     return [
-        gr.Dropdown(components.board_choices(snapshot.boards), value=board.name),
-        gr.Dropdown(labels, value=chosen(asked, "x", offered, axes[0].label)),
-        gr.Dropdown(labels, value=chosen(asked, "y", offered, axes[1].label)),
+        gr.Dropdown(components.board_choices(snapshot.boards), value=board.name, info=table),
+        gr.Dropdown(labels, value=x, info=components.gone(asked, "x", x)),
+        gr.Dropdown(labels, value=y, info=components.gone(asked, "y", y)),
         chosen(asked, "front", [value for _, value in FIELDS], "systems"),
-        gr.Dropdown(systems, value=chosen_several(asked, "systems", ids, drawn)[:MOST_LINES]),
+        gr.Dropdown(
+            systems,
+            value=chosen_several(asked, "systems", ids, drawn)[:MOST_LINES],
+            info=components.several_gone(asked, "systems", ids),
+        ),
     ]
 
 

@@ -67,7 +67,7 @@ def plainly(values: Floats, seed: int, resamples: int) -> list[tuple[int | None,
         drawn = np.array([np.nanmean(values[rows], axis=0) for rows in draws])
 
         def better(one: float, other: float) -> bool:
-            return one - other > 1e-12 * max(abs(one), abs(other))
+            return one - other > 1e-12 + 1e-6 * abs(other)
 
         def ranks(row: Floats) -> list[float]:
             return [math.nan if math.isnan(own) else 1 + sum(better(other, own) for other in row) for own in row]
@@ -113,12 +113,12 @@ def test_standings_equal_those_by_loops_with_ties_and_missing_values(seed: int) 
 
 def test_what_differs_by_rounding_has_one_rank() -> None:
     values = np.random.default_rng(0).normal(size=(25, 1)) + np.zeros((1, 6))
-    values[:, 3] *= 1 + 1e-14
-    values[:, 4] += 1e-6
+    values[:, 3] *= 1 + 1e-7  # as in another batch of a model in float32
+    values[:, 4] += 1e-3
     values = np.column_stack([values, -values])
     found = standings(values, resamples=200)
     means = values.mean(axis=0)
-    top = {i for i in range(12) if math.isclose(means[i], means.max(), rel_tol=1e-12)}
+    top = {i for i in range(12) if math.isclose(means[i], means.max(), rel_tol=1e-6)}
     assert {i for i, each in enumerate(found) if each.rank == 1} == top
     assert len({(found[i].rank, found[i].low, found[i].high, found[i].group) for i in (0, 1, 2, 3, 5)}) == 1
     assert len({(found[i].rank, found[i].low, found[i].high, found[i].group) for i in (6, 7, 8, 9, 11)}) == 1
@@ -157,7 +157,7 @@ def test_a_system_without_values_has_no_standing_and_one_value_no_interval() -> 
 
 
 def test_prompt_wins() -> None:
-    values = np.array([[1.0, 2.0, 1.0 + 1e-15], [np.nan, 1.0, 0.0]])
+    values = np.array([[1.0, 2.0, 1.0 + 1e-7], [np.nan, 1.0, 0.0]])
     assert prompt_wins(values)[0].tolist() == [[0, 0, 0.5], [1, 0, 1], [0.5, 0, 0]]
     assert prompt_wins(values)[1].tolist() == [[0, 0, 0], [0, 0, 1], [0, 0, 0]]
     assert prompt_wins(values, -1)[1].tolist() == [[0, 0, 0], [0, 0, 0], [0, 1, 0]]

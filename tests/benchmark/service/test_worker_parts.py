@@ -2,6 +2,7 @@
 
 import urllib.request
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from benchmark.scoring import shards
 from benchmark.service import fetch, lease
+from benchmark.service.events import event_writer
 from benchmark.service.fetch import NotAcceptable, Suites
 from benchmark.service.lease import Stop, Stopped, with_backoff
 from benchmark.service.redaction import log_tail, public_text
@@ -237,8 +239,34 @@ def test_scored_submissions_are_scored_again(
     assert [len(state.results) for state in states(store)] == [1, 2, 2]
     head = store.head()
     assert rescore(with_metrics(store, tmp_path, 1), Stop(), log) == {"there": 2}
+    assert log.names()[3:] == ["there", "there", "ended"]
     assert rescore(with_metrics(store, tmp_path, 2), Stop(), log) == {"there": 2}
     assert store.head() == head
+
+
+def test_people_read_what_a_worker_waits_for_and_what_was_left() -> None:
+    said: list[str] = []
+    emit = event_writer("w", StringIO(), said.append)
+    emit("there", submission="a" * 16)
+    emit("waiting", reason="the store", seconds=0.7, said="the store may not be changed")
+    emit("ended", scored=1, there=5, passed_over=2, failed=0)
+    assert said == [
+        f"left {'a' * 16} as it is: it already has this result",
+        "waiting 0.7 s for the store: the store may not be changed",
+        "ended: 1 scored, 5 already there, 2 passed over, 0 failed",
+    ]
+
+
+def test_rescoring_restores_results_that_the_store_has_lost(
+    store: FolderStore, tmp_path: Path, log: EventLog, scored: list[str]
+) -> None:
+    before, histories = results_at(store, store.head()), [state.history for state in states(store)]
+    lost = next(path for path in before if path.endswith(".parquet"))
+    store.commit(store.head(), {}, [lost], "lose one")
+    again = worker(store, tmp_path / "results")
+    assert rescore(again, Stop(), log) == {"scored": 1, "there": 2}
+    assert results_at(store, store.head()) == before
+    assert [state.history for state in states(store)] == histories
 
 
 def test_rescoring_continues_where_it_was_stopped(

@@ -166,7 +166,7 @@ def test_an_address_of_what_is_not_there_shows_the_first_and_says_so(address: st
     first = prompts_of(board.entries[0])[0]
     assert value(browser, "asked") == first.text
     text = browser.find_element("tag name", "body").text
-    assert text.count("The permalink names one that does not exist here") == 3
+    assert text.count("The link asks for one that is not here") == 3
 
 
 @pytest.mark.thorough

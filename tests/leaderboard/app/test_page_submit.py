@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from leaderboard.app.pages.submit import EDITED
 from submissions.schema import Problem
 from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.operations import claim, listing, reject
@@ -173,6 +174,21 @@ def test_pasted_lines_and_a_form_make_a_submission(address: str, browser: Any) -
     assert value(browser, "verdict").startswith("Accepted: pasted as ")
     assert "24 prompts, 48 responses (k = 2)" in value(browser, "verdict")
     assert value(browser, "submitter") == "somebody"
+
+
+def test_what_was_edited_after_its_validation_is_not_submitted(address: str, browser: Any, store: FolderStore) -> None:
+    before = len(listing(store).states)
+    open_page(browser, f"{address}/?way=paste")
+    press(browser, "example", "filled")
+    press(browser, "check", "checked")
+    assert value(browser, "verdict").startswith("Accepted: an example as ")
+    find(browser, "#f-name input, #f-name textarea").send_keys(" of mine")
+    until(lambda: value(browser, "verdict") == EDITED, "the page still offers what was validated before")
+    until(lambda: not browser.find_elements("css selector", "#submit"), "what was edited can be submitted")
+    press(browser, "check", "checked")
+    assert value(browser, "verdict").startswith("Accepted: an example of mine as ")
+    press(browser, "submit", "submitted")
+    assert [state.name for state in listing(store).states[before:]] == ["an example of mine"]
 
 
 @pytest.mark.thorough

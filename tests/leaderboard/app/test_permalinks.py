@@ -3,6 +3,7 @@
 import json
 import re
 
+from leaderboard.app.components import several_gone
 from leaderboard.app.permalinks import _text, chosen, chosen_several, remember
 
 
@@ -29,3 +30,10 @@ def test_a_comma_in_a_value_of_a_list_is_no_border() -> None:
     offered = ["x [a, b]", "y"]
     assert chosen_several({"c": "x%20%5Ba%2C%20b%5D,y"}, "c", offered, []) == offered
     assert chosen_several({"c": _text(offered)}, "c", offered, []) == offered
+
+
+def test_a_link_to_systems_that_are_gone_says_how_many() -> None:
+    offered = ["a", "b,c"]
+    assert several_gone({"systems": "a,b%2Cc"}, "systems", offered) == ""
+    assert several_gone({}, "systems", offered) == several_gone({"systems": ""}, "systems", offered) == ""
+    assert several_gone({"systems": "a,<b>,z"}, "systems", offered) == "Not in this table: 2 of 3 chosen systems."

@@ -12,17 +12,16 @@ from markupsafe import escape
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from leaderboard.app.components import GONE
-from leaderboard.app.system_page import system_routes
+from leaderboard.app.system_page import GONE, system_routes
 from leaderboard.data.board import ranking_column
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.reference.results import WithReference
 from leaderboard.data.scores import BoardScores
 from leaderboard.data.sources import FolderSource
 from leaderboard.figures.response_plots import TINTS
-from leaderboard.static.system_page import headline
+from leaderboard.static.system_page import headline, nearest
 from leaderboard.tables import page_text
-from leaderboard.tables.system_card import extremes, facts_table, nearest_systems, system_scores
+from leaderboard.tables.system_card import extremes, facts_table, system_scores
 from leaderboard.tables.systems import system_ids, system_labels
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import PHONE, console_errors, on_a_phone, open_page, until
@@ -96,7 +95,8 @@ def test_every_system_has_its_numbers(results: Path, client: TestClient) -> None
         ends = extremes(board, board.entries[place], scores.prompts, values[:, place], main.direction)
         for name, end in zip(("most", "least"), ends, strict=True):
             assert [row[1] for row in page.tables[name][1:] if row[1]] == [each.prompt for each in end]
-        near = [labels[other] for other, _ in nearest_systems(values, scores.ranks(main), place)]
+        near = [labels[other] for other, _ in nearest(scores, place)]
+        assert not {"shuffled-words", "random-characters", "repeated"} & set(near)
         assert [row[0] for row in page.tables.get("near", [[]])[1:]] == near
         chosen = [given for tag, given in page.elements if tag == "option" and "selected" in given]
         assert [each["value"] for each in chosen] == [board.name, own]
@@ -137,6 +137,7 @@ def test_an_address_that_leads_nowhere_shows_the_first(results: Path, client: Te
     gone = client.get("/system", params={"table": "<b>", "system": "0123456789"})
     assert gone.status_code == 200
     assert GONE in gone.text
+    assert GONE in client.get("/system", params={"table": "gone"}).text
     assert GONE not in client.get("/system").text
     assert client.head("/system").status_code == 200
     empty = client_of(tmp_path).get("/system")

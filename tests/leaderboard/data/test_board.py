@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from benchmark.scoring.result_schema import Aggregate, Counts, IntervalMethod, Result, Signature
 from datasets_build.files import content_id
 from leaderboard.data.board import Board, frame, make_boards, ranking_column
-from leaderboard.tables.export import about_json, export
+from leaderboard.tables.export import about_json, as_csv, export
 from leaderboard.tables.models import cell_texts
 from leaderboard.tables.prompts import find_entry
 from leaderboard.tables.systems import system_labels
@@ -94,6 +94,9 @@ def test_a_submission_scored_twice_is_one_row_and_the_newest_result_is_shown(tmp
     assert board.entries[0].older == (partly.result_id, wholly.result_id)
     assert find_entry(board, wholly.result_id) is find_entry(board, partly.result_id) is board.entries[0]
     assert frame(board)["older_results"].tolist()[0] == 2
+    header, first, second = (line.split(",") for line in as_csv(frame(board)).splitlines())
+    place = header.index("older_results")
+    assert (first[place], second[place]) == ("2", "")  # whole numbers stay whole beside a missing one
     newer = partly.model_copy(update={"result_id": "3" * 16, "divbench": "0.2.0"})
     (board,) = make_boards([*written, (tmp_path / "none", newer)])
     assert board.entries[0].result is newer

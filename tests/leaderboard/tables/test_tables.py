@@ -129,6 +129,12 @@ def test_each_filter_keeps_what_it_says(board: Board, keep: Filter) -> None:
         assert not any(keep.takes(entry) for entry in other.entries)
 
 
+def test_a_filter_that_is_no_date_is_pointed_out(board: Board) -> None:
+    made = _table(board)
+    assert "needs a date" in about_models(board, made, since="yesterday")
+    assert not any("needs a date" in about_models(board, made, since=date) for date in ("", "2026", "2026-01-31"))
+
+
 def test_an_empty_filter_keeps_all(board: Board) -> None:
     assert all(Filter().takes(entry) for entry in board.entries)
 

@@ -1,16 +1,20 @@
 """`divbench submit`, `status` and `submissions` from the outside, on a folder and on a server of the Hub."""
 
+import re
 import shutil
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from submissions.demo.build import write_demo_submissions
 from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.operations import claim, fail, finish, reject, submit
-from submissions.work_queue.printing import duration_text
+from submissions.work_queue.printing import duration_text, print_receipt
 from submissions.work_queue.schema import Claim, Identity
 from tests.cases import each
 from tests.conftest import divbench, document, import_demo, write_toy
@@ -57,8 +61,8 @@ def test_from_handing_in_to_results(tmp_path: Path, store: Path, demos: list[Pat
 
     ended = divbench("submit", demos[0], "--to", store, "--submitter", "somebody else")
     assert ended.returncode == 0
-    assert f"varied is {name}, submitted before, on 20" in ended.stdout
-    assert "UTC: pending. Nothing was changed." in ended.stdout
+    assert f"varied was already submitted as {name} on 20" in ended.stdout
+    assert "UTC and is pending. Nothing was changed." in ended.stdout
     handed_in(store, demos[1])
 
     found = document(divbench("submissions", "status", name, "--store", store, "--json"))
@@ -192,9 +196,9 @@ def test_only_its_submitter_or_an_operator_withdraws(tmp_path: Path, store: Path
     assert (ended.returncode, ended.stdout) == (0, f"{first} is withdrawn\n")
     ended = divbench(*words, "DivBench")
     assert ended.returncode == 2
-    assert "is withdrawn: it cannot become withdrawn" in ended.stderr
+    assert re.search(rf"{first} was already withdrawn, on 20\S+ \S+ UTC by DivBench", ended.stderr)
     ended = divbench("submit", demos[0], "--to", store)
-    assert "withdrawn. Nothing was changed.\n  To submit these responses again, change the manifest" in ended.stdout
+    assert "is withdrawn. Nothing was changed.\n  To submit these responses again, change the manifest" in ended.stdout
     changed = shutil.copytree(demos[0], tmp_path / "changed")
     change_manifest(changed, notes="again")
     assert handed_in(store, changed) != [first]
@@ -303,3 +307,13 @@ def test_on_the_hub_who_may_not_write_proposes(tmp_path: Path, demos: list[Path]
 )
 def test_ages_are_in_one_unit(span: int, shown: str) -> None:
     assert duration_text(timedelta(seconds=span)) == shown
+
+
+def test_a_proposal_can_be_followed_only_once_it_is_merged(store: Path, demos: list[Path]) -> None:
+    receipt = submit(FolderStore(store), demos[0], Identity(name="me"), datetime.now(UTC))
+    said = StringIO()
+    print_receipt(replace(receipt, address="https://hub/1"), None, demos[0], "hf://x", Console(file=said), Console())
+    first, merged, follow = said.getvalue().splitlines()
+    assert first.startswith("Proposed: varied as ")
+    assert merged == "Waiting to be merged: https://hub/1"
+    assert follow.startswith("Follow it once it is merged and a worker has found it: divbench submissions status ")
