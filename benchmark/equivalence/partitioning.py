@@ -1,6 +1,6 @@
 """Groups responses into equivalence classes (NoveltyBench, arXiv:2504.05228, section 3.1).
 
-Texts that differ only in case, spacing and punctuation at their ends are in one class without asking a model. All other
+Texts that differ only in case, spacing, encoding and punctuation at their ends are in one class without asking a model. All other
 pairs are decided by a backend, for all prompts at once and only as many as the algorithm needs:
 
 *greedy*: as published. In the given order, a response joins the first class whose first response it matches. The
@@ -17,6 +17,7 @@ response is never novel. Refusals, blanks and placeholders are in no class.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
+from unicodedata import normalize
 
 import numpy as np
 
@@ -37,7 +38,8 @@ from benchmark.models.reward import RewardModel, quality
 from submissions.checking.response_kinds import is_refusal, is_scorable
 
 ALGORITHMS: tuple[Algorithm, ...] = ("greedy", "components", "complete", "average")
-PARTITION_VERSION = 1  # changed with the normalisation or the algorithms; part of signatures
+PARTITION_VERSION = 2  # changed with the normalisation or the algorithms; part of signatures
+_NO_SELECTORS = dict.fromkeys((0xFE0E, 0xFE0F))  # of emoji: as text, as a picture
 _ENDS = " \t\r\n\v\f\"'`*_“”‘’«».,;:!?…"
 
 
@@ -105,12 +107,17 @@ class ResponsesToGroup:
 
 
 def normalised(text: str) -> str:
-    """Normalise case and spacing, and strip punctuation at both ends; a text of which nothing would be left is kept.
+    """Normalise case, spacing and encoding, and strip punctuation at both ends, but never all characters.
+
+    Unicode has two encodings of many letters (NFC and NFD), and of many emoji, with and without a variation selector.
 
     >>> normalised(' **Nairobi**, Kenya. '), normalised("-5"), normalised("?!")
     ('nairobi**, kenya', '-5', '?!')
+    >>> normalised("caf\N{LATIN SMALL LETTER E WITH ACUTE}") == normalised("cafe\N{COMBINING ACUTE ACCENT}")
+    True
     """
-    return " ".join(text.casefold().split()).strip(_ENDS) or text
+    encoded = normalize("NFC", text).translate(_NO_SELECTORS)
+    return " ".join(encoded.casefold().split()).strip(_ENDS) or encoded or text
 
 
 def canonical(labels: Sequence[int | None]) -> Labels:

@@ -32,9 +32,15 @@ from benchmark.validity.word_order import WordOrderModel
 from submissions.checking.response_kinds import is_scorable
 
 Floats = NDArray[np.float64]
-VERSION = 3  # changed with the parameters or the judgements; part of signatures
+VERSION = 4  # changed with the parameters or the judgements; part of signatures
 PARAMETERS = Path(__file__).with_name("parameters.json")
 _ROUNDS = 30
+# A text in symbols that is about the prompt, such as an equation, is not unreadable: for each standard deviation that it
+# is more like the prompt than like other prompts, beyond the first two, this many nats are subtracted. Of random
+# characters, fewer than one in ten are beyond two.
+_ABOUT_FROM, _NATS_EACH = 2.0, 3.0
+_MIXED = FEATURES["unreadable"].index("mixed scripts")
+_ABOVE_OTHERS = FEATURES["not about the prompt"].index("above other prompts")
 _NO_EVIDENCE: Mapping[Reason, float] = {
     # Without features, a reason is much less likely than being an answer ...
     **dict.fromkeys(REASONS, -4.0),
@@ -144,13 +150,23 @@ def suspicions(found: Sequence[Features], given: Discriminator) -> list[tuple[Re
     ratios = np.zeros((len(found), 1 + len(REASONS)))
     for i, features in enumerate(found):
         for j, reason in enumerate(REASONS, start=1):
-            values = features.get(reason)
-            log_odds = _NO_EVIDENCE[reason] if values is None else given.weights[reason].log_odds(values)
-            ratios[i, j] = log_odds * given.temper[reason]
+            ratios[i, j] = _log_odds(reason, features, given) * given.temper[reason]
     different, which = np.unique(ratios, axis=0, return_inverse=True)  # a repeated text is no new evidence
     probabilities = mixture(different, given.prior)[which]
     worst = np.argmax(probabilities[:, 1:], axis=1).tolist()
     return [(REASONS[j], answer) for j, answer in zip(worst, probabilities[:, 0].tolist(), strict=True)]
+
+
+def _log_odds(reason: Reason, features: Features, given: Discriminator) -> float:
+    """Return the log-odds of a reason; a text in symbols that is about the prompt is hardly unreadable."""
+    values, about = features.get(reason), features.get("not about the prompt")
+    if values is None:
+        return _NO_EVIDENCE[reason]
+    found = given.weights[reason].log_odds(values)
+    if reason != "unreadable" or about is None or values[_MIXED] > 0:
+        return found
+    beyond = max(0.0, about[_ABOVE_OTHERS] - _ABOUT_FROM)
+    return min(found, max(_NO_EVIDENCE[reason], found - _NATS_EACH * beyond))
 
 
 def mixture(ratios: Floats, prior: tuple[float, float]) -> Floats:

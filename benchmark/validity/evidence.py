@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+import string
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -64,10 +65,11 @@ def text_evidence(prompt: str, response: str, order: WordOrderModel, bits: Float
         order: Bigram model of word classes.
         bits: Bigram model of letters, as for `spelling`.
     """
-    prose = not (is_foreign(response) or _is_list_or_code(response) or _is_names(response))
-    string = _asks_for("strings", prompt) and len(response.strip()) <= _LONGEST_STRING
+    notation = _asks_for("notation", prompt)
+    prose = not (notation or is_foreign(response) or _is_list_or_code(response) or _is_names(response))
+    any_letters = notation or (_asks_for("strings", prompt) and len(response.strip()) <= _LONGEST_STRING)
     return {
-        "unreadable": None if string or _is_number(response) else _unreadable(spelling(response, bits)),
+        "unreadable": None if any_letters or _is_number(response) else _unreadable(spelling(response, bits)),
         "word salad": _word_salad(word_order(response, order)) if prose else None,
         "echo of the prompt": _echo(prompt, response, order.words),
     }
@@ -108,9 +110,12 @@ def _about(like_prompt: float, length: float, like_others: Floats) -> tuple[floa
 
 @lru_cache(maxsize=64)  # the responses to a prompt follow each other
 def _asks_for(kind: str, prompt: str) -> bool:
-    """Whether a prompt has a word from a bank of `asked_for`; its first word does not count, as in "Name a fruit"."""
+    """Whether a prompt has a word from a bank of `asked_for`.
+
+    The first word counts only for notation, as in "Draw a cat", and not for names, as in "Name a fruit".
+    """
     words = re.findall(r"[a-z]+", prompt.casefold())
-    return not _asked_for()[kind].isdisjoint(words[1:])
+    return not _asked_for()[kind].isdisjoint(words if kind == "notation" else words[1:])
 
 
 @cache
@@ -177,10 +182,21 @@ def _word_salad(found: WordOrder) -> tuple[float, ...] | None:
 
 
 def _is_list_or_code(text: str) -> bool:
-    """Whether a text hardly consists of sentences, so that its words are in another kind of order."""
+    """Whether a text hardly consists of sentences, so that its words are in another kind of order.
+
+    >>> _is_list_or_code("1. e4 e5 2. Nf3"), _is_list_or_code("salt, oil, rice"), _is_list_or_code("It is 8 o'clock.")
+    (True, True, False)
+    """
     words = text.split()
     breaks = sum(text.count(mark) for mark in ",\n;|")
-    return breaks > len(words) / 3 or sum(text.count(mark) for mark in "{}[]()=<>_/\\") > len(words) / 3
+    marks = sum(text.count(mark) for mark in "{}[]()=<>_/\\")
+    return max(breaks, marks) > len(words) / 3 or sum(map(_is_word, words)) <= len(words) / 2
+
+
+def _is_word(text: str) -> bool:
+    """Whether a text without its outer marks consists of letters, and is not a single one other than "a" and "I"."""
+    letters = text.strip(string.punctuation + "“”‘’«»…")
+    return letters.replace("'", "").replace("’", "").replace("-", "").isalpha() and (len(letters) > 1 or letters in "aI")
 
 
 def _echo(prompt: str, response: str, common_words: Sequence[str]) -> tuple[float, ...] | None:
