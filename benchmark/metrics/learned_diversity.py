@@ -97,7 +97,7 @@ METRICS: tuple[Metric, ...] = (
         unit="probability",
         paper="of this package, 2026; fitted on the sets of Tevet & Berant 2021, arXiv:2004.02990",
         parameters={"weights": "tevet-1"},
-        formula="1 / (1 + exp(−(w₀ + w₁ r + w₂ d + w₃ c))), r the mean cosine of a response with the prompt, d "
+        formula="1 / (1 + exp(−(w₀ + w₁ r + w₂ d + w₃ c))), r the mean cosine of a response with the prompt, d the "
         "distance_beside_prompt, c the mean distance of the pairs' content words",
         summary="The fitted probability that people wrote such a set to be diverse; high if responses differ in what "
         "they add to the prompt.",
