@@ -20,10 +20,8 @@ Out = Annotated[
     Path | None,
     typer.Option(
         "--out",
-        help=(
-            "Folder of built datasets; default, and the only one that other commands read: DIVBENCH_HOME/built, or "
-            "one in the user's cache."
-        ),
+        help="Folder of built datasets; default: DIVBENCH_HOME/built, or one in the user's cache. Other commands read "
+        "only the default.",
     ),
 ]
 Token = Annotated[
@@ -247,7 +245,7 @@ def verify_(names: Names = None, destination: Out = None, json: JsonOption = Fal
 def card_(
     names: Names = None,
     destination: Out = None,
-    repo: Annotated[str, typer.Option(help="Hub dataset repository that the card is for.")] = "ORG/divbench",
+    repo: Annotated[str, typer.Option(help="Hub dataset repository of the card.")] = "ORG/divbench",
     tag: Annotated[str, typer.Option(help="Version tag.")] = "v1.0.0",
     json: JsonOption = False,
 ) -> None:
@@ -271,10 +269,8 @@ def card_(
 def publish(
     repo: Annotated[str, typer.Argument(help="Hub dataset repository, such as org/divbench.")],
     names: Names = None,
-    tag: Annotated[str, typer.Option(help="Version tag; never moved.")] = "v1.0.0",
-    private: Annotated[
-        bool, typer.Option("--private", help="Private visibility, if the repository is created.")
-    ] = False,
+    tag: Annotated[str, typer.Option(help="Version tag; an existing tag is never moved.")] = "v1.0.0",
+    private: Annotated[bool, typer.Option("--private", help="Private visibility of a new repository.")] = False,
     destination: Out = None,
     token: Token = None,
     json: JsonOption = False,
@@ -327,7 +323,7 @@ def solution_pairs(
     destination: Annotated[Path, typer.Option("--out", help="Output file: .parquet.")],
     json: JsonOption = False,
 ) -> None:
-    """Generate prompt pairs from your questions: solve by one given method, or by any of several methods.
+    """Generate prompt pairs from your questions: solve by one given method, or by any of several.
 
     The rows have the fields of the dataset gssbench.
 

@@ -21,9 +21,7 @@ PEOPLES_K = 8  # number of human responses per prompt, and k of the reference re
 
 def quick(
     file: Annotated[Path, typer.Argument(help="File with the responses: JSON Lines, CSV or Parquet.")],
-    suite: Annotated[
-        str, file_option(help="Suite that the prompts come from; own: your own prompts.")
-    ] = "noveltybench-curated",
+    suite: Annotated[str, file_option(help="Suite of the prompts; own: your own prompts.")] = "noveltybench-curated",
     field: Annotated[
         str | None, file_option(help="Field or column with the responses; default: detected by name.")
     ] = None,
@@ -33,7 +31,7 @@ def quick(
     k: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Number of responses per prompt to score; default: 8, as in the human data, or fewer."
+            min=1, help="Number of responses per prompt to score; default: 8, as in the human data, or all if fewer."
         ),
     ] = None,
     all_metrics: Annotated[

@@ -33,7 +33,7 @@ def import_(
     from_: Annotated[Format | None, file_option("--from", help="Format of the file; default: detected.")] = None,
     field: Annotated[
         str | None,
-        file_option(help="Field or column with the responses; default: responses, outputs, completions and the like."),
+        file_option(help="Field or column with the responses; default: detected by name."),
     ] = None,
     type_: Annotated[SystemType, system_option("--type", help="System type.")] = "model",
     suite: Annotated[
@@ -48,7 +48,7 @@ def import_(
     open_weights: Annotated[
         bool | None, system_option("--open-weights/--closed-weights", help="Availability of the weights.")
     ] = None,
-    licence: Annotated[str | None, system_option(help="Licence of the weights or texts.")] = None,
+    licence: Annotated[str | None, system_option(help="Licence of the weights or responses.")] = None,
     mode: Annotated[Mode | None, sampling_option(help="Sampling mode.")] = None,
     temperature: Annotated[float | None, sampling_option(help="Sampling temperature; default: as in the file.")] = None,
     top_k: Annotated[
@@ -62,7 +62,7 @@ def import_(
         int | None, sampling_option(help="Maximum number of new tokens per response; default: as in the file.")
     ] = None,
     seed: Annotated[int | None, sampling_option(help="Random seed of the sampling; default: as in the file.")] = None,
-    k: Annotated[int | None, sampling_option(help="Number of responses per prompt; default: counted.")] = None,
+    k: Annotated[int | None, sampling_option(help="Number of responses per prompt; default: as in the file.")] = None,
     contact: Annotated[str | None, _submission_option(help="Contact address of the submitter.")] = None,
     link: Annotated[
         list[str] | None, _submission_option(help="URL of a page about the system; may be repeated.")
@@ -215,14 +215,14 @@ def validate(
 
 
 def baseline(
-    given: Annotated[Path, typer.Argument(help="Submission folder whose texts are used.")],
+    given: Annotated[Path, typer.Argument(help="Submission folder whose responses are used.")],
     kind: Annotated[str, typer.Option(help="Attack to apply, such as repeated, shuffled-words or other-prompts.")],
     destination: Annotated[Path, typer.Option("--out", help="Submission folder to create.")],
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Make a known-bad baseline from a submission: it looks diverse, but a good metric does not reward it.
+    """Make a known-bad baseline from a submission, which a good metric does not reward.
 
     Junk ignores the prompts: random-characters, random-words, shuffled-words, other-prompts (responses to other
     prompts), book-sentences, echoes (of the prompt), refusals.

@@ -47,7 +47,7 @@ METRICS: tuple[Metric, ...] = (
         bounds=(0, None),
         unit="bits/byte",
         paper="D_Can 2026, arXiv:2606.01811, section B.2",
-        formula="the standard deviation (over n, not n − 1) of h, the bits per byte of each response alone",
+        formula="the standard deviation (divisor n) of h, the bits per byte of each response alone",
         summary="Whether a set mixes responses of very different fluency.",
         failures=(NEITHER, "Short responses vary more in bits per byte, whatever they say.", JUDGE),
     ),

@@ -129,12 +129,12 @@ METRICS: tuple[Metric, ...] = (
         unit="cosine distance",
         paper="Hu et al. 2024, Journal of Cheminformatics 16:94",
         needs=2,
-        formula="min over orders π of Σᵢ d(π(i), π(i + 1)), round to the start, d the cosine distance of embeddings",
+        formula="min over orders π of Σᵢ d(π(i), π(i + 1)), back to the start, d the cosine distance of embeddings",
         summary="The length of the shortest round trip through all responses.",
         failures=(
-            f"It is exact, so more than {MOST_IN_CIRCUIT} responses have no value; emb-diversity uses an "
-            "approximation (Christofides), which is up to 1.5 times as long if the triangle inequality holds; for "
-            "cosine distance it need not.",
+            f"It is exact, so sets of more than {MOST_IN_CIRCUIT} responses have no value. The approximation of "
+            "emb-diversity (Christofides) is at most 1.5 times as long if the triangle inequality holds, which it "
+            "need not for cosine distance.",
             GROWS,
             NOISE,
             SEES,

@@ -213,7 +213,7 @@ METRICS: tuple[Metric, ...] = (
         formula="max over pairs i < j of dᵢⱼ, d the cosine distance of embeddings",
         summary="How far apart the two most different responses are.",
         failures=(
-            "One odd response decides: nine copies and one outlier score as ten different responses.",
+            "One odd response decides: nine copies and one outlier score like ten different responses.",
             GROWS,
             NOISE,
             SEES,

@@ -243,7 +243,7 @@ METRICS: tuple[Metric, ...] = (
         failures=(
             "Three tight groups of different responses score 0: diversity between groups does not count.",
             "It needs more responses than centres, and is hardly informative for few responses.",
-            "The number of three groups is arbitrary.",
+            "The number of groups, three, is arbitrary.",
             SEES,
         ),
     ),
@@ -259,8 +259,8 @@ METRICS: tuple[Metric, ...] = (
         "features",
         summary="How large a space the responses' vectors span, on a logarithmic scale; GSSBench's E_output.",
         failures=(
-            "Its range is narrow: for ten unit vectors of 1,024 numbers from −2.90 (identical) to −2.70 (orthogonal).",
-            "It depends on the length of vectors, their number of features and K: none of these may differ.",
+            "Its range is narrow: −2.90 (identical) to −2.70 (orthogonal) for ten unit vectors of 1,024 dimensions.",
+            "It depends on the vectors' length, their number of features and K: none of these may differ.",
             "The constant 10⁻³ is about as large as the eigenvalues that it is added to, and has a large effect.",
             SEES,
         ),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from benchmark.metrics.eigenscore import Covariances, e_average, e_original, leave_one_out_average
 from benchmark.metrics.metric import Metric, Unscorable, Version
-from benchmark.metrics.partition import Partition
+from benchmark.metrics.partition import RULE, Partition
 from benchmark.metrics.uncertainty import (
     ClassedLikelihoods,
     ResponseScores,
@@ -156,7 +156,7 @@ _OWN = "It needs the generating model: two models cannot be compared, and a mode
 _SURE = "A model can be uncertain about wording and certain about content, or confidently random."
 _GREEDY = "It looks at one greedy response, so it does not measure the responses that were sampled."
 _FORMS = "Published code and papers compute different things under this name."
-_K = "It depends on the layers, the size of states and the number of responses: none of these may differ."
+_K = "It depends on the layers, the size of hidden states and the number of responses: none of these may differ."
 _FIRST = Version(1, "2026-11-21", "first version: uncertainty of the model that was sampled")
 
 _metric = partial(Metric, reads="internals", direction=+1, family="uncertainty", history=(_FIRST,))
@@ -185,7 +185,7 @@ METRICS: tuple[Metric, ...] = (
         formula="−(1/T) Σₜ ln Σᵥ exp(lₜᵥ), l the raw logits over the vocabulary at step t of the greedy response",
         summary="How little weight the model gave to all tokens together, before it is normalised to probabilities.",
         failures=(
-            "Adding a constant to all logits of a step changes it, but no probability, so training does not fix it.",
+            "Adding a constant to all logits of a step changes it, but no probability, so training does not set it.",
             _GREEDY,
             "It needs the logits of the whole vocabulary.",
             _OWN,
@@ -193,7 +193,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     _metric(
         "normalised_entropy",
-        "length-normalised entropy (mc); also the perplexity of sampled responses",
+        "length-normalised entropy (Monte Carlo); also the perplexity of sampled responses",
         entropy_mc,
         bounds=(0, None),
         unit="nats/token",
@@ -212,9 +212,9 @@ METRICS: tuple[Metric, ...] = (
         paper="Chen et al. 2024 (INSIDE), arXiv:2402.03744, its code; probably GSSBench's",
         parameters={"variant": "inside", "eos": "counted"},
         formula="−(1/K) Σₖ (1/Tₖ) Σₜ ln maxᵥ pₜᵥ, p after temperature and cut-offs",
-        summary="How uncertain the model was at each step by its largest probability, as in the code of INSIDE.",
+        summary="How uncertain the model was at each step, judged by its largest probability, as in INSIDE's code.",
         failures=(
-            "Despite its name it is not an entropy: the sampled token has no effect.",
+            "Despite its name, it is not an entropy, and the sampled tokens have no effect.",
             "Truncating the distribution to the most likely tokens changes it.",
             _OWN,
         ),
@@ -245,12 +245,12 @@ METRICS: tuple[Metric, ...] = (
         paper="Chen et al. 2024 (INSIDE), arXiv:2402.03744, eq. 6",
         parameters={"alpha": "0.001", "log": "10", "scale": "1/(d-1)", "state": "last"},
         needs=2,
-        formula="(1/K) Σ log₁₀(λ + 10⁻³), λ the eigenvalues of Z̃ Z̃ᵀ / (d − 1), Z the states of the responses' last "
-        "tokens at the middle layer, each row centred over its d features",
-        summary="How large a space the model's states of the responses' last tokens span.",
+        formula="(1/K) Σ log₁₀(λ + 10⁻³), λ the eigenvalues of Z̃ Z̃ᵀ / (d − 1), Z the hidden states of the responses' "
+        "last tokens at the middle layer, each row centred over its d features",
+        summary="How large a space the hidden states of the responses' last tokens span.",
         failures=(
             "One token says little about a whole response: in GSSBench's paper it is near chance, 0.49 to 0.57.",
-            "GSSBench's text and INSIDE's code name different layers, and that code reads the token before the last.",
+            "GSSBench's text and INSIDE's code name different layers; INSIDE's code reads the token before the last.",
             _K,
             _OWN,
         ),
@@ -265,11 +265,11 @@ METRICS: tuple[Metric, ...] = (
         parameters={"alpha": "0.001", "log": "10", "scale": "1/(d-1)", "state": "mean"},
         needs=2,
         formula="mean over layers of (1/K) Σ log₁₀(λ + 10⁻³), λ the eigenvalues of Z̃ Z̃ᵀ / (d − 1), Z the means of the "
-        "states of each response's tokens, each row centred over its d features",
-        summary="How large a space the responses span in the model's own states, averaged over tokens and upper "
-        "layers.",
+        "hidden states of each response's tokens, each row centred over its d features",
+        summary="How large a space the responses span in the model's hidden states, averaged over tokens and "
+        "upper layers.",
         failures=(
-            "The layers are not stated in its paper; here they are those of INSIDE's code.",
+            "Its paper does not state the layers; here they are those of INSIDE's code.",
             _K,
             "It depends partly on the prompt's length: GSSBench's paper reports the correlation.",
             _OWN,
@@ -288,7 +288,7 @@ METRICS: tuple[Metric, ...] = (
         "response k, c the classes of responses that mean the same",
         summary="How uncertain the model was between different contents, not between wordings.",
         failures=(
-            "It inherits every mistake of the rule that makes the classes.",
+            RULE,
             "If all responses differ, only their likelihoods distinguish prompts.",
             _FORMS,
             _OWN,
@@ -308,7 +308,7 @@ METRICS: tuple[Metric, ...] = (
         failures=(
             "If all responses differ, it is ln K whatever they say: many prompts tie, and ties count as wrong in "
             "GSSBench.",
-            "It inherits every mistake of the rule that makes the classes.",
+            RULE,
             "It is class_entropy in another unit, with the same ranking.",
         ),
     ),

@@ -133,7 +133,7 @@ METRICS: tuple[Metric, ...] = (
         formula="−ln ‖X Xᵀ / n‖²_F, X the responses' unit vectors",
         summary="How spread out the directions of the responses are.",
         failures=(
-            "It is the logarithm of vendi_score_q2: it ranks response sets identically, and only means differ.",
+            "It is the logarithm of vendi_score_q2: it ranks response sets alike, and only means over sets differ.",
             "It grows with the number of responses, up to its logarithm: compare equal k only.",
             SEES,
             MODELS,

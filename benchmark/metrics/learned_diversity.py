@@ -84,7 +84,7 @@ _SEES = (
     "It depends on all-MiniLM-L6-v2, which reads English and the first 256 tokens of a response; with other embedders "
     "it is missing."
 )
-_PROMPT = "It depends on the prompt: with another wording of the prompt, the same responses have another value."
+_PROMPT = "It depends on the prompt: rewording the prompt changes the value of the same responses."
 
 _metric = partial(Metric, reads="pairs:beside_prompt", direction=+1, needs=2, family="meaning", history=(_FIRST,))
 
@@ -98,14 +98,14 @@ METRICS: tuple[Metric, ...] = (
         paper="of this package, 2026; fitted on the sets of Tevet & Berant 2021, arXiv:2004.02990",
         parameters={"weights": "tevet-1"},
         formula="1 / (1 + exp(−(w₀ + w₁ r + w₂ d + w₃ c))), r the mean cosine of a response with the prompt, d the "
-        "mean distance of pairs beside the prompt, c the mean distance of the pairs' content words",
-        summary="The probability that people wrote sentences like these to be diverse, with weights fitted to such "
-        "sets; high if responses differ in what they add to the prompt.",
+        "distance_beside_prompt, c the mean distance of the pairs' content words",
+        summary="The fitted probability that people wrote such a set to be diverse; high if responses differ in what "
+        "they add to the prompt.",
         failures=(
             "Responses to other prompts score above every real system, and echoes of the prompt gain .70 of the "
             "distance between systems; random words gain .16.",
             "It was fitted on sets of five English sentences: for longer responses it is not a probability, and most "
-            "sets are near 0 (gpt-4o .008, gpt-4o with all earlier responses in view .08, people .62, k = 8). Use "
+            "sets are near 0 (gpt-4o .008, gpt-4o with all earlier responses in view .08, people .63, k = 8). Use "
             "distance_beside_prompt for degrees there.",
             "It was fitted on the labels of conTest, McDiv and McDiv_nuggets: it agrees a little less with other sets "
             "(docs/held_out.md), and less with people's own scores than sent-BERT does.",
@@ -122,12 +122,12 @@ METRICS: tuple[Metric, ...] = (
         paper="of this package, 2026",
         formula="1 − mean over pairs i < j of cos(xᵢ − (xᵢ·p)p, xⱼ − (xⱼ·p)p), x the responses' unit vectors, p the "
         "prompt's",
-        summary="How far apart responses are in what they add to the prompt; nothing was fitted.",
+        summary="How far apart responses are in what they add to the prompt; nothing is fitted.",
         failures=(
-            "If responses only repeat the prompt, little but noise is left: such echoes gain .68 of the distance "
-            "between systems, whereas they lose .15 under embedding_diversity.",
-            "Responses to other prompts gain most (.98); refusals, book sentences, random prefixes and random words "
-            "gain .35 to .58.",
+            "If responses only repeat the prompt, little but noise is left: such echoes gain .67 of the distance "
+            "between systems, whereas they lose .16 under embedding_diversity.",
+            "Responses to other prompts gain the most (.98); refusals, book sentences, random prefixes and random "
+            "words gain .34 to .57.",
             _PROMPT,
             _SEES,
         ),

@@ -214,7 +214,7 @@ METRICS: tuple[Metric, ...] = (
         needs=2,
         formula="Σ_c (1 − C(N − n_c, 2) / C(N, 2)), n_c of N responses in class c",
         summary="How many different things two of the responses would say: one plus the probability that they differ.",
-        failures=(RULE, "It depends on how common the common responses are, and hardly on the rare ones.", _NOISE),
+        failures=(RULE, "It depends mostly on the common responses, and hardly on rare ones.", _NOISE),
     ),
     _metric(
         "distinct_at_5",
@@ -253,7 +253,7 @@ METRICS: tuple[Metric, ...] = (
         summary="How frequent the most common response is.",
         failures=(
             RULE,
-            "Only one class counts: the others may be many or one.",
+            "Only the largest class counts: the rest may be one class or many.",
             "With few responses it has few possible values, so many sets tie.",
         ),
     ),

@@ -89,7 +89,7 @@ def coherent_retained(s: Surprisals) -> float:
 
 
 _NOISE = "Noise retains all of its surprise, so random characters score highest."
-_INJECTED = "A response that contains the label of the next response is read as if that one had begun."
+_INJECTED = "A response that contains the next response's label is read as if the next response had begun."
 
 _metric = partial(Metric, direction=+1, bounds=(0, None), needs=2, family="surprise", history=(FIRST,))
 
@@ -106,7 +106,7 @@ METRICS: tuple[Metric, ...] = (
         "not coherent language.",
         failures=(
             JUDGE,
-            "It depends on one position of the curve; with unbalanced orders, on which responses happen to be there.",
+            "It depends on one position of the curve and, with unbalanced orders, on the responses that fall there.",
             "On sets with human labels it does worse than embeddings, here and in its paper.",
             _INJECTED,
         ),
@@ -119,7 +119,7 @@ METRICS: tuple[Metric, ...] = (
         unit="share of the surprise alone",
         paper="of this package; on the curve of D_Can 2026, arXiv:2606.01811",
         formula="R = mean of bits at positions 2 … n / mean of bits of the responses alone",
-        summary="The share of its surprise that a response retains after others were read.",
+        summary="The share of its surprise that a response retains once others have been read.",
         failures=(
             f"{_NOISE} R near 1 can mean that responses share nothing, or mean nothing.",
             JUDGE,
@@ -151,7 +151,7 @@ METRICS: tuple[Metric, ...] = (
         summary="D_Can from the second half of the curve instead of only its last position.",
         failures=(
             JUDGE,
-            "Positions in the middle come after fewer responses, so it is higher than after all others.",
+            "Positions in the middle come after fewer responses, so it is usually higher than d_can.",
             _INJECTED,
         ),
     ),
@@ -167,7 +167,7 @@ METRICS: tuple[Metric, ...] = (
         failures=(
             _NOISE,
             "It depends on one position of the curve.",
-            "Under the published tokenisation, the last response lacks the separator after the others, which costs "
+            "Under the published tokenisation, the last response lacks the separator that ends all others, which costs "
             "about two bits; exact boundaries avoid this.",
             JUDGE,
         ),

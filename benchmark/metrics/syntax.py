@@ -114,8 +114,8 @@ METRICS: tuple[Metric, ...] = (
         unit="templates / token",
         paper=f"{_PAPER}; there, templates are the commonest sequences of a whole corpus",
         parameters={"n": "6", "shared-by": "2"},
-        formula="mean over responses of |places where a sequence of 6 part-of-speech tags begins that another response "
-        "has| / |tags|; less is more diverse",
+        formula="mean over responses of |positions where a sequence of 6 part-of-speech tags begins that another "
+        "response has| / |tags|; less is more diverse",
         summary="How often six tokens in a response have the same structure as in another response, per token.",
         failures=(
             _CONTENT,
@@ -138,9 +138,9 @@ METRICS: tuple[Metric, ...] = (
         parameters={"codec": "deflate-9"},
         formula="bytes(DEFLATE₉(tags)) / bytes(tags), tags those of all responses, sorted by response, joined by "
         "spaces",
-        summary="How much of the sequence of word classes is left after compression, which removes repetition.",
+        summary="How much of the sequence of part-of-speech tags is left after compression, which removes repetition.",
         failures=(
-            "Words that all have one class, such as a list of numbers, compress better than copies of a sentence.",
+            "Words that all have one tag, such as a list of numbers, compress better than copies of a sentence.",
             "Shuffled words and random characters compress worse than sentences.",
             "It depends on length: compare only sets of similar length. Longer texts compress better.",
             "Content has no effect.",

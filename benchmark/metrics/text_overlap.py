@@ -202,13 +202,12 @@ METRICS: tuple[Metric, ...] = (
         parameters={"n": "1..4", "tokens": "13a", "smooth": "exp"},
         formula="mean over responses i of BLEU₄(response i; references: all others), with exponential smoothing; less "
         "is more diverse",
-        summary="How well each response could pass for a translation of the others: shared phrases of one to four "
-        "words.",
+        summary="How many phrases of one to four words each response shares with the others, as BLEU counts them.",
         failures=(
             NOISE,
             "Each response is compared with all others at once, so more responses give higher values: compare "
             "equal k only.",
-            "Responses under four words are judged by fewer words, and their score depends strongly on smoothing.",
+            "Responses under four words are judged by shorter phrases, and their score depends strongly on smoothing.",
             WORDING,
         ),
     ),
@@ -225,7 +224,7 @@ METRICS: tuple[Metric, ...] = (
         summary="How many words two responses share in the same order, averaged over all pairs.",
         failures=(
             NOISE,
-            "Only letters a–z and digits are words: responses in other scripts, or of symbols, cannot be scored.",
+            "Only the letters a–z and digits count: responses in other scripts, or of symbols, cannot be scored.",
             WORDING,
             "GSSBench prints it with the sign of a similarity in some tables and of a diversity in others.",
         ),

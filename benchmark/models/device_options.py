@@ -8,7 +8,7 @@ from datasets_build.console import models_option
 if TYPE_CHECKING:
     from benchmark.models.device_map import DeviceChoice
 
-DEVICE_HELP = "Device of the models: cuda, cuda:1, mps or cpu; default: the best available, reported on stderr."
+DEVICE_HELP = "Device of the models: cuda, cuda:1, mps or cpu; default: the best available (printed to stderr)."
 DTYPE_HELP = (
     "Precision of the language model; log-probabilities are float32 or better; default: float16 on cuda, else float32."
 )

@@ -17,13 +17,13 @@ KS = (3, 4, 5, 6, 8, 10)
 
 def plan(
     effect: Annotated[
-        float, typer.Option(min=0.001, max=1, help="Difference to find, as a share of the number: 0.1 is a tenth.")
+        float, typer.Option(min=0.001, max=1, help="Relative difference to detect: 0.1 is a tenth.")
     ] = 0.1,
     prompts: Annotated[int, typer.Option(min=3, max=100_000, help="Number of available prompts.")] = 100,
-    power: Annotated[float, typer.Option(min=0.1, max=0.999, help="Probability of finding the difference.")] = 0.8,
+    power: Annotated[float, typer.Option(min=0.1, max=0.999, help="Probability of detecting the difference.")] = 0.8,
     json: JsonOption = False,
 ) -> None:
-    """Compute how many prompts and responses a comparison of two systems needs to find a difference in the headline.
+    """Compute how many prompts and responses it takes to detect a difference between two systems in valid_distinct_k.
 
     Variances are estimated from the reference results: nine known systems on NoveltyBench's curated prompts. The test
     is a two-sided paired t-test over prompts at 5%.

@@ -29,12 +29,12 @@ def forms(
     form: Annotated[FormName, typer.Option(help="Form of the question.")] = "absolute",
     sets: Annotated[
         int | None,
-        typer.Option(min=1, help="Number of response sets (prompts, of ranking), drawn at random; default: all."),
+        typer.Option(min=1, help="Number of response sets (for ranking: of prompts), drawn at random; default: all."),
     ] = None,
     responses: Annotated[
-        int, typer.Option(min=2, max=20, help="Number of responses shown of a set, the first ones.")
+        int, typer.Option(min=2, max=20, help="Number of responses to show per set, from the first.")
     ] = 10,
-    raters: Annotated[int, typer.Option(min=1, max=1000, help="Number of different people who rate each item.")] = 10,
+    raters: Annotated[int, typer.Option(min=1, max=1000, help="Number of raters per item.")] = 10,
     per_rater: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of ratings per rater.")] = 40,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of draws, orders and assignment.")] = 0,
     mirror: MirrorOption = None,
@@ -42,7 +42,7 @@ def forms(
 ) -> None:
     """Make a rating study: a page for each rater, a table for crowd platforms, and the researcher's study.json.
 
-    The pages work from a file or any host and need no network. Each has training, hidden attention checks and one
+    The pages work from a file or any host and need no network. Each page has training, hidden attention checks and one
     rater's part of a balanced plan. Keep study.json private: it has the answers to the checks.
 
     absolute: diversity of a set's content, 1 to 5. aspects: content and form separately. similarity: of two responses.
@@ -90,16 +90,16 @@ def forms(
 
 
 def ratings(
-    study: Annotated[Path, typer.Argument(help="Folder of the study, by divbench people forms.")],
+    study: Annotated[Path, typer.Argument(help="Study folder made by divbench people forms.")],
     files: Annotated[
         list[Path] | None,
-        typer.Argument(help="Files that came back (.json, .csv), or folders of them.", show_default=False),
+        typer.Argument(help="Files returned by raters (.json, .csv), or folders of them.", show_default=False),
     ] = None,
     destination: Annotated[
         Path | None, typer.Option("--out", help="Output file of rated sets for divbench metrics metaeval: .parquet.")
     ] = None,
     question: Annotated[
-        str | None, typer.Option(help="Question that --out is about; default: the first of the form.")
+        str | None, typer.Option(help="Question that --out is about; default: the form's first.")
     ] = None,
     resamples: Annotated[int, typer.Option(min=100, help="Number of bootstrap resamples over response sets.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the resamples.")] = 0,

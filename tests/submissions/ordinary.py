@@ -3,7 +3,7 @@
     python tests/submissions/ordinary_files.py OUT       writes them, with the writers of the environment it runs in
     python -m tests.submissions.ordinary OUT             reads each, and prints a table in Markdown
 
-A file is *taken* if it is read without a problem as a submission's generations, and *imported* if it is read so as a
+A file is *accepted* if it is read without a problem as a submission's generations, and *imported* if it is read so as a
 table to import; either way it must hold the rows that were written. Exit status: 1 where one holds others.
 """
 
@@ -36,7 +36,7 @@ def _to_import(path: Path, findings: Findings) -> list[dict[str, Any]]:
     return [] if table is None else [row for _, row in table.rows]
 
 
-WAYS: dict[str, Read] = {"taken": _as_generations, "imported": _to_import}
+WAYS: dict[str, Read] = {"accepted": _as_generations, "imported": _to_import}
 
 
 def main() -> int:

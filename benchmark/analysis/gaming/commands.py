@@ -103,7 +103,8 @@ def axioms(
 ) -> None:
     """Test which axioms of diversity each metric of a profile obeys, on response sets constructed for each axiom.
 
-    Monotonicity, uniqueness, continuity, replication, the twin property, and invariance to order, length and language.
+    They are monotonicity, uniqueness, continuity, replication, the twin property, and invariance to order, length and
+    language.
 
     Example: divbench metrics axioms --profile lexical
     """

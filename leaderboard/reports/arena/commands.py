@@ -23,12 +23,10 @@ Results = Annotated[
 def report(
     store: Store,
     results: Results = None,
-    output: Annotated[
-        Path | None, typer.Option("--out", help="Report file (.md or .json), in addition.", show_default=False)
-    ] = None,
+    output: Annotated[Path | None, typer.Option("--out", help="Report file: .md or .json.", show_default=False)] = None,
     json: JsonOption = False,
 ) -> None:
-    """Report on people's votes: the strengths of systems, and how well each metric agrees with people.
+    """Report on arena votes: the strengths of systems, and how well each metric agrees with people.
 
     The two questions are reported separately, with 95% intervals over voters and prompts. Votes of visitors who fail
     checks count less.
@@ -50,7 +48,7 @@ def export(
     destination: Annotated[Path, typer.Option("--out", help="Folder to create.")] = Path("votes-dataset"),
     json: JsonOption = False,
 ) -> None:
-    """Write the votes as a dataset: Parquet with prompt, both response sets, question, answer and check, and its card.
+    """Write the votes as a dataset with a card: Parquet with prompt, both response sets, question, answer and check.
 
     Texts are null if their results no longer exist. Voters are salted hashes.
 

@@ -11,7 +11,7 @@ from submissions.choices import VoteAttack
 
 def simulate(
     systems: Annotated[int, typer.Option(min=2, max=200, help="Number of systems.")] = 40,
-    votes: Annotated[int, typer.Option(min=100, max=200_000, help="Number of answers to one question.")] = 20_000,
+    votes: Annotated[int, typer.Option(min=100, max=200_000, help="Number of votes on one question.")] = 20_000,
     prompts: Annotated[int, typer.Option(min=2, max=10_000, help="Number of prompts.")] = 100,
     per_voter: Annotated[float, typer.Option(min=1, max=1000, help="Mean number of votes per voter.")] = 20.0,
     careless: Annotated[float, typer.Option(min=0, max=0.5, help="Share of voters who answer without looking.")] = 0.15,
@@ -26,7 +26,7 @@ def simulate(
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the first board.")] = 0,
     json: JsonOption = False,
 ) -> None:
-    """Plan an arena: how precise are strengths with so many votes, and what can careless and hostile voters do?
+    """Plan an arena: how precise are strengths after so many votes, and what can careless and hostile voters do?
 
     Systems and voters are simulated; docs/votes.md has the model and tables for many sizes.
 

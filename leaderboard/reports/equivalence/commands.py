@@ -41,7 +41,7 @@ def classes(
     short_answers: Annotated[
         bool, typer.Option("--short-answers", help="Word-overlap rule for pairs of responses of up to five words.")
     ] = False,
-    k: Annotated[int | None, typer.Option(help="Number of responses per prompt, the first ones; default: all.")] = None,
+    k: Annotated[int | None, typer.Option(help="Number of responses per prompt, from the first; default: all.")] = None,
     orders: Annotated[
         int, typer.Option(min=0, help="Number of random orders, to measure the effect of the order; 0: none.")
     ] = 0,
@@ -60,9 +60,9 @@ def classes(
 ) -> None:
     """Group responses by meaning, and compare equivalence backends with each other and with published classes.
 
-    For each backend and system: the number of equivalence classes (distinct_k) with an interval over prompts, and the
-    number expected of fewer responses. If a submission has its own partition: the agreement with it (adjusted Rand
-    index, F1 of pairs).
+    Reports for each backend and system the number of equivalence classes (distinct_k), with an interval over prompts,
+    and the number expected among fewer responses; and the agreement with a submission's own partition, if it has one
+    (adjusted Rand index, F1 of pairs).
 
       divbench metrics equivalence subs/gpt-4o subs/humans --equivalence rouge-1 --equivalence embedding
     """

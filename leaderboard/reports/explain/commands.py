@@ -34,7 +34,7 @@ def explain(
         str | None,
         typer.Option(
             help="Causal language model: a folder, or ORG/NAME@COMMIT; default: the bundled one.",
-            rich_help_panel="Model",
+            rich_help_panel="Models",
         ),
     ] = None,
     device: DeviceOption = None,
@@ -60,7 +60,8 @@ def explain(
     precision: Annotated[
         float | None,
         d_can_option(
-            min=1e-6, help="Target standard error of a_n in bits/byte; prints the number of balanced orders it takes."
+            min=1e-6,
+            help="Target standard error of a_n in bits/byte; the number of balanced orders it takes is printed.",
         ),
     ] = None,
     destination: Annotated[
@@ -73,7 +74,7 @@ def explain(
 
     The model reads the responses in several orders. The curve a_k is the cost in bits of a response after k − 1 others:
     it falls as far as they help to predict it. D_Ca_n is its end, a_n, times the coherence C. Also shown: the cost of
-    each response alone and in the last position, the bits that each response saves each other, and every token's bits.
+    each response alone and in the last position, the bits that each response saves every other, and every token's bits.
 
     A set of a dataset, with figures:
 

@@ -49,7 +49,7 @@ def gss(
     all_metrics: Annotated[
         bool,
         data_option(
-            "--all-metrics", help="Metrics of the whole profile, including the slow ones (D_Can and its family)."
+            "--all-metrics", help="All metrics of the profile, including the slow ones (D_Can and its family)."
         ),
     ] = False,
     equivalence: Annotated[
@@ -64,9 +64,7 @@ def gss(
             )
         ),
     ] = None,
-    k: Annotated[
-        int | None, data_option(help="Number of responses per prompt of a submission, the first ones; default: all.")
-    ] = None,
+    k: Annotated[int | None, data_option(help="Number of responses per prompt, from the first; default: all.")] = None,
     missing: Annotated[
         MissingPairs, statistics_option(help="Treatment of a pair with a missing score: wrong, or left out.")
     ] = "wrong",
@@ -74,10 +72,8 @@ def gss(
         str | None,
         statistics_option(help="Metric or reference to compare the others with, on the same resamples of sets."),
     ] = None,
-    published: Annotated[
-        bool, output_option("--published", help="Accuracies that the paper printed, shown beside ours.")
-    ] = False,
-    results: Annotated[Path, output_option(help="Folder of results, for submissions.")] = Path("results"),
+    published: Annotated[bool, output_option("--published", help="Published accuracies, shown beside ours.")] = False,
+    results: Annotated[Path, output_option(help="Folder of the submissions' results.")] = Path("results"),
     resamples: Annotated[
         int, statistics_option(min=100, help="Number of bootstrap resamples over sets of pairs.")
     ] = 1000,
@@ -92,16 +88,16 @@ def gss(
 ) -> None:
     """Test metrics on GSSBench (arXiv:2510.12699): do they measure how many good responses a prompt allows?
 
-    9,300 pairs of prompts in six splits; one prompt of each pair has the larger generation space. A metric is right on
-    a pair if it scores that prompt's responses as more diverse. Reference scorers: chance, the prompt's length, a
-    constant and an oracle.
+    It has 9,300 pairs of prompts in six splits; one prompt of each pair has the larger generation space. A metric is
+    right on a pair if it scores that prompt's responses as more diverse. Reference scorers: chance, the prompt's
+    length, a constant and an oracle.
 
     Submissions are scored first, into --results; existing results are reused. Perplexity, energy, entropies and
     EigenScores of hidden states need the submission's internals.parquet, which divbench metrics internals makes.
 
       divbench metrics gss subs/model-a subs/model-b --figure map.html --out table.md
 
-    With other models than the profile's (--embedder, --lm), score first and give the result:
+    With other models than the profile's, score first (divbench score --embedder, --lm) and give the result:
 
       divbench metrics gss results/0123456789abcdef --against eigenscore_output
     """

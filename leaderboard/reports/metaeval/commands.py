@@ -51,7 +51,7 @@ def metaeval(
         list[str] | None,
         typer.Argument(
             help=(
-                "Tasks: contest, mcdiv, mcdiv_nuggets, dectest; a split, as contest/story_gen; FILE.parquet of "
+                "Tasks: contest, mcdiv, mcdiv_nuggets, dectest; a split, such as contest/story_gen; FILE.parquet of "
                 "labelled sets, as divbench generate --sweep writes; or gssbench."
             )
         ),
@@ -82,7 +82,7 @@ def metaeval(
         Path | None, metrics_option(help="Result folder of a gssbench submission, for the task gssbench.")
     ] = None,
     lower_is_more_diverse: Annotated[
-        bool, data_option("--lower-is-more-diverse", help="Negation of the numbers of --external and --scores.")
+        bool, data_option("--lower-is-more-diverse", help="Negation of the scores of --external and --scores.")
     ] = False,
     released: Annotated[bool, data_option(help="Metric columns released with the texts, tested as well.")] = True,
     against: Annotated[
@@ -104,8 +104,8 @@ def metaeval(
     """Test metrics against ground truth: labels by construction, people's scores, decoding settings, prompt pairs.
 
     Without tasks: the nine with two labels (contest, mcdiv, mcdiv_nuggets, each story_gen, resp_gen, prompt_gen).
-    Each number has a bootstrap interval over contexts. A set without a score of one metric is excluded for all;
-    a metric without a score of any set is not.
+    Each number has a bootstrap interval over contexts. A set that lacks one metric's score is excluded for all metrics,
+    unless that metric has no scores at all.
 
     The lexical metrics beside the released columns, in a minute:
 

@@ -31,7 +31,7 @@ def heldout(
     by: Annotated[
         Literal["halves", "kinds"],
         statistics_option(
-            help="Split for choosing: halves (half of the contexts) or kinds (two of story, response and prompt)."
+            help="Split to choose on: halves (half of the contexts) or kinds (two of story, response and prompt)."
         ),
     ] = "halves",
     against: Annotated[str, statistics_option(help="Metric to compare all others with.")] = "released:sent_bert",
@@ -44,9 +44,9 @@ def heldout(
 ) -> None:
     """Choose the best combination of metrics on some contexts and report it on the others, whether it wins or not.
 
-    On the nine tasks with two labels. A combination is a sum of z-scores; all combinations of up to --largest metrics
-    are tried, and their number is reported. The released columns, which were not chosen on these sets, are shown for
-    comparison.
+    The tasks are the nine with two labels. A combination is a sum of z-scores; all combinations of up to --largest
+    metrics are tried, and their number is reported. The released columns, which were not chosen on these sets, are
+    shown for comparison.
 
     Example: divbench metrics heldout --profile offline --out heldout.md
     """

@@ -46,9 +46,9 @@ def learn(
 ) -> None:
     """Fit metrics to labels and report how well they do on held-out sets, compared with sent-BERT.
 
-    On the nine tasks with two labels. Features and penalty are chosen by cross-validation within the training sets, no
-    context or set is on both sides, and the number of candidates is reported. Surprisals are the released ones of
-    Qwen2.5-3B.
+    The tasks are the nine with two labels. Features and penalty are chosen by cross-validation within the training
+    sets, no context or set is on both sides, and the number of candidates is reported. Surprisals are the released
+    ones of Qwen2.5-3B.
 
     Example: divbench metrics learn --version open --features pairs.parquet --out learned.md
     """

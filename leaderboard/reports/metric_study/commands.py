@@ -56,15 +56,15 @@ def metrics_study(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Study the metrics themselves, for the page Metrics: how they agree with people, labels, and each other.
+    """Study the metrics for the board's page Metrics: how they agree with people, labels, and each other.
 
-    Writes OUT/metric_study.json, numbers without texts, and OUT/disagreements.parquet, the texts of the sets that each
-    metric ranks farthest from people; with --gss also OUT/gssbench.json. All sets with labels are read: conTest, McDiv,
-    McDiv_nuggets and decTest. Surprisals are cached, so an interrupted run can be continued.
+    Writes OUT/metric_study.json (numbers without texts), OUT/disagreements.parquet (the texts of the sets that each
+    metric ranks farthest from people) and, with --gss, OUT/gssbench.json. All sets with labels are read: conTest,
+    McDiv, McDiv_nuggets and decTest. Surprisals are cached, so an interrupted run can be continued.
 
-    OUT/scores.parquet keeps each metric's value of each set, and a metric whose signature it has is not computed again:
-    after a new metric, the same command computes that one alone. Without the file, --metric NEW --merge adds a metric
-    to the study in OUT; its rank agreement with the others is then unknown.
+    OUT/scores.parquet keeps each metric's value of each set, so a repeated command computes only metrics whose
+    signature is new. Without the file, --metric NEW --merge adds a metric to the study in OUT; its rank agreement with
+    the others is then unknown.
 
     With the bundled models, without surprisals of decTest's sets of ten, in three quarters of an hour:
 
