@@ -1,7 +1,7 @@
 """Groups responses into equivalence classes (NoveltyBench, arXiv:2504.05228, section 3.1).
 
-Texts that differ only in case, spacing, encoding and punctuation at their ends are in one class without asking a model. All other
-pairs are decided by a backend, for all prompts at once and only as many as the algorithm needs:
+Texts that differ only in case, spacing, encoding and punctuation at their ends are in one class without asking a model.
+All other pairs are decided by a backend, for all prompts at once and only as many as the algorithm needs:
 
 *greedy*: as published. In the given order, a response joins the first class whose first response it matches. The
 classes depend on the order; `order_sensitivity` measures how much.
@@ -57,7 +57,7 @@ class PartitionSpec:
 
     @property
     def signature(self) -> str:
-        """Return the signature, such as `greedy-v1,rouge-1-f1,no-stemmer,over-0.458`.
+        """Return the signature, such as `greedy-v2,rouge-1-f1,no-stemmer,over-0.458`.
 
         Raises:
             ConfigurationError: The backend's model is not pinned.

@@ -91,8 +91,8 @@ METRICS: tuple[Metric, ...] = (
             _VALIDITY,
             "The learned equivalence backend also compares responses without empty openings; the same response after a "
             "longer opening, or one that is not a separate sentence, may still be a new class.",
-            "A response that is mostly symbols (an equation in LaTeX, a regular expression, a bare table) is often "
-            "judged unreadable, so it counts as 0: look at valid_share on such prompts.",
+            "Some honest responses that are mostly symbols (equations, drawings made of characters, lists of colours) "
+            "are judged invalid: look at valid_share on such prompts.",
             "A response that is wrong, but fluent and about the prompt, counts as valid.",
             "It hardly recognises junk of one or two words, unless the whole set is junk.",
             "The learned equivalence backend reads English: in other languages, other words count as other meanings.",

@@ -35,9 +35,9 @@ Floats = NDArray[np.float64]
 VERSION = 4  # changed with the parameters or the judgements; part of signatures
 PARAMETERS = Path(__file__).with_name("parameters.json")
 _ROUNDS = 30
-# A text in symbols that is about the prompt, such as an equation, is not unreadable: for each standard deviation that it
-# is more like the prompt than like other prompts, beyond the first two, this many nats are subtracted. Of random
-# characters, fewer than one in ten are beyond two.
+# A text in symbols that is about the prompt, such as an equation, is not unreadable: this many nats are subtracted for
+# each standard deviation, after the first two, by which it is more like the prompt than like other prompts. Few random
+# characters are more than two above.
 _ABOUT_FROM, _NATS_EACH = 2.0, 3.0
 _MIXED = FEATURES["unreadable"].index("mixed scripts")
 _ABOVE_OTHERS = FEATURES["not about the prompt"].index("above other prompts")

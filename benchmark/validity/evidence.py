@@ -41,6 +41,8 @@ _FEWEST_WORDS_OF_A_TOPIC = 4  # of a prompt; shorter ones may be continued in an
 _MOST_NAMES = 8  # capitalised words that may be one or several names; more are sentences in capitals
 _LONGEST_STRING = 12  # characters of a password or a number
 _LONGEST_SOUND = 60  # characters of a passphrase or a sound
+_MARKS = string.punctuation + "“”‘’«»…"
+_INNER_MARKS = dict.fromkeys(map(ord, "'’-"))  # of a word
 
 
 @cache
@@ -195,8 +197,8 @@ def _is_list_or_code(text: str) -> bool:
 
 def _is_word(text: str) -> bool:
     """Whether a text without its outer marks consists of letters, and is not a single one other than "a" and "I"."""
-    letters = text.strip(string.punctuation + "“”‘’«»…")
-    return letters.replace("'", "").replace("’", "").replace("-", "").isalpha() and (len(letters) > 1 or letters in "aI")
+    letters = text.strip(_MARKS).translate(_INNER_MARKS)
+    return letters.isalpha() and (len(letters) > 1 or letters in "aI")
 
 
 def _echo(prompt: str, response: str, common_words: Sequence[str]) -> tuple[float, ...] | None:

@@ -122,9 +122,9 @@ def test_reported_numbers_name_who_reported_them() -> None:
 def test_only_numbers_that_a_model_made_name_it() -> None:
     named = {metric.id for metric in METRICS if "|model:" in signature(metric, FULL)}
     assert named == {metric.id for metric in METRICS if metric.reads in (*OF_MODELS, *OF_PARTITIONS, *OF_INTERNALS)}
-    assert f"|model:average-v1,{Learned().signature}|" in signature(BY_ID["distinct_k"])
+    assert f"|model:average-v2,{Learned().signature}|" in signature(BY_ID["distinct_k"])
     by_words = signature(BY_ID["distinct_k"], find_profile("lexical"))
-    assert "|model:greedy-v1,rouge-1-f1,no-stemmer,over-0.458|" in by_words
+    assert "|model:greedy-v2,rouge-1-f1,no-stemmer,over-0.458|" in by_words
     rated = signature(BY_ID["utility_k"], FULL)
     assert FULL.partition is not None
     assert FULL.reward is not None
@@ -190,7 +190,7 @@ def test_a_result_of_version_1_is_read_with_the_same_signatures() -> None:
     d_can, utility = signed["d_can"], signed["distinct_k"]
     assert d_can.parameters == (("layout", "instruct-exact-bos:model"), ("orders", "balanced-1-seed:42"))
     assert (d_can.profile, d_can.models, d_can.k) == ("offline", (OFFLINE_LM.signature,), 2)
-    assert utility.models == ("greedy-v1,rouge-1-f1,no-stemmer,over-0.458",)
+    assert utility.models == ("greedy-v2,rouge-1-f1,no-stemmer,over-0.458",)
     assert Result.model_validate_json(result.model_dump_json()) == result  # an object in JSON
     assert json.loads(result.model_dump_json())["scores"][0]["signature"]["metric"] == result.scores[0].metric
 
