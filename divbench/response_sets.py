@@ -6,6 +6,7 @@ from typing import Any
 from datasets_build.errors import InputError, counted
 
 _SYSTEMS = ("model", "system")  # columns that name what made a response
+_MORE_OF_A_PROMPT = ("context", "input", "passage")  # columns beside a question or an instruction
 
 
 def response_sets(sets: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, ...], ...]]:
@@ -121,10 +122,7 @@ def _from_table(sets: Any, columns: Sequence[str]) -> tuple[list[Any], list[Any]
     asked = next((name for name in _prompt_columns() if name in columns), None)
     if twice := [name for name in (column, asked) if sum(each == name for each in columns) > 1]:
         raise InputError(f"the table has two columns {twice[0]!r}", "rename one")
-    for name in _SYSTEMS:
-        if name in columns and len(several := dict.fromkeys(map(str, _cells(sets[name])))) > 1:
-            message = f"the table has responses of {len(several)} systems, by its column {name!r}"
-            raise InputError(message, f"score the rows of each separately: they have {', '.join(several)[:200]}")
+    _check_one_system(sets, columns)
     given, prompts = _cells(sets[column]), [] if asked is None else _cells(sets[asked])
     if asked is not None and len(prompts) != len(given):
         message = f"the table has {counted(len(prompts), 'prompt')} in {asked!r} and {len(given)} rows in {column!r}"
@@ -139,7 +137,25 @@ def _from_table(sets: Any, columns: Sequence[str]) -> tuple[list[Any], list[Any]
             f"each row of the table has one response, in {column!r}, and no prompt",
             f"add a column {PROMPTS[0]!r}, or write score([texts]) for one set",
         )
+    for name in _MORE_OF_A_PROMPT:
+        if name in columns and name != asked:
+            _check_same(asked, prompts, name, _cells(sets[name]))
     by_prompt: dict[Any, list[Any]] = {}
     for prompt, text in zip(prompts, given, strict=True):
         by_prompt.setdefault(prompt, []).append(text)
     return list(by_prompt), list(by_prompt.values())
+
+
+def _check_same(asked: str, prompts: Sequence[Any], name: str, cells: Sequence[Any]) -> None:
+    """Raise `InputError` if rows with one prompt differ in a column that is part of it."""
+    if len({*zip(prompts, map(str, cells), strict=True)}) > len({*prompts}):
+        message = f"rows with the same {asked!r} differ in {name!r}, so they have different prompts"
+        raise InputError(message, "write both into a column 'prompt'")
+
+
+def _check_one_system(sets: Any, columns: Sequence[str]) -> None:
+    """Raise `InputError` if a table has the responses of several systems."""
+    for name in _SYSTEMS:
+        if name in columns and len(several := dict.fromkeys(map(str, _cells(sets[name])))) > 1:
+            message = f"the table has responses of {len(several)} systems, by its column {name!r}"
+            raise InputError(message, f"score the rows of each separately: they have {', '.join(several)[:200]}")

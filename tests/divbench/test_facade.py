@@ -145,6 +145,11 @@ def test_a_profile_in_place_of_metrics_gives_all_that_it_computes() -> None:
             InputError,
             "responses of 2 systems, by its column 'model' .score the rows of each separately: they have x, y",
         ),
+        (
+            lambda: db.score(pd.DataFrame({"question": ["q", "q"], "context": ["x", "y"], "response": ["a", "b"]})),
+            InputError,
+            "same 'question' differ in 'context', .*write both into a column 'prompt'",
+        ),
         (lambda: db.score([["a", None]]), InputError, "response 2 is NoneType"),
         (lambda: db.score([["a", "\ud800"]]), InputError, "response 2 has an unpaired surrogate"),
         (lambda: db.score([["a", 1.5]]), InputError, "response 2 is float"),
