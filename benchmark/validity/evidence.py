@@ -69,9 +69,11 @@ def text_evidence(prompt: str, response: str, order: WordOrderModel, bits: Float
     """
     notation = _asks_for("notation", prompt)
     prose = not (notation or is_foreign(response) or _is_list_or_code(response) or _is_names(response))
-    any_letters = notation or (_asks_for("strings", prompt) and len(response.strip()) <= _LONGEST_STRING)
+    string = _asks_for("strings", prompt) and len(response.strip()) <= _LONGEST_STRING
+    found = spelling(response, bits)
+    any_letters = string or (notation and not found.mixed) or _is_number(response)
     return {
-        "unreadable": None if any_letters or _is_number(response) else _unreadable(spelling(response, bits)),
+        "unreadable": None if any_letters else _unreadable(found),
         "word salad": _word_salad(word_order(response, order)) if prose else None,
         "echo of the prompt": _echo(prompt, response, order.words),
     }
