@@ -130,7 +130,7 @@ def test_homoglyphs_are_unreadable_even_if_they_are_about_the_prompt() -> None:
         found = text_evidence("State a law of physics.", text, given.order, given.bits)
         return suspicions([found | more], given)[0][1]
 
-    assert answers("$E = mc^2$", {}) < 0.05
+    assert answers("$E = mc^2$", {}) < 0.1
     assert answers("$E = mc^2$", about) > 0.5
     for text in (
         "\u0422h\u0435 f\u043er\u0441\u0435 is m\u0430ss tim\u0435s",
