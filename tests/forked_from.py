@@ -1,8 +1,10 @@
 """What the fork server of `tests/forked.py` imports, which programs that are forked from it have already.
 
-Not a test. It also starts the reader of Parquet files, which they share.
+Not a test. It also starts the reader of Parquet files, which they share. The million objects that imports make never
+go: they are searched for garbage neither here nor in any fork, which would copy what it searches.
 """
 
+import gc
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -33,7 +35,10 @@ def modules() -> list[str]:
     return sorted(name for name in found if not name.startswith(READ_VARIABLES) and "__" not in name)
 
 
+gc.disable()
 for _name in (*LIBRARIES, *modules(), *LIBRARIES_OF_THE_HUB):
     with suppress(ImportError):  # of an extra
         import_module(_name)
+gc.freeze()
+gc.enable()
 _server()

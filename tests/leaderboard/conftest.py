@@ -93,6 +93,7 @@ def browser() -> Iterator["Chrome"]:
     for argument in ("--disable-background-networking", "--disable-component-update", "--disable-sync"):
         options.add_argument(argument)
     options.add_argument("--disable-extensions")
+    options.add_argument("--js-flags=--no-maglev --no-turbofan")  # no page lives long enough to be worth optimising
     options.add_argument("--disable-features=BackForwardCache,MediaRouter,OptimizationHints,Translate")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     os.environ["SE_OFFLINE"] = "true"

@@ -4,6 +4,7 @@ python -m tests.leaderboard.run_board RESULTS STORE PORT    the page Submit and 
 python -m tests.leaderboard.run_board                       boards on request: a line of JSON each, see `serve`
 """
 
+import gc
 import json
 import os
 import sys
@@ -66,6 +67,7 @@ def serve() -> None:
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     boards: dict[str, gr.Blocks] = {}
+    gc.freeze()  # what imports made never goes, and would be searched for garbage with each new board
     for line in sys.stdin:
         try:
             reply = answer(boards, json.loads(line))
