@@ -67,7 +67,7 @@ def serve() -> None:
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     boards: dict[str, gr.Blocks] = {}
-    gc.freeze()  # what imports made never goes, and would be searched for garbage with each new board
+    gc.freeze()  # objects made by imports live on; the garbage collector would visit them with each new board
     for line in sys.stdin:
         try:
             reply = answer(boards, json.loads(line))
