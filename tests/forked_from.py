@@ -1,6 +1,6 @@
 """What the fork server of `tests/forked.py` imports, which programs that are forked from it have already.
 
-Not a test. It also starts the reader of Parquet files, which they share. The objects that imports make, about a million,
+Not a test. It also starts the reader of Parquet files, which they share. Objects made by imports, about a million,
 live as long as the process, so the garbage collector need not visit them; in a fork, each visit would copy memory.
 """
 
