@@ -109,7 +109,7 @@ def test_the_best_is_chosen_on_one_half_and_reported_on_the_other() -> None:
 def test_backends_by_name() -> None:
     assert find_partition_spec("rouge-1") == PartitionSpec(Rouge1(), "greedy")
     assert find_partition_spec("rouge-1", "complete", short_answers=True).signature == (
-        "complete-v1,short-answers-to-5-words,rouge-1-f1,no-stemmer,over-0.458"
+        "complete-v2,short-answers-to-5-words,rouge-1-f1,no-stemmer,over-0.458"
     )
     model = "org/name@" + "0" * 40
     names = ("embedding", f"deberta={model}", f"deberta-full={model}", f"nli={model}", f"nli-lax={model}")
@@ -128,7 +128,7 @@ def test_a_profile_gets_other_judges_and_says_so() -> None:
     rated = with_overrides(plain, "embedding", "components", reward="skywork-1.7b")
     assert {"utility_k", "distinct_k"} <= {metric.id for metric in rated.metrics()}
     assert rated.partition is not None
-    assert rated.partition.signature.startswith("components-v1,cosine")
+    assert rated.partition.signature.startswith("components-v2,cosine")
     published = on_device(find_profile("paper"), DeviceChoice("cuda", "float16"))
     assert isinstance(published.reward, HFRewardSpec)
     assert (published.reward.device, published.reward.dtype) == ("cuda", "bfloat16")

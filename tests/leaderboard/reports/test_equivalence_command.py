@@ -88,7 +88,7 @@ def test_the_scorer_and_the_command_count_alike(mirror: Path, submissions: list[
         )
     )  # fmt: skip
     assert only["value"] == pytest.approx(found["backends"][0]["systems"][0]["distinct"]["value"])
-    assert "complete-v1,rouge-1-f1" in str(only["signature"])
+    assert "complete-v2,rouge-1-f1" in str(only["signature"])
 
 
 @pytest.mark.parametrize(
