@@ -168,7 +168,7 @@ def test_a_judge_sees_each_text_once_and_its_silence_is_no_score() -> None:
     assert found == [(0, 0, 1, 0, None), Missing("the judge's reply is no partition"), (0, 0)]
     assert judge.asked == [("ask", ("axe", "apple", "bee")), ("silence", ("a", "b")), ("one", ("same",))]
     spec = PartitionSpec(LLMJudgeSpec("http://127.0.0.1:1", "m", reported="m-1"), "judge")
-    assert spec.signature == "judge-v1,m=m-1,judge-v1,4096-tokens"
+    assert spec.signature == "judge-v2,m=m-1,judge-v1,4096-tokens"
     profile = replace(find_profile("lexical"), partition=spec)
     chosen = [metric for metric in METRICS if metric.reads == "partition"]
     backends = ScoringBackends(profile, equivalence=judge)

@@ -190,7 +190,7 @@ def test_a_result_of_version_1_is_read_with_the_same_signatures() -> None:
     d_can, utility = signed["d_can"], signed["distinct_k"]
     assert d_can.parameters == (("layout", "instruct-exact-bos:model"), ("orders", "balanced-1-seed:42"))
     assert (d_can.profile, d_can.models, d_can.k) == ("offline", (OFFLINE_LM.signature,), 2)
-    assert utility.models == ("greedy-v2,rouge-1-f1,no-stemmer,over-0.458",)
+    assert utility.models == ("greedy-v1,rouge-1-f1,no-stemmer,over-0.458",)
     assert Result.model_validate_json(result.model_dump_json()) == result  # an object in JSON
     assert json.loads(result.model_dump_json())["scores"][0]["signature"]["metric"] == result.scores[0].metric
 
