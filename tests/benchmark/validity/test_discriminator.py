@@ -99,7 +99,7 @@ def test_honest_responses_of_every_kind_are_valid(kind: str, whole: ValidityJudg
 
 
 # Prompts and responses of 2026-11-25; the words are ours. The rule for notation was made with the first ones in view.
-# The others were written by somebody who had not seen it, and only its word "draw" was added later.
+# The others were written by somebody who had not seen it; two details were changed later (docs/gaming.md).
 NOTATION: dict[str, Sets] = {
     name: {prompt: tuple(texts) for prompt, texts in sets.items()}
     for name, sets in json.loads(Path(__file__).with_name("notation.json").read_text(encoding="utf-8")).items()
