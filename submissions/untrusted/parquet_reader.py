@@ -8,10 +8,12 @@ batches of plain types, so that reading them needs no more memory than their siz
 import errno
 import json
 import os
+import select
 import signal
 import socket
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import IO, Any, cast
 
 import pyarrow as pa
@@ -135,29 +137,44 @@ def fault(check: str, message: str, hint: str) -> Asked:
 
 
 def _serve(parent: socket.socket) -> None:
-    """Fork for each file that the parent sends."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nothing waits for the forks
-    while fds := socket.recv_fds(parent, 1, 5)[1]:
-        if os.fork() == 0:
-            _watch(*fds)
-        for fd in fds:
-            os.close(fd)
+    """Fork for each file that the parent sends, and report the exit status of each fork."""
+    at_work: dict[int, int] = {}  # forks, and the pipes that expect their exit status
+    ended, telling = os.pipe()
+    os.set_blocking(telling, False)
+    signal.set_wakeup_fd(telling)
+    signal.signal(signal.SIGCHLD, lambda *_: None)  # without a handler, nothing would be written there
+    while True:
+        ready, _, _ = select.select([parent.fileno(), ended], [], [])
+        if ended in ready:
+            os.read(ended, 4096)
+            _report(at_work)
+        if parent.fileno() in ready:
+            fds = socket.recv_fds(parent, 1, 5)[1]
+            if not fds:
+                return
+            status, *files = fds
+            child = os.fork()
+            if child == 0:
+                for fd in (status, *at_work.values()):
+                    os.close(fd)
+                _work(*files)
+            at_work[child] = status
+            for fd in files:
+                os.close(fd)
 
 
-def _watch(ended: int, *fds: int) -> None:
-    """In the fork: let another fork read the file, report its exit status, and never return."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    child = os.fork()
-    if child == 0:
-        os.close(ended)
-        _work(*fds)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    os.write(ended, str(status).encode())
-    os._exit(0)
+def _report(at_work: dict[int, int]) -> None:
+    """Report the exit status of each fork that has ended."""
+    for child in [*at_work]:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            with os.fdopen(at_work.pop(child), "wb", 0) as pipe, suppress(BrokenPipeError):  # nobody waits any more
+                pipe.write(str(os.waitstatus_to_exitcode(status)).encode())
 
 
 def _work(talk: int, source: int, out: int) -> None:
-    """In the inner fork: read the file, and never return."""
+    """In the fork: read the file, and never return."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.dup2(talk, 2)  # the last output of a library that aborts is the reason
     with os.fdopen(talk, "r+b") as said, os.fdopen(source, "rb") as file, os.fdopen(out, "wb") as rows:
         asked = json.loads(said.read())

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,25 @@ def test_a_reader_that_somebody_ended_is_started_again() -> None:
         assert read_parquet(SAMPLE, Findings()) is not None
         parquet_files._server().shutdown(socket.SHUT_RDWR)  # it ends as soon as nobody can ask it
     assert read_parquet(SAMPLE, Findings()) is not None
+
+
+@pytest.mark.usefixtures("own_reader")
+def test_many_may_ask_at_once_and_each_gets_its_own_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sitecustomize.py").write_text(DOES)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    for word in ("leave", "sleep"):
+        (tmp_path / word).write_bytes(word.ljust(6).encode() + bytes(9))
+    asked = ["sleep", *["leave", SAMPLE] * 60]
+
+    def answer(name: str | Path) -> tuple[int, list[str]]:
+        findings = Findings()
+        rows = rows_of(read_parquet(tmp_path / name, findings), findings)
+        return len(rows), [problem.message for problem in findings.problems]
+
+    with ThreadPoolExecutor(8) as threads:
+        found = [*threads.map(answer, asked)]
+    refused = {word: (0, [f"not a valid Parquet file: {SAID[word][1]}"]) for word in ("leave", "sleep")}
+    assert found == [refused.get(str(name), (4, [])) for name in asked]
 
 
 def test_more_metadata_than_a_schema_needs_is_rejected(tmp_path: Path) -> None:
