@@ -137,6 +137,10 @@ def test_homoglyphs_are_unreadable_even_if_they_are_about_the_prompt() -> None:
         "Ex\u200btra ma\u200bss i\u200bs for\u200bce",
     ):
         assert answers(text, about) < 0.2
+        assert text_evidence("Draw a cat.", text, given.order, given.bits)["unreadable"] is not None
+    for prompt, judged in (("Draw a cat.", False), ("Describe a cat.", True), ("Play chess with me.", True)):
+        found = text_evidence(prompt, "(=^.^=)", given.order, given.bits)
+        assert (found["unreadable"] is not None) == judged, prompt
 
 
 def test_blanks_and_plain_refusals_are_no_answers() -> None:
