@@ -6,7 +6,6 @@ from typing import Any
 from datasets_build.errors import InputError, counted
 
 _SYSTEMS = ("model", "system")  # columns that name what made a response
-_MORE_OF_A_PROMPT = ("context", "input", "passage")  # columns beside a question or an instruction
 
 
 def response_sets(sets: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, ...], ...]]:
@@ -111,7 +110,7 @@ def _prompt_columns() -> tuple[str, ...]:
 
 def _from_table(sets: Any, columns: Sequence[str]) -> tuple[list[Any], list[Any]]:
     """Prompts (empty if there are none) and responses of a table with a row per set, or a row per response."""
-    from submissions.importing.response_rows import LISTS, PROMPTS, TEXTS
+    from submissions.importing.response_rows import LISTS, MORE_OF_A_PROMPT, PROMPTS, TEXTS
 
     column = next((name for name in (*LISTS, *TEXTS) if name in columns), None)
     if column is None:
@@ -137,7 +136,7 @@ def _from_table(sets: Any, columns: Sequence[str]) -> tuple[list[Any], list[Any]
             f"each row of the table has one response, in {column!r}, and no prompt",
             f"add a column {PROMPTS[0]!r}, or write score([texts]) for one set",
         )
-    for name in _MORE_OF_A_PROMPT:
+    for name in MORE_OF_A_PROMPT:
         if name in columns and name != asked:
             _check_same(asked, prompts, name, _cells(sets[name]))
     by_prompt: dict[Any, list[Any]] = {}

@@ -26,6 +26,8 @@ TEXTS = ("response", "generation", "output", "completion", "sample", "text", "an
 """Fields that hold one response; the first is ours."""
 IDS = ("prompt_id", "id")
 PROMPTS = ("prompt", "instruction", "question")
+MORE_OF_A_PROMPT = ("context", "input", "passage")
+"""Fields beside a question or an instruction that are part of the prompt."""
 _OURS = (LISTS[0], LISTS[1], TEXTS[0])
 _BESIDE = ("sample_idx", "finish_reason", "finish_reasons")
 _SHOWN = 5
@@ -115,6 +117,7 @@ def read_response_rows(
     prompts = Prompts(suite)
     samples: dict[str, list[Answer]] = {}
     texts: dict[str, tuple[str | None, int]] = {}
+    more: dict[tuple[str, str], tuple[Any, int]] = {}
     for number, raw in chain([first], rows):
         fields = Fields(raw, path.name, number, findings)
         name, is_list = _field_of(raw, names)
@@ -136,6 +139,8 @@ def read_response_rows(
             reason = fields.text("finish_reason") if raw.get("finish_reason") is not None else None
             if prompt_id is not None and response is not None and place is not None:
                 _same_prompt(fields, prompt_id, prompt, texts)
+                if suite is None and names.id is None:
+                    _same_beside_prompt(fields, prompt_id, names.prompt or "prompt", more)
                 samples.setdefault(prompt_id, []).append(Answer(place, number, response, reason))
         made.note(number, raw, used)
     for prompt_id, of_prompt in samples.items():
@@ -151,7 +156,8 @@ def _rows(path: Path, kind: str, responses: str | None, findings: Findings) -> I
         yield from read_jsonl(path, findings)
         return
     texts = {*LISTS, *TEXTS, *([responses] if responses else [])}
-    table = read_table(path, [*texts, *IDS, *PROMPTS, *_BESIDE, *FACTS], findings, ending=f".{kind}")
+    wanted = [*texts, *IDS, *PROMPTS, *MORE_OF_A_PROMPT, *_BESIDE, *FACTS]
+    table = read_table(path, wanted, findings, ending=f".{kind}")
     if table is None:
         return
     unread = dict.fromkeys(name for name in table.columns if name not in texts | _KNOWN)  # named as not used
@@ -166,7 +172,7 @@ def _rows(path: Path, kind: str, responses: str | None, findings: Findings) -> I
 
 _WHOLE = ("sample_idx", "top_k", "max_tokens", "max_new_tokens", "seed")
 _DECIMAL = ("temperature", "top_p")
-_KNOWN = {*LISTS, *TEXTS, *IDS, *PROMPTS, *_BESIDE, *FACTS}
+_KNOWN = {*LISTS, *TEXTS, *IDS, *PROMPTS, *MORE_OF_A_PROMPT, *_BESIDE, *FACTS}
 
 
 def _typed(name: str, cell: str, file: str, number: int, findings: Findings) -> str | int | float | None:
@@ -255,6 +261,18 @@ def _same_prompt(fields: Fields, prompt_id: str, prompt: str | None, texts: dict
     known, row = texts.setdefault(prompt_id, (prompt, fields.number))
     if known != prompt:
         fields.problem("prompt", f"differs from {prompt_id}'s text in row {row}", "give one text for each prompt id")
+
+
+def _same_beside_prompt(
+    fields: Fields, prompt_id: str, prompt: str, more: dict[tuple[str, str], tuple[Any, int]]
+) -> None:
+    """Report a row whose prompt is that of an earlier row, but whose context is not: their prompts are different."""
+    for name in MORE_OF_A_PROMPT:
+        value = fields.raw.get(name)
+        known, row = more.setdefault((prompt_id, name), (value, fields.number))
+        if known != value:
+            message = f"differs from row {row}, which has the same {prompt!r}, so they have different prompts"
+            fields.problem(name, message, f"write both into a field 'prompt', or give each prompt an {IDS[1]!r}")
 
 
 def _numbered_once(prompt_id: str, answers: list[Answer], file: str, findings: Findings) -> None:

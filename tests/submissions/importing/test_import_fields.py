@@ -9,7 +9,7 @@ import pytest
 
 from datasets_build.errors import ConfigurationError
 from submissions.checking.validate import Report
-from submissions.importing.importers import ImportOptions, detect_format, import_submission
+from submissions.importing.importers import Format, ImportOptions, detect_format, import_submission
 from submissions.untrusted.findings import Rejected
 from tests.cases import each
 from tests.conftest import toy_rows
@@ -63,6 +63,39 @@ def test_where_it_is_not_clear_one_line_says_how_to_name_the_field(tmp_path: Pat
     )
     assert (problem.row, problem.field) == (None, "prompt_id")
     assert "rows have neither an id nor the text of their prompt; they have 'n', 'responses'" in problem.message
+
+
+def table(path: Path, rows: list[Json]) -> Path:
+    """Rows as the file's ending says."""
+    path.parent.mkdir(exist_ok=True)
+    if path.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    elif path.suffix == ".jsonl":
+        jsonl(path, rows)
+    else:
+        with path.open("w", newline="") as file:
+            made = csv.DictWriter(file, list(rows[0]))
+            made.writeheader()
+            made.writerows(rows)
+    return path
+
+
+@each("kind", ["jsonl", "csv", "parquet"])
+def test_a_question_with_two_contexts_is_two_prompts(tmp_path: Path, kind: Format) -> None:
+    rows = [
+        {"question": "Who?", "context": context, "response": text}
+        for context, text in (("Of Rome.", "Nero"), ("Of Rome.", "Titus"), ("Of Greece.", "Solon"), ("Of Greece.", "X"))
+    ]
+    first, second = rejected(table(tmp_path / f"in.{kind}", rows), kind, suite="own")
+    assert (first.row, first.field) == (4 if kind == "csv" else 3, "context")
+    assert "which has the same 'question', so they have different prompts" in first.message
+    assert second.row == (5 if kind == "csv" else 4)
+    with_ids = [{"id": row["context"]} | row for row in rows]
+    found = rows_of(imported(table(tmp_path / "ids" / f"in.{kind}", with_ids), kind, suite="own")[0])
+    assert [len(texts) for _, texts in found] == [2, 2]
+    assert rows_of(imported(table(tmp_path / "one" / f"in.{kind}", rows[:2]), kind, suite="own")[0]) == [
+        ("p0001", ("Nero", "Titus"))
+    ]
 
 
 def test_prompts_are_known_by_their_texts_where_there_are_no_ids(tmp_path: Path) -> None:
