@@ -95,7 +95,7 @@ METRICS: tuple[Metric, ...] = (
         learned_diversity,
         bounds=(0, 1),
         unit="probability",
-        paper="of this package, 2026; fitted on the sets of Tevet & Berant 2021, arXiv:2004.02990",
+        paper="DivBench, 2026; fitted to the sets of Tevet & Berant 2021, arXiv:2004.02990",
         parameters={"weights": "tevet-1"},
         formula="1 / (1 + exp(−(w₀ + w₁ r + w₂ d + w₃ c))), r the mean cosine of a response with the prompt, d the "
         "distance_beside_prompt, c the mean distance of the pairs' content words",
@@ -119,7 +119,7 @@ METRICS: tuple[Metric, ...] = (
         distance_beside_prompt,
         bounds=(0, 2),
         unit="cosine distance",
-        paper="of this package, 2026",
+        paper="DivBench, 2026",
         formula="1 − mean over pairs i < j of cos(xᵢ − (xᵢ·p)p, xⱼ − (xⱼ·p)p), x the responses' unit vectors, p the "
         "prompt's",
         summary="How far apart responses are in what they add to the prompt; nothing is fitted.",

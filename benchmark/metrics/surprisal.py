@@ -117,7 +117,7 @@ METRICS: tuple[Metric, ...] = (
         retained_surprise,
         reads="surprisals:curve",
         unit="share of the surprise alone",
-        paper="of this package; on the curve of D_Can 2026, arXiv:2606.01811",
+        paper="DivBench; based on the curve of D_Can 2026, arXiv:2606.01811",
         formula="R = mean of bits at positions 2 … n / mean of bits of the responses alone",
         summary="The share of its surprise that a response retains once others have been read.",
         failures=(
@@ -132,7 +132,7 @@ METRICS: tuple[Metric, ...] = (
         coherent_retained,
         reads="surprisals:curve",
         unit="share of the surprise alone",
-        paper="of this package; on the curve of D_Can 2026, arXiv:2606.01811",
+        paper="DivBench; based on the curve of D_Can 2026, arXiv:2606.01811",
         formula=f"C · R, R as in retained surprise; {COHERENCE}",
         summary="The share of surprise that remains, reduced if the responses are not coherent language.",
         failures=(
@@ -146,7 +146,7 @@ METRICS: tuple[Metric, ...] = (
         tail_d_can,
         reads="surprisals:curve",
         unit="bits/byte",
-        paper="of this package; on the curve of D_Can 2026, arXiv:2606.01811",
+        paper="DivBench; based on the curve of D_Can 2026, arXiv:2606.01811",
         formula=f"{CURVE}C · mean of aₖ over k = ⌊n/2⌋ + 1 … n; {COHERENCE}",
         summary="D_Can from the second half of the curve instead of only its last position.",
         failures=(

@@ -82,7 +82,7 @@ METRICS: tuple[Metric, ...] = (
         direction=+1,
         bounds=(0, None),
         unit="classes",
-        paper="of this package, 2026; on the classes of Zhang et al. 2025, arXiv:2504.05228",
+        paper="DivBench, 2026; based on the classes of Zhang et al. 2025, arXiv:2504.05228",
         formula="|{classes with a valid response among the k responses}|",
         summary="How many different things the responses say that answer the prompt: 0 if none does, k if all do and "
         "all differ; only a valid response that means something new raises it.",
@@ -106,7 +106,7 @@ METRICS: tuple[Metric, ...] = (
         direction=0,
         bounds=(0, 1),
         unit="share of the responses",
-        paper="of this package, 2026",
+        paper="DivBench, 2026",
         formula="|{valid responses}| / k",
         summary="The share of responses that answer the prompt at all: only a minimum of quality.",
         failures=(_VALIDITY, "It does not measure diversity."),

@@ -49,8 +49,8 @@ def plan(
             f"{row.mean:.2f}",
             f"{row.effect:.2f}",
             row.prompts,
-            row.prompts_hard,
             None if row.prompts is None else row.prompts * row.k,
+            row.prompts_hard,
             f"{row.smallest:.1%}" if row.smallest <= 1 else None,
         )
         for row in rows
@@ -60,15 +60,16 @@ def plan(
         "mean",
         "difference",
         "prompts",
-        "hard pairs",
-        "responses a system",
-        f"found with {prompts} prompts",
+        "responses per system",
+        "prompts, hard pair",
+        f"detectable with {prompts} prompts",
     )
     total = parts.prompts + parts.interaction + parts.sampling
     shares = [f"{part / total:.0%}" for part in (parts.prompts, parts.interaction, parts.sampling)]
     notes = (
-        f"Number of prompts needed to find a difference of {effect:.1%} in valid_distinct_k with a power of {power:g}: "
-        "for the median pair of systems, and for a pair (hard) whose difference varies more than that of nine in ten.",
+        f"Prompts and responses needed to detect a difference of {effect:.1%} in valid_distinct_k with a power of "
+        f"{power:g}, for the median pair of systems. A hard pair is one whose difference varies more than that of nine "
+        "pairs in ten. Detectable is the smallest such difference.",
         f"At k = {K // 2}, a system's variance over prompts is {shares[0]} prompts, {shares[1]} interaction of system "
         f"and prompt, {shares[2]} sampling. The part that all systems share cancels in a paired comparison.",
     )
