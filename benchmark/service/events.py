@@ -19,7 +19,7 @@ SENTENCES: Mapping[str, str] = {
     "failed": "failed {submission} at attempt {attempt}: {reason}",
     "released": "released {submission}: {reason}",
     "lost": "lost the claim on {submission}, nothing was published: {reason}",
-    "machine_fault": "host failure {faults} in a row, at {submission}: {reason}",
+    "host_failure": "host failure {faults} in a row, at {submission}: {reason}",
     "actor_lost": "{reason}",
     "stopped": "stopped: {reason}",
     "waiting": "waiting {seconds} s: {reason}",

@@ -331,7 +331,7 @@ def _conclude_failure(worker: Worker, shared: WorkerState, keeper: ClaimKeeper, 
         of_host, failures = shared.host.record_failure(name, error), shared.host.failures
     if of_host:
         reason = public_message(error)
-        shared.emit("machine_fault", submission=name, faults=failures, reason=reason, log=log.splitlines())
+        shared.emit("host_failure", submission=name, faults=failures, reason=reason, log=log.splitlines())
         shared.count("released" if keeper.release(f"host failure: {reason}") else "lost")
         shared.host.check(error)
         shared.emit("waiting", reason="after a host failure", seconds=worker.poll)

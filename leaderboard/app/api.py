@@ -176,7 +176,9 @@ def submission(snapshot: Snapshot, submission_id: Any, now: datetime) -> Row:
     found = next((state for state in states if state.submission_id == submission_id), None)
     if found is None or snapshot.queue is None:
         raise ConfigurationError("there is no such submission", "/submissions lists them")
-    return state_json(found, now) | {"place": snapshot.queue.queue_position(found.submission_id, now).as_json()}
+    return state_json(found, now) | {
+        "queue_position": snapshot.queue.queue_position(found.submission_id, now).as_json()
+    }
 
 
 def _in_queue(state: State, snapshot: Snapshot, now: datetime) -> Row:

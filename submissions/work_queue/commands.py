@@ -114,7 +114,7 @@ def status(submission_id: Id, store: Store, json: JsonOption = False) -> None:
     same = [s for s in found.states if s.rows_digest == state.rows_digest and s.submission_id != submission_id]
     if json:
         document = state_json(state, now) | {
-            "place": place.as_json(),
+            "queue_position": place.as_json(),
             "files": files,
             "results": result_paths(state),
             "same_rows": [each.submission_id for each in same],

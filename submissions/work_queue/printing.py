@@ -61,7 +61,7 @@ def receipt_json(receipt: Receipt, place: QueuePosition | None) -> dict[str, Any
         "new": receipt.new,
         "state": receipt.state.current.state,
         "pull_request": receipt.address,
-        "place": None if place is None else place.as_json(),
+        "queue_position": None if place is None else place.as_json(),
         "same_rows": [state.submission_id for state in receipt.same_rows],
         "warnings": receipt.warnings,
     }

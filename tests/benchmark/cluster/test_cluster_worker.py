@@ -135,7 +135,7 @@ def test_a_submission_that_kills_every_actor_fails_and_the_others_go_on(
     failed = state_of(store, bad).current
     assert (failed.state, failed.attempt) == ("failed", MAX_ATTEMPTS)
     assert any("every actor that scores it is lost" in line for line in failed.log)
-    assert worker.told("machine_fault") == []
+    assert worker.told("host_failure") == []
 
 
 @pytest.mark.thorough
@@ -187,7 +187,7 @@ def test_a_cluster_that_is_gone_uses_up_no_attempt(place: Place, tmp_path: Path,
     finally:
         end(head)
     # Three stop the worker; two submissions may fail at once, and so make a fourth.
-    assert [event["faults"] for event in worker.told("machine_fault")][-1] in {3, 4}
+    assert [event["faults"] for event in worker.told("host_failure")][-1] in {3, 4}
     assert worker.told("failed") == []
     assert worker.events[-1]["event"] == "stopped"
     assert re.search(r"this machine failed [34] times in a row", worker.events[-1]["reason"])

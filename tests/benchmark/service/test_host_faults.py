@@ -138,9 +138,9 @@ def test_a_host_without_memory_ends_its_worker_and_uses_up_no_attempt(
         work(short_of_memory(store, tmp_path / "results"), Stop(), log, once=True)
     assert caught.value.exit_status == 2
     assert "memory" in caught.value.hint
-    each = ["claimed", "machine_fault", "released"]
+    each = ["claimed", "host_failure", "released"]
     assert log.names() == [*each, "waiting", *each, "waiting", *each, "stopped"]
-    assert [facts["faults"] for event, facts in log.events if event == "machine_fault"] == [1, 2, 3]
+    assert [facts["faults"] for event, facts in log.events if event == "host_failure"] == [1, 2, 3]
     assert log.events[1][1]["log"][-1].startswith("benchmark.scoring.compute.ScoringFault: greedy failed on demo-")
     assert log.events[-1][1]["hint"] == caught.value.hint
     assert [facts["submission"] for event, facts in log.events if event == "claimed"] == ids[:3]
@@ -203,7 +203,7 @@ def test_a_full_disk_ends_the_command_with_status_2(store: FolderStore, tmp_path
     ended = run(size - 1)
     events: list[dict[str, Any]] = [json.loads(line) for line in ended.stdout.splitlines()]
     assert ended.returncode == 2, ended.stderr
-    assert [event["event"] for event in events].count("machine_fault") == 2
+    assert [event["event"] for event in events].count("host_failure") == 2
     assert events[-1]["event"] == "stopped"
     assert "File too large" in events[-1]["reason"]
     assert "free disk space" in events[-1]["hint"]

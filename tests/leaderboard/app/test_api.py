@@ -122,7 +122,7 @@ def test_the_queue_shows_what_was_handed_in(call: Call, store: FolderStore) -> N
     assert (row["name"], row["submitter"], row["state"]) == ("varied", {"name": "ann", "verified": False}, "pending")
     whole = call("submission", row["submission_id"])
     assert [record["state"] for record in whole["history"]] == ["pending"]
-    assert whole["place"]["position"] == 1
+    assert whole["queue_position"]["position"] == 1
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_from_handing_in_to_results(tmp_path: Path, store: Path, demos: list[Pat
         True,
         {"name": "DivBench", "verified": False},
     )
-    assert found["place"] == {"position": 1, "waiting": 2, "claimed": 0, "worker_seen": None}
+    assert found["queue_position"] == {"position": 1, "waiting": 2, "claimed": 0, "worker_seen": None}
     shown = divbench("submissions", "status", name, "--store", store).stdout
     assert "pending: number 1 of 2 waiting, 0 being scored" in shown
     assert "no worker has been seen yet" in shown
@@ -298,7 +298,7 @@ def test_on_the_hub_who_may_not_write_proposes(tmp_path: Path, demos: list[Path]
                 "submissions", "status", proposed["id"], "--store", "hf://datasets/alice/store", "--json", **anybody
             )
         )
-        assert (found["state"], found["place"]["position"]) == ("pending", 1)
+        assert (found["state"], found["queue_position"]["position"]) == ("pending", 1)
 
 
 @each(
