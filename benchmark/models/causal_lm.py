@@ -1,7 +1,7 @@
 """Causal language models: token sequences in, surprisals of chosen tokens out.
 
-Implementations of the protocol: hf_lm.py (any causal model of transformers), ensemble.py (several that share a
-tokeniser) and server_lm.py (a server that returns prompt log-probabilities).
+Implementations of the protocol: hf_lm.py (any causal model of transformers) and server_lm.py (a server that returns
+prompt log-probabilities).
 """
 
 from collections.abc import Callable, Sequence

@@ -12,11 +12,11 @@ from benchmark.analysis.metaeval.evaluate import evaluate_task
 from benchmark.analysis.metaeval.labelled import load_labelled
 from benchmark.analysis.metaeval.scores import Scores, released_scores
 from benchmark.analysis.metaeval.set_files import read_set_file
-from benchmark.analysis.simulated_ratings import ratings_with, simulated_study
 from submissions.judgements.rating_forms import RatedSet
 from submissions.judgements.rating_study import Study, make_study
 from submissions.judgements.ratings import Rating, Ratings
 from submissions.untrusted.findings import Rejected
+from tests.benchmark.analysis.simulated_ratings import ratings_with, simulated_study
 
 # Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), example E: four observers, twelve units.
 TABLE = (

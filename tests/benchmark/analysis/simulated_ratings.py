@@ -1,9 +1,9 @@
 """Simulates raters from released human scores, to test whether the rating kit recovers known correlations of metrics.
 
-`python -m benchmark.analysis.simulated_ratings` makes the forms for conTest's sets, answers them with ratings that have
-the released mean and standard deviation of each set, reads them back, and compares each metric's correlation with
-people. With `--redraw`, the ratings are drawn anew around the released means. Those means already contain the noise of
-ten raters, so correlations fall by the square root of the ratings' reliability.
+`python -m tests.benchmark.analysis.simulated_ratings` makes the forms for conTest's sets, answers them with ratings
+that have the released mean and standard deviation of each set, reads them back, and compares each metric's correlation
+with people. With `--redraw`, the ratings are drawn anew around the released means. Those means already contain the
+noise of ten raters, so correlations fall by the square root of the ratings' reliability.
 """
 
 import json
