@@ -8,18 +8,22 @@ server adds nothing. The number of log-probabilities is checked, and with `promp
 import math
 import threading
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
 from benchmark.models.causal_lm import Encoding, Floats, Integers, TokenSequence
 from benchmark.models.hf_tokeniser import HFTokeniser
 from benchmark.models.http_client import Endpoint, MalformedError, ServerFault, first_choice
-from benchmark.models.model_files import find_model_files, loading
+from benchmark.models.model_files import ModelFiles, find_model_files, loading
+from benchmark.models.provenance import ModelRun
 from datasets_build.errors import ConfigurationError, need
 
 _PATH = "/v1/completions"
+_AT_ONCE, _AT_ONCE_HERE = 8, 64  # requests: a server of one's own batches many
+_HERE = ("localhost", "127.0.0.1", "::1")
 _BATCH_TOKENS = 16_384  # per connection: enough requests that few connections idle at the end of a batch
 _ANSWER_BYTES, _TOKEN_BYTES, _MOST_BYTES = 1 << 20, 4096, 1 << 28
 _NO_PROBABILITY = -9999.0  # what servers write instead of −∞, which JSON cannot represent
@@ -27,21 +31,72 @@ _ROUNDING = 1e-6  # tolerance for log-probabilities above 0
 _NEEDS = "use a server that supports `prompt_logprobs`, such as vLLM, or `echo` with `logprobs` and `max_tokens` 0"
 
 
-def load_tokeniser(name: str) -> HFTokeniser:
-    """Load the tokeniser of a served model.
+@dataclass(frozen=True, slots=True)
+class ServedLMSpec:
+    """Names a language model behind a server without connecting to it.
+
+    Attributes:
+        files: Its files on the Hub or in a folder: the tokeniser is read from them, and their revision is that of the
+            server's weights, as stated by the user.
+        url: Server's address.
+        served: Server's name of the model.
+    """
+
+    files: ModelFiles
+    url: str
+    served: str
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        return self.files.name
+
+    @property
+    def signature(self) -> str:
+        """`CausalLM.signature`, known without loading."""
+        return f"{self.files.signature},server"
+
+    def load(self) -> "ServerLM":
+        """Load the tokeniser and connect to the server.
+
+        Raises:
+            ConfigurationError: There is no tokeniser, it needs remote code, or the server does not serve the model.
+            MissingExtra: transformers is not installed.
+            ServerFault: As for `connect`.
+        """
+        at_once = _AT_ONCE_HERE if urlsplit(self.url).hostname in _HERE else _AT_ONCE
+        lm = connect(self.url, self.served, load_tokeniser(self.files), revision=self.files.pin, concurrency=at_once)
+        lm.signature = self.signature
+        return lm
+
+
+def find_served_lm_spec(name: str, server: str) -> ServedLMSpec:
+    """Make the spec of a model behind a server.
 
     Args:
-        name: Folder, or `ORG/NAME@COMMIT` on the Hub.
+        name: The model, `ORG/NAME@COMMIT` on the Hub or a folder.
+        server: Address of the server; `NAME@URL` if it has the model under another name.
 
     Raises:
-        ConfigurationError: It does not exist, is not pinned, or needs remote code.
+        ConfigurationError: As `find_model_files`; or the server is not named by its address.
+    """
+    files = find_model_files(name)
+    before, _, address = server.rpartition("://")
+    served, _, scheme = before.rpartition("@")
+    if scheme not in ("http", "https") or not address:
+        raise ConfigurationError(f"{server!r} is not the address of a server", "write http://HOST:PORT")
+    return ServedLMSpec(files, f"{scheme}://{address}", served or files.name)
+
+
+def load_tokeniser(files: ModelFiles) -> HFTokeniser:
+    """Load the tokeniser of a served model.
+
+    Raises:
+        ConfigurationError: It does not exist, or needs remote code.
         MissingExtra: transformers is not installed.
     """
     transformers = need("transformers", "score")
-    if Path(name).is_dir():  # `find_model_files` would require weights
-        where, options = name, {"trust_remote_code": False, "local_files_only": True}
-    else:
-        where, options = find_model_files(name).locate()
+    where, options = files.locate()
     with loading(where):
         return HFTokeniser(transformers.AutoTokenizer.from_pretrained(where, **options))
 
@@ -96,7 +151,7 @@ class ServerLM:
 
         Args:
             url: Server's address, such as `http://localhost:8000`; with or without `/v1`.
-            tokeniser: The model's own tokeniser; see `load_tokeniser`.
+            tokeniser: The model's own tokeniser.
             revision: Revision of the weights, as stated by the user.
             key: API key; None: from DIVBENCH_API_KEY.
             timeout: Maximum wait in seconds for the first byte of an answer, and again for the rest of it.
@@ -119,6 +174,11 @@ class ServerLM:
         self._endpoint = Endpoint(url, key, timeout)
         self._concurrency = concurrency
         self._echo = False  # whether to use the older API
+
+    @property
+    def run(self) -> ModelRun:
+        """How the model runs; its address stays private."""
+        return ModelRun(self.signature, "server")
 
     def encode(self, texts: Sequence[str], *, begin: bool = False) -> list[Encoding]:
         """Implement `CausalLM.encode`."""

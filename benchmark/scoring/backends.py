@@ -22,6 +22,7 @@ from benchmark.models.hf_lm import load_causal_lm
 from benchmark.models.pair_scorer import PairScorer
 from benchmark.models.provenance import ModelRun
 from benchmark.models.reward import HFRewardSpec, RewardModel
+from benchmark.models.server_lm import ServedLMSpec
 from benchmark.models.tagger import Tagger
 from benchmark.scoring.inputs import Materials, input_of, metrics_from
 from benchmark.scoring.profiles import Profile
@@ -84,8 +85,9 @@ class ScoringBackends:
         if ("reward" in sources or by_reward) and self.reward is None and profile.reward is not None:
             self.reward = profile.reward.load()
         if "causal_lm" in sources and self.reader is None and profile.causal_lm is not None:
-            kept = None if self.cache is None else SurprisalCache(self.cache)
-            self.reader = SurprisalReader(load_causal_lm(profile.causal_lm), profile.layout, profile.orders, kept)
+            kept, spec = None if self.cache is None else SurprisalCache(self.cache), profile.causal_lm
+            lm = spec.load() if isinstance(spec, ServedLMSpec) else load_causal_lm(spec)
+            self.reader = SurprisalReader(lm, profile.layout, profile.orders, kept)
 
     def _load_equivalence(self, partition: PartitionSpec) -> EquivalenceBackend | SetJudge:
         """Load the equivalence backend; if it uses the profile's embedder, each text is embedded only once."""

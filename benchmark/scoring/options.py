@@ -57,6 +57,15 @@ class ScoringOptions:
         str | None,
         models_option(help="Language model of D_Can: ORG/NAME@COMMIT on the Hub, or a folder; default: the profile's."),
     ] = None
+    lm_server: Annotated[
+        str | None,
+        models_option(
+            help=(
+                "Server that runs the model of --lm and returns log-probabilities of prompts, such as vLLM: "
+                "http://HOST:PORT, or NAME@URL if it has another name there; --lm then gives its tokeniser and commit."
+            )
+        ),
+    ] = None
     dtype: DtypeOption = None
     device: Annotated[
         str | None,
@@ -147,7 +156,8 @@ class ScoringOptions:
             ConfigurationError: There is no such profile, backend or reward model, or a model's name is malformed.
             ServerFault: A judge's server cannot be asked for the name of its model.
         """
-        from benchmark.models.hf_lm import find_causal_lm_spec
+        from benchmark.models.hf_lm import CausalLMSpec, find_causal_lm_spec
+        from benchmark.models.server_lm import find_served_lm_spec
         from benchmark.scoring.profile_overrides import on_device, with_overrides
         from benchmark.scoring.profiles import find_profile, with_models, with_named, with_reading
 
@@ -163,7 +173,11 @@ class ScoringOptions:
             reward=self.reward,
         )
         spec = chosen.causal_lm if self.lm is None else find_causal_lm_spec(self.lm)
-        if spec is not None:
+        if self.lm_server is not None:
+            if self.lm is None:
+                raise ConfigurationError("--lm-server needs --lm", "name the model: --lm ORG/NAME@COMMIT, or a folder")
+            chosen = replace(chosen, causal_lm=find_served_lm_spec(self.lm, self.lm_server))
+        elif isinstance(spec, CausalLMSpec):
             chosen = replace(chosen, causal_lm=replace(spec, attention=self.attention))
         return on_device(chosen, device_named(self.device, self.dtype)) if chosen.has_models else chosen
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from benchmark.equivalence.named_backends import find_partition_spec
 from benchmark.models.device_map import DeviceChoice
+from benchmark.models.hf_lm import CausalLMSpec
 from benchmark.models.reward import SKYWORK_REWARD_GEMMA_27B, SKYWORK_REWARD_QWEN3_1_7B, HFRewardSpec
 from benchmark.scoring.profiles import Profile
 from datasets_build.errors import ConfigurationError
@@ -47,7 +48,7 @@ def with_overrides(
 def on_device(profile: Profile, choice: DeviceChoice) -> Profile:
     """Place all models of a profile on a device, the language model in its precision."""
     lm, reward = profile.causal_lm, profile.reward
-    if lm is not None:
+    if isinstance(lm, CausalLMSpec):
         lm = replace(lm, device=choice.device, dtype=choice.dtype)
     if isinstance(reward, HFRewardSpec):
         reward = replace(reward, device=choice.one)

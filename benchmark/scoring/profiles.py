@@ -27,6 +27,7 @@ from benchmark.models.pair_scorer import (
     PairScorerSpec,
 )
 from benchmark.models.reward import SKYWORK_REWARD_GEMMA_27B, RewardModelSpec
+from benchmark.models.server_lm import ServedLMSpec
 from benchmark.models.tagger import PATTERN_TAGGER, TaggerSpec
 from benchmark.scoring.inputs import input_of, metrics_from
 from benchmark.surprisal.engine import OrderPlan
@@ -50,7 +51,7 @@ class Profile:
     name: str
     about: str
     embedder: EmbedderSpec | None
-    causal_lm: CausalLMSpec | None = None
+    causal_lm: CausalLMSpec | ServedLMSpec | None = None
     layout: Layout = field(default_factory=Layout)
     orders: OrderPlan = field(default_factory=OrderPlan)
     pair_scorers: Mapping[Reads, PairScorerSpec] = field(default_factory=lambda: MappingProxyType({}))

@@ -19,6 +19,7 @@ from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import Labels, Partition
 from benchmark.models.device_map import DeviceChoice
+from benchmark.models.hf_lm import CausalLMSpec
 from benchmark.models.reward import HFRewardSpec, quality
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import score_sets
@@ -132,7 +133,7 @@ def test_a_profile_gets_other_judges_and_says_so() -> None:
     published = on_device(find_profile("paper"), DeviceChoice("cuda", "float16"))
     assert isinstance(published.reward, HFRewardSpec)
     assert (published.reward.device, published.reward.dtype) == ("cuda", "bfloat16")
-    assert published.causal_lm is not None
+    assert isinstance(published.causal_lm, CausalLMSpec)
     assert (published.causal_lm.device, published.causal_lm.dtype, published.device) == ("cuda", "float16", "cuda")
     assert set(REWARDS) == {"skywork-27b", "skywork-1.7b"}
     with pytest.raises(ConfigurationError, match="no reward model"):

@@ -13,7 +13,7 @@ import torch
 from benchmark.metrics.metric import Missing
 from benchmark.models.causal_lm import OutOfMemory, TokenSequence
 from benchmark.models.device_errors import is_out_of_memory, loading_on, within_memory
-from benchmark.models.hf_lm import HFCausalLM, load_causal_lm
+from benchmark.models.hf_lm import CausalLMSpec, HFCausalLM, load_causal_lm
 from benchmark.scoring.profiles import find_profile
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals, read_sets
 from datasets_build.errors import ConfigurationError
@@ -193,7 +193,7 @@ def test_errors_that_are_not_the_devices_stay() -> None:
 def test_a_device_that_is_not_there_is_told_at_loading() -> None:
     """By the real torch of this machine."""
     found = find_profile("offline").causal_lm
-    assert found is not None
+    assert isinstance(found, CausalLMSpec)
     with pytest.raises(ConfigurationError, match="there is no device gpu") as caught:
         load_causal_lm(replace(found, device="gpu"))
     assert "cuda:1" in (caught.value.hint or "")

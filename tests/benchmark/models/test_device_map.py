@@ -29,7 +29,7 @@ __all__ = ["one_thread"]  # a fixture
 @pytest.fixture
 def spec() -> CausalLMSpec:
     found = find_profile("offline").causal_lm
-    assert found is not None
+    assert isinstance(found, CausalLMSpec)
     return found
 
 

@@ -1,5 +1,6 @@
 """A model behind a server: its numbers, and what is said when the server is not as it should be."""
 
+import json
 import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +14,8 @@ from transformers import LlamaForCausalLM
 from benchmark.models.causal_lm import TokenSequence
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.http_client import ServerFault
-from benchmark.models.server_lm import connect, load_tokeniser
+from benchmark.models.model_files import ModelFiles, find_model_files
+from benchmark.models.server_lm import connect, find_served_lm_spec, load_tokeniser
 from datasets_build.errors import ConfigurationError
 from tests.benchmark.completions_server import (
     CONTEXT,
@@ -26,6 +28,8 @@ from tests.benchmark.completions_server import (
 )
 from tests.benchmark.http_clients import ONE, REVISION, TOKENISER, remote
 from tests.benchmark.json_server import Reply
+from tests.conftest import divbench, document
+from tests.submissions.working import demo
 
 pytestmark = pytest.mark.usefixtures("fast_http_client")
 
@@ -239,17 +243,58 @@ def test_connecting_to_what_is_not_served(server: CompletionsServer) -> None:
         connect(server.url, "tiny", TOKENISER, revision=REVISION)
 
 
-def test_a_tokeniser_of_a_folder(tmp_path: Path) -> None:
-    tiny_tokeniser().save_pretrained(tmp_path)
-    (found,), (expected,) = (each.encode(TEXTS[:1]) for each in (load_tokeniser(str(tmp_path)), TOKENISER))
-    assert found.ids.tolist() == expected.ids.tolist()
+def saved(model: LlamaForCausalLM, folder: Path) -> Path:
+    """The model's weights and tokeniser, in a folder `tiny`."""
+    model.save_pretrained(folder / "tiny")
+    tiny_tokeniser().save_pretrained(folder / "tiny")
+    return folder / "tiny"
 
 
-def test_a_tokeniser_must_be_there_and_pinned(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="is not pinned"):
-        load_tokeniser("org/name@main")
-    with pytest.raises(ConfigurationError, match="is neither a folder nor the name of a model"):
-        load_tokeniser("nothing")
-    for name in (str(tmp_path), f"org/name@{REVISION}"):
+def test_a_served_model_is_named_by_its_files_and_an_address(tmp_path: Path, server: CompletionsServer) -> None:
+    spec = find_served_lm_spec(f"org/name@{REVISION}", "tiny@http://host:8000/v1")
+    assert (spec.name, spec.served, spec.url) == ("org/name", "tiny", "http://host:8000/v1")
+    assert spec.signature == "org/name@0123456789ab,server"
+    assert find_served_lm_spec(f"org/name@{REVISION}", "https://host").served == "org/name"
+    for wrong in ("host:8000", "tiny", "tiny@host", "ftp://host", "http://"):
+        with pytest.raises(ConfigurationError, match="is not the address of a server"):
+            find_served_lm_spec(f"org/name@{REVISION}", wrong)
+    with pytest.raises(ConfigurationError, match="could not be loaded"):  # there is no hub, so no tokeniser
+        spec.load()
+    here = find_served_lm_spec(str(saved(tiny_model(), tmp_path)), server.url).load()
+    assert here.signature.startswith("tiny@")
+    assert here.signature.endswith(",server")
+    assert here.surprisals([ONE])[0].tolist() == remote(server).surprisals([ONE])[0].tolist()
+
+
+def test_scoring_by_a_server_gives_the_numbers_of_the_same_weights_at_home(
+    tmp_path: Path, model: LlamaForCausalLM, server: CompletionsServer
+) -> None:
+    folder, lm = demo(tmp_path / "in", "system"), saved(model, tmp_path)
+    home = {"DIVBENCH_HOME": str(tmp_path / "home")}
+    models = ("--profile", "offline", "--format", "completion", "--lm", lm)
+    chosen = (*models, "--metric", "a_n", "--out", tmp_path / "out")
+    here = document(divbench("score", folder, *chosen, "--json", **home))
+    there = document(divbench("score", folder, *chosen, "--lm-server", server.url, "--json", **home))
+    [mine], [theirs] = here["result"]["scores"], there["result"]["scores"]
+    assert theirs["value"] == pytest.approx(mine["value"], abs=1e-5)
+    assert theirs["n"] == mine["n"] > 2  # that fit its context
+    [read] = theirs["signature"]["models"]
+    assert read.endswith(",server")
+    assert [run["device"] for run in there["result"]["provenance"]] == ["server"]
+    assert server.seen
+    text = json.dumps(there) + (Path(there["folder"]) / "result.json").read_text()
+    assert server.url not in text, "the address stays private"
+    ended = divbench("score", folder, "--profile", "offline", "--lm-server", server.url, **home)
+    assert (ended.returncode, "--lm-server needs --lm" in ended.stderr) == (2, True)
+    named = ("--lm-server", f"other@{server.url}", "--out", tmp_path / "anew")
+    ended = divbench("score", folder, *chosen, *named, **home)
+    assert (ended.returncode, "does not serve other; it serves tiny" in ended.stderr) == (2, True)
+
+
+def test_a_tokeniser_must_be_there(tmp_path: Path, model: LlamaForCausalLM) -> None:
+    folder = saved(model, tmp_path)
+    for path in folder.glob("token*"):
+        path.unlink()
+    for files in (find_model_files(str(folder)), ModelFiles("org/name", REVISION)):
         with pytest.raises(ConfigurationError, match="could not be loaded"):
-            load_tokeniser(name)
+            load_tokeniser(files)

@@ -27,6 +27,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "resamples": {"resamples": 200},
     "seed": {"seed": 1},
     "lm": {"lm": NAMED},
+    "lm_server": {"lm": NAMED, "lm_server": "http://localhost:8000"},
     "dtype": {"dtype": "bfloat16"},
     "device": {"device": "cuda"},
     "attention": {"attention": "eager"},
