@@ -34,24 +34,35 @@ class Comparison:
     contrasts: "dict[str, Contrast]"
 
     def to_pandas(self) -> "pd.DataFrame":
-        """A row per metric: means, difference with its 95% interval, Cohen's d, Wilcoxon's p, and the finding."""
+        """A row per metric, with the finding.
+
+        Means, the difference with its 95% interval, Cohen's d, the rank-biserial correlation, Wilcoxon's p, and the
+        number of prompts.
+        """
         import pandas as pd
 
         rows = [
-            (c.mean_a, c.mean_b, c.difference, c.low, c.high, c.d_z, c.p, c.n, self.finding(name))
+            (c.mean_a, c.mean_b, c.difference, c.low, c.high, c.d_z, c.rank_biserial, c.p, c.n, self.finding(name))
             for name, c in self.contrasts.items()
         ]
-        columns = [f"mean {self.a}", f"mean {self.b}", "difference", "low", "high", "d_z", "p", "prompts", "finding"]
+        columns = [f"mean {self.a}", f"mean {self.b}", "difference", "low", "high", "d_z", "rank_biserial", "p"]
+        columns += ["prompts", "finding"]
         made = pd.DataFrame(rows, index=pd.Index(self.contrasts, name="metric"), columns=columns)
         return made.astype(dict.fromkeys(columns[:-2], float))
 
     def finding(self, metric: str) -> str:
-        """Say which system is more diverse by a metric, if the test finds a difference at p < 0.05."""
+        """Say which system is more diverse by a metric, if the test finds a difference at p < 0.05.
+
+        The test is of ranks. Where the mean difference has the other sign (a few large differences against many small
+        ones), neither system is named.
+        """
         found = self.contrasts[metric]
         if found.p is None:
             return f"untested: {found.untested}"
         if found.p >= _LEVEL or not found.difference:
             return "no significant difference"
+        if found.difference * (found.rank_biserial or 0.0) <= 0:
+            return "means and ranks disagree"
         if not self.directions[metric]:
             return f"{self.a} {'higher' if found.difference > 0 else 'lower'}"
         return f"{self.a if found.difference * self.directions[metric] > 0 else self.b} more diverse"

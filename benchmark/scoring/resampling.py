@@ -146,11 +146,15 @@ class SignedRank:
     Attributes:
         statistic: Sum of ranks of positive differences (two-sided: the smaller sum); None if untested.
         p: p-value; None if untested.
+        rank_biserial: Matched-pairs rank-biserial correlation, from −1 to 1 (Kerby 2014): the rank sum of positive
+            differences minus that of negative ones, divided by their total; 0 if no pair differs. The mean may differ
+            from it in sign. None if untested.
     """
 
     n: int
     statistic: float | None
     p: float | None
+    rank_biserial: float | None
     untested: str | None = None
 
 
@@ -174,17 +178,19 @@ def wilcoxon(a: Floats, b: Floats, alternative: Alternative = "two-sided") -> Si
     first, second = a[there], b[there]
     n = len(first)
     if n < _FEWEST_PAIRS:
-        return SignedRank(n, None, None, f"fewer than {_FEWEST_PAIRS} pairs")
+        return SignedRank(n, None, None, None, f"fewer than {_FEWEST_PAIRS} pairs")
     # The median, because under a mean or maximum one huge value would turn the differences of the others into ties.
     unit = _ROUNDING * max(1.0, float(np.median(np.abs([first, second]))))
     steps = np.round(differences(first, second) / unit)
     if not steps.any():
-        return SignedRank(n, 0.0, 1.0)
+        return SignedRank(n, 0.0, 1.0, 0.0)
     with warnings.catch_warnings():
         # Some versions warn that the normal approximation is poor for few pairs; the reader sees n next to p.
         warnings.simplefilter("ignore", UserWarning)
         found = stats.wilcoxon(steps, zero_method="wilcox", alternative=alternative)
-    return SignedRank(n, float(found.statistic), float(found.pvalue))
+    ranks = stats.rankdata(np.abs(steps[steps != 0]))
+    balance = float(ranks @ np.sign(steps[steps != 0]) / ranks.sum())
+    return SignedRank(n, float(found.statistic), float(found.pvalue), balance)
 
 
 def differences(a: Floats, b: Floats) -> Floats:

@@ -24,7 +24,7 @@ from leaderboard.tables.models import (
 )
 from leaderboard.tables.systems import first_systems, system_labels
 from leaderboard.tables.table_view import TableView, places_for_all, ranged_text
-from leaderboard.tables.tradeoff import about_tradeoff, default_axes, end_of, tradeoff, tradeoff_table
+from leaderboard.tables.tradeoff import about_tradeoff, default_axes, tradeoff, tradeoff_table
 
 MODELS, TRADEOFF, COMPARE, EXPLORE = "Models", "Diversity × quality", "Compare", "Explore"
 MOST_PAIRED = 12  # maximum number of systems that are compared pairwise
@@ -143,7 +143,7 @@ def compare_page(board: Board, scores: BoardScores, file: str) -> Page:
         "Mean difference (row minus column) over the prompts for which both systems have a value, with its 95% "
         "percentile bootstrap interval. ▲: the row's system is ahead; ▽: the column's is, by Wilcoxon's two-sided "
         f"signed-rank test at {LEVEL:g} after Holm's correction over all {tested} tests on this page. "
-        "No symbol: no significant difference.",
+        "No symbol: no significant difference, or means and ranks disagree.",
     ]
     if len(places) < len(board.entries):
         lead.append(f"The first {len(places)} of {len(board.entries)} systems of the table are compared.")
@@ -180,7 +180,6 @@ def _difference(gap: Gap, sign: int, digits: int) -> str:
     value = sign * gap.difference
     low, high = (None, None) if gap.interval is None else sorted(sign * end for end in gap.interval)
     text = f"{'+' if value > 0 else ''}{ranged_text(value, low, high, digits)}"
-    if gap.p_holm is None or gap.p_holm >= LEVEL or gap.difference == 0:
+    if gap.ahead is None:
         return text
-    ahead = (value > 0) == (end_of(gap.column) >= 0)
-    return f"{text} {'▲' if ahead else '▽'}"
+    return f"{text} {'▲' if gap.ahead == gap.names[0 if sign > 0 else 1] else '▽'}"

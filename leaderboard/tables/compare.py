@@ -19,7 +19,7 @@ from leaderboard.tables.tradeoff import end_of
 
 FEWEST, MOST = 2, 4
 LEVEL = 0.05  # significance level
-NO_DIFFERENCE, NOT_TESTED = "no significant difference", "not tested"
+NO_DIFFERENCE, DISAGREE, NOT_TESTED = "no significant difference", "means and ranks disagree", "not tested"
 RESAMPLES = 10_000
 SHOWN_PROMPTS = 50
 _EXCERPT = 120  # characters of a prompt in a table
@@ -38,6 +38,7 @@ class Gap:
         d_z_interval: Interval of the difference divided by the same standard deviation.
         wins: Number of prompts on which the first is better (for a metric without direction, higher).
         losses: Number of prompts on which the second is better.
+        rank_biserial: Rank-biserial correlation of first − second; None if untested.
         p: p-value of Wilcoxon's two-sided signed-rank test; None if untested.
         p_holm: p-value after Holm's correction over all differences that are shown together.
     """
@@ -54,6 +55,7 @@ class Gap:
     wins: int
     ties: int
     losses: int
+    rank_biserial: float | None
     p: float | None
     p_holm: float | None
     untested: str | None
@@ -66,31 +68,39 @@ class Gap:
     @property
     def ahead(self) -> str | None:
         """The system that is ahead if the corrected test finds a significant difference; else None."""
-        return significant(self.p_holm, self.difference, self.names, self.column)
+        return significant(self.p_holm, self.difference, self.rank_biserial, self.names, self.column)
 
     @property
     def finding(self) -> str:
         """The finding in words, such as `people more diverse`."""
-        return finding(self.ahead, self.column, tested=self.p_holm is not None and self.difference is not None)
+        return finding(self.p_holm, self.difference, self.rank_biserial, self.names, self.column)
 
 
-def significant(p: float | None, difference: float | None, names: tuple[str, str], column: Column) -> str | None:
+def significant(
+    p: float | None, difference: float | None, rank_biserial: float | None, names: tuple[str, str], column: Column
+) -> str | None:
     """The system that is ahead on a metric if the difference is significant; else None.
 
     Args:
         p: Corrected p-value; None if untested.
         difference: Mean of the first system minus that of the second; None if unknown.
+        rank_biserial: As in `SignedRank`. The test is of ranks, so no system is ahead where the mean has another sign.
     """
-    if p is None or difference is None or p >= LEVEL or difference == 0:
+    if p is None or difference is None or rank_biserial is None or p >= LEVEL or difference * rank_biserial <= 0:
         return None
     return names[0] if (difference > 0) == (end_of(column) >= 0) else names[1]
 
 
-def finding(ahead: str | None, column: Column, *, tested: bool) -> str:
-    """The finding of a test in words, such as `people more diverse`."""
-    if not tested:
+def finding(
+    p: float | None, difference: float | None, rank_biserial: float | None, names: tuple[str, str], column: Column
+) -> str:
+    """The finding of a test in words, such as `people more diverse`; arguments as for `significant`."""
+    if p is None or difference is None:
         return NOT_TESTED
-    return NO_DIFFERENCE if ahead is None else f"{ahead} {_word(column)}"
+    ahead = significant(p, difference, rank_biserial, names, column)
+    if ahead is not None:
+        return f"{ahead} {_word(column)}"
+    return NO_DIFFERENCE if p >= LEVEL or difference == 0 else DISAGREE
 
 
 def _word(column: Column) -> str:
@@ -151,6 +161,7 @@ def compare(
                 wins=int((won == 1).sum()),
                 ties=int((won == 0.5).sum()),
                 losses=int((won == 0).sum()),
+                rank_biserial=test.rank_biserial,
                 p=test.p,
                 p_holm=None if test.p is None else float(adjusted[i]),
                 untested=test.untested,
@@ -218,7 +229,10 @@ def headline(gaps: Sequence[Gap], labels: Sequence[str]) -> str:
         for won, label in sorted(wins, key=lambda each: -each[0])
         if won
     ]
-    even = sum(gap.ahead is None for gap in counted)
+    unclear = sum(gap.finding == DISAGREE for gap in counted)
+    if unclear:
+        said.append(f"{DISAGREE} on {unclear} of {len(counted)}{'' if said else f' {of}'}")
+    even = sum(gap.ahead is None for gap in counted) - unclear
     if even:
         who = "" if said else f" between {' and '.join(labels)}"
         said.append(f"{NO_DIFFERENCE}{who} on {even} of {len(counted)}{'' if said else f' {of}'}")
@@ -236,7 +250,8 @@ def about_compare(gaps: Sequence[Gap]) -> str:
         f"{tested} shown. Means are the same as on the page Models, over all prompts of a system. Differences are over "
         "the prompts for which both systems have a value, with 95% percentile bootstrap intervals over prompts. "
         "p-values are from Wilcoxon's two-sided signed-rank test. The intervals are for the mean and uncorrected, so "
-        "they can disagree with the tests. The system that is more diverse or better on a prompt wins it; for metrics "
+        "they can disagree with the tests. Where the test's ranks favour the system with the lower mean, means and "
+        "ranks disagree, and no system is ahead. The system that is more diverse or better on a prompt wins it; for metrics "
         "without a direction, the system with the higher value wins. d_z is the mean difference divided by the "
         "standard deviation of the differences. In the figure, positive d_z means that the first system is better, and "
         "open symbols mark metrics without a direction."

@@ -21,7 +21,7 @@ from benchmark.scoring.result_schema import MOST
 from benchmark.scoring.surprisal_columns import COLUMN as SURPRISALS
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.data.score_index import read_columns
-from leaderboard.tables.compare import finding, significant
+from leaderboard.tables.compare import finding
 from leaderboard.tables.table_view import Cell, TableView, number_text, p_text, ranged_cell, table_of
 from submissions.untrusted.plain_text import shortened
 
@@ -259,24 +259,22 @@ def contrasts_table(found: Sequence[Contrast], column: Column) -> TableView:
         "p (Holm)": "number",
         "untested because": "str",
     }
-    rows: list[tuple[Cell, ...]] = []
-    for c in found:
-        ahead = significant(c.p_holm, c.difference, (c.a, c.b), column)
-        rows.append(
-            (
-                f"{c.a} − {c.b}",
-                finding(ahead, column, tested=c.p_holm is not None),
-                (c.n, str(c.n)),
-                (c.mean_a, number_text(c.mean_a, 3)),
-                (c.mean_b, number_text(c.mean_b, 3)),
-                ranged_cell(c.difference, c.low, c.high, 3),
-                (c.d_z, number_text(c.d_z, 2)),
-                {"two-sided": "two-sided", "greater": "first > second", "less": "first < second"}[c.alternative],
-                (c.p, p_text(c.p)),
-                (c.p_holm, p_text(c.p_holm)),
-                c.untested or "",
-            )
+    rows: list[tuple[Cell, ...]] = [
+        (
+            f"{c.a} − {c.b}",
+            finding(c.p_holm, c.difference, c.rank_biserial, (c.a, c.b), column),
+            (c.n, str(c.n)),
+            (c.mean_a, number_text(c.mean_a, 3)),
+            (c.mean_b, number_text(c.mean_b, 3)),
+            ranged_cell(c.difference, c.low, c.high, 3),
+            (c.d_z, number_text(c.d_z, 2)),
+            {"two-sided": "two-sided", "greater": "first > second", "less": "first < second"}[c.alternative],
+            (c.p, p_text(c.p)),
+            (c.p_holm, p_text(c.p_holm)),
+            c.untested or "",
         )
+        for c in found
+    ]
     kept = len(kinds) if any(c.untested for c in found) else len(kinds) - 1
     return table_of(tuple(kinds)[:kept], tuple(kinds.values())[:kept], [row[:kept] for row in rows])
 

@@ -259,6 +259,23 @@ def test_compare_is_the_paired_test_and_names_who_is_more_diverse() -> None:
         db.compare(a, db.score(few, metrics=["distinct_n"], profile="semantic"))
 
 
+def test_no_system_is_named_where_its_mean_and_the_ranks_disagree() -> None:
+    """A little more diverse on 30 prompts, much less on 5: the test finds a difference, but not of the means."""
+    words = ["cat", "dog", "eel", "fox", "hen", "owl", "pig", "rat", "yak", "ant"]
+
+    def of(count: int) -> list[str]:
+        return [words[min(j, count - 1)] for j in range(10)]
+
+    mine = {f"p{i}": of(3 if i < 30 else 1) for i in range(35)}
+    theirs = {f"p{i}": of(2 if i < 30 else 9) for i in range(35)}
+    found = db.compare(mine, theirs, ["distinct_k"], names=("mine", "theirs"))
+    tested = found.contrasts["distinct_k"]
+    assert (tested.difference or 0) < 0 < (tested.rank_biserial or 0)
+    assert (tested.p or 1) < 0.01
+    assert found.finding("distinct_k") == "means and ranks disagree"
+    assert found.to_pandas().loc["distinct_k", "rank_biserial"] == pytest.approx((465 - 165) / 630)
+
+
 def test_scores_have_signatures_and_are_compared_only_where_these_are_equal() -> None:
     names = ["distinct_n", "d_can", "valid_distinct_k"]
     sets = {f"p{i}": [f"a cat {i}", f"two dogs {i}", "rain"] for i in range(6)}

@@ -42,6 +42,8 @@ class Contrast:
         high: Upper end; None with fewer than two prompts.
         d_z: Cohen's d of the paired differences; None where they do not vary.
         statistic: Wilcoxon's statistic; None where untested.
+        rank_biserial: Matched-pairs rank-biserial correlation of a − b; None where untested. If its sign is not that of
+            the difference, the test does not say which mean is greater.
         p: p-value; None where untested.
         p_bonferroni: p times the number of pairs tested, at most 1.
         p_holm: p adjusted over the same pairs by Holm's method.
@@ -60,6 +62,7 @@ class Contrast:
     high: float | None
     d_z: float | None
     statistic: float | None
+    rank_biserial: float | None
     p: float | None
     p_bonferroni: float | None
     p_holm: float | None
@@ -139,6 +142,7 @@ def paired_contrast(
                 high=interval.high if interval else None,
                 d_z=_there(cohens_dz(gaps[i])),
                 statistic=test.statistic,
+                rank_biserial=test.rank_biserial,
                 p=test.p,
                 p_bonferroni=_there(by_bonferroni[i]),
                 p_holm=_there(by_holm[i]),

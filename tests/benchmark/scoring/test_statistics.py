@@ -213,6 +213,24 @@ def test_wilcoxon_of_too_few_pairs_and_of_no_difference() -> None:
     assert one.p == pytest.approx(0.5)
 
 
+def test_the_rank_biserial_correlation_says_whom_the_ranks_favour() -> None:
+    """Kerby's simple difference: favourable minus unfavourable rank sums; it may contradict the mean."""
+    rng = np.random.default_rng(5)
+    a, b = np.round(rng.normal(size=(2, 40)) * 4) / 4
+    gaps = a - b
+    ranks = stats.rankdata(np.abs(gaps[gaps != 0]))
+    up, down = ranks[gaps[gaps != 0] > 0].sum(), ranks[gaps[gaps != 0] < 0].sum()
+    assert wilcoxon(a, b).rank_biserial == pytest.approx((up - down) / (up + down))
+    assert wilcoxon(a, b).statistic == min(up, down)
+    assert wilcoxon(b, a).rank_biserial == pytest.approx((down - up) / (up + down))
+    assert wilcoxon(np.arange(9.0) + 1, np.zeros(9)).rank_biserial == 1.0
+    assert wilcoxon(np.ones(9), np.ones(9)).rank_biserial == 0.0
+    many = np.array([1.0] * 30 + [-8.0] * 5)
+    found = wilcoxon(many, np.zeros(35))
+    assert many.mean() < 0 < (found.rank_biserial or 0)
+    assert (found.p or 1) < 0.01
+
+
 def test_wilcoxon_treats_differences_of_rounding_as_zeros_and_ties() -> None:
     b = np.array([0.7, 0.1, 0.4, 0.9, 0.2, 0.3, 0.5, 0.6])
     assert wilcoxon(b + 1e-16, b).p == 1.0

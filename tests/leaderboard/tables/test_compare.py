@@ -75,6 +75,7 @@ def test_numbers_are_those_of_the_paired_contrast(
         for gap, each in zip(own, wanted, strict=True):
             assert (gap.first, gap.second) == (int(each.a), int(each.b))
             assert (gap.n, gap.p, gap.untested) == (each.n, each.p, each.untested)
+            assert gap.rank_biserial == each.rank_biserial
             assert gap.difference == pytest.approx(each.difference)
             assert gap.interval is not None
             assert list(gap.interval) == [pytest.approx(each.low), pytest.approx(each.high)]
@@ -125,6 +126,9 @@ def test_findings_name_who_is_ahead_whichever_end_is_better(gaps: tuple[Gap, ...
     assert (up.finding, down.finding) == ("varied more diverse", "varied more diverse")
     assert replace(up, p_holm=0.05).finding == "no significant difference"
     assert replace(up, p_holm=None).finding == "not tested"
+    against = replace(up, rank_biserial=-0.5)  # few large differences against many small ones
+    assert (against.finding, against.ahead) == ("means and ranks disagree", None)
+    assert headline([against], THREE[:2]) == "means and ranks disagree on 1 of 1 metrics."
     turned = replace(down, column=replace(down.column, direction=0))
     assert turned.finding == "collapsed higher"
 
