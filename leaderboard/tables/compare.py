@@ -247,14 +247,14 @@ def about_compare(gaps: Sequence[Gap]) -> str:
     found = sum(gap.ahead is not None for gap in gaps)
     return (
         f"{found} of {tested} tests find a significant difference at {LEVEL:g} after Holm's correction over all "
-        f"{tested} shown. Means are the same as on the page Models, over all prompts of a system. Differences are over "
-        "the prompts for which both systems have a value, with 95% percentile bootstrap intervals over prompts. "
-        "p-values are from Wilcoxon's two-sided signed-rank test. The intervals are for the mean and uncorrected, so "
-        "they can disagree with the tests. Where the test's ranks favour the system with the lower mean, means and "
-        "ranks disagree, and no system is ahead. The system that is more diverse or better on a prompt wins it; for metrics "
-        "without a direction, the system with the higher value wins. d_z is the mean difference divided by the "
-        "standard deviation of the differences. In the figure, positive d_z means that the first system is better, and "
-        "open symbols mark metrics without a direction."
+        f"{tested} shown. Means are the same as on the page Models, over all prompts of a system. Differences are "
+        "over the prompts for which both systems have a value, with 95% percentile bootstrap intervals over "
+        "prompts. p-values are from Wilcoxon's two-sided signed-rank test. The intervals are for the mean and "
+        "uncorrected, so they can disagree with the tests. Where the test's ranks favour the system with the lower "
+        "mean, means and ranks disagree, and no system is ahead. The system that is more diverse or better on a "
+        "prompt wins it; for metrics without a direction, the system with the higher value wins. d_z is the mean "
+        "difference divided by the standard deviation of the differences. In the figure, positive d_z means that "
+        "the first system is better, and open symbols mark metrics without a direction."
     )
 
 
