@@ -17,14 +17,16 @@ from benchmark.metrics.partition import CEILING, RULE, Partition
 
 @dataclass(frozen=True)
 class JudgedPartition:
-    """The classes of k responses, and which of them are valid.
+    """The classes of a set's responses other than blanks and placeholders, and which of them are valid.
 
     Attributes:
-        reasons: [k], why each response is not valid; None for a valid one.
+        reasons: [responses], why each response is not valid; None for a valid one.
+        blanks: Number of blanks and placeholders in the set; none is valid.
     """
 
     partition: Partition
     reasons: tuple[str | None, ...]
+    blanks: int = 0
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -60,10 +62,12 @@ def valid_distinct_curve(sizes: Sequence[int], k: int) -> NDArray[np.float64]:
 
 
 def valid_share(judged: JudgedPartition) -> float:
-    """Compute the share of valid responses among those that are not blanks or placeholders; 0 if there are none."""
-    if not judged.reasons:
-        return 0.0
-    return sum(reason is None for reason in judged.reasons) / len(judged.reasons)
+    """Compute the share of valid responses among all k, blanks and placeholders included; 0 without responses.
+
+    >>> valid_share(JudgedPartition(Partition((0, 0)), (None, "word salad"), blanks=2))
+    0.25
+    """
+    return sum(reason is None for reason in judged.reasons) / max(1, len(judged.reasons) + judged.blanks)
 
 
 _FIRST = Version(1, "2026-11-22", "first version: classes among responses that are valid")

@@ -236,7 +236,7 @@ def _judged_partitions(materials: Materials) -> list[JudgedPartition | Missing] 
             continue
         scored = [i for i, text in enumerate(texts) if is_scorable(text)]
         labels = tuple(partition.labels[i] for i in scored)
-        made.append(JudgedPartition(Partition(labels), tuple(reasons[i] for i in scored)))
+        made.append(JudgedPartition(Partition(labels), tuple(reasons[i] for i in scored), len(texts) - len(scored)))
     return made
 
 

@@ -8,9 +8,11 @@ JUDGED = (
     JudgedPartition(Partition((0, 1, 2)), ("word salad",) * 3),
     JudgedPartition(Partition((0,)), (None,)),
     JudgedPartition(Partition(()), ()),
+    JudgedPartition(Partition((0, 0, 1)), (None, None, "refusal"), blanks=2),
+    JudgedPartition(Partition(()), (), blanks=3),
 )
 
 
 def test_only_classes_with_a_valid_response_count() -> None:
-    assert list(map(valid_distinct_k, JUDGED)) == [2, 0, 1, 0]
-    assert list(map(valid_share, JUDGED)) == [0.5, 0, 1, 0]
+    assert list(map(valid_distinct_k, JUDGED)) == [2, 0, 1, 0, 1, 0]
+    assert list(map(valid_share, JUDGED)) == [0.5, 0, 1, 0, 0.4, 0]
