@@ -5,8 +5,6 @@ from typing import Any
 
 from datasets_build.errors import InputError, counted
 
-_SYSTEMS = ("model", "system")  # columns that name what made a response
-
 
 def response_sets(sets: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return names, prompts ("" if not given) and responses of sets in any form that `score` accepts.
@@ -17,10 +15,7 @@ def response_sets(sets: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tu
     prompts, given = _prompts_and_responses(sets)
     if not given:
         raise InputError("there is no response set", "write score([[…], […]])")
-    for prompt in prompts:
-        if not isinstance(prompt, str):
-            raise InputError(f"a prompt is {prompt!r}, not a text", "write score({prompt: responses, …})")
-        _check_characters(f"the prompt {prompt[:60]!r}", prompt)
+    _check_prompts(prompts)
     labels = tuple(prompts) if prompts else numbered(len(given))
     texts = tuple(_texts(name, each) for name, each in zip(labels, given, strict=True))
     return labels, tuple(prompts) or ("",) * len(given), texts
@@ -37,6 +32,8 @@ def _prompts_and_responses(sets: Any) -> tuple[list[Any], list[Any]]:
         raise InputError("a single text is not a list of response sets", 'write score([["a response", "another"], …])')
     if isinstance(getattr(sets, "column_names", None), Mapping):  # a DatasetDict
         raise InputError("this is a dictionary of splits", f"choose one of {', '.join(sets)}")
+    if hasattr(sets, "reset_index"):
+        sets = _with_prompts_of_index(sets)
     if isinstance(sets, Mapping) and not _is_columns(sets):
         return list(sets), list(sets.values())
     if columns := _column_names(sets):
@@ -47,13 +44,31 @@ def _prompts_and_responses(sets: Any) -> tuple[list[Any], list[Any]]:
         raise InputError(f"{type(sets).__name__} is not a list of response sets", "write score([[…], […]])")
     given = list(sets)
     if given and all(isinstance(each, Mapping) for each in given):  # the rows of a table
-        return _from_table({name: [row.get(name) for row in given] for name in given[0]}, list(given[0]))
+        names = list(dict.fromkeys(name for row in given for name in row))
+        return _from_table({name: [row.get(name) for row in given] for name in names}, names)
     if given and all(isinstance(each, str) for each in given):
         raise InputError(
             "a flat list of texts is not a list of response sets",
             "write score([texts]) for one set, or score({prompt: responses, …})",
         )
     return [], given
+
+
+def _with_prompts_of_index(given: Any) -> Any:
+    """Make the index of a DataFrame or a Series columns if it has the prompts, as after `groupby("prompt")`."""
+    from submissions.importing.response_rows import LISTS
+
+    columns = list(getattr(given, "columns", ()))
+    if not any(name in _prompt_columns() and name not in columns for name in given.index.names):
+        return given
+    return (given if columns else given.rename(LISTS[0])).reset_index()
+
+
+def _check_prompts(prompts: Sequence[Any]) -> None:
+    for prompt in prompts:
+        if not isinstance(prompt, str):
+            raise InputError(f"a prompt is {prompt!r}, not a text", "write score({prompt: responses, …})")
+        _check_characters(f"the prompt {prompt[:60]!r}", prompt)
 
 
 def _texts(name: str, given: Any) -> tuple[str, ...]:
@@ -110,14 +125,9 @@ def _prompt_columns() -> tuple[str, ...]:
 
 def _from_table(sets: Any, columns: Sequence[str]) -> tuple[list[Any], list[Any]]:
     """Prompts (empty if there are none) and responses of a table with a row per set, or a row per response."""
-    from submissions.importing.response_rows import LISTS, MORE_OF_A_PROMPT, PROMPTS, TEXTS
+    from submissions.importing.response_rows import IDS, LISTS, MORE_OF_A_PROMPT, PROMPTS
 
-    column = next((name for name in (*LISTS, *TEXTS) if name in columns), None)
-    if column is None:
-        raise InputError(
-            f"the table has no column of responses; it has {', '.join(map(str, columns))[:200]}",
-            f"name the column {LISTS[0]!r}, or {TEXTS[0]!r} if each row has one response",
-        )
+    column = _responses_column(columns)
     asked = next((name for name in _prompt_columns() if name in columns), None)
     if twice := [name for name in (column, asked) if sum(each == name for each in columns) > 1]:
         raise InputError(f"the table has two columns {twice[0]!r}", "rename one")
@@ -136,13 +146,30 @@ def _from_table(sets: Any, columns: Sequence[str]) -> tuple[list[Any], list[Any]
             f"each row of the table has one response, in {column!r}, and no prompt",
             f"add a column {PROMPTS[0]!r}, or write score([texts]) for one set",
         )
-    for name in MORE_OF_A_PROMPT:
+    _check_prompts(prompts)
+    for name in (*MORE_OF_A_PROMPT, IDS[0]):
         if name in columns and name != asked:
             _check_same(asked, prompts, name, _cells(sets[name]))
     by_prompt: dict[Any, list[Any]] = {}
     for prompt, text in zip(prompts, given, strict=True):
         by_prompt.setdefault(prompt, []).append(text)
     return list(by_prompt), list(by_prompt.values())
+
+
+def _responses_column(columns: Sequence[str]) -> str:
+    """Name the column of responses of a table, or raise `InputError` if it is not clear."""
+    from submissions.importing.response_rows import LISTS, OURS, TEXTS
+
+    known = [name for name in (*LISTS, *TEXTS) if name in columns]
+    if not known:
+        raise InputError(
+            f"the table has no column of responses; it has {', '.join(map(str, columns))[:200]}",
+            f"name the column {LISTS[0]!r}, or {TEXTS[0]!r} if each row has one response",
+        )
+    if len(known) > 1 and known[0] not in OURS:
+        message = f"which column holds the responses? the table has {' and '.join(map(repr, known))}"
+        raise InputError(message, f"rename it to {LISTS[0]!r}, or {TEXTS[0]!r} if each row has one response")
+    return known[0]
 
 
 def _check_same(asked: str, prompts: Sequence[Any], name: str, cells: Sequence[Any]) -> None:
@@ -154,7 +181,9 @@ def _check_same(asked: str, prompts: Sequence[Any], name: str, cells: Sequence[A
 
 def _check_one_system(sets: Any, columns: Sequence[str]) -> None:
     """Raise `InputError` if a table has the responses of several systems."""
-    for name in _SYSTEMS:
+    from submissions.importing.imported import MODELS
+
+    for name in (*MODELS, "system"):  # columns that name what made a response
         if name in columns and len(several := dict.fromkeys(map(str, _cells(sets[name])))) > 1:
             message = f"the table has responses of {len(several)} systems, by its column {name!r}"
             raise InputError(message, f"score the rows of each separately: they have {', '.join(several)[:200]}")

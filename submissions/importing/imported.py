@@ -19,8 +19,11 @@ _SAMPLING = {
 GENERATION_KWARGS = "arguments.gen_args_0.arg_1"
 """Field in which lm-evaluation-harness writes the sampling parameters of a document's responses."""
 
+MODELS = ("model", "model_id", "model_name")
+"""Fields that name the model: a submission has one."""
+
 # Fields that describe the system, and their places in the manifest.
-FACTS = {"model": ("system", "model_id")}
+FACTS = dict.fromkeys(MODELS, ("system", "model_id")) | {"system_prompt": ("generation", "system_prompt")}
 FACTS |= {name: ("generation", ours) for name, ours in _SAMPLING.items()}
 FACTS |= {
     f"{GENERATION_KWARGS}.{name}": ("generation", ours)

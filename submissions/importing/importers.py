@@ -22,7 +22,7 @@ from datasets_build.schema import Suite
 from submissions.checking.prompts import OWN, own_suite
 from submissions.checking.validate import FindSuite, Report, validate
 from submissions.choices import Format
-from submissions.importing.imported import FACTS, Imported
+from submissions.importing.imported import FACTS, MODELS, Imported
 from submissions.importing.inspect_logs import ENDING as INSPECT
 from submissions.importing.inspect_logs import read_inspect_log
 from submissions.importing.lm_eval import DEFAULT_OPTIONS as DEFAULT_DOCUMENTS
@@ -226,13 +226,13 @@ def _manifest(
         if len(found) == 1 and values[part].get(key) is None:
             values[part][key], row = next(iter(found.items()))
             taken[place] = name, row
-        elif len(found) > 1 and name != "model" and values[part].get(key) is None:
+        elif len(found) > 1 and name not in MODELS and values[part].get(key) is None:
             made.unused_fields.add(name)  # the manifest has one value for all rows
-        elif len(found) > 1 and name == "model":
+        elif len(found) > 1 and name in MODELS:
             first, second = list(found.items())[:2]
             message = f"{second[0]!r} here, but {first[0]!r} in row {first[1]}"
             hint = "a submission has one system: split the file"
-            findings.add(Problem("manifest", "error", path.name, second[1], "model", message, hint))
+            findings.add(Problem("manifest", "error", path.name, second[1], name, message, hint))
     if values["generation"].get("k") is None and made.rows:
         lengths = Counter(len(row.responses) for row in made.rows)
         values["generation"]["k"] = lengths.most_common(1)[0][0]

@@ -37,7 +37,7 @@ def read_openai_batch(
         requests: File of the batch's requests (its input), with the prompts and sampling parameters.
     """
     made = Imported(names={"prompt_id": "custom_id", "prompt": "custom_id", "responses": "response.body"})
-    asked = {} if requests is None else _asked(requests, findings)
+    asked = {} if requests is None else _asked(requests, findings, own=suite is None)
     if suite is None and requests is None:
         message = "the output of a batch does not have the prompts"
         findings.add(Problem("prompt_text", "error", path.name, None, "custom_id", message, _HINT))
@@ -136,34 +136,57 @@ def _output_texts(output: Any) -> list[str]:
     return [part["text"] for part in parts if part.get("type") == "output_text" and isinstance(part.get("text"), str)]
 
 
-def _asked(path: Path, findings: Findings) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return the text and sampling parameters of each request."""
+def _asked(path: Path, findings: Findings, *, own: bool) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return the text of each request, and its sampling parameters with the system prompt.
+
+    Args:
+        own: Whether the prompts are own ones, which the texts alone identify: then a request may have no earlier turns,
+            and the same text no other system prompt.
+    """
     made: dict[str, tuple[str, dict[str, Any]]] = {}
+    systems: dict[str, tuple[str | None, str]] = {}
     for number, raw in read_jsonl(path, findings):
         fields = Fields(raw, path.name, number, findings)
         custom_id, body = fields.text("custom_id"), raw.get("body")
-        text = _question(body) if isinstance(body, dict) else None
+        text, turns, system = _question(body) if isinstance(body, dict) else (None, 0, None)
         if custom_id is None:
             continue
         if not isinstance(body, dict) or text is None:
             fields.problem("body", "has no prompt", "give the batch's requests, with messages, input or prompt")
         elif custom_id in made:
             fields.problem("custom_id", f"{custom_id!r} is repeated", "a batch has one request for each custom_id")
+        elif own and turns > 1:
+            message = f"a conversation of {turns} messages, of which the last alone is not the prompt"
+            fields.problem("body", message, "ask for each prompt in one user message")
+        elif own and systems.setdefault(text, (system, custom_id))[0] != system:
+            message = f"the same message as {systems[text][1]!r} with another system prompt"
+            fields.problem("body", message, "a submission has one system: split the file")
         else:
             sampling = {name: body[name] for name in _SAMPLING if name in body}
             length = next((body[name] for name in _LENGTHS if body.get(name) is not None), None)
             sampling |= {} if length is None else {"max_tokens": length}
+            sampling |= {} if system is None else {"system_prompt": system}
             made[custom_id] = text, sampling
     return made
 
 
-def _question(body: Mapping[str, Any]) -> str | None:
-    """Return the last user message."""
+def _question(body: Mapping[str, Any]) -> tuple[str | None, int, str | None]:
+    """Return the last user message, the number of all messages but the system's, and the system prompt."""
     asked = next((body[name] for name in ("messages", "input", "prompt") if name in body), None)
-    if isinstance(asked, list):
-        said = [each for each in asked if isinstance(each, dict) and each.get("role") == "user"]
-        asked = said[-1].get("content") if said else None
-    if isinstance(asked, list):
-        parts = [each.get("text") for each in asked if isinstance(each, dict)]
+    system = body["instructions"] if isinstance(body.get("instructions"), str) else None
+    if not isinstance(asked, list):
+        return (asked if isinstance(asked, str) else None), 1, system
+    messages = [each for each in asked if isinstance(each, dict)]
+    told = [_text_of(each.get("content")) for each in messages if each.get("role") in ("system", "developer")]
+    said = [each for each in messages if each.get("role") == "user"]
+    turns = sum(each.get("role") in ("user", "assistant") for each in messages)
+    texts = [text for text in (system, *told) if text]
+    return (_text_of(said[-1].get("content")) if said else None), turns, "\n\n".join(texts) or None
+
+
+def _text_of(content: Any) -> str | None:
+    """Return the text of a message."""
+    if isinstance(content, list):
+        parts = [each.get("text") for each in content if isinstance(each, dict)]
         return "".join(part for part in parts if isinstance(part, str)) or None
-    return asked if isinstance(asked, str) else None
+    return content if isinstance(content, str) else None

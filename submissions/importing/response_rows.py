@@ -22,14 +22,20 @@ from submissions.untrusted.table_files import read_table
 
 LISTS = ("responses", "generations", "outputs", "completions", "samples", "texts")
 """Fields that hold a list of responses; the first is ours."""
-TEXTS = ("response", "generation", "output", "completion", "sample", "text", "answer")
-"""Fields that hold one response; the first is ours."""
+TEXTS = (
+    *("response", "generation", "output", "completion", "sample", "text", "answer"),
+    *("prediction", "generated_text", "output_text", "model_answer", "model_output", "model_response"),
+)
+"""Fields that hold one response; the first is ours. With several of the others, such as a reference `answer`, which one
+is not clear.
+"""
 IDS = ("prompt_id", "id")
 PROMPTS = ("prompt", "instruction", "question")
-MORE_OF_A_PROMPT = ("context", "input", "passage")
-"""Fields beside a question or an instruction that are part of the prompt."""
-_OURS = (LISTS[0], LISTS[1], TEXTS[0])
-_BESIDE = ("sample_idx", "finish_reason", "finish_reasons")
+MORE_OF_A_PROMPT = ("context", "input", "passage", "system_prompt", *PROMPTS)
+"""Fields that are part of the prompt, beside the one that is taken for its text."""
+OURS = (LISTS[0], LISTS[1], TEXTS[0])
+_REASONS = ("finish_reasons", "finish_reason")
+_BESIDE = ("sample_idx", *_REASONS)
 _SHOWN = 5
 _OTHER_PROMPTS = "choose another --suite (own: your own prompts), or sample the prompts of divbench data prompts"
 
@@ -127,9 +133,10 @@ def read_response_rows(
             prompt = prompts.text_of(prompt_id, prompt)
         used = {*IDS, names.prompt or "prompt", name}
         if is_list:
-            used.add("finish_reasons")
+            reason_field = next((name for name in _REASONS if raw.get(name) is not None), _REASONS[0])
+            used.add(reason_field)
             found = fields.texts(name)
-            reasons = fields.reasons("finish_reasons") if raw.get("finish_reasons") is not None else None
+            reasons = fields.reasons(reason_field) if raw.get(reason_field) is not None else None
             if prompt_id is not None and found is not None:
                 made.rows.append(Row(number, prompt_id, prompt, found, reasons))
         else:
@@ -204,7 +211,7 @@ def _names(
         hint = "give each row prompt_id or prompt: divbench data prompts writes those of a suite"
         findings.add(Problem("json", "error", file, None, "prompt_id", message, hint))
         return None
-    ours = [name for name in _OURS if name in raw]
+    ours = [name for name in OURS if name in raw]
     there = [name for name in (*LISTS, *TEXTS) if isinstance(raw.get(name), list | str)]
     chosen = responses or (ours or there if len(ours or there) else [None])[0]
     if responses is None and not ours and len(there) != 1:
@@ -230,16 +237,17 @@ def _names(
 
 def _field_of(raw: Mapping[str, Any], names: _Names) -> tuple[str, bool]:
     """Return the field of a row's responses, and whether it is a list: with our field names, rows may be mixed."""
-    if names.responses not in _OURS:
+    if names.responses not in OURS:
         return names.responses, names.is_list
-    name = next((name for name in (names.responses, *_OURS) if raw.get(name) is not None), names.responses)
+    name = next((name for name in (names.responses, *OURS) if raw.get(name) is not None), names.responses)
     return name, name != TEXTS[0]
 
 
 def _prompt_id(fields: Fields, names: _Names, prompt: str | None, prompts: Prompts) -> str | None:
     if names.id is None:
         if prompt is None:
-            fields.problem(names.prompt or "prompt", "the field is missing", "give the prompt in every row")
+            if names.prompt not in fields.raw:  # else it is of a wrong type, which is reported
+                fields.problem(names.prompt or "prompt", "the field is missing", "give the prompt in every row")
             return None
         return prompts.id_of(prompt, fields.number)
     name = IDS[0] if IDS[0] in fields.raw or IDS[1] not in fields.raw else IDS[1]
@@ -259,7 +267,7 @@ def _quoted(raw: Mapping[str, Any]) -> str:
 
 def _same_prompt(fields: Fields, prompt_id: str, prompt: str | None, texts: dict[str, tuple[str | None, int]]) -> None:
     known, row = texts.setdefault(prompt_id, (prompt, fields.number))
-    if known != prompt:
+    if (known or "").strip() != (prompt or "").strip():
         fields.problem("prompt", f"differs from {prompt_id}'s text in row {row}", "give one text for each prompt id")
 
 
@@ -268,6 +276,8 @@ def _same_beside_prompt(
 ) -> None:
     """Report a row whose prompt is that of an earlier row, but whose context is not: their prompts are different."""
     for name in MORE_OF_A_PROMPT:
+        if name == prompt:
+            continue
         value = fields.raw.get(name)
         known, row = more.setdefault((prompt_id, name), (value, fields.number))
         if known != value:

@@ -28,6 +28,7 @@ from benchmark.scoring.scorer import score_submission
 from datasets_build import console
 from datasets_build.errors import ConfigurationError, DivBenchError, InputError, MissingExtra
 from datasets_build.schema import Prompt
+from divbench.response_sets import response_sets
 from submissions.checking.validate import open_submission
 from submissions.schema import Manifest, Row
 from submissions.storage.submission_folders import write_submission
@@ -149,6 +150,31 @@ def test_a_profile_in_place_of_metrics_gives_all_that_it_computes() -> None:
             lambda: db.score(pd.DataFrame({"question": ["q", "q"], "context": ["x", "y"], "response": ["a", "b"]})),
             InputError,
             "same 'question' differ in 'context', .*write both into a column 'prompt'",
+        ),
+        (
+            lambda: db.score([{"prompt": "p", "response": "a"}, {"prompt": "p", "response": "b", "model_name": "x"}]),
+            InputError,
+            "responses of 2 systems, by its column 'model_name'",
+        ),
+        (
+            lambda: db.score([{"prompt": "Answer", "question": each, "response": "a"} for each in "xy"]),
+            InputError,
+            "same 'prompt' differ in 'question'",
+        ),
+        (
+            lambda: db.score([{"prompt": "p", "prompt_id": each, "response": "a"} for each in "xy"]),
+            InputError,
+            "same 'prompt' differ in 'prompt_id'",
+        ),
+        (
+            lambda: db.score([{"prompt": "p", "answer": "gold", "prediction": "a"}]),
+            InputError,
+            "which column holds the responses. the table has 'answer' and 'prediction' .rename it to 'responses'",
+        ),
+        (
+            lambda: db.score(pd.DataFrame({"prompt": [[{"role": "user"}]] * 2, "response": ["a", "b"]})),
+            InputError,
+            "a prompt is .*not a text",
         ),
         (lambda: db.score([["a", None]]), InputError, "response 2 is NoneType"),
         (lambda: db.score([["a", "\ud800"]]), InputError, "response 2 has an unpaired surrogate"),
@@ -274,6 +300,27 @@ def test_no_system_is_named_where_its_mean_and_the_ranks_disagree() -> None:
     assert (tested.p or 1) < 0.01
     assert found.finding("distinct_k") == "means and ranks disagree"
     assert found.to_pandas().loc["distinct_k", "rank_biserial"] == pytest.approx((465 - 165) / 630)
+
+
+def test_prompts_may_be_the_index_of_a_table() -> None:
+    frame = pd.DataFrame({"prompt": ["q", "p", "q"], "response": ["a", "b", "c"]})
+    wanted = {"p": ["b"], "q": ["a", "c"]}
+    grouped = frame.groupby("prompt")
+    for given in (
+        grouped.agg(list),
+        grouped.response.apply(list),
+        grouped.response.apply(list).rename("said"),
+        frame.set_index("prompt"),
+        frame.set_index("prompt").response,
+        pd.Series(wanted),
+    ):
+        names, prompts, texts = response_sets(given)
+        assert dict(zip(names, map(list, texts), strict=True)) == wanted
+        assert set(prompts) == {"p", "q"}
+    several = frame.assign(model=["x", "x", "y"]).groupby(["model", "prompt"])
+    for given in (several.agg(list), several.response.apply(list)):
+        with pytest.raises(InputError, match="responses of 2 systems, by its column 'model'"):
+            response_sets(given)
 
 
 def test_scores_have_signatures_and_are_compared_only_where_these_are_equal() -> None:

@@ -65,6 +65,46 @@ def test_where_it_is_not_clear_one_line_says_how_to_name_the_field(tmp_path: Pat
     assert "rows have neither an id nor the text of their prompt; they have 'n', 'responses'" in problem.message
 
 
+def test_a_reference_answer_is_not_taken_for_the_responses(tmp_path: Path) -> None:
+    rows = [{"question": f"Q{i}?", "answer": "gold", "prediction": f"x{i}"} for i in range(2)]
+    for kind in ("jsonl", "csv", "parquet"):
+        (problem,) = rejected(table(tmp_path / kind / f"in.{kind}", rows), kind, suite="own")
+        assert problem.message == "which field holds the responses? 2 rows have 'answer', 2 rows have 'prediction'"
+        assert problem.hint == "name it: --field answer"
+    path, options = table(tmp_path / "named" / "in.jsonl", rows), ImportOptions(field="prediction")
+    report, _ = import_submission(path, "jsonl", tmp_path / "out", KNOWN | {"suite": "own"}, find_toy, options)
+    assert [texts for _, texts in rows_of(report)] == [("x0",), ("x1",)]
+
+
+def test_rows_of_several_models_are_refused_whatever_the_field_is_called(tmp_path: Path) -> None:
+    for name in ("model", "model_id", "model_name"):
+        rows = [{"prompt": "p", "response": "a", name: model} for model in ("x", "y")]
+        (problem,) = rejected(jsonl(tmp_path / name / "in.jsonl", rows), suite="own")
+        assert (problem.row, problem.field, problem.message) == (2, name, "'y' here, but 'x' in row 1")
+        (report, _) = imported(jsonl(tmp_path / f"one-{name}" / "in.jsonl", rows[:1]), suite="own")
+        assert report.submission is not None
+        assert report.submission.manifest.system.model_id == "x"
+
+
+def test_white_space_at_the_ends_of_own_prompts_makes_no_other_prompt(tmp_path: Path) -> None:
+    rows = [{"prompt": text, "response": "a"} for text in ("Name a pet.", "Name a pet.\n")]
+    assert rows_of(imported(jsonl(tmp_path / "in.jsonl", rows), suite="own")[0]) == [("p0001", ("a", "a"))]
+
+
+def test_a_prompt_of_a_wrong_type_is_one_problem(tmp_path: Path) -> None:
+    rows = [{"prompt": [{"role": "user", "content": "Hi"}], "response": "a"}]
+    (problem,) = rejected(jsonl(tmp_path / "in.jsonl", rows), suite="own")
+    assert problem.message == "a list, expected a string"
+
+
+def test_finish_reasons_may_be_named_in_the_singular(tmp_path: Path) -> None:
+    rows = [{"prompt": "p", "responses": ["a", "b"], "finish_reason": ["stop", "length"]}]
+    report, unused = imported(jsonl(tmp_path / "in.jsonl", rows), suite="own")
+    assert report.submission is not None
+    assert [row.finish_reasons for row in report.submission.rows()] == [("stop", "length")]
+    assert not unused
+
+
 def table(path: Path, rows: list[Json]) -> Path:
     """Rows as the file's ending says."""
     path.parent.mkdir(exist_ok=True)

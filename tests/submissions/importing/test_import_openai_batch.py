@@ -63,6 +63,34 @@ def test_requests_are_known_by_their_ids_and_numbered_samples_are_put_in_order(t
     assert (manifest.system.model_id, manifest.generation.k) == ("gpt-4o-2024-08-06", 3)
 
 
+def test_a_system_prompt_goes_into_the_manifest_and_own_prompts_are_one_message(tmp_path: Path) -> None:
+    def imported(name: str, *requests: dict[str, Any]) -> Any:
+        output = [chat(each["custom_id"], "a", "b") for each in requests]
+        options = ImportOptions(requests=written(tmp_path / f"{name}-requests.jsonl", list(requests)))
+        path, out = written(tmp_path / f"{name}.jsonl", output), tmp_path / name
+        import_submission(path, "openai-batch", out, KNOWN | {"suite": "own"}, find_toy, options)
+        return open_submission(out, find_toy)[0]
+
+    brief = imported("brief", asked("x", "Name a pet."), asked("y", "Name a city."))
+    assert brief.manifest.generation.system_prompt == "Be brief."
+    assert [row.prompt for row in brief.rows()] == ["Name a pet.", "Name a city."]
+    instructed = {"model": "m", "instructions": "Be kind.", "input": "Name a pet."}
+    told = imported("told", {"custom_id": "x", "method": "POST", "url": "/v1/responses", "body": instructed})
+    assert told.manifest.generation.system_prompt == "Be kind."
+    plain = asked("z", "Name a pet.")
+    del plain["body"]["messages"][0]
+    earlier = asked("w", "And now?")
+    earlier["body"]["messages"][1:1] = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]
+    for name, requests, words in (
+        ("systems", (asked("x", "Name a pet."), plain), "the same message as 'x' with another system prompt"),
+        ("turns", (earlier,), "a conversation of 3 messages, of which the last alone is not the prompt"),
+    ):
+        with pytest.raises(Rejected) as caught:
+            imported(name, *requests)
+        (problem,) = caught.value.findings.problems
+        assert (problem.file, problem.message) == (f"{name}-requests.jsonl", words)
+
+
 def test_other_ids_are_known_by_the_requests_texts_which_tell_the_sampling_too(tmp_path: Path) -> None:
     sampling = {"n": 2, "temperature": 0.7, "max_completion_tokens": 99}
     parts = asked("req-0", "", **sampling)
