@@ -40,18 +40,27 @@ def read_inspect_log(path: Path, findings: Findings, suite: Suite | None = None)
     prompts = Prompts(suite)
     found: dict[str, list[Answer]] = {}
     texts: dict[str, str | None] = {}
+    systems: dict[str, str] = {}
     facts, samples = _log(path, findings)
     for sample in samples:
         name, prompt, epoch = sample.text("id"), sample.text("input"), sample.integer("epoch")
-        if name is None or prompt is None or epoch is None:
+        turns, system = sample.integer("turns"), sample.text("system_prompt")
+        if name is None or prompt is None or epoch is None or turns is None or system is None:
             continue
         known = suite is not None and name in suite.by_id
         prompt_id = name if known else prompts.id_of(prompt, sample.number)
         if sample.has("error"):
             message = f"epoch {epoch} of sample {name} failed: {sample.raw['error']}"
             sample.problem("error", message, "inspect eval-retry runs it again")
+        elif suite is None and turns > 1:
+            message = f"a conversation of {turns} messages, of which the last alone is not the prompt"
+            sample.problem("input", message, "ask for each prompt in one user message")
         elif prompt_id is not None:
-            made.note(sample.number, facts, set(FACTS))
+            if suite is None and systems.setdefault(prompt_id, system) != system:
+                message = "the same message as in an earlier sample with another system prompt"
+                sample.problem("input", message, "a submission has one system: split the log")
+                continue
+            made.note(sample.number, facts | ({"system_prompt": system} if system else {}), set(FACTS))
             texts.setdefault(prompt_id, prompts.text_of(prompt_id, prompt))
             answers = zip(sample.texts("choices") or (), sample.reasons("stop_reasons") or (), strict=False)
             found.setdefault(prompt_id, []).extend(

@@ -35,10 +35,13 @@ def read(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _row(sample: "EvalSample") -> dict[str, Any]:
+    messages = [] if isinstance(sample.input, str) else sample.input
     return {
         "id": str(sample.id),
         "epoch": sample.epoch,
         "input": _asked(sample),
+        "turns": sum(message.role in ("user", "assistant") for message in messages),
+        "system_prompt": "\n\n".join(message.text for message in messages if message.role == "system"),
         "error": None if sample.error is None else sample.error.message[:200],
         "choices": [choice.message.text for choice in sample.output.choices],
         "stop_reasons": [choice.stop_reason for choice in sample.output.choices],

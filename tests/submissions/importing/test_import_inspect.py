@@ -68,6 +68,33 @@ def test_epochs_are_the_responses_and_samples_are_known_by_id_or_text(tmp_path: 
     assert (manifest.generation.max_tokens, manifest.generation.k) == (50, 2)
 
 
+def test_a_system_prompt_goes_into_the_manifest_and_own_prompts_are_one_message(tmp_path: Path) -> None:
+    pytest.importorskip("inspect_ai")
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
+
+    def logged(name: str, *conversations: list[Any]) -> Path:
+        samples = [
+            sample(i, 1, "x", "a").model_copy(update={"input": messages}) for i, messages in enumerate(conversations)
+        ]
+        path = written(tmp_path / f"{name}.eval", samples)
+        import_submission(path, "inspect", tmp_path / name, KNOWN | {"suite": "own"}, find_toy)
+        return tmp_path / name
+
+    brief, kind, asked = ChatMessageSystem(content="Be brief."), ChatMessageSystem(content="Be kind."), "Name a pet."
+    user = ChatMessageUser(content=asked)
+    submission, _, _ = open_submission(logged("brief", [brief, user], [brief, user]), find_toy)
+    assert submission.manifest.generation.system_prompt == "Be brief."
+    assert [(row.prompt, row.responses) for row in submission.rows()] == [(asked, ("a", "a"))]
+    for name, conversations, words in (
+        ("systems", ([brief, user], [kind, user]), "with another system prompt"),
+        ("turns", ([user, ChatMessageAssistant(content="Ho"), user],), "a conversation of 3 messages"),
+    ):
+        with pytest.raises(Rejected) as caught:
+            logged(name, *conversations)
+        (problem,) = caught.value.findings.problems
+        assert words in problem.message
+
+
 def test_samples_that_failed_and_damaged_logs_are_rejected(tmp_path: Path) -> None:
     pytest.importorskip("inspect_ai")
     path = written(tmp_path / "log.eval", [sample("toy-0", 1, "x", error="out of credit")])
