@@ -181,21 +181,26 @@ def _fields() -> dict[str, Any]:
         more = {
             "system.model_id": gr.Textbox(label="Model (Hub id, or the provider's name)", max_length=200),
             "system.revision": gr.Textbox(label="Revision of the weights or API", max_length=200),
-            "system.parameters": gr.Number(None, label="Parameters", precision=0),
+            "system.parameters": _number("Parameters (in full: 7000000000)"),
             "system.open_weights": gr.Dropdown([("unknown", ""), "open", "closed"], value="", label="Weights"),
             "system.licence": gr.Textbox(label="Licence", max_length=200),
             "generation.mode": gr.Dropdown([("unknown", ""), *get_args(Mode)], value="", label="Sampling mode"),
-            "generation.temperature": gr.Number(None, label="Temperature"),
-            "generation.top_p": gr.Number(None, label="Top-p"),
-            "generation.top_k": gr.Number(None, label="Top-k", precision=0),
-            "generation.max_tokens": gr.Number(None, label="Maximum tokens per response", precision=0),
-            "generation.seed": gr.Number(None, label="Seed", precision=0),
+            "generation.temperature": _number("Temperature"),
+            "generation.top_p": _number("Top-p"),
+            "generation.top_k": _number("Top-k"),
+            "generation.max_tokens": _number("Maximum tokens per response"),
+            "generation.seed": _number("Seed"),
             "submitter.contact": gr.Textbox(label="Contact", max_length=200),
             "submitter.links": gr.Textbox(label="Links, one per line", lines=2),
             "reported": gr.Textbox(label="Source of the partition and scores in the file, if any", max_length=200),
             "notes": gr.Textbox(label="Notes", lines=2, max_length=2000),
         }
     return needed | more
+
+
+def _number(label: str) -> gr.Textbox:
+    """A field for a number that may be unknown; gr.Number would turn the unknown number of a closed part into 0."""
+    return gr.Textbox(label=label, placeholder="unknown", max_length=40, elem_classes="a-number")
 
 
 def _verdict(intake: Intake) -> _Verdict:

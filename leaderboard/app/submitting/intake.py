@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -45,6 +45,10 @@ MAX_SHOWN = 1000  # problems in the table
 PROBLEM_HEADERS = ("", "file", "row", "field", "problem", "hint")
 ENDINGS: Mapping[str, str] = {"jsonl": ".jsonl", "noveltybench": ".jsonl", "lm-eval": ".jsonl", "csv": ".csv"}
 _LIMITS = {MANIFEST_FILE: MAX_MANIFEST_BYTES, GENERATIONS_FILE: MAX_UPLOAD_BYTES, REPORTED_FILE: MAX_UPLOAD_BYTES}
+_NUMBERS = (
+    *("system.parameters", "generation.temperature", "generation.top_p", "generation.top_k"),
+    *("generation.max_tokens", "generation.seed"),
+)
 _LETTERS = 80  # characters of a client's file name
 
 
@@ -264,8 +268,8 @@ def form(values: Mapping[str, Any]) -> tuple[dict[str, Any], Checked | None]:
 
     Args:
         values: Values by field name: `name`, `suite`, `notes`, `reported`, and dotted names such as `system.type`.
-            Blank texts count as missing; `submitter.links` has one link per line; `system.open_weights` is *open* or
-            *closed*.
+            Blank texts count as missing, and numbers are texts; `submitter.links` has one link per line;
+            `system.open_weights` is *open* or *closed*.
     """
     known: dict[str, Any] = {"system": {}, "generation": {}, "submitter": {}}
     for field, given in values.items():
@@ -275,12 +279,20 @@ def form(values: Mapping[str, Any]) -> tuple[dict[str, Any], Checked | None]:
             value = [line.strip() for line in str(value or "").splitlines() if line.strip()]
         elif field == "system.open_weights":
             value = {"open": True, "closed": False}.get(str(value))
-        elif isinstance(value, float) and value.is_integer() and name not in ("temperature", "top_p"):
-            value = int(value)
+        elif field in _NUMBERS and isinstance(value, str):
+            value = _number(value)
         if value is not None and value != "":
             (known[part] if part else known)[name] = value
     problems = _form_problems(known)
     return known, _rejected(problems) if problems else None
+
+
+def _number(text: str) -> int | float | str:
+    """The number that a text states; otherwise the text, whose problem the manifest's schema names."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
 
 
 def _form_problems(known: Mapping[str, Any]) -> list[Problem]:
@@ -298,7 +310,8 @@ def _form_problems(known: Mapping[str, Any]) -> list[Problem]:
         for item in error.errors(include_url=False, include_context=False, include_input=False):
             said = "is missing" if item["type"] == "missing" else item["msg"].removeprefix("Value error, ")
             field = ".".join(str(part) for part in item["loc"])
-            problems.append(Problem("manifest", "error", "form", None, field, said, "correct the form"))
+            hint = "fill it in" if item["type"] == "missing" else "correct the form, or leave the field blank"
+            problems.append(Problem("manifest", "error", "form", None, field, said, hint))
     except (ValueError, TypeError):  # NaN, a lone surrogate, or a value that our form never sends
         problems.append(_of_file("form", "has an invalid value", "fill it in again"))
     return problems

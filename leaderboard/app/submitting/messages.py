@@ -28,7 +28,7 @@ def accepted_text(found: Checked, address: str | None, *, login: bool) -> str:
     manifest, counts = found.manifest, found.report["counts"]
     assert manifest is not None  # noqa: S101 - it was accepted
     lines = [
-        f"Accepted: {manifest.name} as {found.report['id']}.",
+        f"{'Valid' if address is None else 'Accepted'}: {manifest.name} as {found.report['id']}.",
         f"{manifest.suite}, {counted(counts['prompts'], 'prompt')}, {counted(counts['responses'], 'response')} "
         f"(k = {manifest.generation.k}): {kinds_text(counts)}. "
         f"{counted(found.report['warnings'], 'warning')}.",

@@ -226,8 +226,10 @@ def test_csv_rows_are_numbered_as_in_the_file(given: Intake, tmp_path: Path) -> 
         ({"system.type": "god"}, "system.type"),
         ({"submitter.date": "yesterday"}, "submitter.date"),
         ({"submitter.links": "javascript:alert(1)"}, "submitter.links.0"),
-        ({"system.parameters": 7.5}, "system.parameters"),
-        ({"generation.top_p": 2}, "generation.top_p"),
+        ({"system.parameters": "7.5"}, "system.parameters"),
+        ({"generation.top_p": "2"}, "generation.top_p"),
+        ({"generation.top_k": "1.5"}, "generation.top_k"),
+        ({"generation.temperature": "warm"}, "generation.temperature"),
         ({"system.licence": {"a": 1}}, "system.licence"),
         ({"notes": "x" * 2001}, "notes"),
     ],
@@ -238,7 +240,15 @@ def test_a_form_is_wrong_by_field(changed: dict[str, Any], field: str) -> None:
     assert [row[1:4] for row in faults.rows] == [["form", "", field]]
 
 
-@pytest.mark.parametrize("value", [float("nan"), "half \ud800"])
+def test_numbers_of_a_form_are_texts_and_blank_ones_unknown() -> None:
+    numbers = {"system.parameters": " 7000000000", "generation.temperature": "0.7", "generation.seed": "-3"}
+    found, faults = form({**KNOWN, **numbers, "generation.top_k": "", "generation.top_p": " "})
+    assert faults is None
+    assert found["system"]["parameters"] == 7 * 10**9
+    assert found["generation"] == {"temperature": 0.7, "seed": -3}
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "half \ud800"])
 def test_what_cannot_be_written_down_is_no_form(value: Any) -> None:
     _, faults = form({**KNOWN, "generation.temperature": value})
     assert faults is not None
@@ -246,7 +256,7 @@ def test_what_cannot_be_written_down_is_no_form(value: Any) -> None:
 
 
 def test_all_that_is_wrong_with_a_form_is_told_at_once() -> None:
-    _, faults = form({"system.open_weights": "open", "generation.temperature": -1})
+    _, faults = form({"system.open_weights": "open", "generation.temperature": "-1"})
     assert faults is not None
     assert {row[3] for row in faults.rows} == {"name", "suite", "system.type", "submitter.name"} | {
         "generation.temperature"

@@ -183,13 +183,20 @@ def test_what_was_edited_after_its_validation_is_not_submitted(address: str, bro
     press(browser, "example", "filled")
     press(browser, "check", "checked")
     assert value(browser, "verdict").startswith("Accepted: an example as ")
+    browser.find_element("xpath", "//button[contains(., 'Details of the system')]").click()
+    numbers = ".a-number input, .a-number textarea"
+    until(lambda: len(browser.find_elements("css selector", numbers)) == 6, "the details do not open")
+    assert {each.get_attribute("value") for each in browser.find_elements("css selector", numbers)} == {""}
     find(browser, "#f-name input, #f-name textarea").send_keys(" of mine")
     until(lambda: value(browser, "verdict") == EDITED, "the page still offers what was validated before")
     until(lambda: not browser.find_elements("css selector", "#submit"), "what was edited can be submitted")
     press(browser, "check", "checked")
     assert value(browser, "verdict").startswith("Accepted: an example of mine as ")
     press(browser, "submit", "submitted")
-    assert [state.name for state in listing(store).states[before:]] == ["an example of mine"]
+    [state] = listing(store).states[before:]
+    assert state.name == "an example of mine"
+    manifest = json.loads(store.read(store.head(), f"submissions/{state.submission_id}/manifest.json", 10**5))
+    assert {manifest["generation"][name] for name in ("temperature", "top_p", "top_k", "max_tokens", "seed")} == {None}
 
 
 @pytest.mark.thorough
@@ -267,7 +274,7 @@ def folder_address(results: Path) -> Iterator[str]:
 @pytest.mark.thorough
 def test_a_board_without_a_store_checks_and_says_how_to_submit(folder_address: str, browser: Any, good: Path) -> None:
     said = check(browser, folder_address, good)
-    assert said.startswith("Accepted: varied as ")
+    assert said.startswith("Valid: varied as ")
     assert "divbench submit DIR --to STORE" in said
     assert not browser.find_elements("css selector", "#submit")
     text = browser.find_element("tag name", "body").text
@@ -279,5 +286,5 @@ def test_a_board_without_a_store_checks_and_says_how_to_submit(folder_address: s
     assert browser.find_elements("id", "verdict") == []  # what was said about the one before
     assert selects(browser) == ([], [])
     browser.find_element("id", "check").click()
-    until(lambda: value(browser, "verdict").startswith("Accepted: an example as "), "the example is not valid")
+    until(lambda: value(browser, "verdict").startswith("Valid: an example as "), "the example is not valid")
     assert console_errors(browser) == []
