@@ -14,13 +14,14 @@ from benchmark.equivalence.partition_columns import COLUMN as CLASSES
 from benchmark.scoring.result_files import PER_PROMPT_FILE
 from benchmark.scoring.surprisal_columns import COLUMN as SURPRISALS
 from benchmark.scoring.text_free import COLUMN as FACTS
-from datasets_build.errors import InputError
+from datasets_build.errors import InputError, counted
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.tables.prompts import ListedPrompt
 from leaderboard.tables.table_view import TableView, number_table
 from submissions.checking.response_kinds import is_blank, is_placeholder, is_refusal, is_scorable
 
 MOST_LETTERS = 20_000  # maximum number of characters of a response on a page
+_REASON = 100  # characters of a reason from a file
 RESPONSE_COLUMNS: Mapping[str, str] = {
     "class": "str",
     "response": "str",
@@ -48,7 +49,8 @@ class ShownResponse:
 
     Attributes:
         number: Position in sampling order, from 1.
-        notes: Notes such as blank, refused or truncated.
+        notes: Notes such as blank, refused, not valid or truncated.
+        is_valid: Whether it was judged valid; None if validity was not judged.
         group: Index of its equivalence class; None if it is in none.
         quality: Quality of the first response of its class, 1 to 10; None if it was not rated.
         reward: Raw reward of the first response of its class; None if it was not rated.
@@ -59,6 +61,7 @@ class ShownResponse:
     number: int
     text: str
     notes: tuple[str, ...]
+    is_valid: bool | None
     group: int | None
     quality: float | None
     reward: float | None
@@ -190,6 +193,8 @@ def _responses(
     rewards = _numbers(_part(row, CLASSES, "rewards"), groups)
     absent = row.get("text_free") is True
     known = _part(row, FACTS, "scored") if absent else [is_scorable(text) for text in texts]
+    invalid = row.get("invalid")
+    why = invalid if isinstance(invalid, list) and len(invalid) == len(texts) else [None] * len(texts)
     places = [place for place, scored in enumerate(known or ()) if scored]  # responses that the language model scored
     sizes = _numbers(_part(row, FACTS, "bytes"), len(texts))
     bits = dict(zip(places, _numbers(_part(row, SURPRISALS, "unconditional_bits"), len(places)), strict=True))
@@ -201,8 +206,15 @@ def _responses(
                 number=place + 1,
                 text=text,
                 notes=tuple(
-                    notes_of(text, ended[place], place + 1 if absent else first.setdefault(text, place + 1), place + 1)
+                    notes_of(
+                        text,
+                        ended[place],
+                        place + 1 if absent else first.setdefault(text, place + 1),
+                        place + 1,
+                        _text(why[place]),
+                    )
                 ),
+                is_valid=None if why is not invalid else why[place] is None,
                 group=group,
                 quality=None if group is None else qualities[group],
                 reward=None if group is None else rewards[group],
@@ -213,11 +225,12 @@ def _responses(
     return tuple(made)
 
 
-def notes_of(text: str, reason: str | None, first: int, number: int) -> list[str]:
+def notes_of(text: str, reason: str | None, first: int, number: int, invalid: str = "") -> list[str]:
     """Notes about a response.
 
     Args:
         first: Number of the first response with the same text.
+        invalid: Why the response is not valid; empty if it is, or if validity was not judged.
     """
     found = []
     if is_blank(text):
@@ -226,6 +239,8 @@ def notes_of(text: str, reason: str | None, first: int, number: int) -> list[str
         found.append("placeholder, not scored")
     elif is_refusal(text):
         found.append("refused, never counted as distinct")
+    elif invalid:
+        found.append(f"not valid: {invalid[:_REASON]}")
     if reason == "length":
         found.append("truncated")
     if first < number:
@@ -322,6 +337,15 @@ def curve_table(view: PromptView) -> TableView:
         for place, (rate, error) in enumerate(zip(curve.rate, curve.error, strict=True), 1)
     ]
     return number_table({"position k": "number", "a_k (bits/byte)": "number", "standard error": "number"}, rows)
+
+
+def summary(view: PromptView) -> str:
+    """How many responses, classes and valid ones there are, such as `8 responses in 8 classes, 1 of them valid.`"""
+    classes = f" in {counted(len(view.sizes), 'class', 'classes')}" if view.has_classes else ""
+    valid = sum(response.is_valid is True for response in view.responses)
+    judged = any(response.is_valid is not None for response in view.responses)
+    which = "all" if valid == len(view.responses) else f"{valid} of them"
+    return f"{counted(len(view.responses), 'response')}{classes}{f', {which} valid' if judged else ''}."
 
 
 def remarks(view: PromptView, profile: str) -> list[str]:

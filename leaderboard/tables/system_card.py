@@ -126,12 +126,14 @@ class Extreme:
         prompt: Text of the prompt; untrusted.
         responses: Responses, sorted by class; untrusted.
         groups: Class of each response; None if it is in none.
+        invalid: Whether each response was judged not valid.
     """
 
     prompt: str
     value: float
     responses: tuple[str, ...]
     groups: tuple[int | None, ...]
+    invalid: tuple[bool, ...]
 
 
 def extremes(
@@ -161,7 +163,8 @@ def _read(
         view = make_view(board, entry, row)
         ordered = by_class(view)
         texts = tuple(each.text[:_LETTERS] for each in ordered)
-        made.append(Extreme(view.prompt.text, float(values[place]), texts, tuple(each.group for each in ordered)))
+        groups, invalid = tuple(each.group for each in ordered), tuple(each.is_valid is False for each in ordered)
+        made.append(Extreme(view.prompt.text, float(values[place]), texts, groups, invalid))
     return tuple(made)
 
 
@@ -169,12 +172,13 @@ def extremes_table(found: Sequence[Extreme]) -> TableView:
     """The prompts with their responses, one response per row, with the letter of its class."""
     kinds = {"value": "number", "prompt": "str", "class": "str", "response": "str"}
     rows = [
-        (each.value if i == 0 else None, each.prompt if i == 0 else "", _letter(group), text)
+        (each.value if i == 0 else None, each.prompt if i == 0 else "", _class(group, is_invalid=is_invalid), text)
         for each in found
-        for i, (text, group) in enumerate(zip(each.responses, each.groups, strict=True))
+        for i, (text, group, is_invalid) in enumerate(zip(each.responses, each.groups, each.invalid, strict=True))
     ]
     return number_table(kinds, rows)
 
 
-def _letter(group: int | None) -> str:
-    return "" if group is None else group_name(group + 1)
+def _class(group: int | None, *, is_invalid: bool) -> str:
+    letter = [] if group is None else [group_name(group + 1)]
+    return ", ".join([*letter, *["not valid"] * is_invalid])

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import gradio as gr
 
-from datasets_build.errors import DivBenchError, counted
+from datasets_build.errors import DivBenchError
 from leaderboard.app import components, live_models
 from leaderboard.app.permalinks import QUIET, chosen, count_on, remember, wire
 from leaderboard.data.board import Board, Entry
@@ -43,6 +43,7 @@ from leaderboard.tables.responses import (
     responses_table,
     scores_table,
     shared_classes,
+    summary,
 )
 from leaderboard.tables.systems import system_ids
 
@@ -266,8 +267,7 @@ def _shown(snapshot: Snapshot, given: Mapping[str, Any]) -> list[Any]:
     names = ("Token surprisals are unavailable", "Contributions are unavailable")
     cleared[2] = "\n".join(f"{name}: {reason}" for name, reason in zip(names, reasons, strict=True) if reason)
     link = "?" + urlencode({name: given[name] for name in ("table", "system", "prompt")})
-    classes = f" in {counted(len(view.sizes), 'class', 'classes')}" if view.has_classes else ""
-    said = [f"{counted(len(texts), 'response')}{classes}.", *remarks(view, board.profile)]
+    said = [summary(view), *remarks(view, board.profile)]
     figure, numbers = _curve(view)
     return [
         view.prompt.text,

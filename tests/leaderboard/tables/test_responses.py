@@ -41,6 +41,7 @@ from leaderboard.tables.responses import (
     responses_table,
     scores_table,
     shared_classes,
+    summary,
 )
 from submissions.checking.validate import open_submission
 from tests.benchmark.fakes import HashLM
@@ -128,7 +129,23 @@ def test_classes_are_counted_and_have_the_quality_of_their_first(board: Board, o
 
 
 def test_what_is_to_be_said_of_a_response(board: Board) -> None:
-    notes = [answer.notes for answer in seen(board, "odd").responses]
+    row = prompt_row(entry_of(board, "odd"), "demo-00")
+    assert row is not None
+    reasons = row["invalid"]
+    assert [reasons[i] for i in (1, 2, 3)] == ["blank or a placeholder", "blank or a placeholder", "refusal"]
+    for answer, reason in zip(seen(board, "odd").responses, reasons, strict=True):
+        assert answer.is_valid == (reason is None)
+        assert any(note.startswith("not valid") for note in answer.notes) == (
+            bool(reason) and answer.number not in (2, 3, 4)
+        )
+    view = make_view(board, entry_of(board, "odd"), row | {"invalid": [None] * 9 + ["word salad"]})
+    assert view.responses[9].notes == ("not valid: word salad",)
+    assert summary(view) == f"10 responses in {len(view.sizes)} classes, 9 of them valid."
+    for damaged in (None, 3, ["word salad"]):
+        view = make_view(board, entry_of(board, "odd"), row | {"invalid": damaged})
+        assert {answer.is_valid for answer in view.responses} == {None}
+        assert summary(view) == f"10 responses in {len(view.sizes)} classes."
+    notes = [tuple(n for n in a.notes if not n.startswith("not valid")) for a in seen(board, "odd").responses]
     assert notes == [
         (),
         ("blank, not scored",),
