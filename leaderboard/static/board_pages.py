@@ -104,7 +104,13 @@ def tradeoff_page(board: Board, scores: BoardScores, file: str) -> Page:
         parts.append(Part(figure=figure, said=(about_tradeoff(board, found),), tables=(table,)))
     parts.append(Part(title="More responses, more patience", text=(page_text.CURVES,)))
     kinds: tuple[tuple[str, str, str, str, Callable[..., tuple[Curve, ...]]], ...] = (
-        ("distinct", "Expected different valid responses among m", "m", "expected classes", distinct_curves),
+        (
+            "distinct",
+            "Expected different valid responses among m",
+            "responses m",
+            "expected different valid responses",
+            distinct_curves,
+        ),
         ("patience", "Utility by the reader's patience", "p", "utility", patience_curves),
     )
     places = first_systems(board)
@@ -114,7 +120,7 @@ def tradeoff_page(board: Board, scores: BoardScores, file: str) -> Page:
             alt = f"{title}, one line per system; the table has the same numbers."
             drawn = system_curves_figure(curves, at, of, diagonal=own == "distinct")
             figure = Figure(own, alt, 480, drawn, f"figures/{board.name}-{own}.js")
-            table = Table(curves_table(curves, at), f"{own}-table", f"{title} [95% interval]")
+            table = Table(curves_table(curves, at.split()[-1]), f"{own}-table", f"{title} [95% interval]")
             text = (
                 (f"The first {len(places)} of {len(board.entries)} systems are shown.",)
                 if len(places) < len(board.entries)

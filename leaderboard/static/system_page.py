@@ -73,7 +73,7 @@ def system_page(
     parts = [Part(said=(said,), links=tuple(links)), Part(title="All metrics", tables=(all_scores,))]
     drawn = None
     if curves:
-        drawn = system_curves_figure(curves, "m", "expected classes", diagonal=True)
+        drawn = system_curves_figure(curves, "responses m", "expected different valid responses", diagonal=True)
         numbers = Table(curves_table(curves, "m"), "curve-table", "Data of the figure")
         figure = Figure(_CURVE, FIGURES[_CURVE], 380)
         parts.append(Part(title="Expected different valid responses among m", figure=figure, tables=(numbers,)))

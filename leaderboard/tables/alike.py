@@ -60,7 +60,7 @@ def alone_table(found: Homogeneity) -> TableView:
     """Each system on its own: its number of different responses, their similarity, and the most similar system."""
     kinds = {
         "system": "str",
-        "different responses": "number",
+        "different valid responses": "number",
         "similarity to its own": "number",
         "equivalent to its own": "number",
         "most alike": "str",

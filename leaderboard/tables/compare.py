@@ -215,7 +215,7 @@ def compare_table(board: Board, places: Sequence[int], gaps: Sequence[Gap]) -> T
 
 
 def headline(gaps: Sequence[Gap], labels: Sequence[str]) -> str:
-    """Summarise the comparison in one sentence, such as `humans is more diverse on 4 of 5 metrics; …`.
+    """Summarise the comparison in one sentence, such as `humans: more diverse on 4 of 5 metrics; …`.
 
     Only diversity metrics are counted, which are the metrics with a direction. The sentence contains untrusted names.
     """
@@ -225,7 +225,7 @@ def headline(gaps: Sequence[Gap], labels: Sequence[str]) -> str:
     of = "metrics" if len(labels) == FEWEST else "tests"
     wins = [(sum(gap.ahead == label for gap in counted), label) for label in labels]
     said = [
-        f"{label} is more diverse on {won} of {len(counted)} {of}"
+        f"{label}: more diverse on {won} of {len(counted)} {of}"
         for won, label in sorted(wins, key=lambda each: -each[0])
         if won
     ]

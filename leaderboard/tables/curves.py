@@ -19,7 +19,6 @@ from leaderboard.tables.systems import system_labels
 from leaderboard.tables.table_view import Cell, TableView, ranged_cell, table_of
 
 PATIENCES = tuple(place / 10 for place in range(11))
-_RESAMPLES = 1000
 COLUMNS = 10  # maximum number of points of a curve in a table
 
 
@@ -126,7 +125,7 @@ def _curves(
         values, reported = values_of(board.entries[place])
         if not values.size:
             continue
-        intervals = bootstrap_means(values, resamples=_RESAMPLES)
+        intervals = bootstrap_means(values)  # as the scorer does, so the last point has the headline's interval
         made.append(
             Curve(
                 labels[place],

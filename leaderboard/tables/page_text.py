@@ -97,8 +97,8 @@ ALIKE_METHOD = (
     "the probability that two valid responses, drawn in the same way, are in one class. Classes in common is the share "
     "of the two systems' classes that both have. Together is the expected number of classes with a valid response "
     "among k responses, half from each system; it is computed exactly, without sampling. Because all systems are "
-    "grouped together, two responses from one system can be equivalent merely because both resemble a response from a "
-    "third system, so numbers of different responses differ slightly from those on the page Models."
+    "grouped together, responses from other systems can draw two responses from one system into one class, or apart "
+    "into two, so numbers of different valid responses differ by some tenths from those on the page Models."
 )
 NOT_ALIKE = (
     "No table here has two systems with responses that were grouped together. The reference results do, and divbench "

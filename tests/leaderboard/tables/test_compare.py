@@ -178,7 +178,7 @@ def test_one_sentence_counts_the_findings_by_name(gaps: tuple[Gap, ...]) -> None
     wins = sum(gap.finding == "varied more diverse" for gap in two)
     assert wins > 3
     said = headline(two, THREE[:2])
-    assert said.startswith(f"varied is more diverse on {wins} of {len(two)} metrics")
+    assert said.startswith(f"varied: more diverse on {wins} of {len(two)} metrics")
     even = [replace(gap, p_holm=0.11) for gap in two]
     assert headline(even, THREE[:2]) == (
         f"no significant difference between varied and collapsed on {len(two)} of {len(two)} metrics."
