@@ -6,6 +6,7 @@ from typing import Any
 
 from benchmark.metrics import FAMILIES, METRICS
 from leaderboard.data.board import Board
+from leaderboard.data.metric_study.attack_gains import GamingRecord
 from leaderboard.data.metric_study.axioms import AxiomStudy
 from leaderboard.data.metric_study.files import load_studies
 from leaderboard.data.metric_study.pair_accuracies import PairStudy, drawn_blocks
@@ -15,6 +16,14 @@ from leaderboard.reports.gss.figure import heat_map
 from leaderboard.static.board_pages import Part, plain_page
 from leaderboard.static.render import Figure, Page, Table
 from leaderboard.tables import metrics, page_text
+from leaderboard.tables.trust import (
+    dominated_sentence,
+    fitted_sentence,
+    trust_caption,
+    trust_sentence,
+    trusted,
+    trusted_table,
+)
 from submissions.untrusted.plain_text import shortened
 
 METRICS_TITLE = "Metrics"
@@ -30,7 +39,7 @@ def metrics_page(boards: Sequence[Board], folder: Path | None, file: str) -> Pag
     there = load_studies(folder)
     study, pairs = there.study, there.pairs
     parts = [Part(said=there.faults)]
-    parts += [] if study is None else _agreement_with_people(study)
+    parts += [] if study is None else [_trust(study, there.gaming), *_agreement_with_people(study)]
     parts += [] if pairs is None else [_pairs(pairs)]
     parts += _agreement(boards, study)
     parts += [] if there.axioms is None else [_axioms(there.axioms)]
@@ -42,6 +51,15 @@ def metrics_page(boards: Sequence[Board], folder: Path | None, file: str) -> Pag
         known = {metric.id for metric in METRICS}
         parts += [_metric(entry.name, study) for entry in study.metrics if entry.name not in known]
     return plain_page(file, METRICS_TITLE, (page_text.METRICS,), parts)
+
+
+def _trust(study: MetricStudy, gaming: GamingRecord | None) -> Part:
+    """Which metric to trust: agreement with people beside the attacks that a metric rewards."""
+    rows = trusted(study, gaming)
+    table = Table(trusted_table(rows), "metrics-trust", "Metrics that agree best with people")
+    notes = (trust_caption(gaming), dominated_sentence(study, gaming), fitted_sentence(study))
+    said = (trust_sentence(rows, study, gaming), *filter(None, notes))
+    return Part(title="Which metric to trust", said=said, tables=(table,) if rows else ())
 
 
 def _agreement_with_people(study: MetricStudy) -> list[Part]:

@@ -9,7 +9,7 @@ from leaderboard.data.board import RANKED_BY
 from leaderboard.data.metric_study.attack_gains import PAID, GamingRecord
 from leaderboard.data.metric_study.record import MetricStudy
 from leaderboard.tables.measures import FITTED, agreements, metric_sentences
-from leaderboard.tables.table_view import number_text
+from leaderboard.tables.table_view import Cell, TableView, number_text, ranged_cell, table_of
 
 ROWS = 10
 
@@ -51,6 +51,23 @@ def trusted(study: MetricStudy, gaming: GamingRecord | None, most: int = ROWS) -
             Trusted(name, number.value or 0.0, number.low, number.high, about, len(paid) if gains else None, said)
         )
     return tuple(made)
+
+
+def trusted_table(rows: Sequence[Trusted]) -> TableView:
+    """The metrics from `trusted` as a table."""
+    kinds = {"metric": "str", "agreement with people [95%]": "number", "attacks rewarded": "number"}
+    kinds |= {"largest gain of an attack": "str", "what it measures": "str"}
+    cells: list[tuple[Cell, ...]] = [
+        (
+            row.metric,
+            ranged_cell(row.value, row.low, row.high, 2),
+            (row.paid, "–" if row.paid is None else str(row.paid)),
+            row.worst,
+            row.about,
+        )
+        for row in rows
+    ]
+    return table_of(tuple(kinds), tuple(kinds.values()), cells)
 
 
 def trust_sentence(rows: Sequence[Trusted], study: MetricStudy, gaming: GamingRecord | None) -> str:

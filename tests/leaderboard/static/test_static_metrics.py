@@ -8,10 +8,11 @@ from benchmark.metrics import METRICS
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.metric_study.axioms import AxiomStudy
 from leaderboard.data.metric_study.build import systems_agreement
-from leaderboard.data.metric_study.files import AXIOMS_FILE, MEASURED, read_record
+from leaderboard.data.metric_study.files import AXIOMS_FILE, MEASURED, load_studies, read_record
 from leaderboard.data.sources import FolderSource
 from leaderboard.static.write import write_static
 from leaderboard.tables.metrics import agreement_table, axioms_table, pair_accuracies
+from leaderboard.tables.trust import trust_sentence, trusted, trusted_table
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.shipped import shipped_pairs
 from tests.leaderboard.static.test_static import Page
@@ -50,6 +51,19 @@ def test_accuracies_and_agreement_are_those_of_the_tables(folder: Path, results:
     last = max(name for name in page.tables if name.startswith("metrics-agreement-"))
     found = tuple(tuple(text for text, _ in row) for row in page.tables[last][1:])
     assert found == agreement_table(agreement).shown
+
+
+def test_the_page_says_which_metric_to_trust(folder: Path) -> None:
+    there = load_studies(None)
+    assert there.study is not None
+    rows = trusted(there.study, there.gaming)
+    page = Page(folder / "metrics.html")
+    shown = tuple(tuple(text for text, _ in row) for row in page.tables["metrics-trust"][1:])
+    assert shown == trusted_table(rows).shown
+    assert [(row.metric, "–" if row.paid is None else str(row.paid)) for row in rows] == [
+        each[::2][:2] for each in shown
+    ]
+    assert trust_sentence(rows, there.study, there.gaming) in page.texts["p"]
 
 
 def test_a_damaged_study_is_said_to_be_and_the_rest_is_there(results: Path, tmp_path: Path) -> None:

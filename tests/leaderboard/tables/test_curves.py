@@ -51,6 +51,13 @@ def classes(entry: Entry) -> list[dict[str, Any]]:
     return [row for row in pq.read_table(entry.folder / PER_PROMPT_FILE)["classes"].to_pylist() if row]
 
 
+def test_the_curve_of_a_reference_result_ends_at_the_headline_with_its_interval() -> None:
+    board = next(each for each in WithReference(None).read().boards if each.k == 8)
+    (curve,) = distinct_curves(board, [0])
+    ends = (curve.mean[7], curve.low[7], curve.high[7])
+    assert ends == pytest.approx(value(board.entries[0], "valid_distinct_k"))
+
+
 def test_the_curve_ends_at_the_headline(board: Board) -> None:
     curves = distinct_curves(board, range(len(board.entries)))
     assert [curve.label for curve in curves] == [entry.result.manifest.name for entry in board.entries]
