@@ -69,6 +69,7 @@ class Comparison:
 
     def table(self) -> "Table":
         """The tests as a table for the terminal, Markdown or CSV."""
+        from benchmark.analysis.contrast.report import excluded
         from datasets_build.tables import Cell, Styled, Table, number, p_value
 
         rows: list[list[Cell]] = [
@@ -85,7 +86,8 @@ class Comparison:
             for name, c in self.contrasts.items()
         ]
         columns = ["metric", self.a, self.b, "difference", "95% interval", "p", "prompts", "finding"]
-        return Table(f"{self.a} and {self.b}, paired by prompt", columns, rows)
+        notes = [f"{name}: {why}" for name, c in self.contrasts.items() if (why := excluded(c))]
+        return Table(f"{self.a} and {self.b}, paired by prompt", columns, rows, notes)
 
     def __str__(self) -> str:
         """The tests as a table."""

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from datasets_build.console import JsonOption, MirrorOption, err, file_option, out, print_json, progress, system_option
-from datasets_build.errors import ConfigurationError, MissingExtra, need
+from datasets_build.errors import MissingExtra, need
 from submissions.choices import Mode, SystemType
 
 if TYPE_CHECKING:
     from benchmark.scoring.scorer import Scored
-    from leaderboard.tables.forest import Forest
+    from leaderboard.tables.forest import Forest, Mark
 
 PROFILE = "offline"  # the profile of the reference results, so that all numbers are comparable
 PEOPLES_K = 8  # number of human responses per prompt, and k of the reference results
@@ -61,12 +61,14 @@ def quick(
     from leaderboard.data.sources import FolderSource
 
     called = name or file.stem
-    submission = _imported(file, suite, field, called, type_, mode, folder, partial(load_suite, mirror=mirror))
+    submission = _imported(file, suite, field, called, type_, mode, k, folder, partial(load_suite, mirror=mirror))
     scored = _scored(submission, k, folder / "results", partial(load_suite, mirror=mirror), all_metrics=all_metrics)
     live = LiveResults(WithReference(FolderSource(folder / "results")))
     view = _view(live, scored.result.result_id)
     if json:
-        print_json({"folder": str(scored.folder), "sentence": view.sentence, "rows": _rows(view)})
+        print_json(
+            {"folder": str(scored.folder), "sentence": view.sentence, "metric": view.metric, "rows": _as_json(view)}
+        )
         return
     _print(view, called)
     out().print(f"Result: {scored.folder}", markup=False)
@@ -89,6 +91,7 @@ def _imported(
     name: str,
     type_: SystemType,
     mode: Mode | None,
+    k: int | None,
     folder: Path,
     find_suite: Any,
 ) -> Path:
@@ -101,10 +104,10 @@ def _imported(
         "name": name,
         "suite": suite,
         "system": {"type": type_},
-        "generation": {"mode": mode},
+        "generation": {"mode": mode, "k": k},
         "submitter": {"name": "me"},
     }
-    given = content_id([sha256_of(file), suite, field, name, type_, mode]) if file.is_file() else ""
+    given = content_id([sha256_of(file), suite, field, name, type_, mode, k]) if file.is_file() else ""
     made = folder / "submissions" / f"{re.sub('[^A-Za-z0-9._-]+', '-', name)[:60]}-{given[:8]}"
     if not (file.is_file() and made.is_dir()):
         report, _ = import_submission(file, detect_format(file), made, known, find_suite, ImportOptions(field=field))
@@ -123,8 +126,6 @@ def _scored(folder: Path, k: int | None, results: Path, find_suite: Any, *, all_
 
     submission, suite, _ = open_submission(folder, find_suite)
     profile, given = find_profile(PROFILE), submission.manifest.generation.k
-    if k is not None and k > given:
-        raise ConfigurationError(f"there are {given} responses per prompt, not {k}", f"--k {given} or less")
     metrics = [metric for metric in profile.metrics() if all_metrics or "causal_lm" not in input_of(metric).sources]
     with progress() as bar:
         task = bar.add_task("scoring", total=submission.prompts)
@@ -148,12 +149,15 @@ def _view(live: Any, result_id: str) -> "Forest":
     return forest(board, column, live.scores(board).standings(column))
 
 
-def _rows(view: "Forest") -> list[dict[str, Any]]:
+def _rows(view: "Forest") -> "list[tuple[int | None, str, str, Mark]]":
     ranked = [(row.rank, row.system, row.type, row.mark) for row in view.rows]
-    lines = [(None, row.system, row.type, row.mark) for row in view.references]
+    return [*ranked, *((None, row.system, row.type, row.mark) for row in view.references)]
+
+
+def _as_json(view: "Forest") -> list[dict[str, Any]]:
+    columns = ("rank", "system", "type", "value", "low", "high")
     return [
-        {"rank": rank, "system": system, "type": kind, "value": mark.text, "interval": mark.interval}
-        for rank, system, kind, mark in (*ranked, *lines)
+        dict(zip(columns, (*row, mark.value, *(mark.ends or (None, None))), strict=True)) for *row, mark in _rows(view)
     ]
 
 
@@ -161,10 +165,9 @@ def _print(view: "Forest", name: str) -> None:
     from datasets_build.tables import Table, styled, to_terminal
 
     rows = [
-        styled((row["rank"] or "", row["system"], row["type"], row["value"], row["interval"]), style)
-        for row in _rows(view)
-        if row["type"] != "baseline"
-        for style in ("bold green" if row["system"] == name else "",)
+        styled((rank or "", system, kind, mark.text, mark.interval), "bold green" if system == name else "")
+        for rank, system, kind, mark in _rows(view)
+        if kind != "baseline"
     ]
     columns = ("rank", "system", "type", view.metric, "95% interval")
     out().print(to_terminal(Table(view.title, columns, rows, numbers=("rank", view.metric))))

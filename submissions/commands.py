@@ -62,7 +62,9 @@ def import_(
         int | None, sampling_option(help="Maximum number of new tokens per response; default: as in the file.")
     ] = None,
     seed: Annotated[int | None, sampling_option(help="Random seed of the sampling; default: as in the file.")] = None,
-    k: Annotated[int | None, sampling_option(help="Number of responses per prompt; default: as in the file.")] = None,
+    k: Annotated[
+        int | None, sampling_option(help="Number of responses per prompt to keep, from the first; default: all.")
+    ] = None,
     contact: Annotated[str | None, _submission_option(help="Contact address of the submitter.")] = None,
     link: Annotated[
         list[str] | None, _submission_option(help="URL of a page about the system; may be repeated.")
@@ -169,7 +171,8 @@ def import_(
         return
     print_report(report, out())
     if unused_fields:
-        out().print(plain(f"Fields of the file that were not used: {', '.join(sorted(unused_fields))}"))
+        named = ", ".join(name or '""' for name in sorted(unused_fields))
+        out().print(plain(f"Fields of the file that were not used: {named}"))
     out().print(f"Written to {destination}. Next: divbench score {destination}", markup=False)
 
 

@@ -88,7 +88,8 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
         every: Steps between measurements; the first is before training.
         headline: Id of the metric that shows a collapse; never negative, and higher for more diverse.
         metrics: Ids of the other metrics.
-        sampling: Options of `generate`; default: 64 new tokens at temperature 1.
+        sampling: Options of `generate`; default: 64 new tokens at temperature 1, from the whole distribution, whatever
+            the model's generation config says.
         drop: Share of the headline's first value whose loss is a collapse.
         patience: Number of measurements in a row.
         stop: Whether training stops at a collapse.
@@ -98,7 +99,8 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
 
     Raises:
         ConfigurationError: There is no such metric, a collapse cannot be seen as a share of the headline, there are too
-            few prompts, or the trainer has no tokeniser.
+            few prompts, one is not a text, `sampling` does not sample or names a number of responses, or the trainer
+            has no tokeniser.
     """
 
     def __init__(
@@ -109,7 +111,7 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
         k: int = 8,
         every: int = 200,
         headline: str = "valid_distinct_k",
-        metrics: Sequence[str] = CHEAP,
+        metrics: str | Sequence[str] = CHEAP,
         sampling: Mapping[str, Any] = SAMPLING,
         drop: float = 0.5,
         patience: int = 2,
@@ -121,11 +123,17 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
             raise ConfigurationError(
                 "drop is in (0, 1), k at least 2, every and patience at least 1", "fix the options"
             )
+        given: Sequence[Any] = prompts
+        if wrong := [prompt for prompt in given if not isinstance(prompt, str)]:
+            raise ConfigurationError(f"a prompt is {wrong[0]!r:.80}, not a text", "give texts: they are user messages")
+        if sampling.get("do_sample", True) is not True or "num_return_sequences" in sampling:
+            hint = "leave do_sample out, and give the number of responses as k"
+            raise ConfigurationError(f"sampling is {dict(sampling)}", hint)
         tokeniser: Any = getattr(trainer, "processing_class", None)
         if tokeniser is None:
             raise ConfigurationError("the trainer has no tokeniser", "give Trainer(processing_class=…)")
         self._trainer, self._tokeniser, self._prompts = trainer, tokeniser, tuple(prompts)
-        named = [headline, *metrics]
+        named = [headline, *([metrics] if isinstance(metrics, str) else metrics)]
         light = {metric.id for metric in find_profile("lexical").metrics()}  # no other model beside the one in training
         profile, self._metrics = choose_metrics(named, "lexical" if light.issuperset(named) else None)
         _check_headline(next(metric for metric in self._metrics if metric.id == headline))
@@ -204,19 +212,24 @@ def _check_headline(metric: Metric) -> None:
 
 @contextmanager
 def _as_before(model: Any) -> Iterator[None]:
-    """Run a block with the model in evaluation mode and a separate random state."""
+    """Run a block with the model in evaluation mode, a separate random state, and no generation config of its own.
+
+    A model's generation config often truncates the distribution, which makes responses less diverse.
+    """
     import torch
+    from transformers import GenerationConfig
 
     devices = [model.device] if model.device.type == "cuda" else []
-    was_training, caches = model.training, model.config.use_cache
+    was_training, caches, own = model.training, model.config.use_cache, model.generation_config
     with torch.random.fork_rng(devices=devices), torch.no_grad():
         torch.manual_seed(0)
         model.eval()
         model.config.use_cache = True
+        model.generation_config = GenerationConfig(eos_token_id=own.eos_token_id, bos_token_id=own.bos_token_id)
         try:
             yield
         finally:
-            model.config.use_cache = caches
+            model.config.use_cache, model.generation_config = caches, own
             model.train(was_training)
 
 

@@ -31,6 +31,9 @@ class Mark:
     Attributes:
         interval: The interval as text, such as `[4.70, 5.52]`; empty if there is none.
         at: Position of the value, in percent of the scale.
+        low: Position of the lower end.
+        high: Position of the upper end.
+        ends: The interval itself.
     """
 
     text: str
@@ -38,6 +41,8 @@ class Mark:
     at: float
     low: float | None
     high: float | None
+    value: float
+    ends: tuple[float, float] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +210,10 @@ class _Scale:
     def mark(self, value: float | None, low: float | None, high: float | None, digits: int) -> Mark:
         assert value is not None  # noqa: S101 - callers pass only cells with a value
         if low is None or high is None:
-            return Mark(number_text(value, digits), "", self.at(value), None, None)
+            return Mark(number_text(value, digits), "", self.at(value), None, None, value, None)
         interval = f"[{number_text(low, digits)}, {number_text(high, digits)}]"
-        return Mark(number_text(value, digits), interval, self.at(value), self.at(low), self.at(high))
+        ends = self.at(low), self.at(high)
+        return Mark(number_text(value, digits), interval, self.at(value), *ends, value, (low, high))
 
     def ticks(self) -> tuple[tuple[float, str], ...]:
         """Three to six round numbers on the scale, with their positions."""

@@ -191,7 +191,7 @@ def about_models(board: Board, made: ModelsTable, most: int | None = None, since
     if most is not None and len(made.entries) > most:
         lines.append(f"Only the first {most} systems by rank are shown; the downloads contain all of them.")
     for kind, said in (("baseline", "Known-bad baselines, for calibration"), ("human", "Written by people")):
-        names = [entry.result.manifest.name for entry in entries if entry.result.manifest.system.type == kind]
+        names = [each.result.manifest.name for each in made.entries if each.result.manifest.system.type == kind]
         if names:
             lines.append(f"{said}: {listed(names, _NAMED)}.")
     return " ".join(lines)

@@ -200,10 +200,9 @@ def response_count(row: Row, context: Context, seen: SeenRows) -> Iterator[Probl
     """Check that each prompt has k responses, and a finish reason for each of them or for none."""
     found = len(row.responses)
     if context.manifest is not None and found != context.manifest.generation.k:
-        message = (
-            f"{counted(found, 'response')}, but generation.k in {MANIFEST_FILE} is {context.manifest.generation.k}"
-        )
-        yield _error("k", row.number, "responses", message, "give k responses to every prompt")
+        message = f"{counted(found, 'response')}, but k is {context.manifest.generation.k}"
+        hint = "give k responses to every prompt, as the manifest says; --k K of import keeps the first K of each"
+        yield _error("k", row.number, "responses", message, hint)
     if row.finish_reasons is not None and len(row.finish_reasons) != found:
         message = f"{counted(len(row.finish_reasons), 'finish reason')} for {counted(found, 'response')}"
         yield _error("k", row.number, "finish_reasons", message, "give one per response, or null")

@@ -191,6 +191,7 @@ def import_submission(
     made = FORMATS[kind](path, findings, suite, options)
     if not made.rows and not findings.rejected():
         findings.add(Problem("json", "error", path.name, None, "", "no rows", "write one row per prompt or response"))
+    cut = _first_k(made, known.get("generation", {}).get("k"))
     manifest = _manifest(made, path, kind, known, findings)
     if findings.rejected() or manifest is None:
         raise Rejected(str(path), findings)
@@ -206,11 +207,31 @@ def import_submission(
         if report.submission is None:
             raise Rejected(str(path), report.findings)
         report.submission = replace(report.submission, folder=out)
+    if cut:
+        message = (
+            f"only the first {report.submission.manifest.generation.k} responses were kept in {counted(cut, 'prompt')}"
+        )
+        report.findings.add(Problem("k", "warning", path.name, None, "responses", message, "leave out --k to keep all"))
     if made.trimmed:
         message = f"white space at the ends differs from the suite's in {counted(made.trimmed, 'prompt')}"
         hint = "the suite's text was used; check that the model saw the same"
         report.findings.add(Problem("prompt_text", "warning", path.name, None, "prompt", message, hint))
     return report, made.unused_fields
+
+
+def _first_k(made: Imported, k: int | None) -> int:
+    """Keep the first k responses to each prompt; return the number of prompts that had more.
+
+    Reported values belong to all responses of a prompt, so with them nothing is cut.
+    """
+    if k is None or made.reported:
+        return 0
+    longer = sum(len(row.responses) > k for row in made.rows)
+    made.rows = [
+        replace(row, responses=row.responses[:k], finish_reasons=row.finish_reasons and row.finish_reasons[:k])
+        for row in made.rows
+    ]
+    return longer
 
 
 def _manifest(

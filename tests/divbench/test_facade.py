@@ -302,6 +302,12 @@ def test_no_system_is_named_where_its_mean_and_the_ranks_disagree() -> None:
     assert found.to_pandas().loc["distinct_k", "rank_biserial"] == pytest.approx((465 - 165) / 630)
 
 
+def test_a_comparison_says_which_prompts_it_leaves_out() -> None:
+    mine = {f"p{i}": ["a b", "c d"] if i < 6 else ["", " "] for i in range(8)}
+    found = str(db.compare(mine, {f"p{i}": ["a b", "a c"] for i in range(8)}, ["distinct_n"], names=("mine", "theirs")))
+    assert "distinct_n: 2 excluded: mine: " in " ".join(found.split())
+
+
 def test_prompts_may_be_the_index_of_a_table() -> None:
     frame = pd.DataFrame({"prompt": ["q", "p", "q"], "response": ["a", "b", "c"]})
     wanted = {"p": ["b"], "q": ["a", "c"]}

@@ -82,6 +82,23 @@ def test_collapse_is_told_logged_and_stops_training(tmp_path: Path) -> None:
     assert last.low <= logged[-1] - logged[0] <= last.high < 0
 
 
+def test_the_whole_distribution_is_sampled_whatever_the_models_own_config_says(tmp_path: Path) -> None:
+    sampled = []
+    for truncated in ({}, {"top_p": 0.001}, {"min_p": 0.999}, {"top_k": 1}, {"repetition_penalty": 5.0}):
+        torch.manual_seed(0)
+        model = random_model("qwen2", len(tokeniser("merging")))
+        for name, value in truncated.items():
+            setattr(model.generation_config, name, value)
+        arguments = TrainingArguments(output_dir=str(tmp_path), report_to=[], use_cpu=True)
+        trainer = Trainer(model=model, args=arguments, processing_class=tokeniser("merging"))
+        callback = DiversityCallback(trainer, PROMPTS, k=4, headline="distinct_k", sampling={"max_new_tokens": 8})
+        own = model.generation_config
+        sampled.append(callback._sample(model))
+        assert model.generation_config is own
+    assert sampled == [sampled[0]] * 5
+    assert len({text for texts in sampled[0] for text in texts}) > 20
+
+
 def test_a_collapse_is_a_loss_of_more_than_the_share_for_certain() -> None:
     first = [4.0, 5.0, 6.0, 5.0]
     for last, drop, is_collapse in (
@@ -123,6 +140,12 @@ def test_options_that_cannot_work_are_refused_at_once(tmp_path: Path) -> None:
     trainer.processing_class = tokeniser("merging")
     with pytest.raises(ConfigurationError, match="too few"):
         DiversityCallback(trainer, PROMPTS[:3])
+    with pytest.raises(ConfigurationError, match=r"a prompt is .*, not a text"):
+        DiversityCallback(trainer, [[{"role": "user", "content": "Hi"}]] * 4)  # type: ignore[list-item]
+    for sampling in ({"do_sample": False}, {"num_return_sequences": 3}):
+        with pytest.raises(ConfigurationError, match="sampling is"):
+            DiversityCallback(trainer, PROMPTS, sampling=sampling)
+    DiversityCallback(trainer, PROMPTS, headline="distinct_k", metrics="distinct_n")
     with pytest.raises(ConfigurationError, match="there is no metric 'distinct_m'"):
         DiversityCallback(trainer, PROMPTS, headline="distinct_m")
     with pytest.raises(ConfigurationError, match="drop is in"):

@@ -20,6 +20,10 @@ def test_a_file_becomes_a_row_and_the_same_file_is_scored_once(tmp_path: Path) -
     assert "different valid responses of 3" in document(first)["sentence"]
     folder = Path(document(first)["folder"])
     result = json.loads((folder / "result.json").read_text())
+    [headline] = [score for score in result["scores"] if score["metric"] == document(first)["metric"]]
+    assert {name: row[name] for name in ("value", "low", "high")} == {
+        name: headline[name] for name in ("value", "low", "high")
+    }
     assert (result["profile"], result["manifest"]["submitter"]["date"]) == ("offline", None)
     assert not {"d_can", "coherence"} & {score["metric"] for score in result["scores"]}
     written = (folder / "result.json").stat().st_mtime_ns
@@ -42,7 +46,7 @@ def test_what_is_wrong_is_told_before_anything_is_scored(tmp_path: Path) -> None
     assert not (tmp_path / "out" / "results").exists()
     assert "there is no file" in divbench("quick", tmp_path / "none.jsonl", "--no-board").stderr
     ended = divbench("quick", path, "--suite", "own", "--k", "3", "--out", tmp_path / "out", "--no-board")
-    assert (ended.returncode, "there are 2 responses per prompt, not 3" in ended.stderr) == (2, True)
+    assert (ended.returncode, "2 responses, but k is 3" in ended.stderr) == (1, True)
     path.write_text('{"prompt": "Say something.", "outputs": ["a", " "]}\n')
     ended = divbench("quick", path, "--suite", "own", "--k", "3", "--out", tmp_path / "out", "--no-board")
     assert "outputs[1]" in ended.stderr

@@ -105,7 +105,7 @@ WRONG = (
         "is not a prompt id of toy",
         MISSING,
     ),
-    wrong("one-answer-less", second(responses=["a", "b"]), "k", "responses", "2 responses, but generation.k"),
+    wrong("one-answer-less", second(responses=["a", "b"]), "k", "responses", "2 responses, but k is"),
     wrong("one-answer-more", second(responses=["a", "b", "c", "d"]), "k", "responses", "4 responses"),
     wrong("no-answers", second(responses=[]), "k", "responses", "0 responses"),
     wrong("ten-thousand-answers", second(responses=["a"] * 10_000), "k", "responses", "10,000 responses"),

@@ -117,5 +117,5 @@ def test_a_mistake_in_every_row_is_told_on_one_line(demo_file: Path) -> None:
     assert ended.returncode == 1
     told = " ".join(ended.stderr.split())
     assert "1 and 23 more" in told
-    assert told.count("generation.k in") == 1
+    assert told.count("but k is") == 1
     assert "24 errors" in told

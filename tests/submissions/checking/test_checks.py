@@ -46,13 +46,13 @@ ERRORS: dict[str, tuple[Callable[[Json], Json | None], list[Place], str, str]] =
     "too many": (
         one(1, responses=["a", "b", "c", "d"]),
         [("k", 1, "responses")],
-        "4 responses, but generation.k in manifest.json is 3",
+        "4 responses, but k is 3",
         "give k responses to every prompt",
     ),
     "no responses": (
         one(1, responses=[]),
         [("k", 1, "responses")],
-        "0 responses, but generation.k",
+        "0 responses, but k is",
         "give k responses",
     ),
     "reasons": (

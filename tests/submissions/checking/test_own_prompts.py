@@ -143,7 +143,7 @@ BAD: dict[str, tuple[Callable[[Json], Json | None], list[tuple[str, int | None, 
         "write one row for each prompt",
     ),
     "null response": (changed(1, responses=["a", None, "c"]), [("nulls", 1, "responses[1]")], "null response", "empty"),
-    "k": (changed(1, responses=["a"]), [("k", 1, "responses")], "1 response, but generation.k", "give k responses"),
+    "k": (changed(1, responses=["a"]), [("k", 1, "responses")], "1 response, but k is", "give k responses"),
 }
 
 

@@ -105,6 +105,30 @@ def test_finish_reasons_may_be_named_in_the_singular(tmp_path: Path) -> None:
     assert not unused
 
 
+def test_k_keeps_the_first_responses_of_each_prompt(tmp_path: Path) -> None:
+    rows = [
+        {"prompt": "p", "responses": ["a", "b", "c"], "finish_reasons": ["stop", "length", "stop"]},
+        {"prompt": "q", "responses": ["d", "e"]},
+    ]
+    (problem,) = rejected(jsonl(tmp_path / "all" / "in.jsonl", rows), suite="own")
+    assert (problem.row, problem.message) == (2, "2 responses, but k is 3")
+    assert "--k K of import keeps the first K of each" in problem.hint
+    report, _ = imported(jsonl(tmp_path / "two" / "in.jsonl", rows), suite="own", generation={"k": 2})
+    assert rows_of(report) == [("p0001", ("a", "b")), ("p0002", ("d", "e"))]
+    assert report.submission is not None
+    assert [row.finish_reasons for row in report.submission.rows()] == [("stop", "length"), None]
+    assert "only the first 2 responses were kept in 1 prompt" in [p.message for p in report.findings.problems]
+    (problem,) = rejected(jsonl(tmp_path / "few" / "in.jsonl", rows[:1]), suite="own", generation={"k": 4})
+    assert problem.message == "3 responses, but k is 4"
+
+
+def test_a_json_array_is_one_problem(tmp_path: Path) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_text('[\n  {\n    "prompt": "p",\n    "response": "a"\n  }\n]\n')
+    (problem,) = rejected(path, suite="own")
+    assert (problem.row, problem.message) == (1, "a JSON array, which JSON Lines is not")
+
+
 def table(path: Path, rows: list[Json]) -> Path:
     """Rows as the file's ending says."""
     path.parent.mkdir(exist_ok=True)

@@ -179,7 +179,7 @@ def test_an_unknown_suite_is_the_callers_mistake(tmp_path: Path) -> None:
 def test_the_given_k_is_what_each_prompt_must_have(tmp_path: Path) -> None:
     problems = rejected(jsonl(tmp_path / "in.jsonl", a_prompt_a_row()), generation={"k": 5})
     assert places(problems) == [("k", row, "responses") for row in (1, 2, 3, 4)]
-    assert problems[0].message == "3 responses, but generation.k in manifest.json is 5"
+    assert problems[0].message == "3 responses, but k is 5"
 
 
 def test_a_refusal_names_the_file_and_the_number_of_problems(tmp_path: Path) -> None:

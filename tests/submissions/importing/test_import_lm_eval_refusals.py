@@ -222,7 +222,7 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         samples(of=4, resps=[["a", "b"]]),
         LmEvalOptions(),
         [("k", 4, "resps[0]")],
-        "2 responses, but generation.k",
+        "2 responses, but k is",
         "k responses to every prompt",
     ),
     (

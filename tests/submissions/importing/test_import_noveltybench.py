@@ -223,7 +223,7 @@ BAD: list[tuple[str, list[Json], list[Place], str, str]] = [
         "too few generations",
         with_row(2, generations=["a", "b"], partition=[0, 1], generation_scores=[7, 3]),
         [("k", 2, "generations")],
-        "2 responses, but generation.k in manifest.json is 3",
+        "2 responses, but k is 3",
         "give k responses",
     ),
     (

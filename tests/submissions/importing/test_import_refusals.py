@@ -66,7 +66,7 @@ BAD_ROWS: list[tuple[str, list[object], list[Place], str, str]] = [
         "one response too few",
         with_row(4, responses=["a", "b"]),
         [("k", 4, "responses")],
-        "2 responses, but generation.k in manifest.json is 3",
+        "2 responses, but k is 3",
         "give k responses to every prompt",
     ),
     (
@@ -243,7 +243,7 @@ BAD_SAMPLES: list[tuple[str, list[object], list[Place], str, str]] = [
         "one sample too few",
         [*a_response_a_row()[:-1]],
         [("k", 10, "responses")],
-        "2 responses, but generation.k in manifest.json is 3",
+        "2 responses, but k is 3",
         "give k responses to every prompt",
     ),
     (
