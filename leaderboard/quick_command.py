@@ -71,6 +71,12 @@ def quick(
         )
         return
     _print(view, called)
+    if len(view.rows) + len(view.references) == 1:
+        there = sorted({b.k for b in live.snapshot().boards if b.suite == suite and len(b.entries) > 1})
+        others = (
+            f"for k = {' or '.join(map(str, there))}, not for k = {scored.result.k}" if there else "for other suites"
+        )
+        out().print(f"There are reference results {others}.", markup=False)
     out().print(f"Result: {scored.folder}", markup=False)
     if not serve:
         return

@@ -34,6 +34,7 @@ def test_a_file_becomes_a_row_and_the_same_file_is_scored_once(tmp_path: Path) -
     environment = os.environ | {"COLUMNS": "200", "NO_COLOR": "1", "DIVBENCH_MIRROR": ""}
     shown = run_forked(without, ["quick", path, *options[:-2]], environment)  # the extra board is not installed
     assert (shown.returncode, document(first)["sentence"] in shown.stdout) == (0, True)
+    assert "There are reference results for other suites." in shown.stdout
     assert "no board: gradio is not installed" in shown.stderr
 
 

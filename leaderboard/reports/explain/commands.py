@@ -110,7 +110,8 @@ def explain(
         write_text(destination, page(explained, found.title, found.left_out, precision))
         err().print(f"written: {destination}", markup=False, soft_wrap=True)
     if json:
-        print_json(explained.as_json() | ({} if wanted is None else {"balanced_orders_needed": wanted}))
+        document = explained.as_json() | {"left_out": found.left_out}
+        print_json(document | ({} if wanted is None else {"balanced_orders_needed": wanted}))
     else:
         print_explanation(explained, found.title, out(), found.left_out, precision)
 

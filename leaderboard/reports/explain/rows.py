@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from benchmark.analysis.explain import SCALARS, Explanation
 from benchmark.metrics.curve_fits import Fit
 from benchmark.metrics.metric import Missing
+from datasets_build.errors import counted
 from datasets_build.tables import number
 from submissions.untrusted.plain_text import shortened
 
@@ -74,7 +75,10 @@ def notes(found: Explanation, left_out: int = 0, precision: float | None = None)
         ConfigurationError: As in `Explanation.orders_for`.
     """
     if left_out:
-        yield f"{left_out} responses are blank or placeholders such as [Blocked], and were left out."
+        yield (
+            f"Left out: {counted(left_out, 'response')}, blank or placeholders such as [Blocked]. The others are "
+            "numbered without them."
+        )
     count, estimator = len(found.read.design.orders), found.estimator
     yield f"Standard errors: due to the choice of {count} orders ({found.read.design.name}), estimated by {estimator}."
     if precision is not None:

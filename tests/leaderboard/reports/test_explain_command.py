@@ -81,7 +81,7 @@ def test_json_is_the_explanation_and_nothing_else(run: Run, write: Write) -> Non
     code, printed, said = run(write(), "--json")
     found = explain_set(HashLM(), ResponseSet(PROMPT, RESPONSES))
     assert (code, said) == (0, "")
-    assert json.loads(printed) == json.loads(json.dumps(found.as_json()))
+    assert json.loads(printed) == json.loads(json.dumps(found.as_json() | {"left_out": 0}))
     _, printed, _ = run(write(), "--json", "--precision", "0.01")
     assert json.loads(printed)["balanced_orders_needed"] == found.orders_for(0.01)
 
@@ -154,7 +154,7 @@ def test_the_answers_of_a_submission_are_those_that_are_scored(run: Run, tmp_pat
     assert said == "2 blank responses or placeholders are left out\n"
     assert d_can_of(printed) == expected(prompt, changed[2:], Layout())
     _, printed, _ = run(folder, "--prompt", first.prompt_id)
-    assert "2 responses are blank or placeholders such as [Blocked], and were left out." in printed
+    assert "Left out: 2 responses, blank or placeholders such as [Blocked]. The others are numbered without" in printed
 
     code, _, said = run(folder, "--prompt", "no-such")
     assert (code, "no prompt 'no-such'" in said, first.prompt_id in said) == (2, True, True)
