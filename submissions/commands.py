@@ -96,8 +96,8 @@ def import_(
     jsonl, csv, parquet: one row per prompt with a list {"prompt_id", "responses": [...]}, or one row per response
     {"prompt_id", "response"}. Other common names, such as "outputs" or "completion", are detected; use --field for
     any other. Without ids, prompts are identified by their texts ("prompt"). Optional fields are "sample_idx" and
-    "finish_reason(s)", and, with one value for the whole file, "model", "temperature", "top_k", "top_p", "max_tokens"
-    (or "max_new_tokens") and "seed".
+    "finish_reason(s)", and, with one value for the whole file, "model", "system_prompt", "temperature", "top_k",
+    "top_p", "max_tokens" (or "max_new_tokens") and "seed".
 
     lm-eval: samples_*.jsonl of lm-evaluation-harness (--log_samples, a generate_until task with repeats: k). Prompts
     are identified by the field "prompt_id" of "doc" (or the field given with --id-field), or by their texts. The
