@@ -13,7 +13,15 @@ from datasets_build.load import SUITES
 from leaderboard.app import components
 from leaderboard.app.permalinks import QUIET, chosen, chosen_several, count_on, remember, wire
 from leaderboard.app.submitting.identity import login_is_real, submitter, takes_names
-from leaderboard.app.submitting.intake import ENDINGS, PROBLEM_HEADERS, Checked, Intake, error_text, form
+from leaderboard.app.submitting.intake import (
+    ENDINGS,
+    PROBLEM_HEADERS,
+    Checked,
+    Intake,
+    error_text,
+    form,
+    with_stand_ins,
+)
 from leaderboard.app.submitting.messages import accepted_text, receipt_text, rejected_text
 from leaderboard.data.live_results import LiveResults
 from leaderboard.tables import submission_queue
@@ -279,16 +287,19 @@ def _wire_check(live: LiveResults, intake: Intake, given: _Given, verdict: _Verd
         try:
             values = dict(zip(given.fields, form_, strict=True))
             known, faults = form(values)
+            usable = known if faults is None else with_stand_ins(known, faults)
             if way == "folder":
-                found = intake.check_files([Path(each) for each in files or ()])
-            elif faults is not None:
-                found = faults
+                found, faults = intake.check_files([Path(each) for each in files or ()]), None
+            elif usable is None and faults is not None:
+                found, faults = faults, None
             elif way == "paste":
-                found = intake.check_text(pasted or "", known)
+                found = intake.check_text(pasted or "", usable or known)
             elif file is None:
                 raise ConfigurationError("no file was uploaded", "choose a file and wait for the upload to finish")
             else:
-                found = intake.check_file(Path(file), kind, known)
+                found = intake.check_file(Path(file), kind, usable or known)
+            if faults is not None:
+                found = intake.add_faults(found, faults)
         except (DivBenchError, OSError) as error:
             said = gr.Textbox(f"Not validated: {error_text(error)}", visible=True)
             return [None, said, components.no_table(), gr.Column(visible=False), "", no_receipt]

@@ -11,6 +11,7 @@ import stat
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -168,6 +169,13 @@ class Intake:
             source.write_bytes(content)
             return self._imported(folder, source, "jsonl", known, "pasted text")
 
+    def add_faults(self, found: Checked, faults: Checked) -> Checked:
+        """Reject what was checked with stand-ins for fields of a form, with the problems of both."""
+        self.forget(found.token)
+        both = {name: faults.report[name] + found.report[name] for name in ("errors", "warnings", "problems")}
+        by_check = Counter(faults.report["by_check"]) + Counter(found.report["by_check"])
+        return Checked(None, None, {**found.report, **both, "accepted": False, "id": None, "by_check": dict(by_check)})
+
     def submit_kept(self, token: str, store: FileStore, submitter: Identity, now: datetime) -> Receipt:
         """Put a valid submission into a store's queue; after a failure it is kept for a retry.
 
@@ -285,6 +293,24 @@ def form(values: Mapping[str, Any]) -> tuple[dict[str, Any], Checked | None]:
             (known[part] if part else known)[name] = value
     problems = _form_problems(known)
     return known, _rejected(problems) if problems else None
+
+
+def with_stand_ins(known: Mapping[str, Any], faults: Checked) -> dict[str, Any] | None:
+    """The fields with which a file can be checked although the form has problems; None if they hide what to check."""
+    made = {part: dict(value) if isinstance(value, Mapping) else value for part, value in known.items()}
+    for problem in faults.report["problems"]:
+        part, _, name = (problem["field"] or "suite").partition(".")
+        if part == "suite":
+            return None
+        if name:
+            made[part].pop(name.partition(".")[0], None)
+        else:
+            made.pop(part, None)
+    stand_ins = {"name": "unnamed", "system": {"type": "model"}, "submitter": {"name": "unknown"}}
+    return made | {
+        part: value | made[part] if isinstance(value, dict) else made.get(part, value)
+        for part, value in stand_ins.items()
+    }
 
 
 def _number(text: str) -> int | float | str:

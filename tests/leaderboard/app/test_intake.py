@@ -15,7 +15,7 @@ import pytest
 
 from datasets_build.errors import ConfigurationError
 from leaderboard.app.submitting import intake
-from leaderboard.app.submitting.intake import Busy, Checked, Intake, error_text, form, take
+from leaderboard.app.submitting.intake import Busy, Checked, Intake, error_text, form, take, with_stand_ins
 from leaderboard.app.submitting.messages import accepted_text, receipt_text, rejected_text
 from submissions.demo.build import write_demo_submissions
 from submissions.storage.commits import StoreFault
@@ -253,6 +253,30 @@ def test_what_cannot_be_written_down_is_no_form(value: Any) -> None:
     _, faults = form({**KNOWN, "generation.temperature": value})
     assert faults is not None
     assert "has an invalid value" in faults.rows[0][4]
+
+
+def test_a_file_is_checked_beside_a_form_with_problems(given: Intake) -> None:
+    fields, faults = form({**KNOWN, "name": "", "generation.top_p": "2", "submitter.links": "javascript:1"})
+    assert faults is not None
+    usable = with_stand_ins(fields, faults)
+    assert usable is not None
+    found = given.check_text('{"prompt_id": "demo-00"\n', usable)
+    both = given.add_faults(found, faults)
+    assert (both.token, both.manifest) == (None, None)
+    assert {row[1]: row[3] for row in both.rows} == {"form": "submitter.links.0", "pasted text": ""}
+    assert [row[3] for row in both.rows if row[1] == "form"] == ["name", "generation.top_p", "submitter.links.0"]
+    assert both.report["errors"] == 4 == sum(both.report["by_check"].values())
+    lines = [json.dumps({"prompt_id": f"demo-{i:02}", "responses": ["a"]}) for i in range(24)]
+    good = given.check_text("\n".join(lines), usable)
+    assert good.token is not None
+    rejected = given.add_faults(good, faults)
+    assert (rejected.token, rejected.report["accepted"], rejected.report["errors"]) == (None, False, 3)
+    with pytest.raises(ConfigurationError, match="expired"):  # it cannot be submitted under the stand-ins
+        given.submit_kept(good.token, FolderStore(Path("nowhere")), Identity(name="x"), datetime.now(UTC))
+    for hidden in ({"suite": "../demo"}, {"generation.temperature": "nan"}):
+        fields, faults = form({**KNOWN, **hidden})
+        assert faults is not None
+        assert with_stand_ins(fields, faults) is None
 
 
 def test_all_that_is_wrong_with_a_form_is_told_at_once() -> None:
