@@ -88,7 +88,9 @@ def wire(
                 made[list(controls).index(changing)] = gr.skip()  # the visitor is still typing
             return made
 
-        changed = controls[name].input(again, inputs, inputs, trigger_mode="always_last", **QUIET)
+        # Raw values, because `restore` checks them and says which of them are no longer offered. It must do so for the
+        # second of two equal events, too (see `stale_choices`), by then after the new choices.
+        changed = controls[name].input(again, inputs, inputs, trigger_mode="always_last", preprocess=False, **QUIET)
         changed.then(shown, inputs, filling, js=script, **LATEST).then(None, js=count_on("shown"))
     events = [control.input for name, control in controls.items() if name not in cascade]
     if events:
