@@ -8,6 +8,7 @@ import gradio as gr
 
 from datasets_build.errors import DivBenchError
 from leaderboard.app import components
+from leaderboard.app.asked import Asked
 from leaderboard.app.downloads import Downloads
 from leaderboard.app.permalinks import LATEST, chosen, chosen_or_first, chosen_several, count_on, remember, wire
 from leaderboard.data.board import Board, Column
@@ -99,7 +100,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     noted.then(None, js=count_on("shown"))
 
 
-def _controls(live: LiveResults, asked: Mapping[str, str]) -> list[Any]:
+def _controls(live: LiveResults, asked: Asked) -> list[Any]:
     """Fill the controls with choices, and select those in the permalink if they are offered."""
     snapshot = live.snapshot()
     board = snapshot.board(asked.get("table"))

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from datasets_build.errors import DivBenchError
 from leaderboard.app import components
+from leaderboard.app.asked import Asked
 from leaderboard.app.downloads import Downloads
 from leaderboard.app.permalinks import QUIET, chosen, chosen_or_first, chosen_several, wire
 from leaderboard.data.board import Board, Column, ranking_column
@@ -200,7 +201,7 @@ def table_of(live: LiveResults, board: Board, given: Mapping[str, Any]) -> Model
     return models_table(board, ranked_by, standing, columns, beside, _filter(given), scores.bytes_a_response)
 
 
-def _controls(snapshot: Snapshot, asked: Mapping[str, str], study: Any) -> list[Any]:
+def _controls(snapshot: Snapshot, asked: Asked, study: Any) -> list[Any]:
     """Fill the controls with choices, and select those in the permalink if they are offered."""
     boards = snapshot.boards
     named = next((board for board in boards if board.name == asked.get("table")), None)

@@ -5,6 +5,7 @@ from typing import Any
 import gradio as gr
 import pytest
 
+from leaderboard.app.components import GONE
 from leaderboard.app.stale_choices import drop_stale_choices
 from tests.leaderboard.conftest import open_page, shown_anew, until
 
@@ -34,11 +35,28 @@ def test_only_offered_values_are_taken_and_others_count_as_not_chosen() -> None:
     assert gr.Dropdown(["a"], allow_custom_value=True).preprocess("z") == "z"
 
 
+def settle(browser: Any) -> None:
+    """Wait until a page has not changed for a second."""
+    until(lambda: browser.execute_script(_QUIET) > 1000, "the page never settles")
+
+
 def pick(browser: Any, element: str, text: str) -> None:
     """Choose from a dropdown as a visitor does, by mouse: Gradio then says twice that something was chosen."""
     browser.find_element("css selector", f"#{element} input").click()
     with shown_anew(browser):
         browser.find_element("css selector", f"#{element} [role=option][aria-label='{text}']").click()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("page", "dependent"), [("explore", "system"), ("post-training", "series")])
+def test_another_table_says_what_it_lacks_and_speaks_of_no_link(
+    reference_address: str, browser: Any, page: str, dependent: str
+) -> None:
+    open_page(browser, f"{reference_address}/{page}")
+    pick(browser, "table", "alpacaeval-200, k 10, offline")
+    settle(browser)
+    assert GONE not in browser.find_element("tag name", "body").text
+    assert "Not in this table; this one is shown instead." in browser.find_element("id", dependent).text
 
 
 @pytest.mark.browser
@@ -57,5 +75,5 @@ def test_a_choice_that_takes_others_away_is_no_error(
 ) -> None:
     open_page(browser, f"{reference_address}/{page}")
     pick(browser, element, text)
-    until(lambda: browser.execute_script(_QUIET) > 1000, "the page never settles")
+    settle(browser)
     assert browser.execute_script(_TOASTS) == []
