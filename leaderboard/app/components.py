@@ -82,8 +82,20 @@ def drawn(found: Any) -> gr.Plot:
 
 
 def note(name: str, lines: int = 3, text: str = "") -> gr.Textbox:
-    """Plain text below a component; it may contain untrusted text."""
-    return gr.Textbox(text, show_label=False, container=False, interactive=False, lines=lines, elem_id=name)
+    """Plain text below a component; it may contain untrusted text. It is hidden while it is empty.
+
+    The style sheet hides it, which knows by the placeholder that it is empty, so pages fill it with nothing but text.
+    """
+    return gr.Textbox(
+        text,
+        show_label=False,
+        container=False,
+        interactive=False,
+        lines=lines,
+        placeholder=" ",
+        elem_id=name,
+        elem_classes="note",
+    )
 
 
 def headline() -> gr.Textbox:
