@@ -166,11 +166,20 @@ def gone(asked: Asked, name: str, value: str | None, *, missing: str | None = No
     return f"{missing or where}; this one is shown instead."
 
 
-def several_gone(asked: Mapping[str, str], name: str, offered: Sequence[str]) -> str:
-    """The hint below a control if the permalink asks for several values, some of which the control does not offer."""
-    wanted = [value for value in asked.get(name, "").split(",") if value]
-    lost = sum(unquote(value) not in offered for value in wanted)
-    return f"Not in this table: {lost} of {counted(len(wanted), 'chosen system')}." if lost else ""
+def several_gone(asked: Mapping[str, str], name: str, offered: Sequence[str], most: int) -> str:
+    """The hint below a control of several systems if it does not offer all that are asked for, or shows only the first.
+
+    Args:
+        most: Maximum number of systems that the control shows.
+    """
+    wanted = list(dict.fromkeys(value for value in asked.get(name, "").split(",") if value))
+    here = sum(unquote(value) in offered for value in wanted)
+    said = []
+    if here < len(wanted):
+        said.append(f"Not in this table: {len(wanted) - here} of {counted(len(wanted), 'chosen system')}.")
+    if here > most:
+        said.append(f"Only the first {most} of {here} are shown.")
+    return " ".join(said)
 
 
 def told(error: Exception) -> str:

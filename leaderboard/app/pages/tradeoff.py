@@ -88,7 +88,7 @@ def _controls(snapshot: Snapshot, asked: Asked) -> list[Any]:
         gr.Dropdown(
             systems,
             value=chosen_several(asked, "systems", ids, drawn)[:MOST_LINES],
-            info=components.several_gone(asked, "systems", ids),
+            info=components.several_gone(asked, "systems", ids, MOST_LINES),
         ),
     ]
 

@@ -44,6 +44,9 @@ def test_a_hint_speaks_of_a_link_only_where_one_was_opened() -> None:
 
 def test_a_link_to_systems_that_are_gone_says_how_many() -> None:
     offered = ["a", "b,c"]
-    assert several_gone({"systems": "a,b%2Cc"}, "systems", offered) == ""
-    assert several_gone({}, "systems", offered) == several_gone({"systems": ""}, "systems", offered) == ""
-    assert several_gone({"systems": "a,<b>,z"}, "systems", offered) == "Not in this table: 2 of 3 chosen systems."
+    assert several_gone({"systems": "a,b%2Cc"}, "systems", offered, 2) == ""
+    assert several_gone({}, "systems", offered, 2) == several_gone({"systems": ""}, "systems", offered, 2) == ""
+    assert several_gone({"systems": "a,<b>,z"}, "systems", offered, 2) == "Not in this table: 2 of 3 chosen systems."
+    assert several_gone({"systems": "a,a,b%2Cc"}, "systems", offered, 1) == "Only the first 1 of 2 are shown."
+    both = "Not in this table: 1 of 3 chosen systems. Only the first 1 of 2 are shown."
+    assert several_gone({"systems": "a,b%2Cc,z"}, "systems", offered, 1) == both

@@ -40,6 +40,12 @@ def settle(browser: Any) -> None:
     until(lambda: browser.execute_script(_QUIET) > 1000, "the page never settles")
 
 
+def toasts(browser: Any) -> list[str]:
+    """Messages over the page."""
+    found: list[str] = browser.execute_script(_TOASTS)
+    return found
+
+
 def pick(browser: Any, element: str, text: str) -> None:
     """Choose from a dropdown as a visitor does, by mouse: Gradio then says twice that something was chosen."""
     browser.find_element("css selector", f"#{element} input").click()
@@ -76,4 +82,4 @@ def test_a_choice_that_takes_others_away_is_no_error(
     open_page(browser, f"{reference_address}/{page}")
     pick(browser, element, text)
     settle(browser)
-    assert browser.execute_script(_TOASTS) == []
+    assert toasts(browser) == []
