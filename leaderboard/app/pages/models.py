@@ -133,7 +133,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         show,
         [plot, shown, *taken, note],
         nothing=_nothing,
-        cascade=("suite", "table", "show"),
+        cascade=("suite", "rank", "table", "by", "show"),
     )
 
 
@@ -218,7 +218,9 @@ def _controls(snapshot: Snapshot, asked: Asked, study: Any) -> list[Any]:
     front = [each.column.label for each in kinds]
     # A permalink may rank by any metric; one without a radio button is selected in the dropdown.
     elsewhere = asked.get("rank") if asked.get("rank") in names and asked.get("rank") not in front else None
-    other = chosen(asked, "by", names, elsewhere or AS_ABOVE)
+    # A tab and a metric in the dropdown replace each other; a metric that has a tab selects it.
+    other = AS_ABOVE if asked.changed == "rank" else chosen(asked, "by", names, elsewhere or AS_ABOVE)
+    tab = chosen_or_first(asked, "rank", front) if other == AS_ABOVE else other if other in front else None
     known = facets(board) if board else {"types": [], "modes": [], "licences": []}
     systems = len(board.entries) if board else 0
     preset = chosen(asked, "show", [*PRESETS, OWN], "overview")
@@ -226,7 +228,7 @@ def _controls(snapshot: Snapshot, asked: Asked, study: Any) -> list[Any]:
         gr.Radio(suites, value=suite, visible=bool(suites), info=components.gone(asked, "suite", suite)),
         gr.Radio(
             [(each.label, each.column.label) for each in kinds],
-            value=chosen_or_first(asked, "rank", front) if other == AS_ABOVE else None,
+            value=tab,
             visible=bool(front),
         ),
         gr.Dropdown(offered, value=table, info=components.gone(asked, "table", named.name if named else None)),
