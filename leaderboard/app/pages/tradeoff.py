@@ -78,6 +78,9 @@ def _controls(snapshot: Snapshot, asked: Asked) -> list[Any]:
     ids = system_ids(board)
     systems = list(zip(system_labels(board), ids, strict=True))
     drawn = [ids[place] for place in first_systems(board)]
+    curved = chosen_several(asked, "systems", ids, drawn)[:MOST_LINES]
+    if asked.changed == "table" and not curved:
+        curved = drawn
     x, y = (chosen(asked, name, offered, axis.label) for name, axis in zip("xy", axes, strict=True))
     table = components.gone(asked, "table", board.name)
     return [
@@ -87,7 +90,7 @@ def _controls(snapshot: Snapshot, asked: Asked) -> list[Any]:
         chosen(asked, "front", [value for _, value in FIELDS], "systems"),
         gr.Dropdown(
             systems,
-            value=chosen_several(asked, "systems", ids, drawn)[:MOST_LINES],
+            value=curved,
             info=components.several_gone(asked, "systems", ids, MOST_LINES),
         ),
     ]

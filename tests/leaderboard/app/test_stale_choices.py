@@ -8,6 +8,7 @@ import pytest
 from leaderboard.app.components import GONE
 from leaderboard.app.stale_choices import drop_stale_choices
 from tests.leaderboard.conftest import open_page, shown_anew, until
+from tests.leaderboard.page_reading import column
 
 _TOASTS = "return [...document.querySelectorAll('.toast-body')].map((each) => each.innerText)"
 _QUIET = """
@@ -51,6 +52,18 @@ def pick(browser: Any, element: str, text: str) -> None:
     browser.find_element("css selector", f"#{element} input").click()
     with shown_anew(browser):
         browser.find_element("css selector", f"#{element} [role=option][aria-label='{text}']").click()
+
+
+@pytest.mark.browser
+def test_another_table_without_the_systems_of_the_curves_has_its_own_curves(
+    reference_address: str, browser: Any
+) -> None:
+    open_page(browser, f"{reference_address}/tradeoff")
+    pick(browser, "table", "alpacaeval-200, k 10, offline")
+    settle(browser)
+    chosen = [each.text.split("\n")[0] for each in browser.find_elements("css selector", "#systems .token")]
+    assert len(chosen) > 1
+    assert column(browser, "classes", 0) == chosen
 
 
 @pytest.mark.browser
