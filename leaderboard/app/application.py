@@ -25,6 +25,7 @@ from leaderboard.app.pages import PAGES, Page
 from leaderboard.app.permalinks import QUIET, count_on
 from leaderboard.app.requests import RequestLimits, behind_proxy, log_one_line_an_error
 from leaderboard.app.sessions import keep_lean_sessions
+from leaderboard.app.stale_choices import drop_stale_choices
 from leaderboard.app.submitting.intake import MAX_UPLOAD_BYTES
 from leaderboard.app.system_page import PATH as SYSTEM_PATH
 from leaderboard.app.system_page import system_routes
@@ -130,6 +131,7 @@ def launch(
         import_module("matplotlib.pyplot")  # otherwise Gradio imports it during the first event
     log_one_line_an_error()
     keep_lean_sessions()
+    drop_stale_choices()
     app.queue(api_open=False, max_size=_WAITING, default_concurrency_limit=4)
     served: dict[str, Any] = {
         "routes": [_board_csv(live), *system_routes(live, partial(_navigation, pages, SYSTEM_PATH, repository))],

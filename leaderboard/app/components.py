@@ -15,6 +15,7 @@ import gradio as gr
 
 from benchmark.metrics import FAMILIES, METRICS
 from datasets_build.errors import counted
+from leaderboard.app.asked import Asked
 from leaderboard.data.board import Board
 from leaderboard.tables.page_text import FIGURES
 from leaderboard.tables.table_view import TableView
@@ -22,6 +23,7 @@ from leaderboard.tables.table_view import TableView
 _FAMILY = {metric.id: metric.family for metric in METRICS}
 _CURVE = 98  # column width in pixels at which an interval wraps below its mean
 GONE = "The link asks for one that is not here. This one is shown instead."
+_OF_BOARD = ("table", "suite")  # controls whose values do not depend on a table
 
 
 def table(label: str, name: str, *, height: int = 520, **more: Any) -> gr.Dataframe:
@@ -80,8 +82,20 @@ def drawn(found: Any) -> gr.Plot:
 
 
 def note(name: str, lines: int = 3, text: str = "") -> gr.Textbox:
-    """Plain text below a component; it may contain untrusted text."""
-    return gr.Textbox(text, show_label=False, container=False, interactive=False, lines=lines, elem_id=name)
+    """Plain text below a component; it may contain untrusted text. It is hidden while it is empty.
+
+    The style sheet hides it, which knows by the placeholder that it is empty, so pages fill it with nothing but text.
+    """
+    return gr.Textbox(
+        text,
+        show_label=False,
+        container=False,
+        interactive=False,
+        lines=lines,
+        placeholder=" ",
+        elem_id=name,
+        elem_classes="note",
+    )
 
 
 def headline() -> gr.Textbox:
@@ -135,16 +149,37 @@ def no_choice() -> gr.Dropdown:
     return gr.Dropdown([], value=None, visible=False)
 
 
-def gone(asked: Mapping[str, str], name: str, value: str | None) -> str:
-    """The hint below a control if the permalink asks for a value that the control does not offer."""
-    return GONE if asked.get(name) not in (None, "", value) else ""
+def gone(asked: Asked, name: str, value: str | None, *, missing: str | None = None) -> str:
+    """The hint below a control that does not offer the value asked for, which a link has or was chosen before a change.
+
+    It does not name the value, which the control shows: Gradio renders hints as Markdown, and names may be untrusted.
+
+    Args:
+        value: Value shown instead.
+        missing: What is said of the value asked for after a change; default: that the table does not have it.
+    """
+    if asked.get(name) in (None, "", value):
+        return ""
+    if asked.changed is None:
+        return GONE
+    where = "No longer on this board" if name in _OF_BOARD else "Not in this table"
+    return f"{missing or where}; this one is shown instead."
 
 
-def several_gone(asked: Mapping[str, str], name: str, offered: Sequence[str]) -> str:
-    """The hint below a control if the permalink asks for several values, some of which the control does not offer."""
-    wanted = [value for value in asked.get(name, "").split(",") if value]
-    lost = sum(unquote(value) not in offered for value in wanted)
-    return f"Not in this table: {lost} of {counted(len(wanted), 'chosen system')}." if lost else ""
+def several_gone(asked: Mapping[str, str], name: str, offered: Sequence[str], most: int) -> str:
+    """The hint below a control of several systems if it does not offer all that are asked for, or shows only the first.
+
+    Args:
+        most: Maximum number of systems that the control shows.
+    """
+    wanted = list(dict.fromkeys(value for value in asked.get(name, "").split(",") if value))
+    here = sum(unquote(value) in offered for value in wanted)
+    said = []
+    if here < len(wanted):
+        said.append(f"Not in this table: {len(wanted) - here} of {counted(len(wanted), 'chosen system')}.")
+    if here > most:
+        said.append(f"Only the first {most} of {here} are shown.")
+    return " ".join(said)
 
 
 def told(error: Exception) -> str:

@@ -12,6 +12,7 @@ from urllib.parse import quote, unquote
 import gradio as gr
 
 from datasets_build.errors import DivBenchError
+from leaderboard.app.asked import Asked
 from leaderboard.app.components import told
 from leaderboard.app.navigation import footer
 from leaderboard.data.live_results import LiveResults
@@ -34,7 +35,7 @@ _REMEMBER = """(...values) => {
   window.history.replaceState(null, "", address);
   return values;
 }"""
-Restore = Callable[[Mapping[str, str]], Sequence[Any]]
+Restore = Callable[[Asked], Sequence[Any]]
 
 
 def wire(
@@ -52,8 +53,8 @@ def wire(
 
     Args:
         controls: Controls by their names in the URL. Lists are separated by commas; commas in values are escaped.
-        restore: Function from the query to a value or an update for each control, in their order. The query is limited
-            to the controls' names and each value to `MAX_VALUE` characters.
+        restore: Function from what is asked to a value or an update for each control, in their order. What is asked is
+            limited to the controls' names and each value to `MAX_VALUE` characters.
         nothing: Function from an error message to the outputs, for a `DivBenchError` in `show`.
         cascade: Names of controls that determine what the others offer: when one of them changes, `restore` runs again.
     """
@@ -62,7 +63,7 @@ def wire(
 
     def restored(request: gr.Request) -> Any:
         given = dict(request.query_params)
-        values = restore({name: given[name][:MAX_VALUE] for name in controls if name in given})
+        values = restore(Asked({name: given[name][:MAX_VALUE] for name in controls if name in given}))
         return (values[0] if len(inputs) == 1 else list(values)) if inputs else None
 
     def shown(*values: Any) -> Any:
@@ -83,12 +84,15 @@ def wire(
     for name in cascade:
 
         def again(*values: Any, changing: str = name) -> Any:
-            made = list(restore({name: _text(value) for name, value in zip(controls, values, strict=True)}))
+            texts = {name: _text(value) for name, value in zip(controls, values, strict=True)}
+            made = list(restore(Asked(texts, changing)))
             if isinstance(controls[changing], gr.Textbox):
                 made[list(controls).index(changing)] = gr.skip()  # the visitor is still typing
             return made
 
-        changed = controls[name].input(again, inputs, inputs, trigger_mode="always_last", **QUIET)
+        # Raw values, because `restore` checks them and says which of them are no longer offered. It must do so for the
+        # second of two equal events, too (see `stale_choices`), by then after the new choices.
+        changed = controls[name].input(again, inputs, inputs, trigger_mode="always_last", preprocess=False, **QUIET)
         changed.then(shown, inputs, filling, js=script, **LATEST).then(None, js=count_on("shown"))
     events = [control.input for name, control in controls.items() if name not in cascade]
     if events:

@@ -38,6 +38,11 @@ def value(browser: Any, element: str) -> str:
     return found
 
 
+def displayed(browser: Any, *names: str) -> list[str]:
+    """The names of the elements that can be seen."""
+    return [each for each in names if any(e.is_displayed() for e in browser.find_elements("id", each))]
+
+
 def described(browser: Any) -> dict[str, str]:
     """The text alternatives of the figures that are drawn, by the figures' names."""
     return dict(browser.execute_script(_FIGURES))

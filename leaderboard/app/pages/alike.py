@@ -8,6 +8,7 @@ import gradio as gr
 
 from datasets_build.errors import InputError
 from leaderboard.app import components
+from leaderboard.app.asked import Asked
 from leaderboard.app.permalinks import chosen, chosen_or_first, wire
 from leaderboard.data.board import Board
 from leaderboard.data.live_results import LiveResults
@@ -57,7 +58,7 @@ def _boards(live: LiveResults) -> list[Board]:
     return found
 
 
-def _controls(live: LiveResults, asked: Mapping[str, str]) -> list[Any]:
+def _controls(live: LiveResults, asked: Asked) -> list[Any]:
     """Fill the controls with choices, and select those in the permalink if they are offered."""
     offered = components.board_choices(_boards(live))
     table = chosen_or_first(asked, "table", [name for _, name in offered])

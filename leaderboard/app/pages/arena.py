@@ -13,6 +13,7 @@ import gradio as gr
 
 from datasets_build.errors import DivBenchError
 from leaderboard.app import components
+from leaderboard.app.asked import Asked
 from leaderboard.app.permalinks import QUIET, chosen, chosen_or_first, count_on, wire
 from leaderboard.app.requests import caller_address
 from leaderboard.app.submitting.identity import login_is_real, verified_login
@@ -266,7 +267,7 @@ def _results(page: gr.Blocks, live: LiveResults, polls: Polls | None) -> None:
         counted = () if polls is None else polls.tally.results
         return next((each for each in counted if each.suite == name), counted[0] if counted else None)
 
-    def restore(asked: Mapping[str, str]) -> list[Any]:
+    def restore(asked: Asked) -> list[Any]:
         counted = () if polls is None else polls.tally.results
         one = found(asked.get("suite"))
         board = None if one is None else one.board

@@ -8,6 +8,7 @@ import gradio as gr
 
 from datasets_build.errors import DivBenchError
 from leaderboard.app import components
+from leaderboard.app.asked import Asked
 from leaderboard.app.downloads import Downloads
 from leaderboard.app.permalinks import LATEST, chosen, chosen_or_first, chosen_several, count_on, remember, wire
 from leaderboard.data.board import Board, Column
@@ -81,7 +82,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         try:
             return [gr.Dropdown(value=picked), *_reading(board, places_of(board, ids), picked)]
         except DivBenchError as error:
-            return [gr.Dropdown(), components.told(error), *_unread()[1:]]
+            return [gr.Dropdown(), *_unread(components.told(error))]
 
     outputs = [said, note, plot, shown, *taken, prompts, *reading]
     wire(
@@ -99,14 +100,17 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     noted.then(None, js=count_on("shown"))
 
 
-def _controls(live: LiveResults, asked: Mapping[str, str]) -> list[Any]:
+def _controls(live: LiveResults, asked: Asked) -> list[Any]:
     """Fill the controls with choices, and select those in the permalink if they are offered."""
     snapshot = live.snapshot()
     board = snapshot.board(asked.get("table"))
     if board is None:
         return [components.no_choice() for _ in CHOICES]
     ids = system_ids(board)
-    systems = chosen_several(asked, "systems", ids, [ids[place] for place in first_systems(board, FEWEST)])[:MOST]
+    first = [ids[place] for place in first_systems(board, FEWEST)]
+    systems = chosen_several(asked, "systems", ids, first)[:MOST]
+    if asked.changed == "table":
+        systems = filled_up(systems, first)
     labels = components.column_choices(board)
     axes = default_axes(board)
     by = chosen(asked, "by", [label for _, label in labels], axes[0].label if axes else None)
@@ -123,12 +127,17 @@ def _controls(live: LiveResults, asked: Mapping[str, str]) -> list[Any]:
         gr.Dropdown(
             list(zip(system_labels(board), ids, strict=True)),
             value=systems,
-            info=components.several_gone(asked, "systems", ids),
+            info=components.several_gone(asked, "systems", ids, MOST),
         ),
         gr.Dropdown(SHOWN, value=chosen(asked, "show", SHOWN, "overview")),
         gr.Dropdown(labels, value=by),
-        gr.Dropdown(prompts, value=chosen_or_first(asked, "prompt", prompts)),
+        gr.Dropdown(prompts, value=chosen_or_first(asked, "prompt", prompts), visible=bool(prompts)),
     ]
+
+
+def filled_up(kept: Sequence[str], first: Sequence[str]) -> list[str]:
+    """Systems that are still there after another table was chosen, and as many of its first as a comparison lacks."""
+    return [*kept, *[each for each in first if each not in kept][: max(FEWEST - len(kept), 0)]]
 
 
 def _prompts(live: LiveResults, board: Board, places: Sequence[int], by: str | None) -> list[str]:
@@ -191,15 +200,20 @@ def _reading(board: Board, places: Sequence[int], prompt_id: str | None) -> list
     labels = system_labels(board)
     links = [(f"Explore {shortened(labels[place], 40)}", explore_link(board, place, prompt_id)) for place in places]
     return [
-        beside.prompt,
+        _prompt_text(beside.prompt),
         table,
         *(gr.Button(words, link=link, visible=True) for words, link in links),
         *(gr.Button(visible=False) for _ in range(MOST - len(links))),
     ]
 
 
-def _unread() -> list[Any]:
-    return ["", components.no_table(), *(gr.Button(visible=False) for _ in range(MOST))]
+def _prompt_text(text: str) -> Any:
+    """The prompt or why there is none; hidden if there is nothing to say."""
+    return gr.Textbox(text, visible=bool(text))
+
+
+def _unread(why: str = "") -> list[Any]:
+    return [_prompt_text(why), components.no_table(), *(gr.Button(visible=False) for _ in range(MOST))]
 
 
 def _nothing(why: str) -> list[Any]:

@@ -8,6 +8,7 @@ import gradio as gr
 from benchmark.metrics.metric import Missing
 from datasets_build.sources import DATASETS
 from leaderboard.app import components
+from leaderboard.app.asked import Asked
 from leaderboard.app.permalinks import chosen_or_first, wire
 from leaderboard.data.live_results import LiveResults
 from leaderboard.tables import dataset_cards, page_text
@@ -31,7 +32,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     shell = gr.Code(label="On the command line", language="shell", interactive=False, elem_id="shell")
     citation = gr.Code(label="Citation", language=None, interactive=False, elem_id="citation")
 
-    def restore(asked: Mapping[str, str]) -> list[Any]:
+    def restore(asked: Asked) -> list[Any]:
         name = chosen_or_first(asked, "dataset", names)
         offered = dataset_cards.find_card(dataset_cards.cards(), name).splits
         asked_for = gr.Dropdown(value=name, info=components.gone(asked, "dataset", name))

@@ -11,6 +11,7 @@ import gradio as gr
 
 from datasets_build.errors import DivBenchError
 from leaderboard.app import components, live_models
+from leaderboard.app.asked import Asked
 from leaderboard.app.permalinks import QUIET, chosen, count_on, remember, wire
 from leaderboard.data.board import Board, Entry
 from leaderboard.data.live_results import LiveResults
@@ -169,7 +170,7 @@ def _stepper(live: LiveResults, by: int) -> Callable[..., Any]:
 
 
 def _prompt_list(
-    prompts: Sequence[ListedPrompt], prompt_id: str | None, *, same_block: bool = False, gone: bool = False
+    prompts: Sequence[ListedPrompt], prompt_id: str | None, *, same_block: bool = False, gone: str = ""
 ) -> Any:
     """The dropdown of prompts around one of them; for long suites it holds only a block of prompts."""
     start, block = block_of(prompts, prompt_id)
@@ -177,13 +178,13 @@ def _prompt_list(
     info = "No prompt matches." if place is None else f"Prompt {place + 1:,} of {len(prompts):,}."
     if len(prompts) > BLOCK:
         info += f" The list shows prompts {start + 1:,} to {start + len(block):,}; search covers all prompts."
-    info = f"{components.GONE} {info}" if gone else info
+    info = f"{gone} {info}" if gone else info
     if same_block:
         return gr.update(value=prompt_id, info=info)
     return gr.Dropdown(prompt_choices(block), value=None if place is None else prompt_id, info=info)
 
 
-def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
+def _controls(snapshot: Snapshot, asked: Asked) -> list[Any]:
     """Fill the controls with choices, and select those in the permalink if they are offered."""
     board = snapshot.board(asked.get("table"))
     words = asked.get("q", "")[:200]
@@ -205,7 +206,8 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
     prompt_id = asked.get("prompt")
     known = place_of(left, prompt_id) is not None
     # A prompt hidden only by the filter, for example after choosing another category, still exists.
-    gone = bool(prompt_id) and place_of(prompts, prompt_id) is None
+    exists = place_of(prompts, prompt_id) is not None
+    gone = components.gone(asked, "prompt", prompt_id if exists else None, missing="Not among this system's prompts")
     return [
         gr.Dropdown(
             components.board_choices(snapshot.boards),
@@ -215,7 +217,7 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
         gr.Dropdown(
             system_choices(board),
             value=system_ids(board)[board.entries.index(entry)],
-            info=components.GONE if asked.get("system") and not wanted else "",
+            info=components.gone(asked, "system", asked.get("system") if wanted else None),
         ),
         gr.Dropdown([ANY, *categories], value=category),
         words,

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 import gradio as gr
 
 from leaderboard.app import components
+from leaderboard.app.asked import Asked
 from leaderboard.app.permalinks import QUIET, chosen_or_first, wire
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.metric_study.files import Studies
@@ -61,7 +62,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     controls = dict(zip(CHOICES, (measure, over, metric, case), strict=True))
     outputs = [plot, shown, note, pair_plot, pairs, agree_plot, agree, about, worst, context, responses]
 
-    def restore(asked: Mapping[str, str]) -> list[Any]:
+    def restore(asked: Asked) -> list[Any]:
         return _controls(there, _agreements(there, live), asked)
 
     def show(given: Mapping[str, Any]) -> list[Any]:
@@ -104,7 +105,7 @@ def _agreements(there: Studies, live: LiveResults) -> dict[str, Agreement]:
     return {f"{each.over}:{each.group}": each for each in metrics.agreements_of(there.study, live.snapshot().boards)}
 
 
-def _controls(there: Studies, agreements: Mapping[str, Agreement], asked: Mapping[str, str]) -> list[Any]:
+def _controls(there: Studies, agreements: Mapping[str, Agreement], asked: Asked) -> list[Any]:
     names = [each.name for each in there.study.metrics] if there.study else []
     measures = [(MEASURES[name], name) for name in metrics.measures_of(there.study)] if there.study else []
     over = [(f"{each.over}: {each.group}", name) for name, each in agreements.items()]

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from datasets_build.errors import DivBenchError
 from leaderboard.app import components
+from leaderboard.app.asked import Asked
 from leaderboard.app.downloads import Downloads
 from leaderboard.app.permalinks import QUIET, chosen, chosen_or_first, chosen_several, wire
 from leaderboard.data.board import Board, Column, ranking_column
@@ -132,7 +133,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         show,
         [plot, shown, *taken, note],
         nothing=_nothing,
-        cascade=("suite", "table", "show"),
+        cascade=("suite", "rank", "table", "by", "show"),
     )
 
 
@@ -200,7 +201,7 @@ def table_of(live: LiveResults, board: Board, given: Mapping[str, Any]) -> Model
     return models_table(board, ranked_by, standing, columns, beside, _filter(given), scores.bytes_a_response)
 
 
-def _controls(snapshot: Snapshot, asked: Mapping[str, str], study: Any) -> list[Any]:
+def _controls(snapshot: Snapshot, asked: Asked, study: Any) -> list[Any]:
     """Fill the controls with choices, and select those in the permalink if they are offered."""
     boards = snapshot.boards
     named = next((board for board in boards if board.name == asked.get("table")), None)
@@ -217,7 +218,9 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str], study: Any) -> list[
     front = [each.column.label for each in kinds]
     # A permalink may rank by any metric; one without a radio button is selected in the dropdown.
     elsewhere = asked.get("rank") if asked.get("rank") in names and asked.get("rank") not in front else None
-    other = chosen(asked, "by", names, elsewhere or AS_ABOVE)
+    # A tab and a metric in the dropdown replace each other; a metric that has a tab selects it.
+    other = AS_ABOVE if asked.changed == "rank" else chosen(asked, "by", names, elsewhere or AS_ABOVE)
+    tab = chosen_or_first(asked, "rank", front) if other == AS_ABOVE else other if other in front else None
     known = facets(board) if board else {"types": [], "modes": [], "licences": []}
     systems = len(board.entries) if board else 0
     preset = chosen(asked, "show", [*PRESETS, OWN], "overview")
@@ -225,7 +228,7 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str], study: Any) -> list[
         gr.Radio(suites, value=suite, visible=bool(suites), info=components.gone(asked, "suite", suite)),
         gr.Radio(
             [(each.label, each.column.label) for each in kinds],
-            value=chosen_or_first(asked, "rank", front) if other == AS_ABOVE else None,
+            value=tab,
             visible=bool(front),
         ),
         gr.Dropdown(offered, value=table, info=components.gone(asked, "table", named.name if named else None)),

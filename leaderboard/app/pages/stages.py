@@ -8,6 +8,7 @@ import gradio as gr
 from benchmark.analysis.contrast.choices import Expected, Pairing
 from benchmark.metrics.metric import Missing
 from leaderboard.app import components
+from leaderboard.app.asked import Asked
 from leaderboard.app.permalinks import chosen, chosen_or_first, wire
 from leaderboard.data.board import Board
 from leaderboard.data.live_results import LiveResults
@@ -85,7 +86,7 @@ def _boards(snapshot: Snapshot) -> dict[str, tuple[Board, list[stages.Series]]]:
     return {board.name: (board, series) for board, series in having}
 
 
-def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
+def _controls(snapshot: Snapshot, asked: Asked) -> list[Any]:
     """Fill the controls with choices, and select those in the permalink if they are offered."""
     boards = _boards(snapshot)
     name = chosen_or_first(asked, "table", list(boards))

@@ -7,6 +7,7 @@ from typing import Any
 import gradio as gr
 
 from leaderboard.app import components
+from leaderboard.app.asked import Asked
 from leaderboard.app.downloads import Downloads
 from leaderboard.app.permalinks import chosen, chosen_several, wire
 from leaderboard.data.board import Board
@@ -59,13 +60,13 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         board = live.snapshot().board(given["table"])
         return _nothing(page_text.NO_RESULTS) if board is None else _shown(live, downloads, board, given)
 
-    def restore(asked: Mapping[str, str]) -> list[Any]:
+    def restore(asked: Asked) -> list[Any]:
         return _controls(live.snapshot(), asked)
 
     wire(page, live, controls, restore, show, outputs, nothing=_nothing, cascade=("table",))
 
 
-def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
+def _controls(snapshot: Snapshot, asked: Asked) -> list[Any]:
     """Fill the controls with choices, and select those in the permalink if they are offered."""
     board = snapshot.board(asked.get("table"))
     axes = default_axes(board) if board else None
@@ -77,6 +78,9 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
     ids = system_ids(board)
     systems = list(zip(system_labels(board), ids, strict=True))
     drawn = [ids[place] for place in first_systems(board)]
+    curved = chosen_several(asked, "systems", ids, drawn)[:MOST_LINES]
+    if asked.changed == "table" and not curved:
+        curved = drawn
     x, y = (chosen(asked, name, offered, axis.label) for name, axis in zip("xy", axes, strict=True))
     table = components.gone(asked, "table", board.name)
     return [
@@ -86,8 +90,8 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
         chosen(asked, "front", [value for _, value in FIELDS], "systems"),
         gr.Dropdown(
             systems,
-            value=chosen_several(asked, "systems", ids, drawn)[:MOST_LINES],
-            info=components.several_gone(asked, "systems", ids),
+            value=curved,
+            info=components.several_gone(asked, "systems", ids, MOST_LINES),
         ),
     ]
 

@@ -9,9 +9,12 @@ import pandas as pd
 import pytest
 
 from leaderboard.app import components
+from leaderboard.app.pages.compare import filled_up
 from leaderboard.data.board import Board
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.compare import (
+    FEWEST,
+    MOST,
     about_compare,
     compare,
     compare_table,
@@ -25,9 +28,10 @@ from leaderboard.tables.page_text import FIGURES
 from leaderboard.tables.side_by_side import side_by_side
 from leaderboard.tables.systems import places_of, system_ids, system_labels
 from tests.leaderboard.app.test_page_tradeoff import any_file, drawn, shows
+from tests.leaderboard.app.test_stale_choices import pick, settle, toasts
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import console_errors, open_page, shown_anew, until
-from tests.leaderboard.page_reading import described, gaps, query, rows, selects, value
+from tests.leaderboard.page_reading import described, displayed, gaps, query, rows, selects, value
 
 pytestmark = pytest.mark.browser
 
@@ -113,6 +117,38 @@ def test_a_row_of_a_prompt_shows_its_answers_and_goes_into_the_address(
     open_page(browser, browser.current_url)
     responses_are(browser, board, ids, third)
     assert console_errors(browser) == []
+
+
+def test_without_a_comparison_there_is_no_empty_box(site_address: str, browser: Any, board: Board) -> None:
+    for ids in ([], ids_of(board, "varied")):
+        open_page(browser, f"{site_address}/compare?systems={','.join(ids)}")
+        until(lambda: value(browser, "headline") == "Choose 2 to 4 systems.", "no hint")
+        until(lambda: displayed(browser, "forest", "note", "gaps", "prompts", "prompt", "asked") == [], "an empty box")
+    open_page(browser, f"{site_address}/compare")
+    assert displayed(browser, "forest", "note", "prompt", "asked") == ["forest", "note", "prompt", "asked"]
+
+
+def test_a_link_with_too_many_systems_says_how_many_are_shown(site_address: str, browser: Any, board: Board) -> None:
+    open_page(browser, f"{site_address}/compare?systems={quote(','.join(system_ids(board)[:6]))}")
+    assert "Only the first 4 of 6 are shown." in browser.find_element("id", "systems").text
+    assert len(browser.find_elements("css selector", "#systems .token")) == MOST
+
+
+def test_another_table_keeps_its_systems_and_fills_up_with_its_first(reference_address: str, browser: Any) -> None:
+    assert filled_up([], ["a", "b"]) == ["a", "b"]
+    assert filled_up(["b"], ["a", "b"]) == ["b", "a"]
+    assert filled_up(["c", "d", "e"], ["a", "b"]) == ["c", "d", "e"]
+    open_page(browser, f"{reference_address}/compare")
+    old = query(browser).get("systems")
+    pick(browser, "table", "alpacaeval-200, k 10, offline")
+    settle(browser)
+    assert "Not in this table: 2 of 2 chosen systems." in browser.find_element("id", "systems").text
+    assert len(browser.find_elements("css selector", "#systems .token")) == FEWEST
+    assert query(browser).get("systems") != old
+    until(lambda: len(rows(browser, "gaps")) > 0, "nothing is compared")
+    drawn(browser, "forest")
+    assert value(browser, "asked")
+    assert toasts(browser) == []
 
 
 @pytest.mark.thorough

@@ -18,7 +18,7 @@ from submissions.checking.validate import open_submission
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import console_errors, open_page, shown_anew, until
 from tests.leaderboard.injections import INJECTIONS, assert_inert
-from tests.leaderboard.page_reading import query, rows, value
+from tests.leaderboard.page_reading import displayed, query, rows, value
 from tests.leaderboard.read_results import odd_results
 from tests.leaderboard.servers import serving
 
@@ -192,6 +192,19 @@ def test_tokens_and_what_each_adds_are_read_when_asked_for(address: str, browser
         browser.find_element("id", "next").click()
     assert rows(browser, "tokens") == rows(browser, "added") == []
     assert console_errors(browser) == []
+
+
+def test_without_an_analysis_there_is_no_empty_box(address: str, browser: Any, board: Board) -> None:
+    open_page(browser, f"{address}?system={entry_of(board, 'odd').result.submission_id}")
+    browser.find_element("css selector", "#deeper button").click()
+    until(lambda: browser.find_element("id", "read-tokens").is_displayed(), "the accordion did not open")
+    assert displayed(browser, "deeper-note", "strip", "tokens", "added") == []
+    browser.find_element("id", "read-added").click()
+    until(lambda: len(rows(browser, "added")) == 8, "nothing on what each adds", 120)
+    assert displayed(browser, "deeper-note", "added") == ["deeper-note", "added"]
+    with shown_anew(browser):
+        browser.find_element("id", "next").click()
+    until(lambda: displayed(browser, "deeper-note", "strip", "tokens", "added") == [], "an empty box")
 
 
 @pytest.mark.thorough

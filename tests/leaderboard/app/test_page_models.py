@@ -21,9 +21,10 @@ from leaderboard.tables.forest import forest
 from leaderboard.tables.measures import metric_sentences
 from leaderboard.tables.models import cell_texts, rank_text
 from submissions.checking.validate import open_submission
+from tests.leaderboard.app.test_stale_choices import pick
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, on_a_phone, open_page, shown_anew, until
-from tests.leaderboard.page_reading import column, gaps, query, selects
+from tests.leaderboard.page_reading import column, gaps, query, selects, value
 from tests.leaderboard.servers import serving
 
 pytestmark = pytest.mark.browser
@@ -148,6 +149,37 @@ def test_choices_go_into_the_address_and_a_reload_keeps_them(site_address: str, 
     open_page(browser, browser.current_url)
     assert column(browser, "systems", 0) == ["paraphrased"]
     assert "rank by self_bleu" in browser.find_element("css selector", "#systems thead").text
+
+
+_CHECKED = "return document.querySelector('#rank input:checked')?.value ?? null"
+
+
+def test_a_tab_and_the_list_of_metrics_replace_each_other(reference_address: str, browser: Any) -> None:
+    def ranks_by(label: str, tab: str | None, by: str) -> bool:
+        heading = browser.find_element("css selector", "#systems thead").text
+        shown = browser.execute_script(_CHECKED), value(browser, "by")
+        return f"rank by {label}" in " ".join(heading.split()) and shown == (tab, by)
+
+    def answer() -> str:
+        text: str = browser.find_element("css selector", ".forest .answer").text
+        return text
+
+    open_page(browser, f"{reference_address}/?show=overview")
+    first = answer()
+    for label, tab, by in (("class_entropy", None, "classes: class_entropy"), ("distinct_n", "distinct_n", "")):
+        if tab is None:
+            pick(browser, "by", by)
+        else:
+            with shown_anew(browser):
+                browser.find_element("css selector", f"#rank input[value={tab}]").click()
+        until(partial(ranks_by, label, tab, by or "as measured above"), f"not ranked by {label}")
+        until(lambda: answer() != first, "the sentence has not changed")
+        assert query(browser).get("rank") == (None if tab is None else [tab])
+        open_page(browser, browser.current_url)
+        assert ranks_by(label, tab, by or "as measured above")
+    pick(browser, "by", "classes: valid_distinct_k")  # the metric of another tab
+    until(partial(ranks_by, "valid_distinct_k", "valid_distinct_k", "classes: valid_distinct_k"), "no tab")
+    until(lambda: answer() == first, "another sentence")
 
 
 def _sorted(browser: Any, heading: Any, order: str, names: list[str]) -> bool:

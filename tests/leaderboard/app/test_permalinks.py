@@ -3,7 +3,8 @@
 import json
 import re
 
-from leaderboard.app.components import several_gone
+from leaderboard.app.asked import Asked
+from leaderboard.app.components import GONE, gone, several_gone
 from leaderboard.app.permalinks import _text, chosen, chosen_several, remember
 
 
@@ -32,8 +33,20 @@ def test_a_comma_in_a_value_of_a_list_is_no_border() -> None:
     assert chosen_several({"c": _text(offered)}, "c", offered, []) == offered
 
 
+def test_a_hint_speaks_of_a_link_only_where_one_was_opened() -> None:
+    values = {"table": "t", "system": "s"}
+    assert gone(Asked(values), "system", "s") == gone(Asked(values, "table"), "system", "s") == ""
+    assert gone(Asked({"system": ""}, "table"), "system", "r") == gone(Asked(), "system", "r") == ""
+    assert gone(Asked(values), "system", "r") == GONE
+    assert gone(Asked(values, "table"), "system", "r") == "Not in this table; this one is shown instead."
+    assert gone(Asked(values, "table"), "table", "u") == "No longer on this board; this one is shown instead."
+
+
 def test_a_link_to_systems_that_are_gone_says_how_many() -> None:
     offered = ["a", "b,c"]
-    assert several_gone({"systems": "a,b%2Cc"}, "systems", offered) == ""
-    assert several_gone({}, "systems", offered) == several_gone({"systems": ""}, "systems", offered) == ""
-    assert several_gone({"systems": "a,<b>,z"}, "systems", offered) == "Not in this table: 2 of 3 chosen systems."
+    assert several_gone({"systems": "a,b%2Cc"}, "systems", offered, 2) == ""
+    assert several_gone({}, "systems", offered, 2) == several_gone({"systems": ""}, "systems", offered, 2) == ""
+    assert several_gone({"systems": "a,<b>,z"}, "systems", offered, 2) == "Not in this table: 2 of 3 chosen systems."
+    assert several_gone({"systems": "a,a,b%2Cc"}, "systems", offered, 1) == "Only the first 1 of 2 are shown."
+    both = "Not in this table: 1 of 3 chosen systems. Only the first 1 of 2 are shown."
+    assert several_gone({"systems": "a,b%2Cc,z"}, "systems", offered, 1) == both
