@@ -67,7 +67,9 @@ def test_another_table_without_the_systems_of_the_curves_has_its_own_curves(
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(("page", "dependent"), [("explore", "system"), ("post-training", "series")])
+@pytest.mark.parametrize(
+    ("page", "dependent"), [("explore", "system"), pytest.param("post-training", "series", marks=pytest.mark.thorough)]
+)
 def test_another_table_says_what_it_lacks_and_speaks_of_no_link(
     reference_address: str, browser: Any, page: str, dependent: str
 ) -> None:
@@ -84,9 +86,9 @@ def test_another_table_says_what_it_lacks_and_speaks_of_no_link(
     [
         ("explore", "table", "alpacaeval-200, k 10, offline"),
         ("explore?prompt=curated-90", "category", "Creativity"),
-        ("post-training", "table", "alpacaeval-200, k 10, offline"),
-        ("tradeoff", "table", "alpacaeval-200, k 10, offline"),
-        ("datasets", "dataset", "olmo_stages"),
+        pytest.param("post-training", "table", "alpacaeval-200, k 10, offline", marks=pytest.mark.thorough),
+        pytest.param("tradeoff", "table", "alpacaeval-200, k 10, offline", marks=pytest.mark.thorough),
+        pytest.param("datasets", "dataset", "olmo_stages", marks=pytest.mark.thorough),
     ],
 )
 def test_a_choice_that_takes_others_away_is_no_error(
