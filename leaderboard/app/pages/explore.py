@@ -294,7 +294,7 @@ def _answers(view: PromptView) -> Any:
     """The responses, equivalent ones in the colour of their class."""
     made, colours = responses_table(view), shared_classes(view)
     places = [None if response.group is None else colours.get(response.group) for response in by_class(view)]
-    tints = ["" if place is None else f"background: {TINTS[place % len(TINTS)]}" for place in places]
+    tints = ["" if place is None else components.tinted(*TINTS[place % len(TINTS)]) for place in places]
     widths = [_WIDTHS.get(name, 110) for name in made.headers]
     return components.filled(made, styling=[[tint] * len(made.headers) for tint in tints], widths=widths)
 

@@ -1,14 +1,28 @@
 """What pages look like in a real browser: contrast, and what stays in view."""
 
+from contextlib import nullcontext
 from time import sleep
 from typing import Any
 
 import pytest
 
-from tests.leaderboard.conftest import in_scheme, open_page
+from tests.leaderboard.conftest import in_scheme, on_a_phone, open_page, until
 from tests.leaderboard.page_reading import pale
 
 pytestmark = pytest.mark.browser
+
+# Scrolls the tables that are wider than their place; what is at the left of a row afterwards, and how wide its cell is.
+_SCROLLED = """
+const views = [...document.querySelectorAll(".virtual-table-viewport")];
+return views.filter((view) => view.clientWidth && view.scrollWidth > view.clientWidth + 200).map((view) => {
+  view.scrollLeft = 150;
+  const edge = view.getBoundingClientRect();
+  return ["th", "[role=gridcell]"].map((kind) => {
+    const first = view.querySelector(kind), box = first.getBoundingClientRect();
+    return [Math.round(box.left - edge.left), box.width / view.clientWidth, getComputedStyle(first).backgroundColor];
+  });
+});
+"""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -22,3 +36,16 @@ def test_texts_contrast_with_their_background(reference_address: str, browser: A
                     break
                 sleep(0.1)
             assert found == {}, page
+
+
+@pytest.mark.parametrize("page", ["?show=everything", "metrics?measure=spearman", "compare"])
+def test_the_names_of_rows_stay_when_a_table_scrolls(reference_address: str, browser: Any, page: str) -> None:
+    for screen, most in ((nullcontext(), 0.3), (on_a_phone(browser), 0.5)):
+        with screen:
+            open_page(browser, f"{reference_address}/{page}")
+            until(lambda: browser.execute_script(_SCROLLED) != [], "no table is wider than its place")
+            for cells in browser.execute_script(_SCROLLED):
+                for left, share, colour in cells:
+                    assert abs(left) <= 1
+                    assert share < most
+                    assert not colour.startswith("rgba")  # opaque: other columns scroll below
