@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.leaderboard.conftest import in_scheme, on_a_phone, open_page, until
+from tests.leaderboard.conftest import PHONE, in_scheme, on_a_phone, open_page, until
 from tests.leaderboard.page_reading import pale
 
 pytestmark = pytest.mark.browser
@@ -49,3 +49,24 @@ def test_the_names_of_rows_stay_when_a_table_scrolls(reference_address: str, bro
                     assert abs(left) <= 1
                     assert share < most
                     assert not colour.startswith("rgba")  # opaque: other columns scroll below
+
+
+_EXTREMES = """
+return ["most", "least"].flatMap((id) => [...document.querySelectorAll(`#${id} tbody tr`)].map((row) => {
+  const box = (place) => row.cells[place].getBoundingClientRect();
+  return [box(1).height && box(1).bottom - box(3).top, box(3).left, box(3).right, box(3).width];
+}));
+"""
+
+
+def test_a_phone_shows_the_responses_to_the_most_and_the_least_diverse_prompts(site_address: str, browser: Any) -> None:
+    """They were to the right of the screen, beside the prompt."""
+    with on_a_phone(browser):
+        browser.get(f"{site_address}/system")
+        found = browser.execute_script(_EXTREMES)
+    assert len(found) > 10
+    for below, left, right, width in found:
+        assert below <= 0
+        assert left >= 0
+        assert right <= PHONE
+        assert width > 280
