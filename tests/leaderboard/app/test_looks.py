@@ -70,3 +70,44 @@ def test_a_phone_shows_the_responses_to_the_most_and_the_least_diverse_prompts(s
         assert left >= 0
         assert right <= PHONE
         assert width > 280
+
+
+# Of each row that is shown: its text, the room below its first chip, and the height of its interval.
+_CARDS = """
+const box = (e) => e.getBoundingClientRect();
+return [...document.querySelectorAll(".forest tbody tr")].filter((row) => box(row).height).map((row) => {
+  const cell = row.querySelector("th"), chip = cell.querySelector(".chip");
+  const interval = row.querySelector(".value small");
+  return {text: row.innerText, chip: chip && box(cell).bottom - box(chip).bottom,
+    interval: interval && box(interval).height};
+});
+"""
+
+
+def test_a_phone_shows_type_mode_and_interval_of_every_system(reference_address: str, browser: Any) -> None:
+    """A chip that did not fit beside the name was hidden, so that only some baselines were marked as such."""
+    with on_a_phone(browser):
+        open_page(browser, f"{reference_address}/")
+        until(lambda: browser.execute_script(_CARDS) != [], "no system is shown")
+        found = browser.execute_script(_CARDS)
+    assert sum("known-bad baseline" in row["text"] for row in found) > 3
+    for row in found:
+        assert row["chip"] is None or row["chip"] >= 0
+        assert row["interval"] is None or row["interval"] > 8
+
+
+_LABELS = """
+const paid = [...document.querySelectorAll(".forest tbody .paid")].map((e) => getComputedStyle(e, "::before").content);
+const ends = [...document.querySelectorAll(".label-wrap .icon")].map((e) => e.getBoundingClientRect().right);
+return [paid, Math.max(...ends) - Math.min(...ends)];
+"""
+
+
+def test_a_phone_labels_the_attacks_that_metrics_reward(site_address: str, browser: Any) -> None:
+    """Their heading is hidden there; and the arrow of a section with a title of two lines was beside the others."""
+    with on_a_phone(browser):
+        open_page(browser, f"{site_address}/metrics")
+        paid, apart = browser.execute_script(_LABELS)
+    assert len(paid) == 10
+    assert set(paid) == {'"attacks rewarded: "'}
+    assert apart <= 1
