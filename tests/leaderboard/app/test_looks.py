@@ -111,3 +111,26 @@ def test_a_phone_labels_the_attacks_that_metrics_reward(site_address: str, brows
     assert len(paid) == 10
     assert set(paid) == {'"attacks rewarded: "'}
     assert apart <= 1
+
+
+_WIDTHS = """
+const widths = (css) => [...document.querySelectorAll(css)].map((e) => e.getBoundingClientRect().width);
+const ends = [...document.querySelectorAll("#agreement-plot .xtick text")].map((e) => e.getBoundingClientRect().right);
+return [widths("#agreement-plot .main-svg")[0], widths("#agreement-plot")[0], (ends.at(-1) - ends[0]) / ends.length];
+"""
+
+
+def test_a_figure_in_a_section_is_as_wide_as_its_place(site_address: str, browser: Any) -> None:
+    """The map of metrics by metrics was drawn 700 pixels wide while its section was closed: names overlapped."""
+
+    def opened() -> tuple[float, float, float]:
+        open_page(browser, f"{site_address}/metrics")
+        browser.find_element("css selector", "#between .label-wrap").click()
+        until(lambda: (browser.execute_script(_WIDTHS)[2] or 0) > 13, "the names of columns overlap", 10)
+        figure, place, apart = browser.execute_script(_WIDTHS)
+        return figure, place, apart
+
+    figure, place, _ = opened()
+    assert abs(figure - place) < 10
+    with on_a_phone(browser):
+        opened()
