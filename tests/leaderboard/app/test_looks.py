@@ -134,3 +134,23 @@ def test_a_figure_in_a_section_is_as_wide_as_its_place(site_address: str, browse
     assert abs(figure - place) < 10
     with on_a_phone(browser):
         opened()
+
+
+_WIDER = """
+return [...document.querySelectorAll(".virtual-table-viewport")].filter((view) => view.clientWidth)
+  .map((view) => [view.closest(".block").id, view.scrollWidth - view.clientWidth]);
+"""
+
+
+def test_the_tables_of_stages_show_all_columns_on_a_small_desktop(reference_address: str, browser: Any) -> None:
+    """The column of p-values was to the right of its table."""
+    size = {"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        open_page(browser, f"{reference_address}/post-training?pairs=all&expected=greater")
+        until(lambda: len(browser.execute_script(_WIDER)) > 1, "no table is shown")
+        wider = dict(browser.execute_script(_WIDER))
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert wider["contrasts"] <= 1
+    assert wider["quantiles"] <= 1
