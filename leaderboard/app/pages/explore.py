@@ -74,7 +74,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     asked = gr.Textbox(label="Prompt", interactive=False, lines=2, max_lines=12, elem_id="asked", buttons=["copy"])
     responses = components.table("Responses, grouped by class", "responses", height=900, wrap=True)
     note = components.note("note", 2)
-    link = gr.Textbox("", label="Permalink", interactive=False, max_lines=2, buttons=["copy"], elem_id="link")
+    link = gr.Textbox("", label="Permalink", interactive=False, max_lines=4, buttons=["copy"], elem_id="link")
     with gr.Row(equal_height=False):
         with gr.Column(min_width=320):
             scores = components.table("Scores of this prompt", "scores", height=560, wrap=True)

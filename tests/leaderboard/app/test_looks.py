@@ -1,6 +1,7 @@
 """What pages look like in a real browser: contrast, and what stays in view."""
 
 from contextlib import nullcontext
+from itertools import pairwise
 from time import sleep
 from typing import Any
 
@@ -154,3 +155,48 @@ def test_the_tables_of_stages_show_all_columns_on_a_small_desktop(reference_addr
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     assert wider["contrasts"] <= 1
     assert wider["quantiles"] <= 1
+
+
+_BRACKETS = """
+const box = (e) => e.getBoundingClientRect();
+return [...document.querySelectorAll(".forest .rank span")].map((span) => {
+  const text = document.createRange();
+  text.selectNodeContents(span.firstChild);
+  const row = box(span.closest("tr")), line = getComputedStyle(span, "::before");
+  const ends = line.content === "none" ? [] :
+    [box(span).top + parseFloat(line.top), box(span).bottom - parseFloat(line.bottom)];
+  return [span.className, box(text).top - row.top, ends];
+});
+"""
+
+
+def test_the_bracket_of_a_tie_is_one_line(reference_address: str, browser: Any) -> None:
+    """It had a gap between rows, and the last rank of a tie was lower than the others."""
+    open_page(browser, f"{reference_address}/?suite=noveltybench-curated")
+    until(lambda: browser.execute_script(_BRACKETS) != [], "no rank is shown")
+    found = browser.execute_script(_BRACKETS)
+    heights = [height for _, height, _ in found]
+    assert max(heights) - min(heights) <= 1
+    tied = [(name, ends) for name, _, ends in found if ends]
+    assert len(tied) >= 2
+    for (_, above), (name, below) in pairwise(tied):
+        assert "opens" in name or below[0] <= above[1]
+
+
+def test_dark_pages_outline_similarity_to_the_own_responses(reference_address: str, browser: Any) -> None:
+    with in_scheme(browser, "dark"):
+        open_page(browser, f"{reference_address}/alike")
+        css = "#alike-plot .shapelayer path"
+        until(lambda: bool(browser.find_elements("css selector", css)), "no cell has an outline")
+        stroke, text = browser.execute_script(
+            f"return [getComputedStyle(document.querySelector('{css}')).stroke, getComputedStyle(document.body).color]"
+        )
+    assert stroke == text
+
+
+def test_a_phone_shows_the_whole_permalink(site_address: str, browser: Any) -> None:
+    with on_a_phone(browser):
+        open_page(browser, f"{site_address}/explore")
+        script = "const e = document.querySelector('#link textarea'); return [e.value, e.scrollHeight - e.clientHeight]"
+        until(lambda: "http" in browser.execute_script(script)[0], "there is no permalink")
+        until(lambda: browser.execute_script(script)[1] <= 4, "the permalink is cut", 5)
