@@ -191,7 +191,7 @@ def _names(named: Sequence[tuple[Point, Place]]) -> Any:
         y=[point.y for point, _ in named],
         mode="text",
         # Spaces for the markers, which are in other traces.
-        text=[f"\u00a0{_name(point, place)}\u00a0" for point, place in named],
+        text=[f"\u00a0\u00a0{_name(point, place)}\u00a0\u00a0" for point, place in named],
         textposition=[place[0] for _, place in named],
         textfont={"size": 12},
         hoverinfo="skip",
