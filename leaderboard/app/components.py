@@ -54,6 +54,11 @@ def filled(
     return gr.Dataframe(value=value, datatype=kinds, column_widths=wide, visible=True, **more)
 
 
+def tinted(colour: str, percent: int) -> str:
+    """The style of a tinted cell; opaque, because other columns scroll below the first."""
+    return f"background: color-mix(in srgb, {colour} {percent}%, var(--table-even-background-fill))"
+
+
 def filled_curves(view: TableView) -> gr.Dataframe:
     """An update that fills a table of curves with narrow columns, so that ten fit: intervals wrap below their means."""
     shown = tuple(tuple(text.replace(", ", ",\u00a0") for text in row) for row in view.shown)  # no break in an interval

@@ -51,6 +51,13 @@ THEME = gr.themes.Base(
 ).set(
     body_background_fill="#fbfbfa",
     body_background_fill_dark="*neutral_950",
+    # Gradio's subdued text, neutral_400, is too pale on a light page: WCAG 2 asks for a contrast of 4.5.
+    body_text_color_subdued="*neutral_600",
+    input_placeholder_color="*neutral_500",
+    link_text_color_dark="*primary_300",
+    link_text_color_hover_dark="*primary_200",
+    link_text_color_active_dark="*primary_300",
+    link_text_color_visited_dark="*primary_300",
     block_background_fill="transparent",
     block_background_fill_dark="transparent",
     block_border_width="0px",

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from datasets_build.errors import need
-from leaderboard.data.board import Column
+from leaderboard.data.board import REFERENCE_TYPES, Column
 from leaderboard.data.vote_results import VoteResults
-from leaderboard.figures.label_placement import label_positions
+from leaderboard.figures.label_placement import Place, label_places
 from leaderboard.figures.plots import BLUE, LINES, VERMILION, inert, page_figure
 from leaderboard.tables.compare import Gap
 from leaderboard.tables.curves import Curve
@@ -32,7 +32,10 @@ _DASHES = ("solid", "dash", "dot", "dashdot")
 _COLOURS = 6  # of LINES: yellow is invisible on a light page, black on a dark one
 _NAMED = 40  # maximum number of systems that are all named; above, only those on the front are
 _HEIGHT, _ROOM = 560, 0.07  # pixels of the trade-off; share of an axis around its points
+_PLOT_HEIGHT, _PHONE_HEIGHT = 480.0, 365.0  # pixels without axes and legend, which is on several lines on a phone
 _WIDTHS = (520.0, 700.0, 900.0, 1100.0, 1300.0)  # plot widths in pixels, on screens from tablet to desktop
+_PHONE_WIDTHS = (236.0, 270.0, 306.0, 400.0, 520.0)  # plot widths in pixels on screens up to 640 pixels wide
+_LEADER = "│"
 _HALF_WIDTHS = (330.0, 420.0, 560.0)  # plot widths in pixels for a figure beside a table
 _GREY = "rgba(128, 128, 128, 0.55)"
 _LABEL, _NAME = 22, 40  # characters of a name in the figure, and in a legend
@@ -94,11 +97,13 @@ def _systems_figure(
     """Draw systems with one trace per system type, above the traces `below`."""
     traces = list(below)
     frame = [_range([(p.x, p.x_range) for p in points]), _range([(p.y, p.y_range) for p in points])]
-    positions = _named(points, frame, widths)
+    places = _named(points, frame, widths, _PLOT_HEIGHT)
     for kind, mark in MARKS.items():
         own = [place for place, point in enumerate(points) if point.type == kind]
         if own:
-            traces.append(_points([points[i] for i in own], mark, [positions[i] for i in own], said))
+            traces.append(_points([points[i] for i in own], mark, [places[i] for i in own], said))
+    narrow = zip(points, _named(points, frame, _PHONE_WIDTHS, _PHONE_HEIGHT), strict=True)
+    traces.append(_names([(point, place) for point, place in narrow if place]))
     figure = _figure(traces, _HEIGHT)
     figure.update_xaxes(title_text=x_title, zeroline=False, range=list(frame[0]))
     figure.update_yaxes(title_text=y_title, zeroline=False, range=list(frame[1]))
@@ -113,8 +118,13 @@ def _range(values: Sequence[tuple[float, tuple[float, float] | None]]) -> tuple[
     return low - room, high + room
 
 
-def _named(points: Sequence[Point], frame: Sequence[tuple[float, float]], widths: Sequence[float]) -> list[str | None]:
-    """The position of each point's name, placed first for those on the front; None: the name is shown on hovering."""
+def _named(
+    points: Sequence[Point], frame: Sequence[tuple[float, float]], widths: Sequence[float], height: float
+) -> list[Place | None]:
+    """The place of each point's name; None: the name is shown on hovering.
+
+    Ranked systems come first, then people, then baselines; in each group, those on the front.
+    """
 
     def share(axis: int, value: float) -> float:
         low, high = frame[axis]
@@ -126,10 +136,15 @@ def _named(points: Sequence[Point], frame: Sequence[tuple[float, float]], widths
         at.append((x, y))
         bars += [(share(0, point.x_range[0]), y, share(0, point.x_range[1]), y)] if point.x_range else []
         bars += [(x, share(1, point.y_range[0]), x, share(1, point.y_range[1]))] if point.y_range else []
-    order = sorted(range(len(points)), key=lambda i: not points[i].on_front)
+    order = sorted(range(len(points)), key=lambda i: (_order(points[i].type), not points[i].on_front))
     served = order if len(points) <= _NAMED else [i for i in order if points[i].on_front][:_NAMED]
     names = [shortened(point.label, _LABEL) for point in points]
-    return label_positions(at, names, served, bars=bars, widths=widths, height=_HEIGHT - 80)
+    return label_places(at, names, served, bars=bars, widths=widths, height=height)
+
+
+def _order(kind: str) -> int:
+    """0 for ranked systems, then the place among `REFERENCE_TYPES`: people, then baselines."""
+    return REFERENCE_TYPES.index(kind) + 1 if kind in REFERENCE_TYPES else 0
 
 
 def _front_text(point: Point) -> str:
@@ -142,7 +157,7 @@ def _front_text(point: Point) -> str:
 def _points(
     points: Sequence[Point],
     mark: tuple[str, str, str],
-    positions: Sequence[str | None],
+    places: Sequence[Place | None],
     said: Callable[[Point], str],
 ) -> Any:
     """Draw the systems of one type; hovering over a system shows its name, values and description."""
@@ -154,8 +169,8 @@ def _points(
         error_x=_errors([(point.x, point.x_range) for point in points], colour),
         error_y=_errors([(point.y, point.y_range) for point in points], colour),
         mode="markers+text",
-        text=[inert(point.label, _LABEL) if at else "" for point, at in zip(points, positions, strict=True)],
-        textposition=[at or "top center" for at in positions],
+        text=[_name(point, place) for point, place in zip(points, places, strict=True)],
+        textposition=[place[0] if place else "top center" for place in places],
         textfont={"size": 12},
         marker={
             "color": colour,
@@ -167,6 +182,30 @@ def _points(
         hovertemplate="%{customdata[0]}<br>%{x:.4g}, %{y:.4g}<br>%{customdata[1]}<extra></extra>",
         name=title,
     )
+
+
+def _names(named: Sequence[tuple[Point, Place]]) -> Any:
+    """Draw the names for screens up to 640 pixels wide, where board.css shows them instead of the others."""
+    return need("plotly.graph_objects", "board").Scatter(
+        x=[point.x for point, _ in named],
+        y=[point.y for point, _ in named],
+        mode="text",
+        # Spaces for the markers, which are in other traces.
+        text=[f"\u00a0\u00a0{_name(point, place)}\u00a0\u00a0" for point, place in named],
+        textposition=[place[0] for _, place in named],
+        textfont={"size": 12},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _name(point: Point, place: Place | None) -> str:
+    """The name beside a point, with a leader if it is some lines above or below the point."""
+    if place is None:
+        return ""
+    position, count = place
+    lines = [inert(point.label, _LABEL), *[_LEADER] * count]
+    return "<br>".join(reversed(lines) if position.startswith("bottom") else lines)
 
 
 def _errors(points: Sequence[tuple[float, tuple[float, float] | None]], colour: str) -> dict[str, Any]:

@@ -7,16 +7,17 @@ from typing import Any
 from datasets_build.errors import need
 from leaderboard.figures.plots import BAND, BLUE, CLEAR, LINES, VERMILION, confidence_band, inert, page_figure
 
-# Okabe and Ito's colours, transparent enough for dark text on a light page and light text on a dark one.
+# Okabe and Ito's colours, and percentages at which they tint a cell below dark text on a light page and light text on a
+# dark one.
 TINTS = (
-    "rgba(0, 114, 178, 0.20)",
-    "rgba(230, 159, 0, 0.22)",
-    "rgba(0, 158, 115, 0.20)",
-    "rgba(204, 121, 167, 0.24)",
-    "rgba(86, 180, 233, 0.22)",
-    "rgba(213, 94, 0, 0.20)",
-    "rgba(240, 228, 66, 0.24)",
-    "rgba(146, 156, 165, 0.22)",
+    ("#0072b2", 20),
+    ("#e69f00", 22),
+    ("#009e73", 20),
+    ("#cc79a7", 24),
+    ("#56b4e9", 22),
+    ("#d55e00", 20),
+    ("#f0e442", 24),
+    ("#929ca5", 22),
 )
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross")

@@ -44,11 +44,16 @@ class TableView:
             "metadata": {"display_value": [list(row) for row in self.shown]},
         }
 
-    def widths(self) -> list[int | str]:
-        """Column widths in pixels that fit each column's longest text on one line, up to a limit."""
+    def widths(self, letter: int = _LETTER, room: int = _ROOM) -> list[int | str]:
+        """Column widths in pixels that fit each column's longest text on one line, up to a limit.
+
+        Args:
+            letter: Width of a letter.
+            room: Width around a text.
+        """
         columns = list(zip(*self.shown, strict=True)) or [() for _ in self.headers]
         longest = [max([len(head) + 3, *map(len, texts)]) for head, texts in zip(self.headers, columns, strict=True)]
-        return [_LETTER * min(length, _WIDEST) + _ROOM for length in longest]
+        return [letter * min(length, _WIDEST) + room for length in longest]
 
 
 def plain_table(headers: Sequence[str], rows: Sequence[Sequence[str | int | None]]) -> TableView:

@@ -117,6 +117,17 @@ def on_a_phone(browser: Any) -> Iterator[None]:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+@contextmanager
+def in_scheme(browser: Any, scheme: str) -> Iterator[None]:
+    """Let the browser prefer *light* or *dark* pages."""
+    media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    try:
+        yield
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
 @pytest.fixture(scope="module", autouse=True)
 def leave_the_last_page() -> Iterator[None]:
     """Show nothing after the tests of a file: a page of the board keeps browser and server at work."""

@@ -90,3 +90,50 @@ def gaps(browser: Any) -> list[str]:
     """Tables with a blank rest at the right, or with headings beside their columns."""
     found: list[str] = browser.execute_script(_GAPS)
     return found
+
+
+# Visible texts whose contrast is below that of WCAG 2 at level AA: 4.5, or 3 for large text.
+_PALE = """
+const pen = Object.assign(document.createElement("canvas"), {width: 1, height: 1});
+const ink = pen.getContext("2d", {willReadFrequently: true}), known = new Map(), found = new Map();
+const rgba = (text) => {
+  if (!known.has(text)) {
+    ink.clearRect(0, 0, 1, 1);
+    ink.fillStyle = text;
+    ink.fillRect(0, 0, 1, 1);
+    known.set(text, [...ink.getImageData(0, 0, 1, 1).data].map((c, i) => i === 3 ? c / 255 : c));
+  }
+  return known.get(text);
+};
+const over = (top, alpha, below) => below.map((c, i) => alpha * top[i] + (1 - alpha) * c);
+const light = (colour) => {
+  const [r, g, b] = colour.map((c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walk.nextNode()) {
+  const text = walk.currentNode.textContent.trim(), own = walk.currentNode.parentElement;
+  const box = own.getBoundingClientRect(), style = getComputedStyle(own), above = [];
+  if (!text || box.width < 2 || box.height < 2 || !own.checkVisibility({visibilityProperty: true})) continue;
+  if (own.closest("style, script, :disabled, .js-plotly-plot, [class*=sr-only]")) continue;
+  let seen = 1, back = rgba(getComputedStyle(document.body).backgroundColor).slice(0, 3);
+  for (let each = own; each; each = each.parentElement) above.unshift(getComputedStyle(each));
+  for (const {backgroundColor, opacity} of above) {
+    seen *= opacity;
+    back = over(rgba(backgroundColor), rgba(backgroundColor)[3], back);
+  }
+  const colour = rgba(own.closest("svg") ? style.fill : style.color);
+  const front = over(colour, colour[3] * seen, back), [low, high] = [light(front), light(back)].sort((a, b) => a - b);
+  const size = parseFloat(style.fontSize), large = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
+  const ratio = (high + 0.05) / (low + 0.05);
+  if (ratio < (large ? 3 : 4.5)) found.set(`${own.localName}.${own.className.baseVal ?? own.className}`,
+    `${text.slice(0, 30)}: ${ratio.toFixed(2)}`);
+}
+return Object.fromEntries(found);
+"""
+
+
+def pale(browser: Any) -> dict[str, str]:
+    """Texts that are too pale on their background, with their contrast, by element and classes: one of each."""
+    found: dict[str, str] = browser.execute_script(_PALE)
+    return found

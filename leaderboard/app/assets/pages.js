@@ -46,8 +46,16 @@ const explain = () => {
   }
 };
 
+// Plotly draws a figure in a closed section 700 pixels wide, and measures its place only when the window is resized.
+const places = new ResizeObserver((seen) => {
+  const width = (e) => e?.getBoundingClientRect().width ?? 0;
+  const other = ({ target }) => width(target) && Math.abs(width(target) - width(target.querySelector(".main-svg"))) > 3;
+  if (seen.some(other)) window.dispatchEvent(new Event("resize"));
+});
+const fit = () => { for (const plot of document.querySelectorAll(".js-plotly-plot")) places.observe(plot); };
+
 let due = false;
-const look = () => { due = false; describe(); pass(); group(); explain(); };
+const look = () => { due = false; describe(); pass(); group(); explain(); fit(); };
 new MutationObserver(() => {
   if (!due) requestAnimationFrame(look);  // once per frame: a new table makes thousands of changes
   due = true;

@@ -76,7 +76,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     asked = gr.Textbox(label="Prompt", interactive=False, lines=2, max_lines=12, elem_id="asked", buttons=["copy"])
     responses = components.table("Responses, grouped by class", "responses", height=900, wrap=True)
     note = components.note("note", 2)
-    link = gr.Textbox("", label="Permalink", interactive=False, max_lines=2, buttons=["copy"], elem_id="link")
+    link = gr.Textbox("", label="Permalink", interactive=False, max_lines=4, buttons=["copy"], elem_id="link")
     with gr.Row(equal_height=False):
         with gr.Column(min_width=320):
             scores = components.table("Scores of this prompt", "scores", height=560, wrap=True)
@@ -296,7 +296,7 @@ def _answers(view: PromptView) -> Any:
     """The responses, equivalent ones in the colour of their class."""
     made, colours = responses_table(view), shared_classes(view)
     places = [None if response.group is None else colours.get(response.group) for response in by_class(view)]
-    tints = ["" if place is None else f"background: {TINTS[place % len(TINTS)]}" for place in places]
+    tints = ["" if place is None else components.tinted(*TINTS[place % len(TINTS)]) for place in places]
     widths = [_WIDTHS.get(name, 110) for name in made.headers]
     return components.filled(made, styling=[[tint] * len(made.headers) for tint in tints], widths=widths)
 

@@ -254,5 +254,5 @@ def _component(made: ModelsTable, most: int | None) -> Any:
 
 def _styling(made: ModelsTable) -> list[list[str]]:
     """Colours for the rows of people and known-bad baselines; their type says the same in words."""
-    marks = {"human": "background: rgba(0, 158, 115, 0.13)", "baseline": "background: rgba(230, 159, 0, 0.15)"}
+    marks = {"human": components.tinted("#009e73", 13), "baseline": components.tinted("#e69f00", 15)}
     return [[marks.get(entry.result.manifest.system.type, "")] * len(made.headers) for entry in made.entries]

@@ -47,10 +47,10 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     with gr.Row(equal_height=False):
         with gr.Column(min_width=320):
             curves = components.figure("curves", "Mean a_k, ± 1.96 standard errors over prompts")
-            places = components.table("Mean a_k in bits/byte, ± standard error over prompts", "places", height=420)
         with gr.Column(min_width=320):
             spread = components.figure("spread", "Value of every prompt, by stage")
-            quantiles = components.table("Distribution over prompts", "quantiles", height=420)
+    places = components.table("Mean a_k in bits/byte, ± standard error over prompts", "places", height=420)
+    quantiles = components.table("Distribution over prompts", "quantiles", height=420)
     with gr.Accordion("How series are found and contrasts computed", open=False):
         components.note("rule", 9, f"{stages.RULE}\n\n{page_text.CONTRASTS}")
     with gr.Accordion(
@@ -135,11 +135,12 @@ def _shown(live: LiveResults, given: Mapping[str, Any]) -> list[Any]:
     pairing: Pairing = "all" if given["pairs"] == "all" else "consecutive"
     expected: Expected = "greater" if given["expected"] == "greater" else "two-sided"
     found = stages.contrasts(series, scores.prompts, values, column, pairing=pairing, expected=expected)
+    tested = stages.contrasts_table(found, column)
     curves = stages.stage_curves(series, board.k)
     spread = distributions_figure(stages.by_stage(series.stages, values.T), scores.prompts, column.label, column.unit)
     return [
         _about(board, series, curves),
-        components.filled(stages.contrasts_table(found, column)),
+        components.filled(tested, widths=tested.widths(7, 20)),
         *_curves(curves),
         components.drawn(spread),
         components.filled(stages.quantiles_table(series, values)),

@@ -17,7 +17,7 @@ from leaderboard.tables.systems import places_of, system_ids
 from leaderboard.tables.table_view import TableView
 from leaderboard.tables.tradeoff import default_axes, tradeoff, tradeoff_table
 from tests.leaderboard.boards import load_boards
-from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, shown_anew, until
+from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, on_a_phone, open_page, shown_anew, until
 from tests.leaderboard.injections import assert_inert
 from tests.leaderboard.judged import judged_results
 from tests.leaderboard.page_reading import described, gaps, query, rows, selects, value
@@ -26,8 +26,8 @@ from tests.leaderboard.servers import serving
 pytestmark = pytest.mark.browser
 
 _NAMES = """
-return [...document.querySelectorAll("#tradeoff .textpoint text")].filter((e) => e.textContent).map((e) => {
-  const box = e.getBoundingClientRect(); return [box.left, box.top, box.right, box.bottom]; });
+return [...document.querySelectorAll("#tradeoff .textpoint text")].map((e) => e.getBoundingClientRect())
+  .filter((box) => box.width).map((box) => [box.left, box.top, box.right, box.bottom]);
 """
 _CUT = """
 return ["classes", "patience"].filter((id) => {
@@ -66,6 +66,15 @@ def drawn(browser: Any, plot: str) -> str:
     return str(browser.execute_script(script, plot))
 
 
+def names_are_apart(browser: Any) -> None:
+    """Some points have names, and no two names lie over each other."""
+    until(lambda: bool(browser.execute_script(_NAMES)), "no name is shown")
+    boxes = browser.execute_script(_NAMES)
+    assert len(boxes) > 2
+    for place, (left, top, right, bottom) in enumerate(boxes):
+        assert not [b for b in boxes[:place] if b[0] < right and left < b[2] and b[1] < bottom and top < b[3]]
+
+
 def any_file(folder: Path, kind: str) -> bool:
     return bool(list(folder.glob(f"*.{kind}")))
 
@@ -80,10 +89,7 @@ def test_tables_hold_the_numbers_of_the_pure_functions(address: str, browser: An
     assert "On the Pareto front" in value(browser, "note")
     assert not browser.find_elements("css selector", "#no-patience textarea")
     assert "mean_head_quality" in drawn(browser, "tradeoff")
-    boxes = browser.execute_script(_NAMES)
-    assert len(boxes) > 3
-    for place, (left, top, right, bottom) in enumerate(boxes):  # no two names lie over each other
-        assert not [b for b in boxes[:place] if b[0] < right and left < b[2] and b[1] < bottom and top < b[3]]
+    names_are_apart(browser)
     assert gaps(browser) == []
     assert browser.execute_script(_CUT) == []  # all numbers of the curves can be seen
     assert selects(browser) == ([], [])
@@ -91,6 +97,12 @@ def test_tables_hold_the_numbers_of_the_pure_functions(address: str, browser: An
         assert "shuffled-words" in drawn(browser, plot)
     assert described(browser) == {name: FIGURES[name] for name in ("tradeoff", "classes-plot", "patience-plot")}
     assert console_errors(browser) == []
+
+
+def test_a_phone_shows_names_of_systems(address: str, browser: Any) -> None:
+    with on_a_phone(browser):
+        open_page(browser, address)
+        names_are_apart(browser)
 
 
 def test_one_metric_on_both_axes_is_told(address: str, browser: Any) -> None:

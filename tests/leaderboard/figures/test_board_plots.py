@@ -54,7 +54,7 @@ def strings(value: Any) -> Iterator[str]:
 
 def test_points_stand_where_the_systems_do_with_their_intervals(made: Tradeoff) -> None:
     figure = tradeoff_figure(made)
-    front, *traces = figure.data
+    front, *traces, _ = figure.data
     on = sorted((point.x, point.y) for point in made.points if point.on_front)
     assert list(zip(front.x, front.y, strict=True)) == on
     drawn: dict[str, Any] = {}
@@ -81,15 +81,25 @@ def test_where_there_are_many_systems_only_those_on_the_front_are_named(made: Tr
     some = next(point for point in made.points if point.on_front)
     other = replace(some, on_front=False, label="other")
     crowd = replace(made, points=(some, *(replace(other, place=place) for place in range(50))))
-    texts = [text for trace in tradeoff_figure(crowd).data[1:] for text in trace.text]
+    texts = [text for trace in tradeoff_figure(crowd).data[1:-1] for text in trace.text]
     assert sorted(texts) == [""] * 50 + [inert(some.label, 22)]
+
+
+def test_ranked_systems_are_named_before_people_and_baselines(made: Tradeoff) -> None:
+    """Baselines had most of the names, and on a phone no system had one."""
+    one = made.points[0]
+    types = (*["baseline"] * 9, "human", "model")  # all at one point
+    same = tuple(replace(one, type=kind, label=kind, on_front=False) for kind in types)
+    first = {trace.text[0]: trace.textposition[0] for trace in tradeoff_figure(replace(made, points=same)).data}
+    assert [first[name] for name in ("model", "human")] == ["middle right", "middle left"]
+    assert first["baseline"] not in ("middle right", "middle left")
 
 
 def test_the_figure_of_a_crowd_has_a_limit_and_the_caption_says_so(board: Board, made: Tradeoff) -> None:
     other = replace(made.points[0], on_front=False, share=0.0, label="other")
     best = [replace(other, on_front=True, share=1.0, label=f"best-{i}", y=other.y + 1) for i in range(25)]
     crowd = replace(made, points=(*(replace(other, place=i % 7) for i in range(MOST_POINTS)), *best))
-    front, *traces = tradeoff_figure(crowd).data
+    front, *traces, _ = tradeoff_figure(crowd).data
     names = [name for trace in traces for name, _ in trace.customdata]
     assert len(names) == MOST_POINTS
     assert sum(name.startswith("best") for name in names) == len(front.x) == 25  # who is on the front stays

@@ -13,8 +13,9 @@ from leaderboard.data.live_results import LiveResults
 from leaderboard.data.sources import FolderSource
 from leaderboard.static.write import write_static
 from tests.leaderboard.boards import load_boards
-from tests.leaderboard.conftest import console_errors, leave_page, until
+from tests.leaderboard.conftest import console_errors, in_scheme, leave_page, until
 from tests.leaderboard.injections import INJECTIONS, NAMES, assert_inert, not_shown, what_ran
+from tests.leaderboard.page_reading import pale
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -219,10 +220,18 @@ def test_figures_have_the_numbers_of_their_tables(browser: "Chrome", exported: P
         "[Number(row.cells[2].dataset.value), Number(row.cells[3].dataset.value)])"
     )
     drawn = browser.execute_script(
-        "return document.getElementById('tradeoff').data.filter((trace) => trace.mode !== 'lines')"
+        "return document.getElementById('tradeoff').data.filter((trace) => trace.mode.includes('markers'))"
         ".flatMap((trace) => [...trace.x].map((x, i) => [x, trace.y[i]]))"
     )
     assert sorted(map(tuple, json.loads(json.dumps(drawn)))) == sorted(map(tuple, rows))
     assert len(rows) == 7
     for figure in browser.find_elements("css selector", ".figure"):
         assert figure.get_attribute("aria-label")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_contrast_with_their_background(browser: "Chrome", exported: Path, scheme: str) -> None:
+    with in_scheme(browser, scheme):
+        for page in ("index.html", "metrics.html"):
+            opened(browser, exported / page)
+            assert pale(browser) == {}

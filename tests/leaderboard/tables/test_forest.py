@@ -100,6 +100,7 @@ def test_a_filter_does_not_make_another_system_the_most_diverse(board: Board) ->
     assert "the most diverse system, " in forest(board, column, standing, few).sentence
     for none in ([], [place for place, rank in enumerate(ranks) if not rank]):
         assert forest(board, column, standing, none).sentence == "No ranked system matches the filters."
+    assert "<table" not in str(forest_table(forest(board, column, standing, [])))  # no axis without values
     judged = replace(column, metric="valid_share", direction=0)
     made = forest(board, judged, standing)
     assert "the highest-scoring system, " in made.sentence
