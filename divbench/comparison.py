@@ -86,7 +86,7 @@ class Comparison:
             for name, c in self.contrasts.items()
         ]
         columns = ["metric", self.a, self.b, "difference", "95% interval", "p", "prompts", "finding"]
-        notes = [f"{name}: {why}" for name, c in self.contrasts.items() if (why := excluded(c))]
+        notes = [f"{name}: {excluded(c)}" for name, c in self.contrasts.items() if c.left_out]
         return Table(f"{self.a} and {self.b}, paired by prompt", columns, rows, notes)
 
     def __str__(self) -> str:
