@@ -61,6 +61,7 @@ settings.load_profile("divbench")
 LONGEST = (
     *("test_app", "test_static_browser", "test_worker", "test_cluster_worker", "test_hostile_names", "test_attacks"),
     *("test_page_submit", "test_reference", "test_page_explore", "test_page_models", "test_page_tradeoff"),
+    *("test_looks", "test_stale_choices", "test_server_lm", "test_training_callback"),
     *("test_gpu_check", "test_system_page", "test_metaeval_command", "test_explain", "test_static"),
     *("test_scorer_interrupted", "test_sandbox", "test_examples", "test_properties", "test_page_metrics"),
     *("test_keyboard", "test_metric_laws", "test_page_stages", "test_explain_command", "test_requests"),

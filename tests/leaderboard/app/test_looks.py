@@ -26,7 +26,7 @@ return views.filter((view) => view.clientWidth && view.scrollWidth > view.client
 """
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.thorough)])
 def test_texts_contrast_with_their_background(reference_address: str, browser: Any, scheme: str) -> None:
     """Intervals, headings and hints had a contrast of 2.7 on the light page; WCAG 2 asks for 4.5 at level AA."""
     with in_scheme(browser, scheme):
@@ -39,7 +39,13 @@ def test_texts_contrast_with_their_background(reference_address: str, browser: A
             assert found == {}, page
 
 
-@pytest.mark.parametrize("page", ["?show=everything", "metrics?measure=spearman", "compare"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "compare",
+        *(pytest.param(p, marks=pytest.mark.thorough) for p in ("?show=everything", "metrics?measure=spearman")),
+    ],
+)
 def test_the_names_of_rows_stay_when_a_table_scrolls(reference_address: str, browser: Any, page: str) -> None:
     for screen, most in ((nullcontext(), 0.3), (on_a_phone(browser), 0.5)):
         with screen:
@@ -121,6 +127,7 @@ return [widths("#agreement-plot .main-svg")[0], widths("#agreement-plot")[0], (e
 """
 
 
+@pytest.mark.thorough
 def test_a_figure_in_a_section_is_as_wide_as_its_place(site_address: str, browser: Any) -> None:
     """The map of metrics by metrics was drawn 700 pixels wide while its section was closed: names overlapped."""
 
@@ -143,6 +150,7 @@ return [...document.querySelectorAll(".virtual-table-viewport")].filter((view) =
 """
 
 
+@pytest.mark.thorough
 def test_the_tables_of_stages_show_all_columns_on_a_small_desktop(reference_address: str, browser: Any) -> None:
     """The column of p-values was to the right of its table."""
     size = {"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": False}
@@ -170,6 +178,7 @@ return [...document.querySelectorAll(".forest .rank span")].map((span) => {
 """
 
 
+@pytest.mark.thorough
 def test_the_bracket_of_a_tie_is_one_line(reference_address: str, browser: Any) -> None:
     """It had a gap between rows, and the last rank of a tie was lower than the others."""
     open_page(browser, f"{reference_address}/?suite=noveltybench-curated")
@@ -183,6 +192,7 @@ def test_the_bracket_of_a_tie_is_one_line(reference_address: str, browser: Any) 
         assert "opens" in name or below[0] <= above[1]
 
 
+@pytest.mark.thorough
 def test_dark_pages_outline_similarity_to_the_own_responses(reference_address: str, browser: Any) -> None:
     with in_scheme(browser, "dark"):
         open_page(browser, f"{reference_address}/alike")

@@ -229,6 +229,7 @@ def test_figures_have_the_numbers_of_their_tables(browser: "Chrome", exported: P
         assert figure.get_attribute("aria-label")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_texts_contrast_with_their_background(browser: "Chrome", exported: Path, scheme: str) -> None:
     with in_scheme(browser, scheme):
