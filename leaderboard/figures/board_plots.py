@@ -310,7 +310,8 @@ def forest_figure(gaps: Sequence[Gap]) -> Any:
         zeroline=False,
     )
     one, other = (inert(name, _LABEL) for name in gaps[0].names) if len(pairs) == 1 else ("first", "second")
-    figure.update_xaxes(title_text=f"← {other} better<br>{one} better →", title_font_size=14, zeroline=False)
+    said = f"d_z<br>← {other} better<br>{one} better →"
+    figure.update_xaxes(title_text=said, title_font_size=14, zeroline=False)
     figure.update_layout(showlegend=len(pairs) > 1)  # for one pair, the x-axis names both systems
     return figure
 

@@ -154,7 +154,7 @@ def test_differences_point_to_the_better_end(board: Board, scores: BoardScores) 
     assert all(value > 0 for value in trace.x[:2])  # varied answers are more diverse, whichever end says so
     assert [symbol.endswith("-open") for symbol in trace.marker.symbol] == [False, False, True]
     assert list(figure.layout.yaxis.ticktext) == ["distinct_k", "self_bleu", "ead"]
-    assert figure.layout.xaxis.title.text == "← collapsed better<br>varied better →"
+    assert figure.layout.xaxis.title.text == "d_z<br>← collapsed better<br>varied better →"
 
 
 def test_each_pair_has_a_shape_and_a_height_of_its_own(board: Board, scores: BoardScores) -> None:
