@@ -301,7 +301,7 @@ def test_hostile_values_are_lines_of_text(given: Intake) -> None:
     assert all(cell.isprintable() for row in found.rows for cell in row)
 
 
-@pytest.mark.parametrize("limit", [{"memory": 2**28}, {"seconds": 0.01}])
+@pytest.mark.parametrize("limit", [{"memory": 2**27}, {"seconds": 0.01}])
 def test_a_check_that_takes_too_much_is_a_problem(limit: dict[str, Any]) -> None:
     found = Intake(**limit).check_text(lines(), known())
     assert found.token is None
