@@ -244,6 +244,8 @@ def _manifest(
     taken: Taken = {}
     for name, found in made.facts.items():
         place = part, key = FACTS[name]
+        if set(found) == {""}:  # stated to be absent; beside others, it is a value that differs
+            continue
         if len(found) == 1 and values[part].get(key) is None:
             values[part][key], row = next(iter(found.items()))
             taken[place] = name, row

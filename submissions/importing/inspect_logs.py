@@ -60,7 +60,7 @@ def read_inspect_log(path: Path, findings: Findings, suite: Suite | None = None)
                 message = "the same message as in an earlier sample with another system prompt"
                 sample.problem("input", message, "a submission has one system: split the log")
                 continue
-            made.note(sample.number, facts | ({"system_prompt": system} if system else {}), set(FACTS))
+            made.note(sample.number, facts | {"system_prompt": system}, set(FACTS))
             texts.setdefault(prompt_id, prompts.text_of(prompt_id, prompt))
             answers = zip(sample.texts("choices") or (), sample.reasons("stop_reasons") or (), strict=False)
             found.setdefault(prompt_id, []).extend(

@@ -79,6 +79,9 @@ def test_a_system_prompt_goes_into_the_manifest_and_own_prompts_are_one_message(
     assert told.manifest.generation.system_prompt == "Be kind."
     plain = asked("z", "Name a pet.")
     del plain["body"]["messages"][0]
+    assert imported("plain", plain).manifest.generation.system_prompt is None
+    mixed = imported("mixed", asked("x", "Name a city."), plain)  # one of two: not that of the submission
+    assert mixed.manifest.generation.system_prompt is None
     earlier = asked("w", "And now?")
     earlier["body"]["messages"][1:1] = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]
     for name, requests, words in (
