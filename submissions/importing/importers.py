@@ -244,18 +244,16 @@ def _manifest(
     taken: Taken = {}
     for name, found in made.facts.items():
         place = part, key = FACTS[name]
-        if set(found) == {""}:  # stated to be absent; beside others, it is a value that differs
-            continue
-        if len(found) == 1 and values[part].get(key) is None:
-            values[part][key], row = next(iter(found.items()))
-            taken[place] = name, row
-        elif len(found) > 1 and name not in MODELS and values[part].get(key) is None:
-            made.unused_fields.add(name)  # the manifest has one value for all rows
-        elif len(found) > 1 and name in MODELS:
+        if name in MODELS and len(found) > 1:
             first, second = list(found.items())[:2]
             message = f"{second[0]!r} here, but {first[0]!r} in row {first[1]}"
             hint = "a submission has one system: split the file"
             findings.add(Problem("manifest", "error", path.name, second[1], name, message, hint))
+        elif values[part].get(key) is None and len(found) > 1:
+            made.unused_fields.add(name)  # the manifest has one value for all rows
+        elif values[part].get(key) is None and set(found) != {""}:  # stated to be absent
+            values[part][key], row = next(iter(found.items()))
+            taken[place] = name, row
     if values["generation"].get("k") is None and made.rows:
         lengths = Counter(len(row.responses) for row in made.rows)
         values["generation"]["k"] = lengths.most_common(1)[0][0]
