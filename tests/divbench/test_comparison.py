@@ -1,0 +1,57 @@
+"""Comparisons of two systems: paired tests, findings in words, and the prompts that are left out."""
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import divbench as db
+from datasets_build.errors import InputError
+
+
+def test_compare_is_the_paired_test_and_names_who_is_more_diverse() -> None:
+    rng = np.random.default_rng(0)
+    words = [f"w{i}" for i in range(30)]
+    few, many = (
+        {f"p{i}": [" ".join(rng.choice(words[:size], 6)) for _ in range(4)] for i in range(12)} for size in (4, 30)
+    )
+    a, b = (db.score(sets, metrics=["distinct_n", "self_bleu"]) for sets in (few, many))
+    found = db.compare(a, b, names=("few", "many"))
+    for name in ("distinct_n", "self_bleu"):
+        wanted = scipy.stats.wilcoxon(a.to_pandas()[name], b.to_pandas()[name]).pvalue
+        assert found.contrasts[name].p == pytest.approx(wanted)
+        assert found.finding(name) == "many more diverse"
+    assert db.compare(few, many, ["distinct_n", "self_bleu"], names=("few", "many")) == found
+    assert found.to_pandas().loc["distinct_n", "mean many"] == pytest.approx(b.summary().loc["distinct_n", "mean"])
+    assert db.compare(a, a, names=("x", "y")).finding("distinct_n") != "x more diverse"
+    with pytest.raises(InputError, match="no prompt in common"):
+        db.compare(a, db.score({"other": ["a", "b"]}, metrics=["distinct_n"]))
+    assert " 12 " in str(found).splitlines()[4]  # the number of prompts
+    with pytest.raises(InputError, match="few has 2 sets, many 1, and there are no prompts"):
+        db.compare([["a", "b"], ["c"]], [["a", "b"]], ["distinct_n"], names=("few", "many"))
+    with pytest.raises(InputError, match="different numbers of responses to 1 prompt, such as 4 and 3"):
+        db.compare(few, many | {"p3": many["p3"][:3]}, ["distinct_n"])
+    with pytest.raises(InputError, match="profiles differ"):
+        db.compare(a, db.score(few, metrics=["distinct_n"], profile="semantic"))
+
+
+def test_no_system_is_named_where_its_mean_and_the_ranks_disagree() -> None:
+    """A little more diverse on 30 prompts, much less on 5: the test finds a difference, but not of the means."""
+    words = ["cat", "dog", "eel", "fox", "hen", "owl", "pig", "rat", "yak", "ant"]
+
+    def of(count: int) -> list[str]:
+        return [words[min(j, count - 1)] for j in range(10)]
+
+    mine = {f"p{i}": of(3 if i < 30 else 1) for i in range(35)}
+    theirs = {f"p{i}": of(2 if i < 30 else 9) for i in range(35)}
+    found = db.compare(mine, theirs, ["distinct_k"], names=("mine", "theirs"))
+    tested = found.contrasts["distinct_k"]
+    assert (tested.difference or 0) < 0 < (tested.rank_biserial or 0)
+    assert (tested.p or 1) < 0.01
+    assert found.finding("distinct_k") == "means and ranks disagree"
+    assert found.to_pandas().loc["distinct_k", "rank_biserial"] == pytest.approx((465 - 165) / 630)
+
+
+def test_a_comparison_says_which_prompts_it_leaves_out() -> None:
+    mine = {f"p{i}": ["a b", "c d"] if i < 6 else ["", " "] for i in range(8)}
+    found = str(db.compare(mine, {f"p{i}": ["a b", "a c"] for i in range(8)}, ["distinct_n"], names=("mine", "theirs")))
+    assert "distinct_n: 2 excluded: mine: " in " ".join(found.split())
