@@ -106,7 +106,6 @@ INSTINCTS = {
     "people rate": "people forms",
     "people read": "people ratings",
     "people report": "people votes",
-    "perf": "python -m benchmark.perf",
     "rate": "people forms",
     "sample": "generate",
     "serve": "board serve",

@@ -1,1 +1,1 @@
-"""Benchmarks of speed and memory: `python -m benchmark.perf` runs all, `python -m benchmark.perf.lexical` one."""
+"""Benchmarks of speed and memory: scripts such as `python -m benchmark.perf.lexical` (docs/performance.md)."""

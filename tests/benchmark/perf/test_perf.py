@@ -1,15 +1,66 @@
 """The scripts of `benchmark/perf/` run at a small size and report what they say. How fast is not for tests to say."""
 
+import argparse
 import json
+import re
+import shlex
+from importlib import import_module
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import pytest
 
 from benchmark.models.embedder import ALL_MINILM_L6_V2
-from benchmark.perf import lexical, memory, metaeval
+from benchmark.perf import lexical, limits, memory, metaeval
 from benchmark.scoring.profiles import find_profile
 from submissions.checking.validate import validate
+from tests.benchmark.helpers import ROOT
+
+
+class _Parsed(Exception):
+    pass
+
+
+def test_each_script_takes_the_arguments_that_the_docs_give_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    parse = argparse.ArgumentParser.parse_args
+
+    def parse_and_stop(*given: Any) -> None:
+        parse(*given)
+        raise _Parsed
+
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parse_and_stop)
+    pages = "\n".join(path.read_text() for path in sorted((ROOT / "docs").glob("*.md")))
+    commands = re.findall(r"python -m (benchmark\.perf\.[a-z_]+)([^`#\n]*)", pages)
+    scripts = {module for module, _ in commands}
+    for module, arguments in commands:
+        with pytest.raises(_Parsed):
+            import_module(module).main(shlex.split(arguments))
+    for module in scripts:
+        with pytest.raises(SystemExit):
+            import_module(module).main(["--no-such-option"])
+    paths = (ROOT / "benchmark" / "perf").glob("[a-z]*.py")
+    assert scripts == {f"benchmark.perf.{path.stem}" for path in paths if '__name__ == "__main__"' in path.read_text()}
+
+
+def test_limits_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch")
+    limits.main(["--rounds", "1"])
+    found = json.loads(capsys.readouterr().out)
+    assert min(found["gemm_flops"].values()) > 1e8
+    assert "1" in found["gemm_flops"]
+
+
+def test_time_that_grows_as_work_does_has_the_exponent_one() -> None:
+    line = memory.growth([100, 1000, 10_000], [1.0, 10.0, 100.0])
+    assert line is not None
+    assert line.exponent == pytest.approx(1)
+    assert line.error == pytest.approx(0, abs=1e-9)
+    square = memory.growth([10, 100], [1.0, 100.0])
+    assert square is not None
+    assert square.exponent == pytest.approx(2)
+    assert square.error is None
+    assert memory.growth([10], [1.0]) is None
 
 
 def test_lexical_compares_both_implementations_on_the_same_sets() -> None:
