@@ -2,7 +2,7 @@
 
     python -m tests.submissions.attacks OUT             make them in a new folder
     python -m tests.submissions.attacks OUT --report    and check each: outcome, reason, seconds, peak memory
-    python -m tests.submissions.attacks OUT --markdown  the same table as docs/hostile.md has it
+    python -m tests.submissions.attacks OUT --markdown  the same table in Markdown
     python -m tests.submissions.attacks OUT --json      the same for machines
 
 They are small, but for what they claim: a file of a terabyte of zeros takes no room until it is copied. All answer
