@@ -144,6 +144,7 @@ def metrics(json: JsonOption = False) -> None:
     Example: divbench metrics list --json
     """
     from benchmark.metrics import METRICS
+    from benchmark.metrics.metric import bounds_text
 
     if json:
         print_json(
@@ -166,8 +167,7 @@ def metrics(json: JsonOption = False) -> None:
         return
     rows = []
     for m in METRICS:
-        low, high = ("" if bound is None else f"{bound:g}" for bound in m.bounds)
         way = {1: "higher", 0: "neither", -1: "lower"}[m.direction]
-        rows.append((Styled(m.id, "code"), m.version, m.title, m.reads, way, f"{low} … {high}", m.unit, m.paper))
+        rows.append((Styled(m.id, "code"), m.version, m.title, m.reads, way, bounds_text(m.bounds), m.unit, m.paper))
     columns = ("id", "v", "title", "reads", "more diverse", "bounds", "unit", "source")
     out().print(to_terminal(Table("Metrics", columns, rows, numbers=("v",))))

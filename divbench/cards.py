@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +22,7 @@ class Card:
         summary: One sentence for readers who do not know it.
         formula: Definition.
         direction: +1 if higher is more diverse, −1 if lower is, 0 if neither.
-        bounds: Lowest and highest value; None if unbounded.
+        bounds: Lowest and highest value; None if unbounded, and "k" for the number of responses.
         unit: Unit of the value.
         source: Paper that defines it.
         version: Version of the definition.
@@ -38,7 +38,7 @@ class Card:
     summary: str
     formula: str
     direction: int
-    bounds: tuple[float | None, float | None]
+    bounds: tuple[float | None, float | Literal["k"] | None]
     unit: str
     source: str
     version: int
@@ -48,12 +48,14 @@ class Card:
 
     def __str__(self) -> str:
         """The card as text."""
+        from benchmark.metrics.metric import bounds_text
+
         arrows = {1: "higher is more diverse", -1: "lower is more diverse", 0: "neither direction is more diverse"}
         lines = [
             f"{self.id} (version {self.version}): {self.title}",
             self.summary,
             f"Definition: {self.formula}",
-            f"Direction: {arrows[self.direction]}; bounds {_bounds(self.bounds)}; unit: {self.unit}",
+            f"Direction: {arrows[self.direction]}; bounds {bounds_text(self.bounds)}; unit: {self.unit}",
             f"Source: {self.source}",
             f"Profiles: {', '.join(self.profiles) or 'none: comes with a submission'}",
             f"Agreement with people: {_agreement(self.agreement)}",
@@ -133,11 +135,6 @@ def _card(given: "Metric", study: "MetricStudy | None") -> Card:
         None if number is None or number.value is None else (number.value, number.low, number.high),
         given.failures,
     )
-
-
-def _bounds(bounds: tuple[float | None, float | None]) -> str:
-    low, high = ("none" if each is None else f"{each:g}" for each in bounds)
-    return f"{low} to {high}"
 
 
 def _agreement(found: tuple[float, float | None, float | None] | None) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import typer.main
 
 from benchmark.metrics import METRICS
+from benchmark.metrics.metric import bounds_text
 from datasets_build.sources import DATASETS
 from leaderboard.cli import build
 from leaderboard.data.metric_study.attack_gains import PAID
@@ -29,9 +30,8 @@ METRICS_PAGE = ROOT / "docs" / "metrics.md"
 def metrics_table() -> str:
     lines = ["| metric | what it is | reads | more diverse | bounds | source |", "|---|---|---|---|---|---|"]
     for m in METRICS:
-        low, high = ("" if bound is None else f"{bound:g}" for bound in m.bounds)
         way = {1: "higher", 0: "neither", -1: "lower"}[m.direction]
-        lines.append(f"| `{m.id}` v{m.version} | {m.title} | {m.reads} | {way} | {low} … {high} | {m.paper} |")
+        lines.append(f"| `{m.id}` v{m.version} | {m.title} | {m.reads} | {way} | {bounds_text(m.bounds)} | {m.paper} |")
     return "\n".join(lines)
 
 

@@ -36,6 +36,7 @@ from benchmark.exports.scored import (
     way_of,
     whole_pair,
 )
+from benchmark.metrics import Metric
 from benchmark.scoring.result_schema import Aggregate, Result
 from datasets_build.files import canonical_json, readable_json, sha256_of
 from submissions.schema import Generation
@@ -215,7 +216,7 @@ def _metric_config(score: Aggregate, result: Result) -> Json:
         "metric_parameters": {"version": score.version, "k": result.k, "profile": result.profile},
         "lower_is_better": score.direction == -1,
     }
-    bounds = None if known is None else _bounds(known.bounds, score.value)
+    bounds = None if known is None else _bounds(known, score.value, result.k)
     if known is not None:
         made["metric_unit"] = known.unit
         details["definition"] = known.paper
@@ -226,12 +227,12 @@ def _metric_config(score: Aggregate, result: Result) -> Json:
     return made | {"additional_details": _texts(details)}
 
 
-def _bounds(bounds: tuple[float | None, float | None], value: float | None) -> tuple[float | str, float | str] | None:
+def _bounds(metric: Metric, value: float | None, k: int) -> tuple[float | str, float | str] | None:
     """Return bounds as the schema writes them, infinity as a text; None if an untrusted number is out of bounds."""
-    low, high = bounds
-    if value is None or (low is not None and value < low) or (high is not None and value > high):
+    if value is None or not metric.within_bounds(value, k):
         return None
-    return "-Infinity" if low is None else low, "Infinity" if high is None else high
+    low, high = metric.bounds
+    return "-Infinity" if low is None else low, "Infinity" if high is None else k if high == "k" else high
 
 
 def _uncertainty(score: Aggregate, result: Result) -> Json:

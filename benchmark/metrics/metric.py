@@ -1,5 +1,6 @@
 """Defines a metric: a pure function, and its card."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -52,6 +53,7 @@ class Unscorable(ValueError):
     """
 
 
+Bounds = tuple[float | None, float | Literal["k"] | None]  # lowest and highest value; None: unbounded
 Family = Literal["words", "meaning", "surprise", "uncertainty", "classes"]
 
 FAMILIES: dict[Family, str] = {
@@ -93,7 +95,7 @@ class Metric:
             qualities for *+rewards*, or a `JudgedPartition` for *+validity*; *internals* an `Internals` of the
             generating model, or with *partition+* a `ClassedInternals`; *reported* a `Reported` from the submission.
         direction: +1 if higher is more diverse, −1 if lower is, 0 if neither (a component or a diagnostic).
-        bounds: Lowest and highest value; None if unbounded.
+        bounds: Lowest and highest value; None if unbounded, and "k" for the number of responses.
         parameters: Parameters that are bound in `fn`, for the signature.
         needs: Smallest number of responses for which it is defined.
         family: Family of the metric; `FAMILIES` describes each.
@@ -108,7 +110,7 @@ class Metric:
     fn: Callable[[Any], float]
     reads: Reads
     direction: Literal[1, 0, -1]
-    bounds: tuple[float | None, float | None]
+    bounds: Bounds
     unit: str
     paper: str
     family: Family
@@ -119,7 +121,28 @@ class Metric:
     failures: tuple[str, ...] = ()
     history: tuple[Version, ...] = ()
 
+    def within_bounds(self, value: float, k: int, tolerance: float = 0.0) -> bool:
+        """Whether a value of k responses is finite and within the bounds."""
+        low, high = self.bounds
+        most = k if high == "k" else high
+        above = low is None or value >= low - tolerance
+        return math.isfinite(value) and above and (most is None or value <= most + tolerance)
+
     @property
     def version(self) -> int:
         """Version of the definition; numbers of different versions never share a column."""
         return self.history[0].number if self.history else 1
+
+
+def bounds_text(bounds: Bounds) -> str:
+    """Write bounds for readers.
+
+    >>> bounds_text((0, "k")), bounds_text((-1.5, None))
+    ('0 to k', '−1.5 to ∞')
+    """
+    low, high = bounds
+    return f"{_bound(low, '−∞')} to {high if high == 'k' else _bound(high, '∞')}"
+
+
+def _bound(value: float | None, unbounded: str) -> str:
+    return unbounded if value is None else f"{value:g}".replace("-", "−")

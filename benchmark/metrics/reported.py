@@ -44,7 +44,7 @@ METRICS: tuple[Metric, ...] = (
         "distinct_k_reported",
         "number of equivalence classes, as reported",
         _reported(distinct_k),
-        bounds=(1, None),
+        bounds=(1, "k"),
         unit="classes",
         paper=f"{NOVELTYBENCH}, eq. 1",
         formula="|{classes in the partition that came with the submission}|",

@@ -84,7 +84,7 @@ METRICS: tuple[Metric, ...] = (
         "different valid responses of k",
         valid_distinct_k,
         direction=+1,
-        bounds=(0, None),
+        bounds=(0, "k"),
         unit="classes",
         paper="DivBench, 2026; based on the classes of Zhang et al. 2025, arXiv:2504.05228",
         formula="|{classes with a valid response among the k responses}|",

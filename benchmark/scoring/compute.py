@@ -1,12 +1,11 @@
 """Computes metrics of response sets. Each kind of input is made once; metrics are pure functions of their inputs."""
 
-import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from benchmark.metrics import METRICS, Metric, Unscorable
-from benchmark.metrics.metric import Missing
+from benchmark.metrics.metric import Missing, bounds_text
 from benchmark.scoring.inputs import Materials, input_of
 from datasets_build.errors import DivBenchError
 
@@ -58,8 +57,10 @@ def score_sets(
     inputs = {**made, **make_inputs(materials, [metric for metric in metrics if metric.reads not in made])}
     where = [f"set {i}" for i in range(len(materials.sets))] if names is None else names
     found: list[dict[str, Value]] = [{} for _ in materials.sets]
+    sizes = [len(responses) for responses in materials.sets]
     for metric in metrics:
-        for values, given, responses, name in zip(found, inputs[metric.reads], materials.scorable, where, strict=True):
+        given_sets = zip(found, inputs[metric.reads], materials.scorable, sizes, where, strict=True)
+        for values, given, responses, k, name in given_sets:
             if isinstance(given, Missing):
                 values[metric.id] = given
             elif len(responses) < metric.needs:
@@ -67,7 +68,7 @@ def score_sets(
             else:
                 try:
                     value = float(metric.fn(given))
-                    _check_bounds(metric, value, name)
+                    _check_bounds(metric, value, k, name)
                     values[metric.id] = value
                 except Unscorable as error:
                     values[metric.id] = Missing(str(error))
@@ -89,9 +90,6 @@ def score_set(responses: Sequence[str], metrics: Sequence[Metric] | None = None)
     return score_sets(Materials([responses]), chosen)[0]
 
 
-def _check_bounds(metric: Metric, value: float, where: str) -> None:
-    low, high = metric.bounds
-    above = low is None or value >= low - ROUNDING
-    below = high is None or value <= high + ROUNDING
-    if not (math.isfinite(value) and above and below):
-        raise ScoringFault(f"{metric.id} gave {value} on {where}, outside its bounds {metric.bounds}")
+def _check_bounds(metric: Metric, value: float, k: int, where: str) -> None:
+    if not metric.within_bounds(value, k, ROUNDING):
+        raise ScoringFault(f"{metric.id} gave {value} on {where}, outside its bounds {bounds_text(metric.bounds)}")

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from benchmark.analysis.axioms import AXIOMS
 from benchmark.metrics import FAMILIES, METRICS
+from benchmark.metrics.metric import bounds_text
 from leaderboard.data.board import Board
 from leaderboard.data.metric_study.axioms import AxiomStudy
 from leaderboard.data.metric_study.build import systems_agreement
@@ -114,7 +115,6 @@ def described(name: str, study: MetricStudy | None) -> tuple[tuple[str, str], ..
     entry = study.entry(name) if study else None
     if metric is None:
         return (("Metric", name), ("Source of its scores", entry.signature if entry else "unknown"))
-    low, high = metric.bounds
     parameters = ", ".join(f"{key} = {value}" for key, value in metric.parameters.items())
     lines = [
         ("Metric", f"{metric.id}, version {metric.version}: {metric.title}"),
@@ -123,8 +123,7 @@ def described(name: str, study: MetricStudy | None) -> tuple[tuple[str, str], ..
         ("Known failures", "\n".join(f"• {failure}" for failure in metric.failures)),
         (
             "Unit, bounds, direction",
-            f"{metric.unit}; {'−∞' if low is None else low} to {'∞' if high is None else high}; "
-            f"{DIRECTIONS[metric.direction]}",
+            f"{metric.unit}; {bounds_text(metric.bounds)}; {DIRECTIONS[metric.direction]}",
         ),
         ("Family", FAMILIES[metric.family]),
         ("Source", metric.paper),

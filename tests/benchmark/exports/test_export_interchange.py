@@ -115,7 +115,8 @@ def test_every_eval_ever_keeps_all_of_a_number(scored: ScoredResult, tmp_path: P
             assert (interval["confidence_level"], uncertainty["num_bootstrap_samples"]) == (0.95, 200)
         assert found["source_data"]["dataset_name"] == "made-up"
         assert found["source_data"]["additional_details"]["revision"] == SUITE.revision
-    assert by_metric["divbench.vendi_score"]["metric_config"]["max_score"] == "Infinity"
+    assert by_metric["divbench.vendi_score"]["metric_config"]["max_score"] == K
+    assert by_metric["divbench.unique_1grams"]["metric_config"]["max_score"] == "Infinity"
     assert OFFLINE.embedder is not None
     models = by_metric["divbench.vendi_score"]["metric_config"]["additional_details"]["models"]
     assert json.loads(models) == [OFFLINE.embedder.signature]
