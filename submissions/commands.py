@@ -97,7 +97,7 @@ def import_(
     {"prompt_id", "response"}. Other common names, such as "outputs" or "completion", are detected; use --field for
     any other. Without ids, prompts are identified by their texts ("prompt"). Optional fields are "sample_idx" and
     "finish_reason(s)", and, with one value for the whole file, "model", "system_prompt", "temperature", "top_k",
-    "top_p", "max_tokens" (or "max_new_tokens") and "seed".
+    "top_p", "max_tokens" (or "max_new_tokens") and "seed". Commas, tabs or semicolons separate the columns of csv.
 
     lm-eval: samples_*.jsonl of lm-evaluation-harness (--log_samples, a generate_until task with repeats: k). Prompts
     are identified by the field "prompt_id" of "doc" (or the field given with --id-field), or by their texts. The

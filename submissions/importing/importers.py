@@ -131,8 +131,8 @@ FORMATS: dict[Format, Reader] = {
 
 def detect_format(path: Path) -> Format:
     """Detect the format of a file from its extension and its first row; an unreadable file counts as *jsonl*."""
-    if path.suffix.lower() in (".csv", ".parquet"):
-        return "csv" if path.suffix.lower() == ".csv" else "parquet"
+    if (ending := path.suffix.lower()) in (".csv", ".tsv", ".parquet"):
+        return "parquet" if ending == ".parquet" else "csv"
     if path.suffix == INSPECT:
         return "inspect"
     first: Mapping[str, Any] = next((row for _, row in read_jsonl(path, Findings())), {})

@@ -8,6 +8,7 @@ import csv
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from submissions.untrusted.limits import byte_lines, openable, within_row_limit
 from submissions.untrusted.parquet_files import read_parquet
 from submissions.untrusted.parquet_reader import plain_type
 
-ENDINGS = (".csv", ".jsonl", ".parquet")
+ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 MAX_KEPT_BYTES = 512 * 2**20
 MAX_COLUMNS = 1000
 Rows = Iterator[tuple[int, dict[str, Any]]]
@@ -60,7 +61,7 @@ def read_table(
     Returns:
         The table, without invalid rows; None if nothing can be read.
     """
-    readers = {".csv": _of_csv, ".jsonl": _of_jsonl, ".parquet": _of_parquet}
+    readers = {".csv": _of_csv, ".tsv": _of_csv, ".jsonl": _of_jsonl, ".parquet": _of_parquet}
     ending = path.suffix.lower() if ending is None else ending
     if not path.exists():
         openable(path, findings)  # reports it: a missing file has no wrong extension
@@ -126,7 +127,9 @@ def text_lines(path: Path, findings: Findings) -> Iterator[tuple[int, str]]:
 def _of_csv(path: Path, wanted: frozenset[str], findings: Findings) -> Table | None:
     rows: list[tuple[int, dict[str, Any]]] = []
     heads: list[str] = []
-    records = csv.reader((line for _, line in text_lines(path, findings)), strict=True)
+    lines = (line for _, line in text_lines(path, findings))
+    head = next(lines, "")
+    records = csv.reader(chain([head], lines), delimiter=_delimiter(head), strict=True)
     try:
         heads = next(records, [])
         if not _good_heads(heads, wanted, path.name, findings):
@@ -135,7 +138,10 @@ def _of_csv(path: Path, wanted: frozenset[str], findings: Findings) -> Table | N
             if not cells:
                 continue  # a blank line
             if len(cells) != len(heads):
-                message, hint = f"{len(cells)} cells under {len(heads)} column names", "quote cells that contain commas"
+                message, hint = (
+                    f"{len(cells)} cells under {len(heads)} column names",
+                    "quote cells that contain the delimiter",
+                )
                 findings.add(Problem("csv", "error", path.name, number, "", message, hint))
                 continue
             rows.append((number, {head: cell for head, cell in zip(heads, cells, strict=True) if head in wanted}))
@@ -146,6 +152,15 @@ def _of_csv(path: Path, wanted: frozenset[str], findings: Findings) -> Table | N
         hint = f"quote cells as RFC 4180 does; a cell may have up to {csv.field_size_limit():,} characters"
         findings.add(Problem("csv", "error", path.name, None, "", message, hint))
     return Table(path.name, tuple(heads), tuple(rows))
+
+
+def _delimiter(head: str) -> str:
+    r"""Return the delimiter of a table's first line: a comma if it has one, or else a tab or a semicolon.
+
+    >>> _delimiter("prompt,response;score\n"), _delimiter("prompt\tresponse\n"), _delimiter("prompt;response\n")
+    (',', '\t', ';')
+    """
+    return next((mark for mark in ",\t;" if mark in head), ",")
 
 
 def _good_heads(heads: Sequence[str], wanted: frozenset[str], name: str, findings: Findings) -> bool:

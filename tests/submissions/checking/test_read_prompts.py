@@ -163,7 +163,7 @@ def test_what_is_wrong_with_a_csv_file_is_said(
 @each(
     ("name", "content", "check", "message"),
     [
-        ("p.tsv", "prompt\n", "file", "p.tsv does not end in any of .csv, .jsonl, .parquet, .txt"),
+        ("p.xlsx", "prompt\n", "file", "p.xlsx does not end in any of .csv, .tsv, .jsonl, .parquet, .txt"),
         ("p.txt", " \n\n", "prompt_text", "there are no prompts"),
         ("p.txt", b"\xff\xfeN\x00", "encoding", "not UTF-8: byte 0xff in line 1"),
         ("p.txt", "a\n" + "x" * (MAX_PROMPT_BYTES + 1), "prompt_text", "262,145 bytes"),

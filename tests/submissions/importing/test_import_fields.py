@@ -193,10 +193,12 @@ def test_parquet_is_read(tmp_path: Path, rows: list[Json]) -> None:
     assert unused == {"mood"}
 
 
-def test_csv_has_typed_numbers_and_may_have_empty_cells(tmp_path: Path) -> None:
-    path = tmp_path / "in.csv"
+@each(("delimiter", "name"), [(",", "in.csv"), (";", "in.csv"), ("\t", "in.tsv")])
+def test_csv_has_typed_numbers_and_may_have_empty_cells(tmp_path: Path, delimiter: str, name: str) -> None:
+    path = tmp_path / name
+    fields = ["prompt", "sample_idx", "completion", "temperature", "finish_reason"]
     with path.open("w", newline="") as file:
-        made = csv.DictWriter(file, ["prompt", "sample_idx", "completion", "temperature", "finish_reason"])
+        made = csv.DictWriter(file, fields, delimiter=delimiter)
         made.writeheader()
         for row in renamed(a_response_a_row(), prompt_id=None, response="completion")[::-1]:
             made.writerow(row | {"temperature": "0.5"})
