@@ -65,9 +65,10 @@ class Imported:
 
     def note(self, number: int, raw: Mapping[str, Any], used: set[str]) -> None:
         """Record what a row states about the system, and its unused fields."""
-        for name in FACTS:
-            if isinstance(raw.get(name), str | int | float | tuple):  # a tuple is made by a reader: JSON has none
-                self.facts.setdefault(name, {}).setdefault(raw[name], number)
+        # A row without a system prompt differs from one that has it. Only readers make tuples: JSON has none.
+        stated = {name: raw[name] for name in FACTS if isinstance(raw.get(name), str | int | float | tuple)}
+        for name, value in ({"system_prompt": ""} | stated).items():
+            self.facts.setdefault(name, {}).setdefault(value, number)
         self.unused_fields |= raw.keys() - used - FACTS.keys()
 
     def gather_all(self, answers: Mapping[str, list[Answer]], prompts: Mapping[str, str | None]) -> None:

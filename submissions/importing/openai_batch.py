@@ -165,7 +165,7 @@ def _asked(path: Path, findings: Findings, *, own: bool) -> dict[str, tuple[str,
             sampling = {name: body[name] for name in _SAMPLING if name in body}
             length = next((body[name] for name in _LENGTHS if body.get(name) is not None), None)
             sampling |= {} if length is None else {"max_tokens": length}
-            sampling["system_prompt"] = system or ""
+            sampling |= {} if system is None else {"system_prompt": system}
             made[custom_id] = text, sampling
     return made
 

@@ -277,3 +277,16 @@ def test_columns_are_named_in_their_order(tmp_path: Path) -> None:
     (problem,) = rejected(path, "csv")
     assert ", ".join(f"'said_{i}'" for i in range(9)) in problem.message
     assert "no field has a usual name of responses" in problem.message
+
+
+def test_a_system_prompt_in_some_rows_only_is_not_the_submissions(tmp_path: Path) -> None:
+    rows = a_prompt_a_row()
+    some = [row | ({"system_prompt": "Be brief."} if i else {}) for i, row in enumerate(rows)]
+    for name, given, expected in (
+        ("every", [row | {"system_prompt": "Be brief."} for row in rows], "Be brief."),
+        ("none", rows, None),
+        ("some", some, None),
+    ):
+        report, _ = imported(jsonl(tmp_path / name / "in.jsonl", given))
+        assert report.submission is not None
+        assert report.submission.manifest.generation.system_prompt == expected, name
