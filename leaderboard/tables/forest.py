@@ -100,7 +100,7 @@ class Forest:
 
     Attributes:
         sentence: The answer; contains untrusted names.
-        title: Title of the column, with its direction.
+        title: Title of the column, with its direction and what *valid* means.
         quality: Title of the quality column; empty if the board has no quality metric.
         rows: Ranked systems, the best first.
         references: People, then baselines, each by value.
@@ -178,13 +178,23 @@ def forest(board: Board, column: Column, standing: Sequence[Standing], places: S
     return Forest(
         _sentence(board, column, rows, references, partly=bool(lacking), filtered=len(shown) < len(board.entries)),
         column.label,
-        f"{column.title}; {direction_text(column)}",
+        f"{column.title}; {direction_text(column)}{_judged_by(column)}",
         _quality_title(quality),
         tuple(rows),
         tuple(references),
         scale.ticks(),
         min(100.0, max(0.0, scale.at(0.0))),
         lacking,
+    )
+
+
+def _judged_by(column: Column) -> str:
+    """What the discriminator does and does not look for, if it judges which responses are valid."""
+    if not any(model.startswith("validity-") for model in column.signature.models):
+        return ""
+    return (
+        ". Valid responses are readable, about the prompt, and neither an echo nor a refusal; whether they are true or "
+        "good is not judged"
     )
 
 
