@@ -27,6 +27,11 @@ class _Transient(Exception):
     """A failure after which a retry may succeed: of the connection or the server."""
 
 
+def offline() -> bool:
+    """Whether HF_HUB_OFFLINE is set, as huggingface_hub reads it."""
+    return os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
+
+
 def home() -> Path:
     """Return the folder of downloads and builds: DIVBENCH_HOME, or by default `divbench` in the user's cache folder."""
     named = os.environ.get(HOME_VARIABLE)
@@ -115,7 +120,8 @@ class Fetcher:
         if self.mirror is not None:
             return ConfigurationError(f"the mirror has no file {self.mirror / file.path}", f"put {file.origin} there")
         return ConfigurationError(
-            f"{file.path} of {self.source.name} is not available locally, and no mirror is named",
+            f"{file.path} of {self.source.name} is not available locally, and "
+            f"{'HF_HUB_OFFLINE forbids its download' if offline() else 'no mirror is named'}",
             f"download it: divbench data build; or put {file.origin} at {file.path} in a folder, and name that folder "
             f"with --mirror (in Python, mirror=) or {MIRROR_VARIABLE}",
         )

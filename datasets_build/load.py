@@ -3,7 +3,6 @@
 `load_split` returns a `datasets.Dataset`, `load_suite` the prompts that submissions respond to.
 """
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -15,7 +14,7 @@ import pyarrow.parquet as pq
 
 from datasets_build.build import read_manifest, split_table
 from datasets_build.console import err
-from datasets_build.download import Fetcher, Progress, home
+from datasets_build.download import Fetcher, Progress, home, offline
 from datasets_build.errors import ConfigurationError, InputError, UnknownSuite, did_you_mean, first_line
 from datasets_build.files import sha256_of
 from datasets_build.schema import Prompt, Suite, conform
@@ -75,15 +74,10 @@ def load_table(
             if not path.is_file() or sha256_of(path) != manifest.splits[split].sha256:
                 raise InputError(f"{path} has changed since it was built", f"rebuild it: divbench data build {name}")
             return pq.read_table(path, schema=config.schema).slice(0, first)
-    fetch = Fetcher(source, mirror, network=network and not _offline(), progress=_announce())
+    fetch = Fetcher(source, mirror, network=network and not offline(), progress=_announce())
     if first is not None:
         return conform(list(islice(wanted.rows(fetch), first)), config.schema, f"{name}/{split}")
     return pa.concat_tables([config.schema.empty_table(), *split_table(config, wanted, fetch)])
-
-
-def _offline() -> bool:
-    """Whether HF_HUB_OFFLINE is set, as huggingface_hub reads it."""
-    return os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
 
 
 def _announce() -> Progress:

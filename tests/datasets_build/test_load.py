@@ -101,11 +101,11 @@ def refusal(mirror: Path | None) -> DivBenchError:
 
 def test_without_a_mirror_the_hint_says_what_to_download_and_where_to_put_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(MIRROR_VARIABLE, raising=False)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     error = refusal(None)
     assert type(error) is ConfigurationError
-    assert (
-        "noveltybench/curated.jsonl of noveltybench is not available locally, and no mirror is named" in error.message
-    )
+    where = "noveltybench/curated.jsonl of noveltybench is not available locally"
+    assert f"{where}, and HF_HUB_OFFLINE forbids its download" in error.message
     for part in (CURATED.urls[0], CURATED.path, "divbench data build", "--mirror", MIRROR_VARIABLE):
         assert part in error.hint
 

@@ -132,7 +132,7 @@ def test_a_suite_that_is_not_at_hand_is_no_fault_of_the_submission(
 ) -> None:
     monkeypatch.delenv("DIVBENCH_MIRROR", raising=False)
     folder = change_manifest(write_toy(tmp_path / "toy"), suite="noveltybench-curated")
-    with pytest.raises(ConfigurationError, match="no mirror is named"):
+    with pytest.raises(ConfigurationError, match="is not available locally"):
         validate(folder)
 
 
