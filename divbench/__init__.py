@@ -54,3 +54,8 @@ __all__ = [
     "score",
     "suite",
 ]
+
+
+def __dir__() -> list[str]:
+    """List the public names only, for completion in notebooks."""
+    return __all__

@@ -396,3 +396,7 @@ def test_importing_loads_nothing_heavy_and_a_folder_that_hides_ours_is_named(tmp
     assert f"ImportError: DivBench needs its own package 'benchmark', but Python finds {tmp_path / 'benchmark'}" in (
         hidden.stderr
     )
+
+
+def test_completion_offers_the_public_names_only() -> None:
+    assert dir(db) == sorted(db.__all__)
