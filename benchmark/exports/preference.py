@@ -129,14 +129,14 @@ def choose(candidates: Candidates, rule: PoolRule) -> tuple[int, int]:
     overlap, the chosen response may have the lower reward.
 
     Raises:
-        NoPair: As in `pools`, or both are the same response or the same text.
+        NoPair: As in `pools`, or both are the same response, or the same text but for white space.
     """
     found, known = pools(candidates, rule), candidates.known
     chosen = max(found.chosen, key=lambda position: (known[position][1], known[position][0], -position))
     rejected = min(found.rejected, key=lambda position: (known[position][1], known[position][0], position))
     if chosen == rejected:
         raise NoPair("chosen and rejected are one response")
-    if candidates.responses[chosen] == candidates.responses[rejected]:
+    if candidates.responses[chosen].split() == candidates.responses[rejected].split():  # white space teaches nothing
         raise NoPair("chosen and rejected are the same text")
     return chosen, rejected
 

@@ -159,6 +159,7 @@ def test_a_border_is_in_the_pool_however_it_is_rounded() -> None:
         (made((2.0, 2, 2)), "all rewards equal"),
         (made((2.0, 2, 2), why="no rewards"), "all rewards equal"),
         (Candidates("p", "P?", ("same", "same"), (0.0, 1), (0.0, 1)), "chosen and rejected are the same text"),
+        (Candidates("p", "P?", ("a cat", "a  cat\n"), (0.0, 1), (0.0, 1)), "chosen and rejected are the same text"),
     ],
 )
 def test_what_gives_no_pair(given_candidates: Candidates, reason: str) -> None:
