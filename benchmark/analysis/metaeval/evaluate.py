@@ -15,6 +15,7 @@ from benchmark.scoring.resampling import weights_with_original
 
 Floats = NDArray[np.float64]
 _AT_ONCE = 250  # resamples; so that a block fits into the processor's cache
+FEWEST_TESTED = 5  # contexts: resamples of fewer differ too little for a p-value, as five pairs for Wilcoxon's test
 
 MEASURES: tuple[tuple[str, str], ...] = (
     ("spearman", "Spearman's rho with the label"),
@@ -106,7 +107,8 @@ def evaluate_task(
     """Compute every measure of every metric on one task.
 
     A set that lacks a score of one metric is left out for all metrics, so that all are measured on the same sets. A
-    metric without a score of any set has no measures, and leaves out no set.
+    metric without a score of any set has no measures, and leaves out no set. Sets of a single context give no interval,
+    and those of fewer than five contexts no p-value.
     """
     how = resampling or Resampling()
     values = {each.name: each.column(task.set_ids) for each in columns}
@@ -114,11 +116,13 @@ def evaluate_task(
     scored = {name: column for name, column in values.items() if there[name].any()}
     keep = np.logical_and.reduce([there[name] for name in scored or values])
     kept = task.rows(keep)
-    rows = len(kept.set_ids)
+    rows, contexts = len(kept.set_ids), len(set(kept.contexts))
+    resamples = how.resamples if contexts > 1 else 0  # of one cluster, all resamples are alike
+    is_tested = contexts >= FEWEST_TESTED
     draws: dict[str, dict[str, Floats]] = {}
     ceiling = None
     if rows:
-        weights = weights_with_original(rows, clusters=kept.contexts, resamples=how.resamples, seed=how.seed)
+        weights = weights_with_original(rows, clusters=kept.contexts, resamples=resamples, seed=how.seed)
         view = _Sheet.of(kept, weights)
         draws = {name: view.measures(column[keep]) for name, column in scored.items()}
         ceiling = view.noise_ceiling()
@@ -129,12 +133,15 @@ def evaluate_task(
             sets=rows if each.name in scored else 0,
             missing=each.reasons(task.set_ids),
             left_out=int((there[each.name] & ~keep).sum()),
-            measures={m: estimate(found, how.level, chance_of(m)) for m, found in draws.get(each.name, {}).items()},
+            measures={
+                measure: estimate(found, how.level, chance_of(measure) if is_tested else None)
+                for measure, found in draws.get(each.name, {}).items()
+            },
         )
         for each in columns
     )
     comparisons = tuple(
-        Comparison(each.name, against, measure, estimate(found - draws[against][measure], how.level, 0.0))
+        Comparison(each.name, against, measure, estimate(found - draws[against][measure], how.level, 0.0 if is_tested else None))
         for each in columns
         if against in draws and each.name != against and each.name in draws
         for measure, found in draws[each.name].items()
@@ -144,7 +151,7 @@ def evaluate_task(
         label=task.label,
         label_name=task.label_name,
         sets=len(task.set_ids),
-        contexts=len(set(kept.contexts)),
+        contexts=contexts,
         pairs=len(agreement.pairs_within(kept.contexts, kept.labels).first),
         noise_ceiling=None if ceiling is None else estimate(ceiling, how.level),
         evaluations=evaluations,
