@@ -141,7 +141,12 @@ def evaluate_task(
         for each in columns
     )
     comparisons = tuple(
-        Comparison(each.name, against, measure, estimate(found - draws[against][measure], how.level, 0.0 if is_tested else None))
+        Comparison(
+            each.name,
+            against,
+            measure,
+            estimate(found - draws[against][measure], how.level, 0.0 if is_tested else None),
+        )
         for each in columns
         if against in draws and each.name != against and each.name in draws
         for measure, found in draws[each.name].items()
