@@ -257,15 +257,15 @@ def test_an_arena_is_planned_from_the_shell() -> None:
 
 
 def test_no_interval_claims_certainty_from_a_few_votes() -> None:
-    """Shares that all votes agree on have no interval; a two-way variance below zero is replaced by a one-way one."""
+    """Shares that all votes agree on have no interval; a two-way variance below zero is replaced by its largest part."""
     alike = ballots_of([vote(i, "a", "b", "left", voter=i % 2, prompt=f"p{i % 3}") for i in range(6)])
     scores = {(name, "demo", f"p{i}"): float(name == "a") for name in "ab" for i in range(3)}
     (found,) = metric_agreement(alike, {"m": scores})
     assert (found.share.value, found.share.low, found.share.high) == (1.0, None, None)
-    # Each voter, and each prompt, is right as often as wrong, so both one-way sums vary less than single votes do.
-    answers: list[Answer] = ["left", "right", "right", "left", "left", "right", "left", "right", "left"]
+    # Each voter, and each prompt, is right once and wrong once: their sums do not vary at all, but single votes do.
+    answers: list[Answer] = ["left", "right", "right", "left"]
     mixed = ballots_of(
-        [vote(i, "a", "b", answer, voter=i // 3, prompt=f"p{i % 3}") for i, answer in enumerate(answers)]
+        [vote(i, "a", "b", answer, voter=i // 2, prompt=f"p{i % 2}") for i, answer in enumerate(answers)]
     )
     (found,) = metric_agreement(mixed, {"m": scores})
     assert found.share.low is not None
