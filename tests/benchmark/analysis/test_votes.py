@@ -257,7 +257,7 @@ def test_an_arena_is_planned_from_the_shell() -> None:
 
 
 def test_no_interval_claims_certainty_from_a_few_votes() -> None:
-    """Shares that all votes agree on have no interval; a two-way variance below zero is replaced by its largest part."""
+    """Shares that all votes agree on have no interval; a variance below zero is replaced by its largest part."""
     alike = ballots_of([vote(i, "a", "b", "left", voter=i % 2, prompt=f"p{i % 3}") for i in range(6)])
     scores = {(name, "demo", f"p{i}"): float(name == "a") for name in "ab" for i in range(3)}
     (found,) = metric_agreement(alike, {"m": scores})
