@@ -122,8 +122,9 @@ def _alpha(counts: NDArray[np.int64]) -> float:
 def write_rated_sets(path: Path, study: Study, given: Ratings, question: str) -> int:
     """Write the rated sets as a file for `divbench metrics metaeval`, and return their number.
 
-    The label is the one that the set came with, or the mean rating if there is none; further columns hold the mean and
-    standard deviation of the ratings and the number of raters. Sets without a rating are left out.
+    The label is the one that the sets came with, if all rated sets came with labels of the same name and these differ,
+    or else the mean rating. Further columns hold the mean and standard deviation of the ratings and the number of
+    raters. Sets without a rating are left out.
 
     Raises:
         InputError: No set has a rating.
@@ -131,11 +132,12 @@ def write_rated_sets(path: Path, study: Study, given: Ratings, question: str) ->
     scores = set_scores(study, given.ratings, question)
     if not scores:
         raise InputError("no set has a rating of this question", "ask more raters")
-    labelled = all(each.label is not None for each in study.sets) and len({each.label_name for each in study.sets}) == 1
+    rated = [each for each in study.sets if each.set_id in scores]
+    labelled = all(each.label is not None for each in rated) and len({each.label_name for each in rated}) == 1
+    labelled = labelled and len({each.label for each in rated}) > 1  # metaeval cannot rank by a constant
     rows = []
-    for each in study.sets:
-        if (human := scores.get(each.set_id)) is None:
-            continue
+    for each in rated:
+        human = scores[each.set_id]
         rows.append(
             {
                 "set_id": each.set_id,

@@ -150,7 +150,10 @@ def ratings(
     if json:
         print_json(_counts(given) | {"questions": questions, "written": None if written is None else str(destination)})
         return
-    table = Table(f"{made.form}: ratings of {len(made.sets)} sets", ("question", "ratings", "sets", "alpha"), rows)
+    unknown = any(each["alpha"] is None for each in questions.values())
+    notes = ["No alpha: no item has two ratings, or all ratings are the same."] if unknown else []
+    title = f"{made.form}: ratings of {counted(len(made.sets), 'set')}"
+    table = Table(title, ("question", "ratings", "sets", "alpha"), rows, notes)
     out().print(to_terminal(table))
     _tell(given)
     if written is not None:

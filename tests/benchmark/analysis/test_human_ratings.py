@@ -1,5 +1,6 @@
 """What ratings say: a published value of alpha, scores by hand, and conTest's released ratings through the kit."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -165,6 +166,9 @@ def test_metaeval_takes_rated_sets_and_refuses_half_of_their_columns(tmp_path: P
     assert task.human_spread is None  # one set has one rating: no deviation says anything
     scores = Scores("mean", "file", dict(zip(task.set_ids, task.human.tolist(), strict=True)))
     assert evaluate_task(task, [scores]).evaluations[0].measures["human_spearman"].value == pytest.approx(1)
+    alike = replace(study, sets=tuple(replace(each, label=1.0, label_name="made") for each in study.sets))
+    assert write_rated_sets(tmp_path / "alike.parquet", alike, given(table_ratings(study)), "content") == 12
+    assert read_set_file(tmp_path / "alike.parquet").label_name == "human content"  # a constant ranks nothing
     table = pq.read_table(path)
     for broken in (
         table.drop_columns(["human_std"]),

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.metaeval.evaluate import evaluate_task
 from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.analysis.metaeval.overall import evaluate_overall
@@ -30,6 +31,17 @@ def test_one_context_gives_no_interval_and_few_give_no_p_value(contexts: int, ha
     assert all(each.value is not None for each in found)
     assert {each.low is not None for each in found} == {has_interval}
     assert any(each.p is not None for each in found) == has_p
+
+
+def test_a_single_pair_among_many_contexts_gives_its_accuracy_no_interval() -> None:
+    made = labelled(20)
+    contexts = [name if row < 2 else f"{row}" for row, name in enumerate(made.contexts)]
+    task = replace(made, contexts=tuple(contexts))
+    report = evaluate_task(task, [scores("label", task, task.labels)], resampling=FEW)
+    found = report.evaluations[0].measures
+    assert report.pairs == 1
+    assert found["pair_accuracy"] == Estimate(1.0)
+    assert found["spearman"].p is not None
 
 
 def all_scores(name: str, tasks: Sequence[Labelled]) -> Scores:
