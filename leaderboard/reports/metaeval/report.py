@@ -31,7 +31,8 @@ LEGEND = (
     "Intervals: 95%, bootstrap over contexts. OCA: optimal classification accuracy; dir. (directional): high above a "
     "threshold, as the paper defines it; folded: above or below it, whichever is better, as its code has it. pairs: "
     "share of pairs of sets of one context in the right order. partial: Spearman controlling for the mean length of a "
-    "response. --out and --json have all measures and p-values."
+    "response. sd: over draws from the same sets, so smaller than a standard error. --out and --json have all measures "
+    "and p-values, which are not corrected for the number of metrics."
 )
 
 
