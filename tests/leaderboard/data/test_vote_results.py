@@ -1,5 +1,6 @@
 """What is said of votes: no more than the intervals support."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,18 +10,20 @@ from leaderboard.data.live_results import LiveResults
 from leaderboard.data.sources import FolderSource
 from leaderboard.data.vote_results import vote_results
 from leaderboard.tables.votes import votes_text
-from submissions.judgements.votes import Answer
+from submissions.judgements.votes import Answer, Vote
 from tests.benchmark.analysis.test_votes import vote
 from tests.conftest import divbench
 
+NINE_TO_ONE: tuple[Answer, ...] = ("left",) * 9 + ("right",)
+
 
 def test_systems_that_may_be_first_as_well_are_counted_and_the_ceiling_names_its_pairs() -> None:
-    def text(answers: list[Answer]) -> str:
+    def text(answers: Sequence[Answer]) -> str:
         votes = [vote(i, "a", "b", answers[i % len(answers)], voter=i % 6, prompt=f"p{i % 5}") for i in range(60)]
         (found,) = vote_results(votes, {})
         return votes_text(found)
 
-    tied, clear = text(["left", "right"]), text(["left"] * 9 + ["right"])
+    tied, clear = text(["left", "right"]), text(NINE_TO_ONE)
     assert "1 other system may be first as well, by the 95% intervals of ranks." in tied
     assert "may be first" not in clear
     assert "a comes first for different ideas" in clear
@@ -48,7 +51,8 @@ def test_votes_are_compared_with_the_scores_of_the_results_that_were_shown(resul
     for place in twins:
         manifest = entries[place].result.manifest.model_copy(update={"name": "twin"})
         entries[place] = replace(entries[place], result=entries[place].result.model_copy(update={"manifest": manifest}))
-    votes, ids = [], [entry.result.result_id for entry in entries]
+    votes: list[Vote] = []
+    ids = [entry.result.result_id for entry in entries]
     for row, prompt in enumerate(scores.prompts):
         for twin in twins:
             gap = matrix[row, twin] - matrix[row, other]
