@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from benchmark.analysis.votes.ballots import Ballots, Floats, ballots_of, totals
+from benchmark.analysis.votes.ballots import Ballots, Floats, Integers, ballots_of, totals
 from benchmark.analysis.votes.davidson import PRIOR_SD, fit, fit_votes, outcome_chances
 from benchmark.analysis.votes.metrics import ceiling, metric_agreement
 from benchmark.analysis.votes.simulation import Board, simulate
@@ -271,3 +271,17 @@ def test_no_interval_claims_certainty_from_a_few_votes() -> None:
     assert found.share.low is not None
     assert found.share.high is not None
     assert found.share.high - found.share.low > 0.1
+
+
+def test_the_same_answer_to_both_questions_is_not_twice_the_evidence_against_a_voter() -> None:
+    made = simulate(Board(systems=10, votes=2000), 0)
+    one = made.ballots
+
+    def twice(values: Integers) -> Integers:
+        return np.concatenate([values, values])
+
+    columns = ("left", "right", "prompt", "voter", "answer", "expected", "turn", "shown")
+    questions = np.repeat([0, 1], len(one))
+    both = replace(one, question=questions, **{name: twice(getattr(one, name)) for name in columns})
+    excluded = [int((weigh(each).hostile & ~made.careless).sum()) for each in (one, both)]
+    assert excluded[1] <= excluded[0] + 1 <= 2  # of some 85 careful voters
