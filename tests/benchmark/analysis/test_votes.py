@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from benchmark.analysis.votes.ballots import Ballots, Floats, Integers, ballots_of, totals
+from benchmark.analysis.votes.ballots import Ballots, Floats, ballots_of, totals
 from benchmark.analysis.votes.davidson import PRIOR_SD, fit, fit_votes, outcome_chances
 from benchmark.analysis.votes.metrics import ceiling, metric_agreement
 from benchmark.analysis.votes.simulation import Board, simulate
@@ -277,11 +278,8 @@ def test_the_same_answer_to_both_questions_is_not_twice_the_evidence_against_a_v
     made = simulate(Board(systems=10, votes=2000), 0)
     one = made.ballots
 
-    def twice(values: Integers) -> Integers:
-        return np.concatenate([values, values])
-
     columns = ("left", "right", "prompt", "voter", "answer", "expected", "turn", "shown")
-    questions = np.repeat([0, 1], len(one))
-    both = replace(one, question=questions, **{name: twice(getattr(one, name)) for name in columns})
+    doubled: dict[str, Any] = {name: np.tile(getattr(one, name), 2) for name in columns}
+    both = replace(one, question=np.repeat([0, 1], len(one)), **doubled)
     excluded = [int((weigh(each).hostile & ~made.careless).sum()) for each in (one, both)]
     assert excluded[1] <= excluded[0] + 1 <= 2  # of some 85 careful voters
