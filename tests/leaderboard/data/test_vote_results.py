@@ -9,7 +9,7 @@ import numpy as np
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.sources import FolderSource
 from leaderboard.data.vote_results import vote_results
-from leaderboard.tables.votes import votes_text
+from leaderboard.tables.votes import best_metric, votes_text
 from submissions.judgements.votes import Answer, Vote
 from tests.benchmark.analysis.test_votes import vote
 from tests.conftest import divbench
@@ -64,3 +64,7 @@ def test_votes_are_compared_with_the_scores_of_the_results_that_were_shown(resul
     share = {each.metric: each.share.value for each in found.agreement["more_different"]}
     assert {vote.answer for vote in votes} == {"left", "right"}
     assert share[column.label] == 1.0
+    few = [replace(each, votes=2 if each.metric == column.label else 20) for each in found.agreement["more_different"]]
+    best = best_metric(replace(found, agreement={"more_different": tuple(few)}), "more_different")
+    assert best is not None
+    assert best[0] != column.label  # all of two votes are not the largest share
