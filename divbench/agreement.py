@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from datasets_build.tables import Cell, Table
 
 MEASURES = ("spearman", "oca_directional", "roc_auc")
+_BY_PEOPLE = ("content diversity", "human ")  # names of labels: of texts written by people to instructions; ratings
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -62,7 +63,9 @@ class Agreement:
             row: list[Cell] = [task, Styled(metric, "code"), *(str(measures.get(name, "-")) for name in MEASURES)]
             rows.append(row[len(tasks) == 1 :])
         count = self.overall[0].tasks if self.overall else len(self.tasks)
-        title = f"Agreement with human labels, {counted(count, 'task')}"
+        shown = [each for each in self.tasks if each.label == "binary" or not self.overall]
+        by_people = all(each.label_name.startswith(_BY_PEOPLE) for each in shown)  # and not a decoding parameter
+        title = f"Agreement with {'human labels' if by_people else 'labels'}, {counted(count, 'task')}"
         count, own = sum(self.missing.values()), self.tasks[0].evaluations[0].metric
         notes = [f"Left out for all metrics: {counted(count, 'set')} without a score of {own}."] if count else []
         return Table(title, columns, rows, notes, numbers=MEASURES)

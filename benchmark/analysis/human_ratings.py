@@ -1,10 +1,9 @@
 """Computes scores of response sets and rater agreement from ratings; writes labelled sets for `metrics metaeval`."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +26,10 @@ class HumanScore:
 
     Attributes:
         mean: Mean of its ratings: *absolute*, *aspects*: 1 to 5; *similarity*: the negated mean over pairs; *ranking*:
-            points per comparison, ½ for no difference.
-        std: Standard deviation over raters, ddof 0; for *similarity*, of the raters' own means.
-        raters: Number of raters; for *ranking*, number of ratings.
+            mean over comparisons of points, ½ for no difference.
+        std: Standard deviation over raters, ddof 0. Where a set has several pairs or comparisons, their own differences
+            are left out, so that std / √(raters − 1) is the standard error of the mean in any case.
+        raters: Number of raters; 1 if no two of them rated the same, so that their disagreement is unknown.
     """
 
     mean: float
@@ -40,25 +40,42 @@ class HumanScore:
 def set_scores(study: Study, ratings: Sequence[Rating], question: str) -> dict[str, HumanScore]:
     """Compute the scores of the sets that have at least one rating, by set."""
     items = study.by_id()
-    by_set: dict[str, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for number, each in enumerate(ratings):
+    by_set: dict[str, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    for each in ratings:
         if each.question != question:
             continue
         sets = items[each.item].sets
         if study.form == "ranking":
             points = (3 - each.answer) / 2
-            by_set[sets[0]][number].append(points)
-            by_set[sets[1]][number].append(1 - points)
+            by_set[sets[0]][each.item][each.rater] = points
+            by_set[sets[1]][each.item][each.rater] = 1 - points
         else:
-            by_set[sets[0]][each.rater].append(-each.answer if study.form == "similarity" else each.answer)
-    made = {}
-    for each_set in study.sets:
-        if own := by_set.get(each_set.set_id):
-            values = [np.mean(given) for given in own.values()]
-            # Raters may rate different numbers of pairs: the set's mean is over all ratings, not over raters.
-            everything = [value for given in own.values() for value in given]
-            made[each_set.set_id] = HumanScore(float(np.mean(everything)), float(np.std(values)), len(values))
-    return made
+            by_set[sets[0]][each.item][each.rater] = -each.answer if study.form == "similarity" else each.answer
+    return {each.set_id: _score(own) for each in study.sets if (own := by_set.get(each.set_id))}
+
+
+def _score(ratings: Mapping[str, Mapping[str, float]]) -> HumanScore:
+    """Return the score of a set from its ratings by item and rater.
+
+    The mean is over items, so that it does not depend on how many raters each item has kept. The deviations from an
+    item's mean tell how far raters disagree; those of one rater are summed, since they share the rater's strictness.
+    """
+    means = {item: float(np.mean([*own.values()])) for item, own in ratings.items()}
+    sums: dict[str, float] = defaultdict(float)
+    known = 0.0
+    for item, own in ratings.items():
+        count = len(own)
+        known += (count > 1) / count
+        for rater, value in own.items():
+            # The factor makes up for the item's mean being that of the same ratings, as ddof 1 does.
+            sums[rater] += (value - means[item]) / count * (count / max(count - 1, 1)) ** 0.5
+    mean = float(np.mean([*means.values()]))
+    if not known:
+        return HumanScore(mean, 0.0, 1)
+    # Items with a single rating are taken to be as uncertain as the others are for their number of ratings.
+    rate = sum(1 / len(own) for own in ratings.values()) / known
+    error = rate * sum(each**2 for each in sums.values()) / len(ratings) ** 2
+    return HumanScore(mean, (error * (len(sums) - 1)) ** 0.5, len(sums))
 
 
 def krippendorff_alpha(
@@ -66,10 +83,12 @@ def krippendorff_alpha(
 ) -> Estimate:
     """Compute Krippendorff's alpha for ordinal answers (rater agreement beyond chance), with a bootstrap over sets.
 
-    The pairs of a set (form *similarity*) are alike, so they are resampled together.
+    The pairs of a set (form *similarity*) are alike, so they are resampled together; so are the comparisons of the sets
+    of one prompt (*ranking*), which share sets.
 
     Returns:
-        The estimate; its value is None if no item has two ratings, or if all ratings are the same.
+        The estimate; its value is None if no item has two ratings, or if all ratings are the same. It has no
+        interval if there is only one set (or prompt).
 
     Raises:
         MissingExtra: The library is not installed.
@@ -82,9 +101,11 @@ def krippendorff_alpha(
         if each.question == question:
             counts[place[each.item], each.answer - 1] += 1
     rated = counts.sum(axis=1) >= 2
-    counts, sets = counts[rated], [each.sets for each, kept in zip(study.items, rated, strict=True) if kept]
-    weights = resample_weights(len(counts), clusters=sets, resamples=resamples, seed=seed)
-    draws = [_alpha(counts), *(_alpha(np.repeat(counts, drawn, axis=0)) for drawn in weights)]
+    counts, kept = counts[rated], [each for each, enough in zip(study.items, rated, strict=True) if enough]
+    clusters = [each.context if study.form == "ranking" else each.sets[0] for each in kept]
+    weights = resample_weights(len(counts), clusters=clusters, resamples=resamples, seed=seed)
+    many = len(set(clusters)) > 1  # of one cluster, all resamples are alike
+    draws = [_alpha(counts), *(_alpha(np.repeat(counts, drawn, axis=0)) for drawn in weights if many)]
     return estimate(np.array(draws), level)
 
 
@@ -101,8 +122,9 @@ def _alpha(counts: NDArray[np.int64]) -> float:
 def write_rated_sets(path: Path, study: Study, given: Ratings, question: str) -> int:
     """Write the rated sets as a file for `divbench metrics metaeval`, and return their number.
 
-    The label is the one that the set came with, or the mean rating if there is none; further columns hold the mean and
-    standard deviation of the ratings and the number of raters. Sets without a rating are left out.
+    The label is the one that the sets came with, if all rated sets came with labels of the same name and these differ,
+    or else the mean rating. Further columns hold the mean and standard deviation of the ratings and the number of
+    raters. Sets without a rating are left out.
 
     Raises:
         InputError: No set has a rating.
@@ -110,11 +132,12 @@ def write_rated_sets(path: Path, study: Study, given: Ratings, question: str) ->
     scores = set_scores(study, given.ratings, question)
     if not scores:
         raise InputError("no set has a rating of this question", "ask more raters")
-    labelled = all(each.label is not None for each in study.sets) and len({each.label_name for each in study.sets}) == 1
+    rated = [each for each in study.sets if each.set_id in scores]
+    labelled = all(each.label is not None for each in rated) and len({each.label_name for each in rated}) == 1
+    labelled = labelled and len({each.label for each in rated}) > 1  # metaeval cannot rank by a constant
     rows = []
-    for each in study.sets:
-        if (human := scores.get(each.set_id)) is None:
-            continue
+    for each in rated:
+        human = scores[each.set_id]
         rows.append(
             {
                 "set_id": each.set_id,

@@ -1,5 +1,6 @@
 """Analyses votes: the strengths of a suite's systems, and how well each metric of a board agrees with voters."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -63,6 +64,7 @@ def _of_suite(suite: str, votes: Sequence[Vote], boards: Mapping[str, tuple[Boar
 
     own = sorted((name for name, (board, _) in boards.items() if board.suite == suite), key=shared)
     board, scores = (None, {}) if not own or not shared(own[0])[0] else _scores(votes, *boards[own[0]])
+    by_result = ballots_of(votes, by_result=True)
     return VoteResults(
         suite,
         board,
@@ -70,7 +72,7 @@ def _of_suite(suite: str, votes: Sequence[Vote], boards: Mapping[str, tuple[Boar
         len(ballots.voters),
         weights,
         {each: strengths_of(ballots, question=each, weights=weights) for each in QUESTIONS},
-        {each: tuple(metric_agreement(ballots, scores, question=each, weights=weights)) for each in QUESTIONS},
+        {each: tuple(metric_agreement(by_result, scores, question=each, weights=weights)) for each in QUESTIONS},
         {each: ceiling(ballots, question=each, weights=weights) for each in QUESTIONS},
     )
 
@@ -79,20 +81,32 @@ Scores = dict[str, dict[tuple[str, str, str], float]]
 
 
 def _scores(votes: Sequence[Vote], board: Board, scores: BoardScores) -> tuple[Board, Scores]:
-    """The board, and by column the scores of the judged response sets; higher is more diverse."""
-    systems = {entry.result.manifest.name: place for place, entry in reversed(list(enumerate(board.entries)))}
+    """The board, and by column the scores of the judged response sets by result; higher is more diverse.
+
+    A result that is not on the board, such as one of another profile, has the scores of the system with its name,
+    unless several have that name.
+    """
+    results = {
+        result: place for place, entry in enumerate(board.entries) for result in (entry.result.result_id, *entry.older)
+    }
+    names = Counter(entry.result.manifest.name for entry in board.entries)
+    only = {
+        entry.result.manifest.name: place
+        for place, entry in enumerate(board.entries)
+        if names[entry.result.manifest.name] == 1
+    }
     prompts = {prompt: place for place, prompt in enumerate(scores.prompts)}
-    judged = sorted(
-        {
-            (name, vote.prompt_id)
-            for vote in votes
-            for name in (vote.left, vote.right)
-            if not vote.check and name in systems and vote.prompt_id in prompts
-        }
-    )
+    judged: dict[tuple[str, str], int] = {}
+    for vote in votes:
+        if vote.check or vote.prompt_id not in prompts:
+            continue
+        for name, result in ((vote.left, vote.left_result), (vote.right, vote.right_result)):
+            place = results.get(result, only.get(name))
+            if place is not None:
+                judged[result, vote.prompt_id] = place
     rows = np.array([prompts[prompt] for _, prompt in judged], np.int64)
-    columns = np.array([systems[name] for name, _ in judged], np.int64)
-    keys = [(name, board.suite, prompt) for name, prompt in judged]
+    columns = np.array([*judged.values()], np.int64)
+    keys = [(result, board.suite, prompt) for result, prompt in judged]
     return board, {
         column.label: dict(zip(keys, (scores.matrix(column)[rows, columns] * column.direction).tolist(), strict=True))
         for column in board.columns

@@ -11,6 +11,7 @@ from datasets_build.console import JsonOption, MirrorOption, err, out, print_jso
 from datasets_build.errors import ConfigurationError, InputError, counted
 from datasets_build.tables import Table, to_terminal, with_interval
 from submissions.choices import FormName
+from submissions.untrusted.plain_text import one_line
 
 if TYPE_CHECKING:
     from submissions.judgements.rating_forms import RatedSet
@@ -66,7 +67,7 @@ def forms(
     if destination.exists():
         raise ConfigurationError(f"{destination} already exists", "name a new folder: each study has its own")
     found = _cut([each for source in sources for each in _sets_of(source, mirror)], responses)
-    chosen = _drawn(found, sets, seed, by_context=form == "ranking")
+    chosen = _drawn(_ratable(found, form), sets, seed, by_context=form == "ranking")
     study = make_study(form, chosen, raters_per_item=raters, per_rater=per_rater, seed=seed)
     with atomic_folder(destination) as folder:
         write_study(study, folder)
@@ -149,7 +150,10 @@ def ratings(
     if json:
         print_json(_counts(given) | {"questions": questions, "written": None if written is None else str(destination)})
         return
-    table = Table(f"{made.form}: ratings of {len(made.sets)} sets", ("question", "ratings", "sets", "alpha"), rows)
+    unknown = any(each["alpha"] is None for each in questions.values())
+    notes = ["No alpha: no item has two ratings, or all ratings are the same."] if unknown else []
+    title = f"{made.form}: ratings of {counted(len(made.sets), 'set')}"
+    table = Table(title, ("question", "ratings", "sets", "alpha"), rows, notes)
     out().print(to_terminal(table))
     _tell(given)
     if written is not None:
@@ -166,6 +170,7 @@ def _counts(given: "Ratings") -> dict[str, Any]:
         "repeated": given.repeated,
         "blank": given.blank,
         "without_checks": given.unchecked,
+        "ignored": list(given.ignored),
     }
 
 
@@ -183,6 +188,9 @@ def _tell(given: "Ratings") -> None:
         lines.append(f"{given.blank} answers are blank.")
     if given.unchecked:
         lines.append(f"{given.unchecked} raters who count answered no attention check.")
+    if given.ignored:
+        what = f"{len(given.ignored)} entries of the folder that are neither .json nor .csv files"
+        lines.append(f"Ignored: {what}, such as {one_line(given.ignored[0])}.")
     for line in lines:
         out().print(line, markup=False)
 
@@ -220,6 +228,22 @@ def _cut(sets: "list[RatedSet]", responses: int) -> "list[RatedSet]":
     kept = [each for each in made.values() if any(text.strip() for text in each.responses)]
     if len(kept) < len(made):
         err().print(f"left out: {counted(len(made) - len(kept), 'set')} without any text", style="yellow")
+    return kept
+
+
+def _ratable(sets: "list[RatedSet]", form: FormName) -> "list[RatedSet]":
+    """Leave out sets that the form has no item for, with a warning; keep all if there is no item at all."""
+    from collections import Counter
+
+    contexts = Counter(each.context for each in sets)
+    fewer, kept = "", sets
+    if form == "ranking":
+        kept, fewer = [each for each in sets if contexts[each.context] > 1], "whose prompt has no other set to compare"
+    elif form == "similarity":
+        kept, fewer = [each for each in sets if len(each.responses) > 1], "of one response"
+    if not kept or len(kept) == len(sets):
+        return sets
+    err().print(f"left out: {counted(len(sets) - len(kept), 'set')} {fewer}", style="yellow")
     return kept
 
 

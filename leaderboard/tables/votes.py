@@ -62,25 +62,33 @@ def votes_text(found: VoteResults) -> str:
     if strongest:
         first = strongest[0]
         said.append(
-            f"{shortened(first.system, _NAME)} has the most different ideas: {_points(first)} points per vote against "
-            "an average system."
+            f"{shortened(first.system, _NAME)} comes first for different ideas: {_points(first)} points per vote "
+            "against an average system."
         )
+        others = sum(each.ranks is not None and each.ranks[0] == 1 for each in strongest[1:])
         if first.points_interval is None:
             said.append("There are too few votes for intervals, so the order may be due to chance.")
+        elif others:
+            said.append(f"{counted(others, 'other system')} may be first as well, by the 95% intervals of ranks.")
     if best is not None:
-        said.append(f"The metric that predicts the most votes is {best[0]}: {_share(best[1])}.")
+        said.append(f"The metric that predicts the largest share of votes is {best[0]}: {_share(best[1])}.")
     ceiling = found.ceiling[asked]
     if ceiling.people.value is not None:
+        pairs = "the one pair of sets" if ceiling.shown == 1 else f"the {ceiling.shown:,} pairs of sets"
         said.append(
-            f"Another visitor's vote predicts {_share(ceiling.people)} of votes on the same two sets; no metric can "
-            f"predict more than {_share(ceiling.most)}."
+            f"On {pairs} that several visitors judged, another visitor's vote predicts {_share(ceiling.people)} of "
+            f"votes; by this estimate, a metric could predict at most {_share(ceiling.most)}."
         )
     return " ".join(said)
 
 
 def best_metric(found: VoteResults, question: Question) -> tuple[str, Estimate] | None:
-    """The metric that predicts the most votes, with its share; None if no metric has a share."""
-    known = [each for each in found.agreement[question] if each.share.value is not None]
+    """The metric that predicts the largest share of votes, with its share; None if no metric has a share.
+
+    Metrics that lack scores for more than half of the votes are not compared: a share of few votes is easily the best.
+    """
+    most = max((each.votes for each in found.agreement[question]), default=0)
+    known = [each for each in found.agreement[question] if each.share.value is not None and 2 * each.votes >= most]
     best = max(known, key=lambda each: each.share.value or 0.0, default=None)
     return None if best is None else (best.metric, best.share)
 

@@ -63,6 +63,7 @@ class Ratings:
         ratings: Ratings of the sets by the kept raters, without checks and training.
         removed: Number of raters removed, by rule of `RULES`.
         repeated: Number of answers that a rater gave twice, of which the first counts.
+        ignored: Names of what is in the folders besides .json and .csv files, without hidden files.
         unchecked: Number of kept raters who answered no check.
     """
 
@@ -74,6 +75,7 @@ class Ratings:
     blank: int
     files: int
     unchecked: int
+    ignored: tuple[str, ...] = ()
 
 
 def read_ratings(study: Study, paths: Sequence[Path]) -> Ratings:
@@ -121,7 +123,15 @@ def read_ratings(study: Study, paths: Sequence[Path]) -> Ratings:
     counted = {each.rater for each in kept}
     checked = {each.rater for each in found.values() if items[each.item].kind == "check"}
     return Ratings(
-        tuple(kept), len(counted), removed, lost, repeated, blank, len(files), unchecked=len(counted - checked)
+        tuple(kept),
+        len(counted),
+        removed,
+        lost,
+        repeated,
+        blank,
+        len(files),
+        unchecked=len(counted - checked),
+        ignored=tuple(_ignored(paths)),
     )
 
 
@@ -144,11 +154,21 @@ def _reason(own: Sequence[Rating], real: Sequence[Rating], items: Mapping[str, I
 def _files(paths: Sequence[Path]) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
-            yield from sorted(each for each in path.iterdir() if each.suffix in (".json", ".csv") and each.is_file())
+            yield from sorted(filter(_is_read, path.iterdir()))
         elif path.is_file():
             yield path
         else:
             raise ConfigurationError(f"there is no file {path}", "name files or folders of ratings")
+
+
+def _is_read(path: Path) -> bool:
+    return path.suffix in (".json", ".csv") and path.is_file()
+
+
+def _ignored(paths: Sequence[Path]) -> Iterator[str]:
+    for folder in paths:
+        there = sorted(folder.iterdir()) if folder.is_dir() else []
+        yield from (each.name for each in there if not _is_read(each) and not each.name.startswith("."))
 
 
 def _rows(path: Path, study: Study, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -166,6 +186,7 @@ def _rows(path: Path, study: Study, findings: Findings) -> Iterator[tuple[int, d
     item, rater, seconds = (next((name for name in group if name in there), "") for group in (_ITEM, _RATER, _SECONDS))
     answers = {name: next((p + name for p in ("", _PREFIX) if p + name in there), "") for name in names}
     long = {"question", "answer"} <= there
+    has_numbers = long or "form" not in names  # in a wide table of *aspects*, form is a question, not the form's number
     if not item or not rater or not (long or any(answers.values())):
         message = "there are no columns of items, raters and answers"
         hint = f"give item, rater and {', '.join(names)}, or a platform's {_ITEM[1]}, {_RATER[1]}, {_PREFIX}{names[0]}"
@@ -175,7 +196,9 @@ def _rows(path: Path, study: Study, findings: Findings) -> Iterator[tuple[int, d
         if row.get("study", study.study) != study.study:
             findings.add(_wrong(path.name, number, "study", f"{row['study']!r} is another study"))
             continue
-        who = f"{row['form']}-{row[rater]}" if "form" in row and rater == "rater" else row[rater]
+        who = row[rater]
+        if has_numbers and who and "form" in row and rater == "rater":
+            who = f"{row['form']}-{who}"
         common = {"item": row[item], "rater": who, "seconds": row.get(seconds) or None}
         if long:
             yield number, common | {"question": row["question"], "answer": row["answer"]}
@@ -201,7 +224,8 @@ def _of_json(path: Path, study: Study, findings: Findings) -> Iterator[tuple[int
     if document.get("study") != study.study:
         findings.add(_wrong(path.name, None, "study", "it belongs to another study"))
         return
-    who = f"{document.get('form')}-{document.get('rater')}"
+    code = document.get("rater")
+    who = f"{document.get('form')}-{code}" if code else ""
     for number, row in enumerate(document["answers"], 1):
         if isinstance(row, dict):
             yield number, row | {"rater": who}

@@ -368,6 +368,7 @@ def test_a_metric_of_ones_own_is_tested_beside_ours(mirror: Path) -> None:
     assert str(means).startswith("Agreement with human labels, 3 tasks\n")  # those with two labels
     several = str(db.evaluate_metric(len, ["contest/story_gen", "dectest"], beside=(), resamples=0, mirror=mirror))
     assert [several.count(f"│ {split}") for split in ("contest/story_gen", "dectest/")] == [6, 18]
+    assert several.startswith("Agreement with labels, 4 tasks\n")  # temperatures are no labels by people
     with pytest.raises(ConfigurationError, match="raised ZeroDivisionError"):
         db.evaluate_metric(lambda responses: 1 / 0, "contest/story_gen", mirror=mirror)
 

@@ -1,6 +1,6 @@
 """Tables of the gaming study."""
 
-from benchmark.analysis.gaming.study import GamingStudy, Scores
+from benchmark.analysis.gaming.study import GamingStudy, Scores, has_range
 from datasets_build.errors import counted
 from datasets_build.tables import Block, Cell, Report, Styled, Table
 from submissions.gaming.attacks import ATTACKS
@@ -34,6 +34,7 @@ def _metric_table(study: GamingStudy, metric: str) -> Table:
 def _gains(study: GamingStudy) -> Table:
     """One row per metric: the attacks that gain most, and how many gain more than `HIGH`."""
     rows: list[list[Cell]] = []
+    any_range = any(map(has_range, study.ranges.values()))
     for metric in study.signatures:
         found = {
             name: gain.value
@@ -42,15 +43,17 @@ def _gains(study: GamingStudy) -> Table:
         }
         worst = sorted(found, key=lambda name: (-found[name], name))[:3]
         ends = study.ranges[metric]
+        highest = ", ".join(f"{name} {found[name]:+.2f}" for name in worst)
         rows.append(
             [
                 Styled(metric, "code"),
                 "-" if ends is None else f"{ends[0]:.3f} … {ends[1]:.3f}",
-                sum(value > HIGH for value in found.values()),
-                ", ".join(f"{name} {found[name]:+.2f}" for name in worst),
+                # Without a range, .15 of the metric's own unit says nothing.
+                sum(value > HIGH for value in found.values()) if has_range(ends) else "-",
+                highest if has_range(ends) or not any_range else f"{highest} (in units of the metric)",
             ]
         )
-    unit = "units of the real range" if any(study.ranges.values()) else "units of the metric (no real range)"
+    unit = "units of the real range" if any_range else "units of the metric (no real range)"
     columns = ("metric", "real range", f"attacks over {HIGH}", "highest gains")
     return Table(f"Gains of attacks in {unit}", columns, rows, numbers=columns[1:3])
 

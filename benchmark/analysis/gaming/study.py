@@ -7,7 +7,7 @@ distance between the least and the most diverse real system on the same prompts,
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ class Scores:
     Attributes:
         mean: Mean over prompts, with its bootstrap interval.
         gain: Mean paired difference to the source, in the direction of more diversity and in units of the real range
-            (of the metric where there is no range); None for real systems.
+            (of the metric where `has_range` is false); None for real systems.
     """
 
     mean: Estimate
@@ -103,7 +103,7 @@ def study_gaming(
         values[name], invalid[name] = _score(prompts, responses, backends, chosen, progress)
     directions = np.array([float(metric.direction or 1) for metric in chosen])
     ranges = _ranges(chosen, [values[name] for name in systems])
-    widths = np.array([r[1] - r[0] if (r := ranges[metric.id]) and r[1] > r[0] else 1.0 for metric in chosen])
+    widths = np.array([r[1] - r[0] if has_range(r := ranges[metric.id]) else 1.0 for metric in chosen])
 
     def scores(name: str, *, is_attack: bool) -> dict[str, Scores]:
         means = estimates(values[name], resamples=resamples, seed=seed)
@@ -126,6 +126,11 @@ def study_gaming(
         attacks={name: scores(name, is_attack=True) for name in made},
         invalid={name: dict(sorted(own.items())) for name, own in invalid.items()},
     )
+
+
+def has_range(ends: tuple[float, float] | None) -> TypeGuard[tuple[float, float]]:
+    """Whether real systems differ by a metric, so that gains can be in units of their range."""
+    return ends is not None and ends[1] > ends[0]
 
 
 def _score(

@@ -15,6 +15,7 @@ from benchmark.scoring.resampling import weights_with_original
 
 Floats = NDArray[np.float64]
 _AT_ONCE = 250  # resamples; so that a block fits into the processor's cache
+FEWEST_TESTED = 5  # contexts: resamples of fewer differ too little for a p-value, as five pairs for Wilcoxon's test
 
 MEASURES: tuple[tuple[str, str], ...] = (
     ("spearman", "Spearman's rho with the label"),
@@ -106,7 +107,8 @@ def evaluate_task(
     """Compute every measure of every metric on one task.
 
     A set that lacks a score of one metric is left out for all metrics, so that all are measured on the same sets. A
-    metric without a score of any set has no measures, and leaves out no set.
+    metric without a score of any set has no measures, and leaves out no set. Sets of a single context give no interval,
+    and those of fewer than five contexts no p-value; for the accuracy on pairs, only contexts with pairs count.
     """
     how = resampling or Resampling()
     values = {each.name: each.column(task.set_ids) for each in columns}
@@ -114,14 +116,22 @@ def evaluate_task(
     scored = {name: column for name, column in values.items() if there[name].any()}
     keep = np.logical_and.reduce([there[name] for name in scored or values])
     kept = task.rows(keep)
-    rows = len(kept.set_ids)
+    rows, contexts = len(kept.set_ids), len(set(kept.contexts))
+    pairs = agreement.pairs_within(kept.contexts, kept.labels)
+    with_pairs = len({kept.contexts[row] for row in pairs.first.tolist()})
     draws: dict[str, dict[str, Floats]] = {}
     ceiling = None
     if rows:
         weights = weights_with_original(rows, clusters=kept.contexts, resamples=how.resamples, seed=how.seed)
-        view = _Sheet.of(kept, weights)
+        view = _Sheet.of(kept, pairs, weights)
         draws = {name: view.measures(column[keep]) for name, column in scored.items()}
         ceiling = view.noise_ceiling()
+
+    def estimated(measure: str, found: Floats, chance: float | None) -> Estimate:
+        clusters = with_pairs if measure == "pair_accuracy" else contexts
+        found = found if clusters > 1 else found[:1]  # of one cluster, all resamples are alike
+        return estimate(found, how.level, chance if clusters >= FEWEST_TESTED else None)
+
     evaluations = tuple(
         Evaluation(
             metric=each.name,
@@ -129,12 +139,17 @@ def evaluate_task(
             sets=rows if each.name in scored else 0,
             missing=each.reasons(task.set_ids),
             left_out=int((there[each.name] & ~keep).sum()),
-            measures={m: estimate(found, how.level, chance_of(m)) for m, found in draws.get(each.name, {}).items()},
+            measures={m: estimated(m, found, chance_of(m)) for m, found in draws.get(each.name, {}).items()},
         )
         for each in columns
     )
     comparisons = tuple(
-        Comparison(each.name, against, measure, estimate(found - draws[against][measure], how.level, 0.0))
+        Comparison(
+            each.name,
+            against,
+            measure,
+            estimated(measure, found - draws[against][measure], 0.0),
+        )
         for each in columns
         if against in draws and each.name != against and each.name in draws
         for measure, found in draws[each.name].items()
@@ -144,9 +159,9 @@ def evaluate_task(
         label=task.label,
         label_name=task.label_name,
         sets=len(task.set_ids),
-        contexts=len(set(kept.contexts)),
-        pairs=len(agreement.pairs_within(kept.contexts, kept.labels).first),
-        noise_ceiling=None if ceiling is None else estimate(ceiling, how.level),
+        contexts=contexts,
+        pairs=len(pairs.first),
+        noise_ceiling=None if ceiling is None else estimated("noise_ceiling", ceiling, None),
         evaluations=evaluations,
         comparisons=comparisons,
         decoding=tuple(_decoding(name, column[keep], kept.labels, how.seed) for name, column in scored.items())
@@ -181,14 +196,14 @@ class _Sheet:
     parts: tuple["_Part", ...]
 
     @staticmethod
-    def of(task: Labelled, weights: Floats) -> "_Sheet":
+    def of(task: Labelled, pairs: agreement.Pairs, weights: Floats) -> "_Sheet":
         parts = []
         for start in range(0, len(weights), _AT_ONCE):
             part = weights[start : start + _AT_ONCE]
             label, length = agreement.ranks(task.labels, part), agreement.ranks(task.lengths, part)
             human = None if task.human is None else agreement.ranks(task.human, part)
             parts.append(_Part(part, label, length, human, agreement.pearson(label, length, part)))
-        return _Sheet(task, agreement.pairs_within(task.contexts, task.labels), tuple(parts))
+        return _Sheet(task, pairs, tuple(parts))
 
     def measures(self, scores: Floats) -> dict[str, Floats]:
         """Compute measures by name, [1 + resamples]; the first value is that of the original data."""

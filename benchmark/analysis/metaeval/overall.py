@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmark.analysis.estimate import Estimate, Resampling, estimate
 from benchmark.analysis.metaeval import agreement
-from benchmark.analysis.metaeval.evaluate import chance_of
+from benchmark.analysis.metaeval.evaluate import FEWEST_TESTED, chance_of
 from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.analysis.metaeval.scores import Scores
 from benchmark.scoring.resampling import Floats, weights_with_original
@@ -39,40 +39,55 @@ def evaluate_overall(
     """Compute means over the tasks with two labels; an empty list if there are fewer than two such tasks.
 
     Args:
-        tasks: Tasks; those without binary labels are skipped.
+        tasks: Tasks; those without binary labels, or without a set that all metrics scored, are skipped.
+        columns: Scores; a metric without a score in any of these tasks has no mean, and skips no task.
     """
     how = resampling or Resampling()
+    binary = [task for task in tasks if task.label == "binary"]
+    scored = [each for each in columns if any(np.isfinite(each.column(task.set_ids)).any() for task in binary)]
     kept = []
-    for task in tasks:
-        there = np.logical_and.reduce([np.isfinite(each.column(task.set_ids)) for each in columns])
-        if task.label == "binary" and there.any():
+    for task in binary if scored else []:
+        there = np.logical_and.reduce([np.isfinite(each.column(task.set_ids)) for each in scored])
+        if there.any():
             kept.append(task.rows(there))
     if len(kept) < 2:
         return []
     # Different kinds of tasks share no context; each kind is resampled separately, so that its size does not vary.
-    parts = [
-        _weights([task for task in kept if kind_of(task) == kind], how) for kind in sorted(set(map(kind_of, kept)))
-    ]
+    # A user's file has no kind, and may share contexts with any task.
+    kinds = sorted(set(map(kind_of, kept)))
+    groups = [kept] if "" in kinds else [[task for task in kept if kind_of(task) == kind] for kind in kinds]
+    fewest = min(len({context for task in group for context in task.contexts}) for group in groups)
+    parts = [_weights(group, how.resamples if fewest > 1 else 0, how.seed) for group in groups]
     weights = {name: each for part in parts for name, each in part.items()}
-    means = {each.name: _means(kept, each, weights) for each in columns}
+    means = {each.name: _means(kept, each, weights) for each in scored}
+    is_tested = fewest >= FEWEST_TESTED
     made = []
     for name, found in means.items():
-        other = means[against] if against is not None and name != against else {}
-        measures = {measure: estimate(draws, how.level, chance_of(measure)) for measure, draws in found.items()}
-        less = {measure: estimate(found[measure] - draws, how.level, 0.0) for measure, draws in other.items()}
+        other = means[against] if against in means and name != against else {}
+        measures = {
+            measure: estimate(draws, how.level, chance_of(measure) if is_tested else None)
+            for measure, draws in found.items()
+        }
+        less = {
+            measure: estimate(found[measure] - draws, how.level, 0.0 if is_tested else None)
+            for measure, draws in other.items()
+        }
         made.append(Overall(name, len(kept), measures, less))
     return made
 
 
 def kind_of(task: Labelled) -> str:
-    """Return the kind of a task (story, response or prompt): its split without the suffix for human scores."""
+    """Return the kind of a task (story, response or prompt): its split without the suffix for human scores.
+
+    The kind of a user's own file is empty.
+    """
     return task.name.partition("/")[2].removesuffix("_with_hds")
 
 
-def _weights(tasks: Sequence[Labelled], how: Resampling) -> dict[tuple[str, str], Floats]:
+def _weights(tasks: Sequence[Labelled], resamples: int, seed: int) -> dict[tuple[str, str], Floats]:
     """Return the weights of each task's rows, [1 + resamples, rows], by the task's name and kind."""
     contexts = list(dict.fromkeys(context for task in tasks for context in task.contexts))
-    weights = weights_with_original(len(contexts), resamples=how.resamples, seed=how.seed)
+    weights = weights_with_original(len(contexts), resamples=resamples, seed=seed)
     place = {context: i for i, context in enumerate(contexts)}
     return {(task.name, kind_of(task)): weights[:, [place[context] for context in task.contexts]] for task in tasks}
 

@@ -51,7 +51,7 @@ def write_sets(path: Path, rows: Iterable[Mapping[str, Any]], about: Mapping[byt
 
 
 def read_set_file(path: Path) -> Labelled:
-    """Read the sets of a file as a task with a graded label.
+    """Read the sets of a file as a task: with a binary label if its labels are 0 and 1, else with a graded one.
 
     Raises:
         Rejected: The file is not valid; every problem is reported with its row and field.
@@ -82,7 +82,7 @@ def read_set_file(path: Path) -> Labelled:
     raters = column("human_raters") if rated else None
     return Labelled(
         name=path.stem,
-        label="graded",
+        label="binary" if {row["label"] for row in found} == {0.0, 1.0} else "graded",
         set_ids=tuple(row["set_id"] for row in found),
         contexts=tuple(row["context"] for row in found),
         responses=tuple(tuple(row["responses"]) for row in found),

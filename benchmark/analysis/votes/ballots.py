@@ -63,15 +63,18 @@ class Ballots:
         return np.asarray(np.select([self.answer == LEFT, self.answer == TIE], [1.0, 0.5], 0.0))
 
 
-def ballots_of(votes: Iterable[Vote]) -> Ballots:
+def ballots_of(votes: Iterable[Vote], *, by_result: bool = False) -> Ballots:
     """Number the names in votes. Systems, prompts and voters are sorted, so that the order of votes has no effect.
 
     Args:
         votes: Votes without duplicates (`submissions.judgements.votes.unique`).
+        by_result: Whether results (their ids) take the place of systems, of which several may have one name. Everything
+            else is the same, so that weights apply to both.
     """
     rows = sorted(votes, key=lambda each: each.vote_id)
     played = [not each.check for each in rows]
-    systems = sorted({name for each in rows if not each.check for name in (each.left, each.right)})
+    sides = [(each.left_result, each.right_result) if by_result else (each.left, each.right) for each in rows]
+    systems = sorted({name for two, real in zip(sides, played, strict=True) if real for name in two})
     prompts, prompt = _numbered([(each.suite, each.prompt_id) for each in rows])
     voters, voter = _numbered([each.voter for each in rows])
     place = {name: i for i, name in enumerate(systems)}
@@ -86,8 +89,8 @@ def ballots_of(votes: Iterable[Vote]) -> Ballots:
         tuple(systems),
         tuple(prompts),
         tuple(voters),
-        _integers([place[each.left] if real else -1 for each, real in zip(rows, played, strict=True)]),
-        _integers([place[each.right] if real else -1 for each, real in zip(rows, played, strict=True)]),
+        _integers([place[left] if real else -1 for (left, _), real in zip(sides, played, strict=True)]),
+        _integers([place[right] if real else -1 for (_, right), real in zip(sides, played, strict=True)]),
         prompt,
         voter,
         _integers([QUESTIONS.index(each.question) for each in rows]),

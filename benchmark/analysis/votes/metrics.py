@@ -64,7 +64,8 @@ def metric_agreement(
         weights: Weights of the votes, from `weigh`; None: they are computed here.
 
     Returns:
-        The agreement of each metric, in the order of `scores`; the share has no value without a vote to predict.
+        The agreement of each metric, in the order of `scores`; the share has no value without a vote to predict, and no
+        interval if it is the same for all votes.
 
     Raises:
         ValueError: There is no such question.
@@ -96,6 +97,8 @@ def _share(right: Floats, weights: Floats, voters: Integers, prompts: Integers, 
     if not total:
         return Estimate(None)
     mean = float(weights @ right) / total
+    if np.ptp(right) == 0:  # such as when a metric predicts all of three votes: they do not tell how far a share varies
+        return Estimate(mean)
     influence = weights * (right - mean) / total
 
     def sums(groups: Integers) -> Floats:

@@ -29,7 +29,10 @@ def two_way_covariance(sums: Callable[[Integers], Floats], voters: Integers, pro
     if min(voter.max(initial=0), prompt.max(initial=0)) + 1 < FEWEST:
         return None
     by_voter, by_prompt, by_both = (_covariance(sums(groups)) for groups in (voter, prompt, both))
-    values, vectors = np.linalg.eigh(by_voter + by_prompt - by_both)
+    total = by_voter + by_prompt - by_both
+    if np.diag(total).min() <= 0:  # so with few votes; an interval of no width would claim to be certain
+        total = max(by_voter, by_prompt, by_both, key=np.trace)
+    values, vectors = np.linalg.eigh(total)
     return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T)  # the nearest positive semidefinite matrix
 
 

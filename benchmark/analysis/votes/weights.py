@@ -5,8 +5,8 @@ The rules, as stated in docs/votes.md:
 1. A voter is careful or careless. A careful one passes a check with probability `PASS` and votes by the strengths of
    the systems; a careless one answers in fixed shares, whatever is shown. A voter's votes are weighted by the
    probability of being careful, from all checks and votes on both questions (a mixture, fitted by EM).
-2. A voter does not count if `FEWEST_WITH` or more votes on one system depart from the model of all votes by over
-   `DEPARTURE` standard deviations to one side.
+2. A voter does not count if, on one question, `FEWEST_WITH` or more votes on one system depart from the model of all
+   votes by over `DEPARTURE` standard deviations to one side.
 3. Pairs are shown at random. The votes of a voter on one system count, together, at most as many as chance would have
    shown to all but one in a thousand voters, at the rate at which others were shown it, at that time or overall (new
    systems are shown more often for a while).
@@ -125,9 +125,12 @@ def _log_of_fixed_shares(ballots: Ballots, chosen: Booleans) -> Floats:
 
 
 def _departing(ballots: Ballots, models: dict[str, Davidson]) -> Booleans:
-    """Return which voters [voters] the second rule excludes."""
-    systems = len(ballots.systems)
-    surplus, spread, number = (np.zeros(len(ballots.voters) * systems) for _ in range(3))
+    """Return which voters [voters] the second rule excludes.
+
+    Each question is tested by itself: the two answers to a pair of sets are alike, so they are not twice the evidence.
+    """
+    systems, voters = len(ballots.systems), len(ballots.voters)
+    far = np.zeros(voters * systems, bool)
     for name, model in models.items():
         votes = ballots.on(name)
         left, right, voter = ballots.left[votes], ballots.right[votes], ballots.voter[votes]
@@ -135,13 +138,12 @@ def _departing(ballots: Ballots, models: dict[str, Davidson]) -> Booleans:
         expected = chances[:, 0] + chances[:, 2] / 2
         variance = chances[:, 0] + chances[:, 2] / 4 - expected**2
         beyond = ballots.points()[votes] - expected
-        for system, sign in ((left, 1), (right, -1)):
-            cells = voter * systems + system
-            surplus += totals(cells, sign * beyond, len(surplus))
-            spread += totals(cells, variance, len(surplus))
-            number += np.bincount(cells, minlength=len(surplus))
-    far = (number >= FEWEST_WITH) & (np.abs(surplus) > DEPARTURE * np.sqrt(spread))
-    return np.asarray(far.reshape(-1, systems).any(axis=1)) if systems else np.zeros(len(ballots.voters), bool)
+        cells = np.concatenate([voter * systems + left, voter * systems + right])
+        surplus = totals(cells, np.concatenate([beyond, -beyond]), len(far))
+        spread = totals(cells, np.tile(variance, 2), len(far))
+        number = np.bincount(cells, minlength=len(far))
+        far |= (number >= FEWEST_WITH) & (np.abs(surplus) > DEPARTURE * np.sqrt(spread))
+    return np.asarray(far.reshape(voters, systems).any(axis=1))
 
 
 def _caps(ballots: Ballots) -> Floats:

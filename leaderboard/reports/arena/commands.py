@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from datasets_build.console import JsonOption, deliver, err, out, print_json
-from datasets_build.errors import counted
+from datasets_build.errors import InputError, counted
 from datasets_build.tables import check_report_path
 
 if TYPE_CHECKING:
@@ -69,10 +69,13 @@ def _read(store: str, results: Path | None) -> "tuple[LiveResults, Votes]":
     """Read the results and the votes."""
     from leaderboard.data.live_results import LiveResults
     from leaderboard.data.sources import FolderSource, StoreSource
-    from submissions.judgements.vote_store import VoteReader
+    from submissions.judgements.vote_store import FOLDER, VoteReader
     from submissions.storage.file_store import open_store
 
     opened = open_store(store, existing=True)
+    if not opened.head() and (Path(store) / FOLDER).is_dir():  # such as a downloaded repository
+        hint = "read a Hub repository as hf://datasets/ORG/NAME, or the folder that divbench board serve --votes wrote"
+        raise InputError(f"{store} has a folder {FOLDER} but no commits, so it is not a store", hint)
     found = VoteReader(opened).read()
     for place, reason in found.damaged:
         err().print(f"left out {place}: {reason}", style="yellow", markup=False, soft_wrap=True)

@@ -37,6 +37,10 @@ Lm = Annotated[
     str | None,
     models_option(help="Language model of D_Can, as in divbench score: ORG/NAME@COMMIT or a folder."),
 ]
+Embedder = Annotated[
+    str | None,
+    models_option(help="Sentence-transformers model: ORG/NAME@COMMIT or a folder; default: the profile's."),
+]
 Resamples = Annotated[int, statistics_option(min=100, help="Number of bootstrap resamples over contexts.")]
 Seed = Annotated[int, statistics_option(help="Random seed of the resamples.")]
 Numbers = Annotated[Path | None, output_option("--out", help="Output file of all numbers: .json or .md.")]
@@ -89,6 +93,7 @@ def metaeval(
         str | None, statistics_option(help="Metric to compare all others with, on the same sets and resamples.")
     ] = None,
     time_limit: TimeLimit = 60.0,
+    embedder: Embedder = None,
     lm: Lm = None,
     dtype: DtypeOption = None,
     device: DeviceOption = None,
@@ -145,9 +150,8 @@ def metaeval(
         raise ConfigurationError("--results is for gssbench", "give --scores with set_ids")
     labelled = load_tasks(named, mirror)
     with steps() as tell:
-        columns = package_metrics(
-            labelled, profile_of(profile, metric, lm=lm, dtype=dtype, device=device), metric, tell
-        )
+        chosen = profile_of(profile, metric, embedder=embedder, lm=lm, dtype=dtype, device=device)
+        columns = package_metrics(labelled, chosen, metric, tell)
         columns += given_scores(
             labelled,
             external or [],

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.analysis.metaeval.labelled import Labelled
+from benchmark.analysis.metaeval.overall import kind_of
 from benchmark.analysis.metaeval.scores import Scores
 from datasets_build.errors import need
 from leaderboard.figures.plots import BLUE, FONT, VERMILION, inert
@@ -34,7 +35,8 @@ def label_figure(task: Labelled, columns: Sequence[Scores]) -> Any:
         values = each.column(task.set_ids)
         for trace in _violins(graph, task, values) if task.label == "binary" else [_points(graph, task, values)]:
             figure.add_trace(trace, row=place // across + 1, col=place % across + 1)
-    said = "label (content diversity, by construction)" if task.label == "binary" else inert(task.label_name, 40)
+    by_construction = task.label == "binary" and kind_of(task)
+    said = "label (content diversity, by construction)" if by_construction else inert(task.label_name, 40)
     figure.update_layout(
         template="plotly_white",
         title={"text": f"{inert(task.name, 60)}: scores at each {said}", "font": {"size": 18}},

@@ -30,7 +30,7 @@ from benchmark.models.hf_lm import find_causal_lm_spec
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.inputs import computed
 from benchmark.scoring.profile_overrides import on_device
-from benchmark.scoring.profiles import Profile, find_profile, with_named, with_reading
+from benchmark.scoring.profiles import Profile, find_profile, with_models, with_named, with_reading
 from benchmark.surprisal.cache import default_cache_path
 from datasets_build.errors import ConfigurationError
 
@@ -50,6 +50,7 @@ def profile_of(
     name: str,
     named: Collection[str] | None = None,
     *,
+    embedder: str | None = None,
     lm: str | None = None,
     dtype: Dtype | None = None,
     device: str | None = None,
@@ -60,8 +61,9 @@ def profile_of(
 
     Args:
         named: Ids of metrics that are requested by name; see `with_named`.
+        embedder: Sentence-transformers model; None: the profile's.
     """
-    chosen = with_reading(with_named(find_profile(name), named), format="completion")
+    chosen = with_reading(with_named(with_models(find_profile(name), embedder=embedder), named), format="completion")
     if lm is not None:
         chosen = replace(chosen, causal_lm=find_causal_lm_spec(lm))
     return on_device(chosen, device_named(device, dtype)) if chosen.has_models else chosen

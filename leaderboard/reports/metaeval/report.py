@@ -1,9 +1,11 @@
 """The reports of `metrics metaeval` and of held-out combinations: tables for the terminal, Markdown, CSV and JSON."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmark.analysis.estimate import Estimate
+from benchmark.analysis.metaeval.decoding import Draws
 from benchmark.analysis.metaeval.evaluate import Comparison, DecodingTest, Evaluation, TaskReport
 from benchmark.analysis.metaeval.heldout import HeldOut
 from benchmark.analysis.metaeval.overall import OVERALL, Overall
@@ -29,13 +31,19 @@ LEGEND = (
     "Intervals: 95%, bootstrap over contexts. OCA: optimal classification accuracy; dir. (directional): high above a "
     "threshold, as the paper defines it; folded: above or below it, whichever is better, as its code has it. pairs: "
     "share of pairs of sets of one context in the right order. partial: Spearman controlling for the mean length of a "
-    "response. --out and --json have all measures and p-values."
+    "response. sd: over draws from the same sets, so smaller than a standard error. --out and --json have all measures "
+    "and p-values, which are not corrected for the number of metrics."
 )
 
 
 def report_of(reports: Sequence[TaskReport], overall: Sequence[Overall], document: Mapping[str, Any]) -> Report:
     """The report of a meta-evaluation."""
-    means = [Table(f"Mean over {overall[0].tasks} tasks", *_overall_rows(overall))] if overall else []
+    means: list[Block] = []
+    binary = [each for each in reports if each.label == "binary"]
+    if overall:
+        means = [Table(_title_of_means(overall[0].tasks, len(binary)), *_overall_rows(overall))]
+    elif len(binary) > 1:
+        means = ["No mean over tasks: fewer than two tasks have a set that all metrics scored."]
     return Report(
         title="Meta-evaluation",
         blocks=[LEGEND, *means, *(block for each in reports for block in _task_blocks(each, tuple(_MEASURES)))],
@@ -53,6 +61,11 @@ def heldout_report(found: Sequence[HeldOut]) -> Report:
         columns = ("combination", "mean Spearman where chosen", "held out")
         blocks += [_heldout_table(each), Table(f"{each.fold}: the best combinations", columns, rows)]
     return Report("Held-out combinations", blocks, {"held_out": found}, blocks)
+
+
+def _title_of_means(tasks: int, binary: int) -> str:
+    left_out = "" if tasks == binary else f" of {binary}; the others have no set that all metrics scored"
+    return f"Mean over {tasks} tasks{left_out}"
 
 
 def cell(found: Estimate | None, interval: bool = False) -> str:
@@ -84,7 +97,8 @@ def _task_blocks(report: TaskReport, measures: Sequence[str]) -> list[Block]:
 def title_of(report: TaskReport) -> str:
     """The task, the sizes of its sample, and the agreement between people."""
     evaluated = max((each.sets for each in report.evaluations), default=0)
-    name = f"{report.task} by {report.label_name}" if report.label == "graded" else report.task
+    is_released = report.label == "binary" and "/" in report.task  # its label is explained in the documentation
+    name = report.task if is_released else f"{report.task} by {report.label_name}"
     sizes = counted(report.sets, "set"), counted(report.contexts, "context"), counted(report.pairs, "pair")
     text = f"{name}: {evaluated:,} of {', '.join(sizes)}"
     if report.noise_ceiling is not None:
@@ -125,8 +139,12 @@ def _draws(title: str, tests: Sequence[DecodingTest]) -> Table:
     rows = []
     for each in tests:
         draws = (each.resampled, each.ranking.spearman, each.ranking.accuracy)
-        rows.append((each.metric, *(f"{one.mean:.3f} (sd {one.sd:.3f})" for one in draws)))
+        rows.append((each.metric, *(_mean_and_sd(one) for one in draws)))
     return Table(title, columns, rows)
+
+
+def _mean_and_sd(found: Draws) -> str:
+    return f"{found.mean:.3f} (sd {found.sd:.3f})" if math.isfinite(found.mean) else "-"
 
 
 def _overall_rows(found: Sequence[Overall]) -> tuple[list[str], list[list[Cell]]]:

@@ -106,4 +106,9 @@ def test_with_one_real_system_gains_are_in_units_of_the_metric(systems: dict[str
     own, scores = study.systems["varied"]["distinct_k"].mean, study.attacks["repeated"]["distinct_k"]
     assert scores.gain is not None
     assert scores.gain.value == pytest.approx(1 - (own.value or 0))
-    assert "units of the metric" in gaming_report(study).text(".md")
+    text = gaming_report(study).text(".md")
+    assert "units of the metric" in text
+    assert "| `distinct_k` | - | - | repeated -" in text  # nothing to compare a gain with
+    alike = {"varied": systems["varied"], "again": systems["varied"]}
+    study = study_gaming("varied", alike, load_suite("demo"), backends, CHOSEN, attacks=attacks, resamples=100)
+    assert "Gains of attacks in units of the metric" in gaming_report(study).text(".md")

@@ -1,5 +1,6 @@
 """What ratings say: a published value of alpha, scores by hand, and conTest's released ratings through the kit."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,11 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.human_ratings import HumanScore, krippendorff_alpha, set_scores, write_rated_sets
 from benchmark.analysis.metaeval.evaluate import evaluate_task
 from benchmark.analysis.metaeval.labelled import load_labelled
 from benchmark.analysis.metaeval.scores import Scores, released_scores
 from benchmark.analysis.metaeval.set_files import read_set_file
+from submissions.choices import FormName
 from submissions.judgements.rating_forms import RatedSet
 from submissions.judgements.rating_study import Study, make_study
 from submissions.judgements.ratings import Rating, Ratings
@@ -81,13 +84,15 @@ def test_the_pairs_of_a_set_are_resampled_together() -> None:
 
 def test_scores_of_sets_by_hand() -> None:
     study = study_of()
-    assert set_scores(study, table_ratings(study), "content")["set-5"] == HumanScore(
-        2.5, float(np.std([1, 2, 3, 4])), 4
-    )
+    found = set_scores(study, table_ratings(study), "content")["set-5"]
+    assert (found.mean, found.raters) == (2.5, 4)
+    assert found.std == pytest.approx(np.std([1, 2, 3, 4]))
     similar = study_of("similarity")
     item = next(each for each in similar.items if each.sets == ("set-3",))
     rated = [Rating(item.item, "a", "similarity", 5, None), Rating(item.item, "b", "similarity", 2, None)]
-    assert set_scores(similar, rated, "similarity") == {"set-3": HumanScore(-3.5, 1.5, 2)}
+    (found,) = set_scores(similar, rated, "similarity").values()
+    assert (found.mean, found.raters) == (-3.5, 2)
+    assert found.std == pytest.approx(1.5)
     ranked = study_of("ranking")
     item = next(each for each in ranked.items if each.kind == "rating")
     first, second = item.sets
@@ -95,6 +100,63 @@ def test_scores_of_sets_by_hand() -> None:
     scores = set_scores(ranked, rated, "more_different")
     assert scores[first].mean == pytest.approx(2.5 / 3)
     assert scores[second].mean == pytest.approx(0.5 / 3)
+
+
+@pytest.mark.parametrize("form", ["similarity", "ranking"])
+def test_raters_who_agree_on_every_pair_leave_no_noise_however_pairs_differ(form: FormName) -> None:
+    """The pairs of a set differ, and raters see different ones; that is no disagreement, and the ceiling is 1."""
+    sets = [RatedSet(f"{i}-{j}", f"prompt {i}", ("a", "b", "c", "d")) for i in range(6) for j in range(4)]
+    study = make_study(form, sets, raters_per_item=3, per_rater=20, seed=0)
+    question, most = ("similarity", 5) if form == "similarity" else ("more_different", 3)
+    answers = {each.item: 1 + int(each.item, 16) % most for each in study.items}
+
+    def score(noise: float, seed: int = 0) -> tuple[dict[str, HumanScore], float]:
+        rng = np.random.default_rng(seed)
+        ratings = [
+            Rating(name, f"{rater}", question, int(np.clip(round(answers[name] + rng.normal(0, noise)), 1, most)), None)
+            for rater, names in enumerate(study.assignment)
+            for name in names
+            if study.by_id()[name].kind == "rating"
+        ]
+        found = set_scores(study, ratings, question)
+        error = np.mean([each.std**2 / (each.raters - 1) for each in found.values()])
+        return found, float(error)
+
+    agreed, error = score(0)
+    assert error == 0
+    # The stated standard error is that of the mean: by as many studies whose raters err independently.
+    repeated = [score(0.7, seed) for seed in range(150)]
+    means = np.array([[own[name].mean for name in agreed] for own, _ in repeated])
+    assert np.mean([error for _, error in repeated]) == pytest.approx(means.var(axis=0, ddof=1).mean(), rel=0.08)
+
+
+def test_the_mean_is_over_pairs_even_if_some_lost_raters_and_single_ratings_tell_no_disagreement() -> None:
+    study = make_study(
+        "similarity", [RatedSet("s", "A prompt", ("a", "b", "c"))], raters_per_item=3, per_rater=9, seed=0
+    )
+    one, two, three = (each.item for each in study.items if each.kind == "rating")
+
+    def score(*given: tuple[str, str, int]) -> HumanScore:
+        return set_scores(
+            study, [Rating(item, who, "similarity", answer, None) for item, who, answer in given], "similarity"
+        )["s"]
+
+    alone = score((one, "a", 5), (two, "b", 1), (three, "c", 3))
+    assert (alone.mean, alone.raters) == (-3, 1)  # a file of rated sets with such a set has no noise ceiling
+    both = score((one, "a", 5), (two, "a", 1), (two, "b", 1), (two, "c", 1))
+    assert (both.mean, both.std, both.raters) == (-3, 0, 3)
+
+
+def test_one_set_gives_alpha_no_interval_and_the_comparisons_of_a_prompt_are_resampled_together() -> None:
+    one = make_study("similarity", [RatedSet("s", "A prompt", ("a", "b", "c"))], raters_per_item=2, per_rater=9, seed=0)
+    pairs = [each.item for each in one.items if each.kind == "rating"]
+    ratings = [Rating(item, who, "similarity", 1 + i, None) for i, item in enumerate(pairs) for who in "ab"]
+    assert krippendorff_alpha(one, ratings, "similarity", resamples=100) == Estimate(1.0)
+    sets = [RatedSet(f"{j}", "A prompt", ("a", "b")) for j in range(3)]
+    ranking = make_study("ranking", sets, raters_per_item=2, per_rater=9, seed=0)
+    pairs = [each.item for each in ranking.items if each.kind == "rating"]
+    ratings = [Rating(item, who, "more_different", 1 + i, None) for i, item in enumerate(pairs) for who in "ab"]
+    assert krippendorff_alpha(ranking, ratings, "more_different", resamples=100) == Estimate(1.0)
 
 
 def test_metaeval_takes_rated_sets_and_refuses_half_of_their_columns(tmp_path: Path) -> None:
@@ -107,6 +169,9 @@ def test_metaeval_takes_rated_sets_and_refuses_half_of_their_columns(tmp_path: P
     assert task.human_spread is None  # one set has one rating: no deviation says anything
     scores = Scores("mean", "file", dict(zip(task.set_ids, task.human.tolist(), strict=True)))
     assert evaluate_task(task, [scores]).evaluations[0].measures["human_spearman"].value == pytest.approx(1)
+    alike = replace(study, sets=tuple(replace(each, label=1.0, label_name="made") for each in study.sets))
+    assert write_rated_sets(tmp_path / "alike.parquet", alike, given(table_ratings(study)), "content") == 12
+    assert read_set_file(tmp_path / "alike.parquet").label_name == "human content"  # a constant ranks nothing
     table = pq.read_table(path)
     for broken in (
         table.drop_columns(["human_std"]),

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -254,3 +255,31 @@ def test_an_arena_is_planned_from_the_shell() -> None:
     few = divbench("people", "simulate", "--systems", 40, "--votes", 300)
     assert (few.returncode, few.stdout) == (2, "")
     assert "too few" in few.stderr
+
+
+def test_no_interval_claims_certainty_from_a_few_votes() -> None:
+    """Shares that all votes agree on have no interval; a variance below zero is replaced by its largest part."""
+    alike = ballots_of([vote(i, "a", "b", "left", voter=i % 2, prompt=f"p{i % 3}") for i in range(6)])
+    scores = {(name, "demo", f"p{i}"): float(name == "a") for name in "ab" for i in range(3)}
+    (found,) = metric_agreement(alike, {"m": scores})
+    assert (found.share.value, found.share.low, found.share.high) == (1.0, None, None)
+    # Each voter, and each prompt, is right once and wrong once: their sums do not vary at all, but single votes do.
+    answers: list[Answer] = ["left", "right", "right", "left"]
+    mixed = ballots_of(
+        [vote(i, "a", "b", answer, voter=i // 2, prompt=f"p{i % 2}") for i, answer in enumerate(answers)]
+    )
+    (found,) = metric_agreement(mixed, {"m": scores})
+    assert found.share.low is not None
+    assert found.share.high is not None
+    assert found.share.high - found.share.low > 0.1
+
+
+def test_the_same_answer_to_both_questions_is_not_twice_the_evidence_against_a_voter() -> None:
+    made = simulate(Board(systems=10, votes=2000), 0)
+    one = made.ballots
+
+    columns = ("left", "right", "prompt", "voter", "answer", "expected", "turn", "shown")
+    doubled: dict[str, Any] = {name: np.tile(getattr(one, name), 2) for name in columns}
+    both = replace(one, question=np.repeat([0, 1], len(one)), **doubled)
+    excluded = [int((weigh(each).hostile & ~made.careless).sum()) for each in (one, both)]
+    assert excluded[1] <= excluded[0] + 1 <= 2  # of some 85 careful voters

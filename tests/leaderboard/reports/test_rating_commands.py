@@ -69,6 +69,19 @@ def test_a_study_of_submissions_is_made_read_and_evaluated(tmp_path: Path) -> No
     assert task["evaluations"][0]["measures"]["human_spearman"]["value"] > 0.5
 
 
+@pytest.mark.mirror
+def test_a_ranking_draws_only_prompts_with_sets_to_compare(mirror: Path, tmp_path: Path) -> None:
+    options = ("--form", "ranking", "--sets", 20, "--raters", 2, "--json", "--out", tmp_path / "study")
+    ended = divbench("people", "forms", "contest/story_gen", *options, DIVBENCH_MIRROR=str(mirror))
+    made = document(ended)
+    assert "left out: 70 sets whose prompt has no other set to compare" in ended.stderr
+    study = read_study(tmp_path / "study")
+    asked = {name for each in study.items if each.kind == "rating" for name in each.sets}
+    assert len({each.context for each in study.sets}) == 20
+    assert asked == {each.set_id for each in study.sets}
+    assert made["items"] == 20
+
+
 def test_commands_say_how_to_begin(tmp_path: Path) -> None:
     for arguments, said in (
         (("forms",), "name response sets and a folder to create"),

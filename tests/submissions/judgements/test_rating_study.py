@@ -126,6 +126,34 @@ def test_tables_of_crowd_platforms_are_read(tmp_path: Path) -> None:
     assert [each.rater for each in read(study, tmp_path / "b", table).ratings] == ["1-aa"]
 
 
+def test_in_a_wide_table_of_aspects_form_is_an_answer_and_not_part_of_the_raters_name(tmp_path: Path) -> None:
+    study = study_of("aspects")
+    items = [each for each in study.items if each.kind == "rating"]
+    rows = [f"{each.item},ann,{1 + i % 5},{1 + i % 4}" for i, each in enumerate(items)]
+    (tmp_path / "wide.csv").write_text("\n".join(["item,rater,content,form", *rows]))
+    found = read_ratings(study, [tmp_path])
+    assert {each.rater for each in found.ratings} == {"ann"}
+    assert (found.raters, len(found.ratings)) == (1, 2 * len(items))
+
+
+def test_ratings_without_a_raters_name_are_refused_and_other_files_are_named(tmp_path: Path) -> None:
+    study = study_of()
+    item = next(each.item for each in study.items if each.kind == "rating")
+    answers = [{"item": item, "question": "content", "answer": 3}]
+    as_json = json.dumps({"study": study.study, "form": 1, "answers": answers})
+    as_csv = f"study,form,rater,item,question,answer,seconds\n{study.study},1,,{item},content,3,9\n"
+    for ending, text in (("json", as_json), ("csv", as_csv)):
+        (tmp_path / f"a.{ending}").write_text(text)
+        with pytest.raises(Rejected, match="at least one returned file") as caught:
+            read_ratings(study, [tmp_path / f"a.{ending}"])
+        assert "the rater's name is missing" in str(caught.value.findings.problems)
+    folder = tmp_path / "answers"
+    folder.mkdir()
+    for name, text in (("a.json", as_json.replace('"form"', '"rater": "x", "form"')), ("b.json.txt", ""), (".c", "")):
+        (folder / name).write_text(text)
+    assert read_ratings(study, [folder]).ignored == ("b.json.txt",)
+
+
 def test_what_is_wrong_is_named_and_nothing_is_read(tmp_path: Path) -> None:
     study = study_of()
     item = study.items[0].item

@@ -1,0 +1,83 @@
+"""What a meta-evaluation says of few contexts, metrics without scores, and files of two groups of sets."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmark.analysis.estimate import Estimate
+from benchmark.analysis.metaeval.evaluate import evaluate_task
+from benchmark.analysis.metaeval.labelled import Labelled
+from benchmark.analysis.metaeval.overall import evaluate_overall
+from benchmark.analysis.metaeval.scores import Scores
+from benchmark.analysis.metaeval.set_files import read_set_file, write_sets
+from datasets_build.tables import Table
+from leaderboard.reports.metaeval.report import report_of
+from tests.benchmark.analysis.test_metaeval import FEW, labelled, noisy, scores
+
+
+@pytest.mark.parametrize(("contexts", "has_interval", "has_p"), [(1, False, False), (2, True, False), (5, True, True)])
+def test_one_context_gives_no_interval_and_few_give_no_p_value(contexts: int, has_interval: bool, has_p: bool) -> None:
+    """All resamples of a single context are alike: their interval would be a point, and p the smallest possible."""
+    task = replace(labelled(20), contexts=tuple(f"context {i // 2 % contexts}" for i in range(40)))
+    other = replace(task, name="made/resp_gen")
+    columns = [scores("a", task, noisy(task, 0.5)), scores("b", task, noisy(task, 2.0))]
+    report = evaluate_task(task, columns, against="b", resampling=FEW)
+    found = [*report.evaluations[0].measures.values(), *(each.difference for each in report.comparisons)]
+    for mean in evaluate_overall([task, other], columns, against="b", resampling=FEW):
+        found += [*mean.measures.values(), *mean.less.values()]
+    assert all(each.value is not None for each in found)
+    assert {each.low is not None for each in found} == {has_interval}
+    assert any(each.p is not None for each in found) == has_p
+
+
+def test_a_single_pair_among_many_contexts_gives_its_accuracy_no_interval() -> None:
+    made = labelled(20)
+    contexts = [name if row < 2 else f"{row}" for row, name in enumerate(made.contexts)]
+    task = replace(made, contexts=tuple(contexts))
+    report = evaluate_task(task, [scores("label", task, task.labels)], resampling=FEW)
+    found = report.evaluations[0].measures
+    assert report.pairs == 1
+    assert found["pair_accuracy"] == Estimate(1.0)
+    assert found["spearman"].p is not None
+
+
+def all_scores(name: str, tasks: Sequence[Labelled]) -> Scores:
+    return Scores(name, "made", {k: v for t in tasks for k, v in scores(name, t, noisy(t, 0.5)).values.items()})
+
+
+def test_a_metric_without_scores_leaves_the_means_over_tasks_as_they_are_and_fewer_tasks_are_told() -> None:
+    tasks = [labelled(seed=1), labelled(30, name="made/resp_gen", seed=2), labelled(30, name="made/prompt_gen")]
+    a, nothing = all_scores("a", tasks), Scores("nothing", "file", {})
+    assert evaluate_overall(tasks, [a, nothing], resampling=FEW) == evaluate_overall(tasks, [a], resampling=FEW)
+    assert evaluate_overall(tasks, [nothing], resampling=FEW) == []
+    reports = [evaluate_task(each, [a], resampling=FEW) for each in tasks]
+
+    def said(number: int) -> str:
+        own = evaluate_overall(tasks, [a, all_scores("b", tasks[:number])], resampling=FEW)
+        blocks = report_of(reports, own, {}).blocks
+        return " ".join(each.title if isinstance(each, Table) else str(each) for each in blocks)
+
+    assert "No mean over tasks: fewer than two tasks have a set that all metrics scored." in said(1)
+    assert "Mean over 2 tasks of 3; the others have no set that all metrics scored" in said(2)
+    assert "Mean over 3 tasks made/" in said(3)
+
+
+def test_a_file_of_labels_0_and_1_is_a_task_with_two_labels(tmp_path: Path) -> None:
+    path, rng = tmp_path / "two.parquet", np.random.default_rng(0)
+    rows = [
+        {"set_id": f"s{i}", "context": f"c{i // 2}", "responses": ["a", "b"], "label": i % 2, "label_name": "condition"}
+        for i in range(40)
+    ]
+    write_sets(path, rows, {})
+    task = read_set_file(path)
+    report = evaluate_task(task, [scores("m", task, task.labels + rng.normal(size=40))], resampling=FEW)
+    assert {"oca_directional", "roc_auc"} <= report.evaluations[0].measures.keys()
+    assert report.decoding == ()  # those tests are of a decoding parameter
+    (table,) = (each for each in report_of([report], [], {}).blocks if isinstance(each, Table))
+    assert table.title.startswith("two by condition: 40 of 40 sets")
+    write_sets(path, [row | {"label": 2 * float(str(row["label"]))} for row in rows], {})
+    assert read_set_file(path).label == "graded"
+    assert len(evaluate_overall([task, labelled()], [all_scores("a", [task, labelled()])], resampling=FEW)) == 1

@@ -1,0 +1,70 @@
+"""What is said of votes: no more than the intervals support."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from leaderboard.data.live_results import LiveResults
+from leaderboard.data.sources import FolderSource
+from leaderboard.data.vote_results import vote_results
+from leaderboard.tables.votes import best_metric, votes_text
+from submissions.judgements.votes import Answer, Vote
+from tests.benchmark.analysis.test_votes import vote
+from tests.conftest import divbench
+
+NINE_TO_ONE: tuple[Answer, ...] = ("left",) * 9 + ("right",)
+
+
+def test_systems_that_may_be_first_as_well_are_counted_and_the_ceiling_names_its_pairs() -> None:
+    def text(answers: Sequence[Answer]) -> str:
+        votes = [vote(i, "a", "b", answers[i % len(answers)], voter=i % 6, prompt=f"p{i % 5}") for i in range(60)]
+        (found,) = vote_results(votes, {})
+        return votes_text(found)
+
+    tied, clear = text(["left", "right"]), text(NINE_TO_ONE)
+    assert "1 other system may be first as well, by the 95% intervals of ranks." in tied
+    assert "may be first" not in clear
+    assert "a comes first for different ideas" in clear
+    assert "On the 5 pairs of sets that several visitors judged, another visitor's vote predicts" in clear
+
+
+def test_a_downloaded_folder_of_votes_is_no_store_without_votes(tmp_path: Path) -> None:
+    assert "There are no votes" in divbench("people", "votes", tmp_path).stdout
+    (tmp_path / "votes").mkdir()
+    ended = divbench("people", "votes", tmp_path)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "no commits, so it is not a store" in ended.stderr
+
+
+def test_votes_are_compared_with_the_scores_of_the_results_that_were_shown(results: Path) -> None:
+    """Two submissions may have one name; each vote is about the texts of one of them."""
+    live = LiveResults(FolderSource(results), refresh=None)
+    board = max(live.snapshot().boards, key=lambda each: len(each.entries))
+    scores = live.scores(board)
+    column = next(each for each in board.columns if each.metric == "distinct_k")
+    matrix = scores.matrix(column)
+    order = np.argsort(np.nanmean(matrix, axis=0))
+    twins, other = (int(order[0]), int(order[-1])), int(order[len(order) // 2])
+    entries = list(board.entries)
+    for place in twins:
+        manifest = entries[place].result.manifest.model_copy(update={"name": "twin"})
+        entries[place] = replace(entries[place], result=entries[place].result.model_copy(update={"manifest": manifest}))
+    votes: list[Vote] = []
+    ids = [entry.result.result_id for entry in entries]
+    for row, prompt in enumerate(scores.prompts):
+        for twin in twins:
+            gap = matrix[row, twin] - matrix[row, other]
+            if gap:
+                answer: Answer = "left" if gap > 0 else "right"
+                made = vote(len(votes), "twin", "other", answer, voter=len(votes) % 7, prompt=prompt)
+                votes.append(replace(made, suite=board.suite, left_result=ids[twin], right_result=ids[other]))
+    (found,) = vote_results(votes, {"board": (replace(board, entries=tuple(entries)), scores)})
+    share = {each.metric: each.share.value for each in found.agreement["more_different"]}
+    assert {vote.answer for vote in votes} == {"left", "right"}
+    assert share[column.label] == 1.0
+    few = [replace(each, votes=2 if each.metric == column.label else 20) for each in found.agreement["more_different"]]
+    best = best_metric(replace(found, agreement={"more_different": tuple(few)}), "more_different")
+    assert best is not None
+    assert best[0] != column.label  # all of two votes are not the largest share
