@@ -91,6 +91,10 @@ class ServerSampler:
         """Fields left out because the server does not accept them: the seed, or a top_p of 1."""
         return self._without & {"seed", "top_p"}
 
+    def leave_out(self, fields: frozenset[str]) -> None:
+        """Leave out fields from now on, as an earlier run had to."""
+        self._without |= fields
+
     def check(self, requests: Sequence[Request]) -> list[str | None]:
         """Do as `Sampler.check`. Only the server knows how long a prompt may be, so no request is rejected here."""
         return [None] * len(requests)
