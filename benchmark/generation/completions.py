@@ -10,8 +10,8 @@ from submissions.checking.checks import MAX_RESPONSE_BYTES
 
 REQUIRED = {  # fields that change the distribution of responses, with the hint if a server rejects one
     "temperature": "use a temperature that the server accepts, mostly 1",
-    "top_p": "leave out top_p",
-    "top_k": "leave out top_k",
+    "top_p": "leave out --top-p",
+    "top_k": "sample from all tokens: --top-k 0",
 }
 
 _SEEDS = _MOST_TOKENS = 1 << 31  # the most that servers accept

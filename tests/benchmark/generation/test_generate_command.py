@@ -311,6 +311,14 @@ def test_wrong_options_are_told_before_anything_is_sampled(
     assert not out.parent.exists() or list(out.parent.iterdir()) == []
 
 
+def test_the_current_folder_is_no_output(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sampler = FakeSampler()
+    command.asks(sampler)
+    monkeypatch.chdir(tmp_path)
+    ended = command("generate", "any", "--suite", "demo", "--out", ".")
+    assert (ended.status, "give the name of a folder to create" in ended.err, sampler.asked) == (2, True, [])
+
+
 @pytest.mark.parametrize("option", ["--top-p=0", "--temperature=inf"])
 def test_numbers_out_of_range_are_refused_before_the_model_is_loaded(
     option: str, command: Command, out: Path, monkeypatch: pytest.MonkeyPatch
