@@ -63,8 +63,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         temporary.chmod(0o644)  # mkstemp's file is private to its owner
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
+        _sync(temporary)
         temporary.replace(path)
     finally:
         with suppress(FileNotFoundError):
@@ -74,6 +73,8 @@ def atomic_file(path: Path) -> Iterator[Path]:
 @contextmanager
 def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """Yield a temporary folder beside `path`, renamed to `path` when the block succeeds and removed when it fails.
+
+    Its files are on disk before the rename: what they were made from may be removed afterwards.
 
     Args:
         replace: Whether to replace an existing folder. It is moved aside first, and back if the rename fails.
@@ -87,6 +88,8 @@ def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     try:
         yield temporary
         temporary.chmod(0o755)  # mkdtemp's folder is private to its owner
+        for each in (*temporary.rglob("*"), temporary):
+            _sync(each)
         if path.is_dir() and any(path.iterdir()):
             if not replace:
                 raise FileExistsError(f"{path} exists and is not empty")
@@ -97,9 +100,18 @@ def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
             if aside.is_dir():
                 aside.replace(path)
             raise
+        sync_folder(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(aside, ignore_errors=True)
+
+
+def _sync(path: Path) -> None:
+    if path.is_dir():
+        sync_folder(path)
+        return
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
 
 
 def sync_folder(folder: Path) -> None:

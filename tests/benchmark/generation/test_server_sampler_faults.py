@@ -234,7 +234,11 @@ def test_a_server_that_knows_no_top_p_is_asked_without_it_where_nothing_is_cut_o
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("top_k", "sample from all tokens: --top-k 0"), ("top_p", "leave out --top-p"), ("temperature", "use a temperature")],
+    [
+        ("top_k", "sample from all tokens: --top-k 0"),
+        ("top_p", "leave out --top-p"),
+        ("temperature", "use a temperature"),
+    ],
 )
 @pytest.mark.parametrize("status", [400, 422])
 def test_what_was_asked_for_is_never_given_up(server: SamplingServer, name: str, hint: str, status: int) -> None:
