@@ -63,8 +63,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         temporary.chmod(0o644)  # mkstemp's file is private to its owner
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
+        _sync_file(temporary)
         temporary.replace(path)
     finally:
         with suppress(FileNotFoundError):
@@ -74,6 +73,8 @@ def atomic_file(path: Path) -> Iterator[Path]:
 @contextmanager
 def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """Yield a temporary folder beside `path`, renamed to `path` when the block succeeds and removed when it fails.
+
+    Its files are on disk before the rename: what they were made from may be removed afterwards.
 
     Args:
         replace: Whether to replace an existing folder. It is moved aside first, and back if the rename fails.
@@ -87,6 +88,7 @@ def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     try:
         yield temporary
         temporary.chmod(0o755)  # mkdtemp's folder is private to its owner
+        _sync_all(temporary)
         if path.is_dir() and any(path.iterdir()):
             if not replace:
                 raise FileExistsError(f"{path} exists and is not empty")
@@ -97,9 +99,25 @@ def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
             if aside.is_dir():
                 aside.replace(path)
             raise
+        with suppress(OSError):
+            sync_folder(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(aside, ignore_errors=True)
+
+
+def _sync_file(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _sync_all(folder: Path) -> None:
+    for each in (*folder.rglob("*"), folder):
+        if each.is_file():
+            _sync_file(each)
+        elif each.is_dir():
+            with suppress(OSError):  # some network file systems cannot sync folders
+                sync_folder(each)
 
 
 def sync_folder(folder: Path) -> None:

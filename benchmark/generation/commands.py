@@ -170,12 +170,15 @@ def generate(
 
       divbench generate offline --no-chat-template --prompts starts.txt --sweep temperature=0.2:1.2:100 --out t.parquet
     """
+    from dataclasses import asdict
+
     from benchmark.generation.journal import open_journal, remove_journal
     from benchmark.generation.output import write_output
     from benchmark.generation.prompting import PromptingSettings
     from benchmark.generation.run import Plan
     from benchmark.generation.setup import load, manifest_of, settings_of, suite_named
     from benchmark.generation.sweep import parse_sweep, write_sweep
+    from submissions.checking.response_kinds import kinds_text
 
     points = None if sweep is None else parse_sweep(sweep)
     _check_output(destination, is_sweep=points is not None)
@@ -202,9 +205,9 @@ def generate(
             _read(plan, loaded.sampler, reader, journal)
         manifest = manifest_of(loaded, plan, found.name, ends, given)
         if points is None:
-            submission = write_output(destination, manifest, found, plan, journal, reader)
+            submission, counts = write_output(destination, manifest, found, plan, journal, reader)
             state: dict[str, Any] = {"submission_id": submission.id, "folder": str(destination)}
-            state |= {"prompts": len(plan.sets), "k": k, "resumed_prompts": resumed}
+            state |= {"prompts": len(plan.sets), "k": k, "resumed_prompts": resumed, "counts": asdict(counts)}
         else:
             write_sweep(destination, plan, points, journal, manifest, loaded.sampler.signature)
             contexts = len({item.prompt.prompt_id for item in plan.sets})
@@ -218,7 +221,8 @@ def generate(
     before = f", {resumed} of them sampled before" if resumed else ""
     units, after = ("prompts", "score") if points is None else ("sets", "metrics metaeval")
     written = f"written: {destination}  ({len(plan.sets)} {units} × {counted(k, 'response')}{before})"
-    for line in (written, f"next: divbench {after} {destination}"):
+    kinds = [f"  {kinds_text(state['counts'])}"] if "counts" in state else []
+    for line in (written, *kinds, f"next: divbench {after} {destination}"):
         out().print(line, markup=False, soft_wrap=True)
 
 
@@ -226,6 +230,8 @@ def _check_output(destination: Path, *, is_sweep: bool) -> None:
     """Check the destination, before anything is loaded."""
     if is_sweep and destination.suffix != ".parquet":
         raise ConfigurationError(f"a sweep is written to a .parquet file, not to {destination}", "--out NAME.parquet")
+    if destination.name in ("", ".."):  # the journal would lie in it, and a folder cannot be replaced from inside
+        raise ConfigurationError(f"--out {destination} is no new folder", "give the name of a folder to create")
     if destination.exists() and (is_sweep or destination.is_file() or any(destination.iterdir())):
         raise ConfigurationError(f"{destination} exists", "choose another --out, or remove it")
 

@@ -10,11 +10,15 @@ from submissions.checking.checks import MAX_RESPONSE_BYTES
 
 REQUIRED = {  # fields that change the distribution of responses, with the hint if a server rejects one
     "temperature": "use a temperature that the server accepts, mostly 1",
-    "top_p": "leave out top_p",
-    "top_k": "leave out top_k",
+    "top_p": "leave out --top-p",
+    "top_k": "sample from all tokens: --top-k 0",
 }
 
 _SEEDS = _MOST_TOKENS = 1 << 31  # the most that servers accept
+UNSEPARATED = Failed(
+    "the response contains the model's reasoning, up to </think>: start the server with its reasoning parser "
+    "(vLLM: --reasoning-parser), and sample with --restart"
+)
 _BROKEN_OFF = ("error", "abort")  # servers' finish reasons if the model did not end by itself
 
 
@@ -65,6 +69,9 @@ def outcome_of(document: dict[str, Any]) -> Outcome:
     text = _text(message, finish_reason)
     if isinstance(text, Failed):
         return text
+    apart = message.get("reasoning_content") or message.get("reasoning")
+    if not apart and "</think>" in text and "<think>" not in text.partition("</think>")[0]:
+        return UNSEPARATED  # the block begins in the prompt; in responses truncated inside it, nothing marks it
     text = _after_thinking(text, finish_reason)
     try:
         size = len(text.encode())
@@ -91,10 +98,10 @@ def _text(message: dict[str, Any], finish_reason: str | None) -> str | Failed:
 def _after_thinking(text: str, finish_reason: str | None) -> str:
     r"""Drop the thinking block at the beginning of a response; a response truncated inside it becomes empty.
 
-    >>> [_after_thinking(text, None) for text in ("<think>a\n</think>\n\nb", "a<think>b</think>", "<think>a")]
+    >>> [_after_thinking(text, None) for text in ("\n<think>a\n</think>\n\nb", "a<think>b</think>", "<think>a")]
     ['b', 'a<think>b</think>', '<think>a']
     """
-    if not text.startswith("<think>"):
+    if not text.lstrip().startswith("<think>"):
         return text
     _, end, rest = text.partition("</think>")
     if end:

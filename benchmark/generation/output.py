@@ -13,6 +13,7 @@ from benchmark.generation.run import Plan, PlannedSet
 from benchmark.scoring.internals_file import INTERNALS_FILE, internals_of, write_internals
 from datasets_build.files import atomic_folder
 from datasets_build.schema import Suite
+from submissions.checking.response_kinds import ResponseCounts
 from submissions.checking.validate import validate
 from submissions.schema import Manifest, Row
 from submissions.storage.submission_folders import Submission, write_submission
@@ -30,11 +31,14 @@ TOKENS = pa.schema(_COLUMNS)
 
 def write_output(
     folder: Path, manifest: Manifest, suite: Suite, plan: Plan, journal: Journal, reader: InternalsReader | None = None
-) -> Submission:
+) -> tuple[Submission, ResponseCounts]:
     """Write the submission, its token counts, and the internals if there are any.
 
     Args:
         reader: Reader of the internals; None: no internals are written.
+
+    Returns:
+        The submission, and its numbers of responses by kind.
 
     Raises:
         Rejected: The responses do not pass the checks of a submission. The journal keeps them.
@@ -49,7 +53,7 @@ def write_output(
             how = reader.how_read(report.submission.id, plan.k, plan.prompting, "sampled")
             rows = ((item.id, internals_of(journal.internals(item.id), how)) for item in plan.sets)
             write_internals(made / INTERNALS_FILE, how, rows)
-    return replace(report.submission, folder=folder)
+    return replace(report.submission, folder=folder), report.counts
 
 
 def rows_of(items: Sequence[PlannedSet], journal: Journal) -> Iterator[Row]:

@@ -25,7 +25,7 @@ from benchmark.generation.sampler import (
 from benchmark.generation.verbalized import ATTEMPTS, is_verbalized, parse
 from benchmark.models.hf_states import TokenisedResponse
 from benchmark.scoring.internals_file import record
-from datasets_build.errors import ConfigurationError
+from datasets_build.errors import ConfigurationError, counted
 from datasets_build.schema import Prompt
 
 _CHUNK = 8  # times the sampler's batch; the sampler idles at the end of a chunk, so there should be few
@@ -162,10 +162,14 @@ def _chats(
     found: dict[str, list[Outcome]] = {item.id: [] for item in items}
 
     def ask(requests: Sequence[tuple[PlannedSet, Request]]) -> None:
-        sampler.sample(
-            [request for _, request in requests],
-            lambda number, outcome: found[requests[number][0].id].append(outcome),
-        )
+        def done(number: int, outcome: Outcome) -> None:
+            item = requests[number][0]
+            own = found[item.id]
+            own.append(outcome)
+            if isinstance(outcome, Failed) or len(own) == plan.k + plan.greedy:
+                finish(item, own)
+
+        sampler.sample([request for _, request in requests], done)
 
     def alive() -> list[PlannedSet]:
         return [item for item in items if not any(isinstance(each, Failed) for each in found[item.id])]
@@ -175,8 +179,6 @@ def _chats(
         ask([(item, request_of(plan, item, place, texts[item.id])) for item in alive()])
     if plan.greedy:
         ask([(item, greedy_request(plan, item)) for item in alive()])
-    for item in items:
-        finish(item, found[item.id])
 
 
 def _in_one_call(
@@ -186,29 +188,39 @@ def _in_one_call(
     journal: Journal,
     finish: Callable[[PlannedSet, list[Outcome]], None],
 ) -> None:
-    """Sample all responses of an item in one reply; a reply without a valid list is counted and requested again."""
+    """Sample all responses of an item in one reply; a reply without a valid list is counted and requested again.
+
+    The next run goes on with the next attempt: with the same seeds, the model might give the same replies again.
+    """
     found: dict[str, list[Outcome]] = {}
+    before = {item.id: int(journal.told(f"{UNPARSED} {item.id}") or 0) for item in items}
     for attempt in range(ATTEMPTS):
         asked = [item for item in items if item.id not in found]
-        replies: dict[int, Outcome] = {}
-        if asked:
-            sampler.sample([request_of(plan, item, attempt) for item in asked], replies.__setitem__)
-        unparsed = 0
-        for place, item in enumerate(asked):
-            reply = replies[place]
+        if not asked:
+            break
+
+        def done(place: int, reply: Outcome, asked: Sequence[PlannedSet] = asked) -> None:
+            item = asked[place]
             if isinstance(reply, Failed):
                 found[item.id] = [reply]
             elif (responses := parse(reply.text, plan.k)) is not None:
                 found[item.id] = [Sampled(text, "stop", probability=stated) for text, stated in responses]
-            else:
-                unparsed += 1
-        if unparsed:
+            if item.id in found and (isinstance(reply, Failed) or not plan.greedy):
+                finish(item, found[item.id])
+
+        sampler.sample([request_of(plan, item, before[item.id] + attempt) for item in asked], done)
+        if unparsed := sum(item.id not in found for item in asked):
             journal.tell(UNPARSED, str(unparsed + int(journal.told(UNPARSED) or 0)))
-    lacking = Failed(f"no list of {plan.k} responses in {ATTEMPTS} replies")
-    greedy = [item for item in items if plan.greedy and not isinstance(found.get(item.id, [lacking])[0], Failed)]
-    sampler.sample([greedy_request(plan, item) for item in greedy], lambda at, each: found[greedy[at].id].append(each))
+    greedy = [item for item in items if plan.greedy and isinstance(found.get(item.id, [None])[0], Sampled)]
+    sampler.sample(
+        [greedy_request(plan, item) for item in greedy],
+        lambda at, each: finish(greedy[at], [*found[greedy[at].id], each]),
+    )
     for item in items:
-        finish(item, found.get(item.id, [lacking]))
+        if item.id not in found:
+            replies = before[item.id] + ATTEMPTS
+            journal.tell(f"{UNPARSED} {item.id}", str(replies))
+            finish(item, [Failed(f"no list of {counted(plan.k, 'response')} in {replies} replies")])
 
 
 def _keep(journal: Journal, plan: Plan, item: PlannedSet, outcomes: Sequence[Outcome]) -> None:

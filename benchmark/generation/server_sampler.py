@@ -16,7 +16,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from benchmark.generation.completions import REQUIRED, body_of, outcome_of, refused_fields
+from benchmark.generation.completions import REQUIRED, UNSEPARATED, body_of, outcome_of, refused_fields
 from benchmark.generation.sampler import Failed, Outcome, Request, SamplerFault
 from benchmark.models.http_client import CHAT_PATH, Endpoint, MalformedError, ServerFault, reported_model
 from datasets_build.errors import ConfigurationError
@@ -91,6 +91,10 @@ class ServerSampler:
         """Fields left out because the server does not accept them: the seed, or a top_p of 1."""
         return self._without & {"seed", "top_p"}
 
+    def leave_out(self, fields: frozenset[str]) -> None:
+        """Leave out fields from now on, as an earlier run had to."""
+        self._without |= fields
+
     def check(self, requests: Sequence[Request]) -> list[str | None]:
         """Do as `Sampler.check`. Only the server knows how long a prompt may be, so no request is rejected here."""
         return [None] * len(requests)
@@ -148,7 +152,8 @@ class ServerSampler:
         for _ in range(REPLIES):
             try:
                 document = self._request(client, request, halt)
-                return _Result(outcome_of(document), True, reported_model(document))
+                outcome = outcome_of(document)
+                return _Result(outcome, outcome is not UNSEPARATED, reported_model(document))
             except MalformedError as error:
                 reason = self._reason(self._endpoint.malformed(CHAT_PATH, str(error)))
             except ServerFault as error:

@@ -28,6 +28,7 @@ from submissions.schema import Generation, Manifest, Submitter, System
 
 OFFLINE = "offline"
 _REPORTED = "what the server calls its model"
+_LEFT_OUT = "fields that the server does not accept"
 # Settings of the suites' authors: NoveltyBench's and GSSBench's (top-k 10; the length is from INSIDE).
 _USUAL = {
     "gssbench": SamplingSettings(top_k=10, max_tokens=256),
@@ -215,16 +216,18 @@ def manifest_of(model: Model, plan: Plan, suite: str, stop: tuple[str, ...], giv
 
 
 def expect_same_server(model: Model, journal: Journal) -> None:
-    """Require that a server reports the same model name as in an earlier run."""
+    """Require that a server reports the same model name as in an earlier run; leave out what it did not accept then."""
     if isinstance(model.sampler, ServerSampler):
         model.sampler.reported = journal.told(_REPORTED)
+        model.sampler.leave_out(frozenset((journal.told(_LEFT_OUT) or "").split()))
 
 
 def keep_server(model: Model, journal: Journal) -> None:
-    """Record in the journal the model name that a server reports."""
+    """Record in the journal the model name that a server reports, and the fields that it does not accept."""
     name = model.sampler.reported if isinstance(model.sampler, ServerSampler) else None
-    if name is not None and name != journal.told(_REPORTED):
-        journal.tell(_REPORTED, name)
+    for key, value in ((_REPORTED, name), (_LEFT_OUT, " ".join(sorted(_gave_up(model))))):
+        if value and value != journal.told(key):
+            journal.tell(key, value)
 
 
 def _reported(model: Model) -> str | None:

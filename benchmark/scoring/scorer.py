@@ -14,6 +14,7 @@ from shutil import rmtree
 from zlib import ZLIB_RUNTIME_VERSION
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import FileLock
 
@@ -27,7 +28,7 @@ from benchmark.scoring.profiles import Profile
 from benchmark.scoring.resampling import bootstrap_means
 from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, read_result
 from benchmark.scoring.result_schema import Aggregate, Counts, IntervalMethod, Result, ResultKey, sign
-from benchmark.scoring.shards import INVALID, RunShards, Shard, runs_of, score_shards, shards_of
+from benchmark.scoring.shards import INVALID, RunShards, Shard, per_prompt_schema, runs_of, score_shards, shards_of
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import atomic_file, atomic_folder, content_id, readable_json, sha256_of
 from datasets_build.schema import Suite
@@ -108,6 +109,7 @@ def score_submission(
             rmtree(folder)  # damaged: its files are inconsistent
         partial.mkdir(exist_ok=True)
         files: list[Path] = []
+        schema = per_prompt_schema(chosen)
         counts, resumed, finished = ResponseCounts(), 0, 0
 
         def unfinished() -> Iterator[Shard]:
@@ -116,7 +118,7 @@ def score_submission(
                 for row in shard.rows:
                     counts.add(row)
                 files.append(partial / f"{shard.name}.parquet")
-                if not files[-1].exists():
+                if not _is_finished(files[-1], shard, schema):
                     yield shard
                     continue
                 resumed += len(shard.rows)
@@ -192,6 +194,15 @@ def _key(
         seed=options.seed,
         internals=internals.digest if internals is not None and metrics_from("internals", chosen) else None,
     )
+
+
+def _is_finished(path: Path, shard: Shard, schema: pa.Schema) -> bool:
+    """Whether a file has a shard's whole table; not if it is damaged, or from a version with other columns."""
+    try:
+        with pq.ParquetFile(path) as file:
+            return bool(file.metadata.num_rows == len(shard.rows)) and schema.equals(file.schema_arrow)
+    except (OSError, pa.ArrowException):
+        return False
 
 
 def _merge(shards: Sequence[Path], path: Path) -> list[ModelRun]:

@@ -61,8 +61,12 @@ class WorkerOptions:
     cache: CacheOption = None
     mirror: MirrorOption = None
 
-    def worker(self, scoring: ScoringOptions) -> "Worker":
-        """Return a worker with these options."""
+    def worker(self, scoring: ScoringOptions, *, existing: bool = False) -> "Worker":
+        """Return a worker with these options.
+
+        Args:
+            existing: Whether a store in a folder must exist; a worker may start before the first submission.
+        """
         from secrets import token_hex
 
         from benchmark.scoring.backends import ScoringBackends
@@ -77,7 +81,7 @@ class WorkerOptions:
         chosen = scoring.profile(self.profile, self.metric)
         return Worker(
             name=_checked_name(self.name or f"worker-{token_hex(3)}"),
-            store=open_store(self.store),
+            store=open_store(self.store, existing=existing),
             backends=ScoringBackends(chosen, self.cache or default_cache_path()),
             results=self.results or home() / "worker",
             suites=Suites(self.mirror),
@@ -144,7 +148,7 @@ def rescore(
     """
     from benchmark.service.rescore import rescore as run
 
-    made = options.worker(scoring)
+    made = options.worker(scoring, existing=True)
     emit, stop = _events_of(made), stop_on_signals()
     with _on_cluster(made, cluster.place(_on_loss(emit)), options.cache) as placed:
         ended = run(placed, stop, emit)
@@ -215,5 +219,5 @@ def _checked_name(name: str) -> str:
     try:
         return Identity(name=name).name
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]["msg"]
+        first = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
         raise ConfigurationError(f"invalid worker name: {first}", "choose another name with --name") from error

@@ -42,7 +42,7 @@ def rescore(worker: Worker, stop: Stop, emit: EventSink) -> Counter[str]:
         or `failed`.
 
     Raises:
-        ConfigurationError: The profile's models cannot be loaded.
+        ConfigurationError: As `Worker.load`.
         HostFault: This machine failed too often in succession.
         NoWriteAccess: The store denies writing.
         StoreFault: The store cannot be read at the start. After later faults the call waits.

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from benchmark.cluster.session import ClusterSession
@@ -95,12 +96,22 @@ class Worker:
         return f"it has {has} responses per prompt, fewer than --k {wanted}" if has < wanted else None
 
     def load(self) -> int:
-        """Load the models, here or in actors; return how many submissions may be processed at once.
+        """Check the folder of results and load the models, here or in actors.
+
+        Returns:
+            How many submissions may be processed at once.
 
         Raises:
-            ConfigurationError: They cannot be loaded, or there is no cluster.
+            ConfigurationError: The folder cannot be written, the models cannot be loaded, or there is no cluster.
             MissingExtra: A library is not installed.
         """
+        try:
+            self.results.mkdir(parents=True, exist_ok=True)
+            with TemporaryFile(dir=self.results):
+                pass
+        except OSError as error:
+            hint = "choose another --results, or check the folder's disk and permissions"
+            raise ConfigurationError(f"no results can be written to {self.results}: {error.strerror}", hint) from error
         if self.cluster is None:
             self.backends.load(self.backends.profile.metrics(self.metrics))
             return 1
@@ -143,7 +154,7 @@ def work(worker: Worker, stop: Stop, emit: EventSink, *, once: bool = False) -> 
         The number of claims by outcome: `scored`, `rejected`, `failed`, `released`, `lost`.
 
     Raises:
-        ConfigurationError: The profile's models cannot be loaded.
+        ConfigurationError: As `Worker.load`.
         HostFault: This machine failed too often in succession.
         NoWriteAccess: The store denies writing.
         LocalDiskFault: A disk of this machine is full, or not writable, and a claim cannot be ended.
@@ -151,7 +162,7 @@ def work(worker: Worker, stop: Stop, emit: EventSink, *, once: bool = False) -> 
     """
     shared = WorkerState(stop, emit, HostHealth(worker.max_host_failures), Admissions(worker.has_capacity))
     try:
-        # Before anything is claimed: a worker that lacks a model would fail one submission after the other.
+        # Before anything is claimed: a worker that lacks a model or a disk would fail one submission after the other.
         threads = worker.load()
         if once:
             worker.store.head()

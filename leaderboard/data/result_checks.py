@@ -55,14 +55,14 @@ def _other_layout(folder: Path) -> str | None:
         path = folder / RESULT_FILE
         known = json.loads(path.read_bytes()) if path.stat().st_size <= MAX_RESULT_BYTES else None
         version = known.get("schema_version") if isinstance(known, dict) else None
-        if type(version) is int and version != SCHEMA_VERSION:
+        if type(version) is int and not 1 <= version <= SCHEMA_VERSION:
             newer = version > SCHEMA_VERSION
             hint = (
                 "update divbench to show it"
                 if newer
                 else "score the submission again: divbench submissions rescore, or score"
             )
-            return f"{RESULT_FILE} has layout {version}, but this divbench reads layout {SCHEMA_VERSION}: {hint}"
+            return f"{RESULT_FILE} has layout {version}, but this divbench reads layouts 1 to {SCHEMA_VERSION}: {hint}"
     return None
 
 

@@ -109,7 +109,7 @@ def read_manifest(path: Path, findings: Findings) -> Manifest | None:
                 if unknown
                 else "docs/submissions.md lists the fields of a manifest"
             )
-            message = "unknown field" if unknown else item["msg"]
+            message = "unknown field" if unknown else item["msg"].removeprefix("Value error, ")
             findings.add(Problem("manifest", "error", path.name, None, field, message, hint))
     except (ValueError, RecursionError) as error:
         findings.add(file_error("json", path.name, None, f"not JSON: {error}", "write one JSON object"))

@@ -155,6 +155,25 @@ def test_an_exception_in_the_block_leaves_no_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_an_atomic_folder_holds_is_on_disk_before_the_rename(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: set[int] = set()
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.add(os.fstat(handle).st_ino))
+    rename = Path.replace
+
+    def checked(self: Path, target: Path) -> Path:
+        assert synced >= {path.stat().st_ino for path in (self, *self.rglob("*"))}
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "replace", checked)
+    with atomic_folder(tmp_path / "folder") as temporary:
+        (temporary / "inner").mkdir()
+        (temporary / "inner" / "file").write_text("a", encoding="utf-8")
+    assert (tmp_path / "folder" / "inner" / "file").is_file()
+    assert tmp_path.stat().st_ino in synced
+
+
 def test_an_atomic_folder_may_replace_an_empty_one(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     with atomic_folder(tmp_path / "folder") as temporary:

@@ -47,7 +47,8 @@ def test_the_output_is_a_submission_that_says_all_about_itself(command: Command,
         "--name", "mine", "--submitter", "me", "--notes", "A try.",
     )  # fmt: skip
     assert ended.status == 0, ended.err
-    assert ended.out == f"written: {out}  (24 prompts × 3 responses)\nnext: divbench score {out}\n"
+    kinds = "  0 blank, 0 placeholders, 0 refusals, 0 truncated, 0 repeated\n"
+    assert ended.out == f"written: {out}  (24 prompts × 3 responses)\n{kinds}next: divbench score {out}\n"
     assert [path.name for path in out.parent.iterdir()] == ["out"]
     manifest = manifest_in(out)
     assert manifest.generation == Generation(
@@ -76,9 +77,11 @@ def test_every_answer_stands_at_its_prompt_with_its_reason_and_tokens(command: C
     command.asks(sampler)
     found = json.loads(command("generate", "any", "--suite", "demo", "--out", out, "--k", 2, "--json").out)
     submission, suite, _ = open_submission(out)
+    odd_seeds = sum(request.seed % 2 for request in sampler.asked)
     assert found == {
         "submission_id": submission.id, "folder": str(out), "prompts": 24, "k": 2, "resumed_prompts": 0,
-        "model": "fake",
+        "counts": {"prompts": 24, "responses": 48, "blank": 0, "placeholder": 0, "refused": 0, "cut_off": odd_seeds,
+                   "repeated": 0}, "model": "fake",
     }  # fmt: skip
     rows = list(submission.rows())
     assert [row.prompt_id for row in rows] == [prompt.prompt_id for prompt in suite.prompts]
@@ -200,9 +203,11 @@ def test_what_failed_is_told_with_counts_and_tried_again_alone(command: Command,
 
 def test_empty_answers_are_answers(command: Command, out: Path) -> None:
     command.asks(FakeSampler(lambda request: Sampled("" if request.seed % 2 else "x", "stop", tokens=1)))
-    assert command("generate", "any", "--suite", "demo", "--out", out, "--k", 4).status == 0
+    ended = command("generate", "any", "--suite", "demo", "--out", out, "--k", 4)
+    assert ended.status == 0
     texts = [text for texts in responses_in(out).values() for text in texts]
     assert (len(texts), set(texts)) == (96, {"", "x"})
+    assert f"\n  {texts.count('')} blank, 0 placeholders, 0 refusals, 0 truncated, " in ended.out
 
 
 def test_paraphrases_of_ones_own_are_asked_one_after_the_other(command: Command, own: Path, out: Path) -> None:
@@ -304,6 +309,14 @@ def test_wrong_options_are_told_before_anything_is_sampled(
     ended = command("generate", "any", *options, "--out", out)
     assert (ended.status, says in ended.err, sampler.asked) == (2, True, []), ended.err
     assert not out.parent.exists() or list(out.parent.iterdir()) == []
+
+
+def test_the_current_folder_is_no_output(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sampler = FakeSampler()
+    command.asks(sampler)
+    monkeypatch.chdir(tmp_path)
+    ended = command("generate", "any", "--suite", "demo", "--out", ".")
+    assert (ended.status, "give the name of a folder to create" in ended.err, sampler.asked) == (2, True, [])
 
 
 @pytest.mark.parametrize("option", ["--top-p=0", "--temperature=inf"])

@@ -219,6 +219,19 @@ def test_a_run_goes_on_with_the_same_model_of_a_server_or_not_at_all(
     assert manifest_in(out).system.revision == "wise-2026-01-01"
 
 
+def test_a_seed_that_the_server_did_not_accept_at_first_is_left_out_to_the_end(
+    command: Command, server: SamplingServer, starts: Path, tmp_path: Path
+) -> None:
+    arguments = ["generate", f"wise@{server.url}", "--prompts", starts, "--k", 1, "--out", tmp_path / "out"]
+    arguments += ["--concurrency", 1]  # so that the first request alone is sent with a seed
+    server.unknown = ["seed"]
+    server.plans[STARTS[4]] = [saying("", "content_filter")]
+    assert command(*arguments).status == 1
+    server.unknown = []
+    assert command(*arguments).status == 0
+    assert manifest_in(tmp_path / "out").generation.seed is None
+
+
 @pytest.mark.parametrize("name", ["seed", "top_p"])
 def test_what_a_server_does_not_take_is_not_said_to_have_been_so(
     name: str, command: Command, server: SamplingServer, starts: Path, tmp_path: Path

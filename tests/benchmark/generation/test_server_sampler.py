@@ -136,6 +136,7 @@ LARGEST = "x" * MAX_RESPONSE_BYTES
         (saying("<think>and on", "length"), "", "length"),
         (saying("<think>is a tag"), "<think>is a tag", "stop"),
         (saying("I <think>so</think>"), "I <think>so</think>", "stop"),
+        (saying("\n<think>so</think>yes</think>"), "yes</think>", "stop"),
     ],
 )
 def test_answers_that_are_taken(server: SamplingServer, reply: Reply, text: str, finish_reason: str | None) -> None:

@@ -65,6 +65,16 @@ def test_one_that_fails_for_good_does_not_spoil_the_others(server: SamplingServe
     assert [found[place] for place in (0, 1, 3, 4, 6, 7)] == [Failed(reason)] * 6
 
 
+def test_reasoning_that_begins_in_the_prompt_is_no_response(server: SamplingServer) -> None:
+    """Templates of reasoning models open the block themselves, so that a server without a parser returns its rest."""
+    server.plans = {"p1": [saying("So a cat?</think>A dog.")], "p2": [saying("So</think>yes", reasoning_content="So")]}
+    found = sampled(sampler_of(server, concurrency=1), requests_of(4))
+    assert [type(found[place]) for place in range(4)] == [Sampled, Failed, Sampled, Sampled]
+    server.plans, server.always = {}, saying("So a cat?</think>A dog.")
+    with pytest.raises(SamplerFault, match=r"in a row, most recently: .* reasoning, .* --reasoning-parser.* --restart"):
+        sampler_of(server, concurrency=1).sample(requests_of(100), Told())
+
+
 def test_a_server_that_fails_three_requests_in_a_row_is_given_up(server: SamplingServer) -> None:
     server.plans = {f"p{i}": [UNWELL] * 9 for i in range(2, 99)}
     told = Told()
@@ -224,7 +234,11 @@ def test_a_server_that_knows_no_top_p_is_asked_without_it_where_nothing_is_cut_o
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("top_k", "leave out top_k"), ("top_p", "leave out top_p"), ("temperature", "use a temperature")],
+    [
+        ("top_k", "sample from all tokens: --top-k 0"),
+        ("top_p", "leave out --top-p"),
+        ("temperature", "use a temperature"),
+    ],
 )
 @pytest.mark.parametrize("status", [400, 422])
 def test_what_was_asked_for_is_never_given_up(server: SamplingServer, name: str, hint: str, status: int) -> None:

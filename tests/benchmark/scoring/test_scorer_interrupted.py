@@ -10,6 +10,7 @@ from pathlib import Path
 from shutil import copytree
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from submissions.storage.submission_folders import Submission
@@ -88,6 +89,20 @@ def test_a_run_may_be_killed_again_and_again(
     for prompts in (SHARD, 2 * SHARD):
         assert run(submission, tmp_path, "--kill-after", str(prompts)).returncode == -signal.SIGKILL
     assert finished(submission, tmp_path)["resumed"] == 2 * SHARD
+    assert tree(tmp_path) == undisturbed
+
+
+@pytest.mark.parametrize("fault", ["cut off", "other columns"])
+def test_a_finished_shard_that_is_damaged_or_from_another_version_is_scored_again(
+    submission: Submission, undisturbed: dict[str, bytes], tmp_path: Path, fault: str
+) -> None:
+    assert run(submission, tmp_path, "--kill-after", str(2 * SHARD)).returncode == -signal.SIGKILL
+    path = min(tmp_path.glob(".*.partial/*.parquet"))
+    if fault == "cut off":
+        os.truncate(path, path.stat().st_size - 1)
+    else:
+        pq.write_table(pq.read_table(path).drop_columns("answers"), path)
+    assert finished(submission, tmp_path)["resumed"] == SHARD
     assert tree(tmp_path) == undisturbed
 
 

@@ -151,6 +151,19 @@ def test_a_host_without_memory_ends_its_worker_and_uses_up_no_attempt(
     assert work(worker(store, tmp_path / "results"), Stop(), log, once=True) == {"scored": 4}
 
 
+def test_a_worker_without_a_folder_for_results_claims_nothing(
+    store: FolderStore, tmp_path: Path, log: EventLog
+) -> None:
+    [name] = submit_kept(store, [demo(tmp_path / "in", "system")])
+    (tmp_path / "results").write_text("a file", encoding="utf-8")
+    for run in (work, rescore):
+        with pytest.raises(ConfigurationError, match="no results can be written to") as caught:
+            run(worker(store, tmp_path / "results"), Stop(), log)
+        assert "--results" in caught.value.hint
+    assert log.names() == ["stopped", "stopped"]
+    assert [record.attempt for record in state_of(store, name).history] == [1]
+
+
 def test_a_single_submission_keeps_its_attempts_too(store: FolderStore, tmp_path: Path, log: EventLog) -> None:
     [name] = submit_kept(store, [demo(tmp_path / "in", "system")])
     with pytest.raises(HostFault, match="failed 2 times in a row"):

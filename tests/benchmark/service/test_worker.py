@@ -229,7 +229,10 @@ def test_the_command(tmp_path: Path) -> None:
     ended = divbench("submissions", "rescore", *other, **mine)
     assert [json.loads(line)["event"] for line in ended.stdout.splitlines()] == ["scored", "ended"]
     assert len(state_of(FolderStore(store), name).results) == 2
-    assert divbench("submissions", "score", *options[:6], "--name", "two\nlines").returncode == 2
+    ended = divbench("submissions", "score", *options[:6], "--name", "two\nlines")
+    assert (ended.returncode, "invalid worker name: has a control" in ended.stderr) == (2, True)
+    ended = divbench("submissions", "rescore", "--store", tmp_path / "typo", *other[2:], **mine)
+    assert (ended.returncode, "there is no folder" in ended.stderr) == (2, True)
 
 
 def test_events_are_written_though_nobody_reads_them(tmp_path: Path) -> None:

@@ -172,6 +172,10 @@ def bad_files(kind: str, one: Scored, other: Scored, folder: Path) -> tuple[dict
     made: dict[str, tuple[dict[str, bytes], str]] = {
         "newer": ({RESULT_FILE: with_json(one, schema_version=3)}, "layout 3, .* update divbench"),
         "older": ({RESULT_FILE: with_json(one, schema_version=0)}, "layout 0, .* divbench submissions rescore"),
+        "first layout": (
+            {RESULT_FILE: with_json(one, schema_version=1, scores=[], per_prompt_sha256="0" * 64)},
+            "per_prompt.parquet is not the one that",
+        ),
         "no layout": ({RESULT_FILE: with_json(one, schema_version="1")}, "schema_version: Input should be 2"),
         "no JSON": ({RESULT_FILE: b"{"}, "Expecting property name"),
         "large": ({RESULT_FILE: with_json(one, notes="x" * 2**22)}, "at most 4,194,304 are allowed"),
@@ -200,7 +204,18 @@ def bad_files(kind: str, one: Scored, other: Scored, folder: Path) -> tuple[dict
     return made[kind]
 
 
-BAD = ("newer", "older", "no layout", "no JSON", "large", "of another", "other id", "no Parquet", "a column less")
+BAD = (
+    "newer",
+    "older",
+    "first layout",
+    "no layout",
+    "no JSON",
+    "large",
+    "of another",
+    "other id",
+    "no Parquet",
+    "a column less",
+)
 
 
 @pytest.mark.parametrize("kind", [*BAD, "a column of texts", "a row less"])

@@ -129,7 +129,9 @@ def test_a_missing_field_is_named(tmp_path: Path, field: str) -> None:
 
 def test_all_wrong_fields_are_named_at_once(tmp_path: Path) -> None:
     folder = change_manifest(write_toy(tmp_path / "bad"), more=1, name=" ", generation={"k": 3, "seed": "x"})
-    assert sorted(p.field for p in check(folder).findings.problems) == ["generation.seed", "more", "name"]
+    problems = check(folder).findings.problems
+    assert sorted(p.field for p in problems) == ["generation.seed", "more", "name"]
+    assert [p.message for p in problems if p.field == "name"] == ["must not be blank, or begin or end with white space"]
 
 
 @each(
