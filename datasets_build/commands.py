@@ -277,6 +277,8 @@ def publish(
 ) -> None:
     """Publish the built datasets as one tagged commit. Publishing the same datasets again changes nothing.
 
+    The head of the repository then has exactly these datasets: others that it had remain only under earlier tags.
+
     Example: divbench data publish ORG/divbench --tag v1.0.0
     """
     from dataclasses import asdict
@@ -291,6 +293,9 @@ def publish(
     else:
         how = "published" if done.changed else "already there, nothing done"
         out().print(f"{how}: {done.repo} {done.tag} at {done.commit}", markup=False)
+        if done.removed:
+            text = f"no longer at the head of {done.repo}: {', '.join(done.removed)}; earlier tags keep them"
+            err().print(text, style="yellow", markup=False)
 
 
 @app.command()
