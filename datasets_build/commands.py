@@ -344,7 +344,7 @@ def solution_pairs(
 
     if destination.suffix != ".parquet":
         raise ConfigurationError(f"pairs are written to a .parquet file, not to {destination}", "--out NAME.parquet")
-    made = conform(solution_path_pairs(read_questions(file)), PAIRS, str(file))
+    made = conform(solution_path_pairs(read_questions(file), str(file)), PAIRS, str(file))
     if not len(made):
         raise InputError(f"{file} has no questions", "write one JSON object per line")
     with atomic_file(destination) as temporary:
