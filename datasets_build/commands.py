@@ -175,6 +175,10 @@ def info(
     fields = [(field.name, str(field.type), config.fields[field.name]) for field in config.schema]
     console.print(to_terminal(Table("Splits", ("split", "rows"), splits)))
     console.print(to_terminal(Table("Fields", ("field", "type", "what"), fields, numbers=())))
+    for file in about["files"]:
+        asked = ", optional and not downloaded" if not file["urls"] else ""
+        origin = file["urls"][0] if file["urls"] else file["found_in"]
+        console.print(f"{file['path']}{asked}: SHA-256 {file['sha256']}, {origin}", markup=False, soft_wrap=True)
     for flaw in source.flaws:
         console.print(f"- {flaw}", markup=False)
     for line in source.citation.splitlines():
