@@ -257,6 +257,10 @@ def test_without_the_libraries_of_models_the_profile_lexical_is_suggested(monkey
     with pytest.raises(MissingExtra) as caught:
         db.score([["a", "b"]], "vendi_score")
     assert "lexical" not in caught.value.hint
+    monkeypatch.setitem(sys.modules, "rouge_score.tokenizers", None)
+    with pytest.raises(MissingExtra) as caught:
+        db.score([["a", "b"]], "lexical")
+    assert "lexical" not in caught.value.hint
 
 
 def test_prompts_may_be_the_index_of_a_table() -> None:
