@@ -175,6 +175,10 @@ def info(
     fields = [(field.name, str(field.type), config.fields[field.name]) for field in config.schema]
     console.print(to_terminal(Table("Splits", ("split", "rows"), splits)))
     console.print(to_terminal(Table("Fields", ("field", "type", "what"), fields, numbers=())))
+    for file in about["files"]:
+        asked = ", optional and not downloaded" if not file["urls"] else ""
+        origin = file["urls"][0] if file["urls"] else file["found_in"]
+        console.print(f"{file['path']}{asked}: SHA-256 {file['sha256']}, {origin}", markup=False, soft_wrap=True)
     for flaw in source.flaws:
         console.print(f"- {flaw}", markup=False)
     for line in source.citation.splitlines():
@@ -277,6 +281,8 @@ def publish(
 ) -> None:
     """Publish the built datasets as one tagged commit. Publishing the same datasets again changes nothing.
 
+    The head of the repository then has exactly these datasets: others that it had remain only under earlier tags.
+
     Example: divbench data publish ORG/divbench --tag v1.0.0
     """
     from dataclasses import asdict
@@ -291,6 +297,9 @@ def publish(
     else:
         how = "published" if done.changed else "already there, nothing done"
         out().print(f"{how}: {done.repo} {done.tag} at {done.commit}", markup=False)
+        if done.removed:
+            text = f"no longer at the head of {done.repo}: {', '.join(done.removed)}; earlier tags keep them"
+            err().print(text, style="yellow", markup=False)
 
 
 @app.command()
@@ -339,7 +348,7 @@ def solution_pairs(
 
     if destination.suffix != ".parquet":
         raise ConfigurationError(f"pairs are written to a .parquet file, not to {destination}", "--out NAME.parquet")
-    made = conform(solution_path_pairs(read_questions(file)), PAIRS, str(file))
+    made = conform(solution_path_pairs(read_questions(file), str(file)), PAIRS, str(file))
     if not len(made):
         raise InputError(f"{file} has no questions", "write one JSON object per line")
     with atomic_file(destination) as temporary:

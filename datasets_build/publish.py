@@ -1,5 +1,6 @@
 """Publish built datasets to a Hub dataset repository, as one commit and a tag, and pull them back."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha1
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from huggingface_hub import HfApi
     from huggingface_hub.hf_api import RepoFile
 
+# The names that git allows, without those that a command line or a URL could misread.
+_TAG = re.compile(r"(?!.*(\.\.|//|/\.|\.lock(/|$)))[A-Za-z0-9_][A-Za-z0-9_.+/-]*(?<![./])")
+_REPO = re.compile(r"[^/]+/[^/]+")
+
 
 @dataclass(frozen=True, slots=True)
 class Published:
@@ -25,12 +30,14 @@ class Published:
 
     Attributes:
         changed: False if the repository already held the same files.
+        removed: Datasets that the repository's head had before and no longer has; earlier tags keep them.
     """
 
     repo: str
     commit: str
     tag: str
     changed: bool
+    removed: tuple[str, ...] = ()
 
 
 class _LostRace(Exception):
@@ -50,7 +57,9 @@ def parts_of(out: Path, names: Sequence[str]) -> list[Part]:
         if not folder.is_dir():
             raise InputError(f"{name} is not built in {out}", f"build it: divbench data build {name} --out {out}")
         if problems := verify(folder):
-            raise InputError(f"{folder}: {'; '.join(problems)}", f"build it again: divbench data build {name}")
+            raise InputError(
+                f"{folder}: {'; '.join(problems)}", f"build it again: divbench data build {name} --out {out}"
+            )
         made.append((source, config, read_manifest(folder)))
     return made
 
@@ -58,7 +67,7 @@ def parts_of(out: Path, names: Sequence[str]) -> list[Part]:
 def publish(
     out: Path, names: Sequence[str], repo: str, tag: str, *, private: bool = False, token: str | None = None
 ) -> Published:
-    """Publish built configs in one commit.
+    """Publish built configs in one commit, after which the repository's head has exactly these datasets.
 
     The commit is made on the head that was listed; if someone else committed in between, everything is retried. A
     repository that already holds the same files gets no commit.
@@ -70,15 +79,18 @@ def publish(
 
     Raises:
         InputError: A config is damaged.
-        ConfigurationError: The Hub refuses (rights, tag in use), or cannot be reached.
+        ConfigurationError: The repository or tag cannot have that name, or the Hub refuses (rights, tag in use) or
+            cannot be reached.
     """
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
 
+    _check_names(repo, tag)  # the Hub would refuse a tag only after the commit
     parts = parts_of(out, names)
     api = HfApi(token=token)
     files = _files(out, parts, repo, tag, api.endpoint)
     first = ""  # the head before our commit
+    removed: set[str] = set()
     try:
         for attempt in retrying(_LostRace):
             with attempt:
@@ -86,7 +98,8 @@ def publish(
                 head = str(api.dataset_info(repo).sha)
                 first = first or head
                 # If a commit landed and only its response was lost, the next attempt finds the files and sends none.
-                commit = _commit(api, repo, tag, files, head)
+                commit, stale = _commit(api, repo, tag, files, head)
+                removed |= stale - {config.name for _, config, _ in parts}
                 _tag(api, repo, tag, commit)
     except _LostRace as error:
         message = f"{repo} was changed by others during all {ATTEMPTS} attempts"
@@ -99,7 +112,21 @@ def publish(
         raise ConfigurationError(f"the Hub refused: {first_line(error)}", hint) from error
     except (OSError, connection_error()) as error:
         raise ConfigurationError(f"the Hub cannot be reached: {first_line(error)}", "check the network") from error
-    return Published(repo, commit, tag, changed=commit != first)
+    return Published(repo, commit, tag, commit != first, tuple(sorted(removed)))
+
+
+def _check_names(repo: str, tag: str) -> None:
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id
+
+    try:
+        validate_repo_id(repo)
+    except HFValidationError as error:
+        raise ConfigurationError(first_line(error), "name it ORG/NAME, such as org/divbench") from error
+    if not _REPO.fullmatch(repo):
+        raise ConfigurationError(f"{repo!r} is not the name of a repository", "name it ORG/NAME, such as org/divbench")
+    if not _TAG.fullmatch(tag):
+        raise ConfigurationError(f"a tag cannot be named {tag!r}", "name it like v1.0.0")
 
 
 def _files(out: Path, parts: Sequence[Part], repo: str, tag: str, endpoint: str) -> dict[str, Path | bytes]:
@@ -115,8 +142,11 @@ def _files(out: Path, parts: Sequence[Part], repo: str, tag: str, endpoint: str)
     return files
 
 
-def _commit(api: "HfApi", repo: str, tag: str, files: dict[str, Path | bytes], head: str) -> str:
-    """Return the commit with exactly these data files: the head if it has them, otherwise a new commit on it."""
+def _commit(api: "HfApi", repo: str, tag: str, files: dict[str, Path | bytes], head: str) -> tuple[str, frozenset[str]]:
+    """Return the commit with exactly these data files, and the folders of data from which it removes files.
+
+    It is the head if that has them, otherwise a new commit on it.
+    """
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
     from huggingface_hub.errors import HfHubHTTPError
     from huggingface_hub.hf_api import RepoFile
@@ -129,7 +159,7 @@ def _commit(api: "HfApi", repo: str, tag: str, files: dict[str, Path | bytes], h
     adds = [path for path, content in files.items() if path not in there or not _same(there[path], content)]
     stale = [path for path in there if path.startswith("data/") and path not in files]
     if not adds and not stale:
-        return head
+        return head, frozenset()
     _refuse_moved_tag(api, repo, tag, None)
     operations: list[CommitOperationAdd | CommitOperationDelete] = []
     for path in sorted(adds):
@@ -144,7 +174,7 @@ def _commit(api: "HfApi", repo: str, tag: str, files: dict[str, Path | bytes], h
         if error.response.status_code == 412:
             raise _LostRace from error
         raise
-    return made.oid
+    return made.oid, frozenset(path.split("/")[1] for path in stale)
 
 
 def _same(entry: "RepoFile", content: Path | bytes) -> bool:

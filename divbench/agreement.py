@@ -66,9 +66,32 @@ class Agreement:
         shown = [each for each in self.tasks if each.label == "binary" or not self.overall]
         by_people = all(each.label_name.startswith(_BY_PEOPLE) for each in shown)  # and not a decoding parameter
         title = f"Agreement with {'human labels' if by_people else 'labels'}, {counted(count, 'task')}"
+        return Table(title, columns, rows, self._notes(), numbers=MEASURES)
+
+    def _notes(self) -> list[str]:
+        """Say what the table lacks: sets, tasks of the mean, scores released with the texts."""
+        from datasets_build.sources.tevet import SOURCE
+
+        notes = []
         count, own = sum(self.missing.values()), self.tasks[0].evaluations[0].metric
-        notes = [f"Left out for all metrics: {counted(count, 'set')} without a score of {own}."] if count else []
-        return Table(title, columns, rows, notes, numbers=MEASURES)
+        if count:
+            notes.append(f"Left out for all metrics: {counted(count, 'set')} without a score of {own}.")
+        unscored = [task for task in self.tasks if not all(each.measures for each in task.evaluations)]
+        if outside := [task.task for task in unscored if task.label == "binary" and self.overall]:
+            notes.append(f"The mean leaves out {', '.join(outside)}, where a metric has no score.")
+        released = {config.name for config in SOURCE.configs}
+        alone = [
+            task.task
+            for task in self.tasks
+            if task.task.partition("/")[0] in released
+            and not any(each.measures for each in task.evaluations if each.metric.startswith("released:"))
+        ]
+        if alone:
+            notes.append(
+                f"No released scores (sent-BERT and others) of {', '.join(alone)}: their files are not "
+                "downloaded, and no mirror had them; divbench data info lists them."
+            )
+        return notes
 
     def __str__(self) -> str:
         """The table as text."""

@@ -199,7 +199,8 @@ def score_all(
     try:
         return [_score(*each, ids, backends, resamples, seed) for each in given]
     except MissingExtra as error:
-        if profile is not None or not {m.id for m in ids} <= {m.id for m in find_profile("lexical").metrics()}:
+        lexical = {m.id for m in find_profile("lexical").metrics()}
+        if profile is not None or chosen.name == "lexical" or not {m.id for m in ids} <= lexical:
             raise
         hint = f"{error.hint}; or choose profile='lexical', which groups responses by their words"
         raise MissingExtra(error.message, hint) from error

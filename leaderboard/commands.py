@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from datasets_build.console import JsonOption, err, out, print_json, progress, steps
-from datasets_build.errors import ConfigurationError, counted, need
+from datasets_build.errors import ConfigurationError, counted, need, need_installed
 from leaderboard.reports.reference_command import reference
 from leaderboard.static.space_command import space
 
@@ -139,6 +139,8 @@ def export(
 
     Example: divbench board export --results results --html --out board
     """
+    for module in ("jinja2", "markupsafe", "plotly") if html else ():
+        need_installed(module, "board")
     live = _live(results, store, study, None, reference=reference)
     now = live.snapshot()
     skipped = [{"folder": str(folder), "reason": found.reason} for folder, found in now.unreadable.items()]

@@ -154,6 +154,9 @@ def dpo(
     if exported.unrewarded:
         which = counted(exported.unrewarded, "response")
         err().print(f"warning: {which} without a reward, to prompts that have some rewards")
+    if exported.inverted:
+        which = f"{exported.inverted} of {counted(len(exported.pairs.rows), 'pair')}"
+        err().print(f"warning: in {which}, the chosen response has the lower reward; below --rho 0.5, none has")
     if json:
         print_json(exported.as_json())
     else:

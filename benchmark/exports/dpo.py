@@ -102,12 +102,19 @@ class Exported:
             found[side] = of_side
         return found
 
+    @property
+    def inverted(self) -> int:
+        """Number of pairs whose chosen response has the lower reward, as overlapping pools allow."""
+        metas = [row["meta"] for row in self.pairs.rows]
+        return sum(meta["rewards"][meta["chosen_index"]] < meta["rewards"][meta["rejected_index"]] for meta in metas)
+
     def as_json(self) -> dict[str, Any]:
         """Return the document that `--json` prints."""
         return {
             "submission_id": self.provenance.submission_id,
             "prompts": self.prompts,
             "pairs": len(self.pairs.rows),
+            "pairs_with_lower_chosen_reward": self.inverted,
             "skipped": dict(self.pairs.skipped),
             "responses_without_reward": self.unrewarded,
             "metric": self.provenance.metric,

@@ -4,12 +4,15 @@ The seventh kind of pair of GSSBench (Yu et al. 2025, arXiv:2510.12699, section 
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.gssbench.rows import pair_row
+
+_ENDED = re.compile(r"[.?!:;…][\"'”’»)\]$]*$")  # a sentence, perhaps within quotes, brackets or a formula
 
 
 def read_questions(path: Path) -> Iterator[dict[str, Any]]:
@@ -33,29 +36,37 @@ def read_questions(path: Path) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def solution_path_pairs(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def solution_path_pairs(rows: Iterable[Mapping[str, Any]], source: str = "questions") -> Iterator[dict[str, Any]]:
     """Make one pair from each question, as rows that fit `PAIRS`.
 
     Args:
         rows: Questions, each with `question` (text), `methods` (at least two different texts) and optionally an `id`,
             which names the pair instead of the row's number.
+        source: File that the rows are from, for messages.
 
     Raises:
-        InputError: A row lacks a field, or its methods are not at least two different texts.
+        InputError: A row lacks a field, its methods are not at least two different texts, or its id is another row's.
     """
+    row_of: dict[str, int] = {}
     for number, row in enumerate(rows, start=1):
+        at = f"{source}, row {number}, field"
         question, methods = row.get("question"), row.get("methods")
         if not isinstance(question, str) or not question.strip():
-            raise InputError(f"row {number}, field question: not a text", "give the question")
+            raise InputError(f"{at} question: not a text", "give the question")
         texts = [text.strip() for text in methods if isinstance(text, str)] if isinstance(methods, list) else []
         if not isinstance(methods, list) or len(texts) != len(methods) or len(set(texts)) < 2 or "" in texts:
-            raise InputError(f"row {number}, field methods: not at least two different texts", "list the methods")
+            raise InputError(f"{at} methods: not at least two different texts", "list the methods")
         if len(set(texts)) != len(texts):
-            raise InputError(f"row {number}, field methods: one occurs twice", "list each method once")
+            raise InputError(f"{at} methods: one occurs twice", "list each method once")
         listed = " ".join(f"{order}. {text}" for order, text in enumerate(texts, start=1))
-        a = f"{question.strip()} Solve it by this method: {texts[0]}"
-        b = f"{question.strip()} Solve it by one of these methods: {listed}"
-        name = str(row.get("id", f"{number:04}"))
+        asked = question.strip()
+        asked = asked if _ENDED.search(asked) else f"{asked}."
+        a = f"{asked} Solve it by this method: {texts[0]}"
+        b = f"{asked} Solve it by one of these methods: {listed}"
+        name = f"{number:04}" if row.get("id") in (None, "") else str(row["id"])
+        if row_of.setdefault(name, number) != number:
+            hint = "give each question its own id, or none"
+            raise InputError(f"{at} id: {name!r} names row {row_of[name]}, too", hint)
         pair_id = f"solution_paths-{name}"
         sizes = (1, len(texts))
         yield pair_row(pair_id, a, b, set_id=pair_id, relation="one<many", template="solution_paths", sizes=sizes)

@@ -332,9 +332,24 @@ def test_the_flaws_count_what_is_in_the_data(built: Path) -> None:
     def ids(config: str, split: str) -> set[str]:
         return {row["set_id"] for row in rows_of(built, config, split)}
 
+    def lowered(split: str) -> set[str]:
+        return {"\n".join([row["context"], *row["responses"]]).lower() for row in rows_of(built, "dectest", split)}
+
     tasks = ("story_gen", "resp_gen", "prompt_gen")
     assert [len(ids("dectest", task) & ids("dectest", f"{task}_with_hds")) for task in tasks] == [101, 101, 97]
+    assert [len(lowered(task) & lowered(f"{task}_with_hds")) for task in tasks] == [101, 101, 101]
     assert all(ids("mcdiv_nuggets", f"{task}_with_hds") <= ids("mcdiv_nuggets", task) for task in tasks)
+    runs_on = []
+    for split in ("prompt_gen", "prompt_gen_with_hds"):
+        found = [sum("<|endoftext|>" in text for text in row["responses"]) for row in rows_of(built, "dectest", split)]
+        runs_on.append((sum(found), sum(map(bool, found))))
+    assert runs_on == [(77, 53), (23, 12)]
+    assert [row["context"] for row in rows_of(built, "dectest", "prompt_gen")].count("#NAME?") == 2
+    indented = Counter[tuple[str, str]]()
+    for name in ("alpacaeval", "nbcurated"):
+        for row in rows_of(built, "olmo_stages", f"{name}_length_matched"):
+            indented[name, row["stage"]] += sum(text[:1].isspace() for text in row["responses"])
+    assert +indented == {("alpacaeval", "base"): 1309, ("nbcurated", "base"): 376}
     cut_off = Counter[str]()
     for row in (*rows_of(built, "olmo_stages", "alpacaeval"), *rows_of(built, "olmo_stages", "nbcurated")):
         cut_off[row["stage"]] += row["finish_reasons"].count("length")

@@ -1,6 +1,7 @@
 """Publishing to and pulling from a real Hub server on loopback, through our own commands and the real clients."""
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,10 @@ import pytest
 
 from datasets_build.build import build
 from datasets_build.download import Fetcher
+from datasets_build.errors import ConfigurationError
 from datasets_build.load import load_table
+from datasets_build.publish import _check_names
+from datasets_build.publish import publish as publish_to
 from datasets_build.sources import find_config
 from tests.hub import HubServer, client_says, hub, run_client
 
@@ -71,7 +75,7 @@ def publish(server: HubServer, built: Path, *more: str, user: str | None = "alic
 def test_one_commit_and_a_tag_hold_all_files(publication: tuple[HubServer, Any], built: Path) -> None:
     server, said = publication
     repo = server.repo(REPO)
-    assert said == {"repo": REPO, "commit": repo.head, "tag": "v1.0.0", "changed": True}
+    assert said == {"repo": REPO, "commit": repo.head, "tag": "v1.0.0", "changed": True, "removed": []}
     assert repo.tags == {"v1.0.0": repo.head}
     before = len([1 for commit in repo.history() if commit.title == "Datasets v1.0.0"])
     assert before == 1
@@ -85,13 +89,15 @@ def test_one_commit_and_a_tag_hold_all_files(publication: tuple[HubServer, Any],
 def test_publishing_again_does_nothing_and_a_moved_tag_is_refused(server: HubServer, built: Path) -> None:
     publish(server, built)
     head = server.repo(REPO).head
-    assert publish(server, built)[1] == {"repo": REPO, "commit": head, "tag": "v1.0.0", "changed": False}
+    again = {"repo": REPO, "commit": head, "tag": "v1.0.0", "changed": False, "removed": []}
+    assert publish(server, built)[1] == again
     status, said, _ = publish(server, built, "demo")
     assert status == 2
     assert "the tag v1.0.0 of alice/divbench names another version" in said["error"]["message"]
     assert server.repo(REPO).head == head  # refused before anything was committed
     status, said, _ = publish(server, built, "demo", "--tag", "v2.0.0")
     assert status == 0
+    assert said["removed"] == ["gssbench", "gssbench_prompts", "scenarios"]
     assert sorted(name for name in server.repo(REPO).files() if name.startswith("data/")) == [
         "data/demo/manifest.json",
         "data/demo/prompts.parquet",
@@ -185,6 +191,23 @@ def test_without_the_right_to_write_it_is_refused_with_a_hint(published: HubServ
         assert status == 2
         assert "hf auth login" in said["error"]["hint"]
         assert published.repo(REPO).head == head
+
+
+@pytest.mark.parametrize(
+    ("repo", "tag"),
+    [
+        *((repo, "v1.0.0") for repo in ("not a repo", "divbench", "org/a/b", "")),
+        *((REPO, tag) for tag in ("v 1", "", "-v1", "v1.", "v1..2", "a//b", "v1.lock", "v1~", "v1@{0}", "v1:2")),
+    ],
+)
+def test_names_that_the_hub_would_refuse_are_refused_before_anything_is_sent(built: Path, repo: str, tag: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(repr(tag)) if repo == REPO else "ORG/NAME"):
+        publish_to(built, ["demo"], repo, tag)  # without a server: it would be reached at once
+
+
+@pytest.mark.parametrize("tag", ["v1.0.0", "v1", "2026-11-25", "release/1.0+a", "V1.0.0_rc1", "x.lockstep"])
+def test_names_of_tags(tag: str) -> None:
+    _check_names(REPO, tag)
 
 
 def test_missing_repositories_and_builds_are_named(published: HubServer, built: Path, tmp_path: Path) -> None:

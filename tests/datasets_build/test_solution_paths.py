@@ -36,8 +36,34 @@ def test_a_asks_for_the_first_method_and_b_for_any() -> None:
     ],
 )
 def test_a_bad_row_is_refused_by_number_and_field(change: dict[str, Any], field: str) -> None:
-    with pytest.raises(InputError, match=f"row 2, field {field}"):
-        list(solution_path_pairs([GOOD, GOOD | change]))
+    with pytest.raises(InputError, match=f"mine.jsonl, row 2, field {field}"):
+        list(solution_path_pairs([GOOD, GOOD | {"id": "q2"} | change], "mine.jsonl"))
+
+
+@pytest.mark.parametrize(("first", "second"), [("q1", "q1"), (7, "7"), ("0002", None)])
+def test_two_pairs_never_share_an_id(first: object, second: object) -> None:
+    with pytest.raises(InputError, match=r"row 2, field id: .* names row 1, too"):
+        list(solution_path_pairs([GOOD | {"id": first}, GOOD | {"id": second}]))
+
+
+def test_without_an_id_the_number_of_the_row_names_the_pair() -> None:
+    made = solution_path_pairs([{**GOOD, "id": given} for given in (None, "", "q3")])
+    assert [row["pair_id"] for row in made] == ["solution_paths-0001", "solution_paths-0002", "solution_paths-q3"]
+
+
+@pytest.mark.parametrize(
+    ("question", "begins"),
+    [
+        ("Prove that 2 + 2 = 4 ", "Prove that 2 + 2 = 4. Solve"),
+        ("Simplify $x + x$", "Simplify $x + x$. Solve"),
+        ('Who said "no?"', 'Who said "no?" Solve'),
+        ("Is it so?", "Is it so? Solve"),
+    ],
+)
+def test_a_question_is_a_sentence_of_its_own(question: str, begins: str) -> None:
+    (row,) = solution_path_pairs([GOOD | {"question": question}])
+    assert row["a"].startswith(begins)
+    assert row["b"].startswith(begins)
 
 
 @pytest.mark.parametrize("content", [b"{", b"[1]", b'"text"', b"\xff", b"[" * 100_000])

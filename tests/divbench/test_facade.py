@@ -1,5 +1,6 @@
 """`import divbench`: the same numbers as the packages behind it, for every form of input; errors that say the fix."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -256,6 +257,10 @@ def test_without_the_libraries_of_models_the_profile_lexical_is_suggested(monkey
     with pytest.raises(MissingExtra) as caught:
         db.score([["a", "b"]], "vendi_score")
     assert "lexical" not in caught.value.hint
+    monkeypatch.setitem(sys.modules, "rouge_score.tokenizers", None)
+    with pytest.raises(MissingExtra) as caught:
+        db.score([["a", "b"]], "lexical")
+    assert "lexical" not in caught.value.hint
 
 
 def test_prompts_may_be_the_index_of_a_table() -> None:
@@ -371,6 +376,24 @@ def test_a_metric_of_ones_own_is_tested_beside_ours(mirror: Path) -> None:
     assert several.startswith("Agreement with labels, 4 tasks\n")  # temperatures are no labels by people
     with pytest.raises(ConfigurationError, match="raised ZeroDivisionError"):
         db.evaluate_metric(lambda responses: 1 / 0, "contest/story_gen", mirror=mirror)
+
+
+def test_what_a_comparison_with_released_scores_lacks_is_said(mirror: Path, tmp_path: Path) -> None:
+    def said() -> list[str]:
+        found = str(db.evaluate_metric(len, "contest", resamples=0, mirror=tmp_path))
+        return " ".join(found.rpartition("┘")[2].split()).split(". ")
+
+    shutil.copytree(mirror / "tevet" / "raw", tmp_path / "tevet" / "raw")
+    (alone,) = said()
+    assert alone.startswith(
+        "No released scores (sent-BERT and others) of contest/story_gen, contest/resp_gen, contest/"
+    )
+    shutil.copytree(mirror / "tevet" / "reference", tmp_path / "tevet" / "reference")
+    assert said() == [""]
+    (tmp_path / "tevet/reference/conTest/con_test_200_with_hds_story_gen.csv").unlink()
+    outside, alone = said()
+    assert outside == "The mean leaves out contest/story_gen, where a metric has no score"
+    assert alone.startswith("No released scores (sent-BERT and others) of contest/story_gen: the files")
 
 
 def test_a_metric_that_takes_the_context_is_given_it(mirror: Path) -> None:

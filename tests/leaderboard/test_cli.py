@@ -245,7 +245,9 @@ def test_info_says_whence_a_dataset_comes_and_what_is_wrong_with_it() -> None:
     assert about["splits"]["prompt_gen"] == 1000
     assert any("blank" in flaw for flaw in about["flaws"])
     assert {file["path"] for file in about["files"]} >= {"tevet/raw/decTest/dec_test_1000_no_hds_prompt_gen.csv"}
-    assert "ten blank responses" in divbench("data", "info", "dectest").stdout
+    shown = divbench("data", "info", "dectest").stdout
+    assert "ten blank responses" in shown
+    assert all(each["path"] in shown and each["sha256"] in shown for each in about["files"])
 
 
 def test_a_build_without_its_files_says_what_to_do_and_leaves_nothing(tmp_path: Path) -> None:

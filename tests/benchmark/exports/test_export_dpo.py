@@ -135,6 +135,12 @@ def test_pairs_are_those_of_brute_force(
     } == expected
     assert [row["prompt_id"] for row in pairs] == [p.prompt_id for p in OWN.prompts if p.prompt_id in expected]
 
+    places = {prompt.prompt_id: place for place, prompt in enumerate(OWN.prompts)}
+    of_pairs = [(rewards_of(places[name]), *expected[name][2:]) for name in expected]
+    against = sum((own[chosen] or 0.0) < (own[rejected] or 0.0) for own, chosen, rejected in of_pairs)
+    assert found["pairs_with_lower_chosen_reward"] == against
+    assert (f"in {against} of " in ended.stderr, against > 0) == ((True, True) if rho > 0.5 else (False, False))
+
     assert (found["pairs"], found["prompts"]) == (len(pairs), PROMPTS)
     assert sum(found["skipped"].values()) == PROMPTS - len(pairs)
     assert (found["rho"], found["rule"], found["metric"]) == (rho, rule, diversity)

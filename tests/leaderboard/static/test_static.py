@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from functools import cache
 from html.parser import HTMLParser
@@ -11,9 +12,10 @@ from pathlib import Path
 import pytest
 
 import leaderboard.static.write as writing
-from datasets_build.errors import ConfigurationError
+from datasets_build.errors import ConfigurationError, MissingExtra
 from datasets_build.files import sha256_of
 from leaderboard.app.theme import INK, SEA
+from leaderboard.commands import export as board_export
 from leaderboard.data.board import facts, ranking_column
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores
@@ -308,3 +310,13 @@ def test_code_marks_and_data_are_escaped() -> None:
         script = data_script("texts", [text])
         assert not set("<>&") & set(script)
         assert json.loads(script.partition(" = ")[2].rstrip(";\n")) == [text]
+
+
+@pytest.mark.parametrize("library", ["jinja2", "markupsafe", "plotly"])
+def test_without_the_libraries_of_the_pages_their_extra_is_named(
+    library: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(MissingExtra, match=r"divbench\[board\]"):
+        board_export(destination=tmp_path / "board", html=True)
+    assert not any(tmp_path.iterdir())

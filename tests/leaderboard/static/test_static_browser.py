@@ -75,7 +75,7 @@ def emulate(browser: "Chrome", width: int, height: int, scheme: str) -> None:
 @pytest.fixture(
     params=[
         pytest.param((1400, "light"), id="desktop, light", marks=pytest.mark.thorough),
-        pytest.param((390, "dark"), id="phone, dark"),
+        pytest.param((360, "dark"), id="phone, dark"),
     ]
 )
 def screen(request: pytest.FixtureRequest, browser: "Chrome") -> Any:
