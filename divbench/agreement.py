@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from benchmark.metrics.metric import Missing
     from datasets_build.tables import Cell, Table
 
+BESIDE = ("valid_distinct_k", "distance_beside_prompt", "embedding_diversity", "self_bleu", "distinct_n")
 MEASURES = ("spearman", "oca_directional", "roc_auc")
 _BY_PEOPLE = ("content diversity", "human ")  # names of labels: of texts written by people to instructions; ratings
 
@@ -110,7 +111,7 @@ def evaluate_metric(
     tasks: str | Path | Sequence[str] | None = None,
     *,
     name: str | None = None,
-    beside: Sequence[str] = ("distinct_n",),
+    beside: Sequence[str] | None = None,
     lower_is_more_diverse: bool = False,
     resamples: int = 1000,
     seed: int = 0,
@@ -126,8 +127,9 @@ def evaluate_metric(
         tasks: Tasks, such as `contest/story_gen`, `mcdiv` for all its splits, or a .parquet file of labelled sets;
             None: the nine with two labels.
         name: Name of the metric; None: the function's.
-        beside: Ids of metrics to test as well. The columns released with the texts (sent-BERT, distinct-n and others)
-            are always included.
+        beside: Ids of metrics to test as well; None: `BESIDE` on the datasets of this package, and distinct_n on your
+            own files. Scores that come with the package are not computed again. The columns released with the texts
+            (sent-BERT, distinct-n and others) are always included where a mirror has them.
         lower_is_more_diverse: Whether less means more diverse.
         resamples: Number of bootstrap resamples over contexts.
         seed: Random seed of the bootstrap.
@@ -143,7 +145,9 @@ def evaluate_metric(
     from benchmark.analysis.metaeval.scores import Scores, metric_scores, released_scores, unique_sets
     from benchmark.metrics.metric import Missing
     from benchmark.scoring.backends import ScoringBackends
+    from benchmark.scoring.profiles import with_reading
     from divbench.scores import check_resampling, choose_metrics
+    from leaderboard.data.metric_study.score_file import measured_scores
     from leaderboard.reports.metaeval.inputs import load_tasks
 
     check_resampling(resamples, seed)
@@ -159,9 +163,14 @@ def evaluate_metric(
     if len(reasons) == len(found):
         raise ConfigurationError(f"{title} gave no number for any set", f"the first: {reasons[0]}")
     columns = [Scores(title, "function", found), *released_scores(labelled)]
-    if beside:
-        profile, metrics = choose_metrics(beside, None)
-        columns += metric_scores(labelled, metrics, ScoringBackends(profile))
+    asked = BESIDE if beside is None else [beside] if isinstance(beside, str) else beside
+    known = measured_scores(labelled, asked)
+    wanted = asked if beside is not None else list(known) or ["distinct_n"]
+    if unknown := [each for each in wanted if each not in known]:
+        profile, metrics = choose_metrics(unknown, None)
+        backends = ScoringBackends(with_reading(profile, format="completion"))  # as `divbench metrics metaeval` reads
+        known |= {each.name: each for each in metric_scores(labelled, metrics, backends)}
+    columns += [known[each] for each in dict.fromkeys(wanted)]
     names = [each.name for each in columns]
     if names.count(title) > 1:
         raise ConfigurationError(f"another metric is named {title!r}", "give name=")

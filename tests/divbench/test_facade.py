@@ -28,6 +28,7 @@ from benchmark.scoring.scorer import score_submission
 from datasets_build import console
 from datasets_build.errors import ConfigurationError, DivBenchError, InputError, MissingExtra
 from datasets_build.schema import Prompt
+from divbench.agreement import BESIDE
 from divbench.response_sets import response_sets
 from submissions.checking.validate import open_submission
 from submissions.schema import Manifest, Row
@@ -360,6 +361,10 @@ def test_a_metric_of_ones_own_is_tested_beside_ours(mirror: Path) -> None:
     assert mine == spearman["contest/story_gen", "compression_ratio"]
     assert spearman["contest/story_gen", "released:sent_bert"] > mine
     assert "released:sent_bert" in str(found)
+    known = db.evaluate_metric(len, "contest/story_gen", name="size", resamples=0, mirror=mirror).to_pandas()
+    assert {*BESIDE, "size"} <= {name for _, name in known.index}  # without an embedder: their scores are known
+    again = db.evaluate_metric(len, "contest/story_gen", name="size", beside="d_can", resamples=0, mirror=mirror)
+    assert again.to_pandas()["spearman"]["contest/story_gen", "d_can"] == pytest.approx(0.406, abs=5e-4)  # the study's
     partial = db.evaluate_metric(
         lambda responses: 1.0 if len(responses[0]) % 2 else float("nan"),
         "contest/story_gen",
@@ -393,7 +398,7 @@ def test_what_a_comparison_with_released_scores_lacks_is_said(mirror: Path, tmp_
     (tmp_path / "tevet/reference/conTest/con_test_200_with_hds_story_gen.csv").unlink()
     outside, alone = said()
     assert outside == "The mean leaves out contest/story_gen, where a metric has no score"
-    assert alone.startswith("No released scores (sent-BERT and others) of contest/story_gen: the files")
+    assert alone.startswith("No released scores (sent-BERT and others) of contest/story_gen: their files")
 
 
 def test_a_metric_that_takes_the_context_is_given_it(mirror: Path) -> None:

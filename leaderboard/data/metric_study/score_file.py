@@ -16,14 +16,16 @@ import pyarrow.parquet as pq
 
 from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.analysis.metaeval.scores import Progress, Scores, metric_scores, unique_sets
-from benchmark.metrics import Metric
+from benchmark.metrics import METRICS, Metric
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import Value
 from benchmark.scoring.inputs import metrics_from
+from benchmark.scoring.profiles import find_profile, with_reading
 from datasets_build.errors import InputError, first_line
 from datasets_build.files import atomic_file
 from leaderboard.data.metric_study.build import signature_of
+from leaderboard.data.metric_study.files import MEASURED, SCORES_FILE
 
 _ID, _HINT = "set_id", "delete the file to compute all metrics again"
 
@@ -51,8 +53,11 @@ def write_scores(path: Path, columns: Mapping[str, Scores]) -> None:
         pq.write_table(pa.Table.from_arrays(arrays, schema=pa.schema(fields)), temporary, compression="zstd")
 
 
-def read_scores(path: Path) -> dict[str, Scores]:
+def read_scores(path: Path, names: Sequence[str] | None = None) -> dict[str, Scores]:
     """Read columns by signature; empty if there is no such file.
+
+    Args:
+        names: Metrics to read; None: all.
 
     Raises:
         InputError: The file is not a file of scores.
@@ -60,7 +65,10 @@ def read_scores(path: Path) -> dict[str, Scores]:
     if not path.exists():
         return {}
     try:
-        table = pq.read_table(path)
+        there = pq.read_schema(path).names if names is not None else []
+        table = pq.read_table(
+            path, columns=None if names is None else [_ID, *(name for name in there if name in names)]
+        )
         ids = [str(name) for name in table[_ID].to_pylist()]
         found = {}
         for field in table.schema:
@@ -73,6 +81,17 @@ def read_scores(path: Path) -> dict[str, Scores]:
     except (pa.ArrowException, OSError, KeyError, AttributeError, ValueError) as error:
         raise InputError(f"{path} is not a file of scores: {first_line(error)}", _HINT) from error
     return found
+
+
+def measured_scores(tasks: Sequence[Labelled], names: Sequence[str]) -> dict[str, Scores]:
+    """Return the scores that come with the package, by metric: of those named, the ones that cover all sets.
+
+    They are of the present versions under the profile *offline*, rounded to float32.
+    """
+    profile = with_reading(find_profile("offline"), format="completion")  # as in the study
+    known, ids = read_scores(MEASURED / SCORES_FILE, names), list(unique_sets(tasks))
+    found = {each.id: known.get(signature_of(each, profile)) for each in METRICS if each.id in names}
+    return {name: scores for name, scores in found.items() if scores is not None and _covers(scores, ids)}
 
 
 def study_scores(

@@ -12,9 +12,11 @@ from benchmark.analysis.metaeval.scores import Scores, metric_scores
 from benchmark.metrics import METRICS, Metric, Version
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.profiles import find_profile, with_reading
 from datasets_build.errors import InputError
 from leaderboard.data.metric_study import score_file
-from leaderboard.data.metric_study.score_file import read_scores, study_scores, write_scores
+from leaderboard.data.metric_study.score_file import measured_scores, read_scores, study_scores, write_scores
+from leaderboard.reports.metaeval.inputs import load_tasks
 from tests.leaderboard.data.metric_study.test_build import LEXICAL, task
 
 CHOSEN = [metric for metric in METRICS if metric.id in ("distinct_n", "self_bleu", "self_repetition")]
@@ -72,3 +74,17 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"PAR1 not so")
     with pytest.raises(InputError, match="is not a file of scores"):
         read_scores(path)
+
+
+@pytest.mark.mirror
+def test_scores_that_come_with_the_package_are_those_that_it_computes(mirror: Path) -> None:
+    (whole,) = load_tasks(["contest/story_gen"], mirror)
+    few = whole.rows(np.arange(len(whole.set_ids)) < 4)
+    found = measured_scores([few], ["distinct_n", "self_bleu", "d_can", "no-such-metric"])
+    assert set(found) == {"distinct_n", "self_bleu", "d_can"}
+    (ours,) = metric_scores([few], CHOSEN[:1], ScoringBackends(LEXICAL))
+    assert found["distinct_n"].column(few.set_ids) == pytest.approx(ours.column(few.set_ids), rel=1e-6)
+    reading = with_reading(find_profile("offline"), format="completion")
+    (read,) = metric_scores([few], [m for m in METRICS if m.id == "d_can"], ScoringBackends(reading))
+    assert found["d_can"].column(few.set_ids) == pytest.approx(read.column(few.set_ids), rel=1e-4)
+    assert measured_scores([few, task("own/sets")], ["distinct_n"]) == {}  # a set that is not among them
