@@ -146,7 +146,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     assert problems(tmp_path / "r.doc") == {(None, "", "r.doc is missing or is not a regular file")}
     (tmp_path / "r.txt").write_text("")
     [(_, _, message)] = problems(tmp_path / "r.txt")
-    assert message == "r.txt does not end in any of .csv, .jsonl, .parquet"
+    assert message == "r.txt does not end in any of .csv, .tsv, .jsonl, .parquet"
 
 
 def test_whole_numbers_of_any_writer_are_ids_and_rewards(tmp_path: Path) -> None:

@@ -341,7 +341,7 @@ def test_sets_of_nearly_one_label_are_tested_as_far_as_they_can_be(
     low: int, high: int, tests: int, command: Command, tmp_path: Path
 ) -> None:
     """Draws of pairs with different labels can be had, or not, or now and then."""
-    rows = [a_row(i, label=float(i >= low), context=f"c{i}") for i in range(low + high)]
+    rows = [a_row(i, label=1.0 + (i >= low), context=f"c{i}") for i in range(low + high)]
     path = written(tmp_path / "mine.parquet", rows)
     ended = command("metrics", "metaeval", path, "--metric", "unique_1grams", *FEW)
     assert ended.status == 0, ended.err
