@@ -70,10 +70,11 @@ def test_a_phone_shows_the_responses_to_the_most_and_the_least_diverse_prompts(s
     """They were to the right of the screen, beside the prompt."""
     with on_a_phone(browser):
         browser.get(f"{site_address}/system")
+        beside = "a response is beside its prompt"  # on a busy machine, the phone's layout may come after the page
+        until(lambda: all(below <= 0 for below, *_ in browser.execute_script(_EXTREMES)), beside)
         found = browser.execute_script(_EXTREMES)
     assert len(found) > 10
-    for below, left, right, width in found:
-        assert below <= 0
+    for _, left, right, width in found:
         assert left >= 0
         assert right <= PHONE
         assert width > 280
