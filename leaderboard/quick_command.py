@@ -16,12 +16,16 @@ if TYPE_CHECKING:
     from leaderboard.tables.forest import Forest, Mark
 
 PROFILE = "offline"  # the profile of the reference results, so that all numbers are comparable
+USUAL = "noveltybench-curated"  # suite of the reference results with people's responses
 PEOPLES_K = 8  # number of human responses per prompt, and k of the reference results
 
 
 def quick(
     file: Annotated[Path, typer.Argument(help="File with the responses: JSON Lines, CSV or Parquet.")],
-    suite: Annotated[str, file_option(help="Suite of the prompts; own: your own prompts.")] = "noveltybench-curated",
+    suite: Annotated[
+        str | None,
+        file_option(help=f"Suite of the prompts; own: your own prompts; default: {USUAL}, or own if none is in it."),
+    ] = None,
     field: Annotated[
         str | None, file_option(help="Field or column with the responses; default: detected by name.")
     ] = None,
@@ -47,7 +51,8 @@ def quick(
 ) -> None:
     """Import, validate and score a file of responses, and show it among the reference systems.
 
-    A file is scored only once; later calls reuse its result. To describe the system and its sampling in full, use
+    Responses to your own prompts are scored as well, but only the prompts of a suite have reference systems. A file is
+    scored only once; later calls reuse its result. To describe the system and its sampling in full, use
     divbench import and divbench score.
 
     Examples:
@@ -61,6 +66,8 @@ def quick(
     from leaderboard.data.sources import FolderSource
 
     called = name or file.stem
+    if suite is None:
+        suite = _suite_of(file, field, partial(load_suite, mirror=mirror))
     submission = _imported(file, suite, field, called, type_, mode, k, folder, partial(load_suite, mirror=mirror))
     scored = _scored(submission, k, folder / "results", partial(load_suite, mirror=mirror), all_metrics=all_metrics)
     live = LiveResults(WithReference(FolderSource(folder / "results")))
@@ -88,6 +95,26 @@ def quick(
     from leaderboard.app.application import build_app, launch
 
     launch(build_app(live), live, "127.0.0.1", port)
+
+
+def _suite_of(file: Path, field: str | None, find_suite: Any) -> str:
+    """Return the usual suite, or *own* if all rows have the text of their prompt, and none is in the usual suite."""
+    from submissions.checking.prompts import OWN
+    from submissions.importing.importers import FORMATS, ImportOptions, detect_format
+    from submissions.untrusted.findings import Findings
+
+    if not file.is_file() or (kind := detect_format(file)) not in ("jsonl", "csv", "parquet"):
+        return USUAL
+    findings = Findings()
+    rows = FORMATS[kind](file, findings, None, ImportOptions(field=field)).rows
+    if findings.rejected() or not rows or any(row.prompt is None for row in rows):
+        return USUAL
+    usual = find_suite(USUAL)
+    texts = {prompt.prompt.strip() for prompt in usual.prompts}
+    if any(row.prompt_id in usual.by_id or str(row.prompt).strip() in texts for row in rows):
+        return USUAL
+    err().print(f"None of the prompts is in {USUAL}: they are scored as your own (--suite own).", markup=False)
+    return OWN
 
 
 def _imported(

@@ -4,6 +4,8 @@ import json
 import os
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import divbench, document
 from tests.forked import run_forked
 
@@ -36,6 +38,22 @@ def test_a_file_becomes_a_row_and_the_same_file_is_scored_once(tmp_path: Path) -
     assert (shown.returncode, document(first)["sentence"] in shown.stdout) == (0, True)
     assert "There are reference results for other suites." in shown.stdout
     assert "no board: gradio is not installed" in shown.stderr
+
+
+@pytest.mark.mirror
+def test_prompts_that_are_in_no_suite_are_ones_own(mirror: Path, tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    asked = ("Name a pet for a child.", "Name a city by the sea.")
+    path.write_text("".join(json.dumps({"prompt": text, "outputs": ["Lisbon", "A cat."]}) + "\n" for text in asked))
+    options = ["--out", tmp_path / "out", "--json", "--no-board", "--mirror", mirror]
+    mine = divbench("quick", path, *options)
+    assert mine.returncode == 0, mine.stderr
+    assert "None of the prompts is in noveltybench-curated" in mine.stderr
+    assert len(document(mine)["rows"]) == 1
+    with path.open("a") as file:  # one is of the suite: the others are mistakes
+        known = "Tell me a story in five sentences about a girl and her dog."
+        file.write(json.dumps({"prompt": known, "outputs": ["Once.", "Twice."]}) + "\n")
+    assert "not in noveltybench-curated" in divbench("quick", path, *options[:2], *options[3:]).stderr
 
 
 def test_what_is_wrong_is_told_before_anything_is_scored(tmp_path: Path) -> None:
