@@ -99,6 +99,7 @@ def contents(folder: Path) -> Iterator[tuple[str, str]]:
             yield str(path.relative_to(folder)), oct(path.lstat().st_mode)
 
 
+@pytest.mark.thorough  # of the attacks, not of what they attack
 def test_the_same_seed_makes_the_same_attacks(tmp_path: Path, folder: Path, found: dict[str, Outcome]) -> None:
     assert command_by_fork(tmp_path / "other", "--seed", 1).returncode == 0
     others = {Path(name).parts[0] for name, _ in set(contents(tmp_path / "other")) ^ set(contents(folder))}
