@@ -190,11 +190,15 @@ def forest(board: Board, column: Column, standing: Sequence[Standing], places: S
 
 def _judged_by(column: Column) -> str:
     """What the discriminator does and does not look for, if it judges which responses are valid."""
-    if not any(model.startswith("validity-") for model in column.signature.models):
+    judge = next((model for model in column.signature.models if model.startswith("validity-v")), None)
+    if judge is None:
         return ""
+    judged, not_judged = ", about the prompt,", ""
+    if judge.endswith(",texts"):  # without an embedder
+        judged, not_judged = "", "about the prompt, "
     return (
-        ". Valid responses are readable, about the prompt, and neither an echo nor a refusal; whether they are true or "
-        "good is not judged"
+        f". Valid responses are readable{judged} and neither an echo nor a refusal; "
+        f"whether they are {not_judged}true or good is not judged"
     )
 
 

@@ -52,6 +52,19 @@ def _renamed(entry: Entry, name: str) -> Entry:
     return replace(entry, result=entry.result.model_copy(update={"manifest": manifest}))
 
 
+def test_the_title_says_what_the_judge_of_validity_looks_for(board: Board) -> None:
+    column = _column(board, "valid_distinct_k")
+    said = {}
+    for judge in ("validity-v4,texts", "validity-v4,an-embedder@1,float32", "validity-over-0.1,a-reward-model@1"):
+        signature = column.signature.model_copy(update={"models": (judge,)})
+        standings = BoardScores(board).standings(column)
+        said[judge] = forest(board, replace(column, signature=signature), standings).title.partition(". ")[2]
+    texts, embedded, rewarded = said.values()
+    assert "whether they are about the prompt, true or good is not judged" in texts
+    assert "readable, about the prompt, and neither" in embedded
+    assert rewarded == ""  # it judges quality
+
+
 @pytest.mark.parametrize("label", ["distinct_n", "self_bleu"])
 def test_rows_are_ranked_systems_and_marks_lie_where_the_values_are(board: Board, label: str) -> None:
     made, column = _forest(board, label), _column(board, label)
