@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from datasets_build.console import JsonOption, MirrorOption, err, file_option, out, print_json, progress, system_option
-from datasets_build.errors import MissingExtra, need
+from datasets_build.errors import ConfigurationError, MissingExtra, need
 from submissions.choices import Mode, SystemType
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ def quick(
     file: Annotated[Path, typer.Argument(help="File with the responses: JSON Lines, CSV or Parquet.")],
     suite: Annotated[
         str | None,
-        file_option(help=f"Suite of the prompts; own: your own prompts; default: {USUAL}, or own if none is in it."),
+        file_option(
+            help=f"Suite of the prompts, or own for your own; default: {USUAL}, or own if it has none of them."
+        ),
     ] = None,
     field: Annotated[
         str | None, file_option(help="Field or column with the responses; default: detected by name.")
@@ -109,7 +111,12 @@ def _suite_of(file: Path, field: str | None, find_suite: Any) -> str:
     rows = FORMATS[kind](file, findings, None, ImportOptions(field=field)).rows
     if findings.rejected() or not rows or any(row.prompt is None for row in rows):
         return USUAL
-    usual = find_suite(USUAL)
+    try:
+        usual = find_suite(USUAL)
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            error.message, f"{error.hint}; or add --suite own if these are your own prompts"
+        ) from error
     texts = {prompt.prompt.strip() for prompt in usual.prompts}
     if any(row.prompt_id in usual.by_id or str(row.prompt).strip() in texts for row in rows):
         return USUAL

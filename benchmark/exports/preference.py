@@ -136,7 +136,7 @@ def choose(candidates: Candidates, rule: PoolRule) -> tuple[int, int]:
     rejected = min(found.rejected, key=lambda position: (known[position][1], known[position][0], position))
     if chosen == rejected:
         raise NoPair("chosen and rejected are one response")
-    if candidates.responses[chosen].split() == candidates.responses[rejected].split():  # white space teaches nothing
+    if candidates.responses[chosen].split() == candidates.responses[rejected].split():  # white space is no preference
         raise NoPair("chosen and rejected are the same text")
     return chosen, rejected
 

@@ -231,7 +231,7 @@ def _check_output(destination: Path, *, is_sweep: bool) -> None:
     if is_sweep and destination.suffix != ".parquet":
         raise ConfigurationError(f"a sweep is written to a .parquet file, not to {destination}", "--out NAME.parquet")
     if destination.name in ("", ".."):  # the journal would lie in it, and a folder cannot be replaced from inside
-        raise ConfigurationError(f"--out {destination} is no new folder", "give the name of a folder to create")
+        raise ConfigurationError(f"--out {destination} is not a new folder", "give the name of a folder to create")
     if destination.exists() and (is_sweep or destination.is_file() or any(destination.iterdir())):
         raise ConfigurationError(f"{destination} exists", "choose another --out, or remove it")
 

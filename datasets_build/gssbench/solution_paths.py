@@ -66,7 +66,7 @@ def solution_path_pairs(rows: Iterable[Mapping[str, Any]], source: str = "questi
         name = f"{number:04}" if row.get("id") in (None, "") else str(row["id"])
         if row_of.setdefault(name, number) != number:
             hint = "give each question its own id, or none"
-            raise InputError(f"{at} id: {name!r} names row {row_of[name]}, too", hint)
+            raise InputError(f"{at} id: {name!r} is also the id of row {row_of[name]}", hint)
         pair_id = f"solution_paths-{name}"
         sizes = (1, len(texts))
         yield pair_row(pair_id, a, b, set_id=pair_id, relation="one<many", template="solution_paths", sizes=sizes)

@@ -42,7 +42,7 @@ def test_a_bad_row_is_refused_by_number_and_field(change: dict[str, Any], field:
 
 @pytest.mark.parametrize(("first", "second"), [("q1", "q1"), (7, "7"), ("0002", None)])
 def test_two_pairs_never_share_an_id(first: object, second: object) -> None:
-    with pytest.raises(InputError, match=r"row 2, field id: .* names row 1, too"):
+    with pytest.raises(InputError, match=r"row 2, field id: .* is also the id of row 1"):
         list(solution_path_pairs([GOOD | {"id": first}, GOOD | {"id": second}]))
 
 

@@ -30,7 +30,7 @@ def two_way_covariance(sums: Callable[[Integers], Floats], voters: Integers, pro
         return None
     by_voter, by_prompt, by_both = (_covariance(sums(groups)) for groups in (voter, prompt, both))
     total = by_voter + by_prompt - by_both
-    if np.diag(total).min() <= 0:  # so with few votes; an interval of no width would claim to be certain
+    if np.diag(total).min() <= 0:  # as happens with few votes; an interval of no width would claim certainty
         total = max(by_voter, by_prompt, by_both, key=np.trace)
     values, vectors = np.linalg.eigh(total)
     return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T)  # the nearest positive semidefinite matrix

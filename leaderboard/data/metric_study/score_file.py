@@ -65,10 +65,8 @@ def read_scores(path: Path, names: Sequence[str] | None = None) -> dict[str, Sco
     if not path.exists():
         return {}
     try:
-        there = pq.read_schema(path).names if names is not None else []
-        table = pq.read_table(
-            path, columns=None if names is None else [_ID, *(name for name in there if name in names)]
-        )
+        there = pq.read_schema(path).names
+        table = pq.read_table(path, columns=[each for each in there if names is None or each in (_ID, *names)])
         ids = [str(name) for name in table[_ID].to_pylist()]
         found = {}
         for field in table.schema:
