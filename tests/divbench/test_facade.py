@@ -1,6 +1,5 @@
 """`import divbench`: the same numbers as the packages behind it, for every form of input; errors that say the fix."""
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -28,7 +27,6 @@ from benchmark.scoring.scorer import score_submission
 from datasets_build import console
 from datasets_build.errors import ConfigurationError, DivBenchError, InputError, MissingExtra
 from datasets_build.schema import Prompt
-from divbench.agreement import BESIDE
 from divbench.response_sets import response_sets
 from submissions.checking.validate import open_submission
 from submissions.schema import Manifest, Row
@@ -344,72 +342,6 @@ def test_every_metric_has_a_card_that_can_be_read() -> None:
     assert card.profiles[0] == "semantic"
     assert card.agreement is not None
     assert 0.4 < card.agreement[0] < 0.7
-
-
-def test_a_metric_of_ones_own_is_tested_beside_ours(mirror: Path) -> None:
-    ours = next(each for each in METRICS if each.id == "compression_ratio")
-    found = db.evaluate_metric(
-        lambda responses: float(ours.fn(responses)),
-        "contest/story_gen",
-        name="mine",
-        beside=["compression_ratio"],
-        resamples=100,
-        mirror=mirror,
-    )
-    spearman = found.to_pandas()["spearman"].to_dict()
-    mine = spearman["contest/story_gen", "mine"]
-    assert mine == spearman["contest/story_gen", "compression_ratio"]
-    assert spearman["contest/story_gen", "released:sent_bert"] > mine
-    assert "released:sent_bert" in str(found)
-    known = db.evaluate_metric(len, "contest/story_gen", name="size", resamples=0, mirror=mirror).to_pandas()
-    assert {*BESIDE, "size"} <= {name for _, name in known.index}  # without an embedder: their scores are known
-    again = db.evaluate_metric(len, "contest/story_gen", name="size", beside="d_can", resamples=0, mirror=mirror)
-    assert again.to_pandas()["spearman"]["contest/story_gen", "d_can"] == pytest.approx(0.406, abs=5e-4)  # the study's
-    partial = db.evaluate_metric(
-        lambda responses: 1.0 if len(responses[0]) % 2 else float("nan"),
-        "contest/story_gen",
-        name="odd",
-        resamples=0,
-        mirror=mirror,
-    )
-    count = partial.missing["not finite: nan"]
-    assert f"Left out for all metrics: {count} sets without a score of odd." in str(partial)
-    means = db.evaluate_metric(len, ["contest", "dectest/story_gen"], beside=(), resamples=0, mirror=mirror)
-    assert str(means).startswith("Agreement with human labels, 3 tasks\n")  # those with two labels
-    several = str(db.evaluate_metric(len, ["contest/story_gen", "dectest"], beside=(), resamples=0, mirror=mirror))
-    assert [several.count(f"│ {split}") for split in ("contest/story_gen", "dectest/")] == [6, 18]
-    assert several.startswith("Agreement with labels, 4 tasks\n")  # temperatures are no labels by people
-    with pytest.raises(ConfigurationError, match="raised ZeroDivisionError"):
-        db.evaluate_metric(lambda responses: 1 / 0, "contest/story_gen", mirror=mirror)
-
-
-def test_what_a_comparison_with_released_scores_lacks_is_said(mirror: Path, tmp_path: Path) -> None:
-    def said() -> list[str]:
-        found = str(db.evaluate_metric(len, "contest", resamples=0, mirror=tmp_path))
-        return " ".join(found.rpartition("┘")[2].split()).split(". ")
-
-    shutil.copytree(mirror / "tevet" / "raw", tmp_path / "tevet" / "raw")
-    (alone,) = said()
-    assert alone.startswith(
-        "No released scores (sent-BERT and others) of contest/story_gen, contest/resp_gen, contest/"
-    )
-    shutil.copytree(mirror / "tevet" / "reference", tmp_path / "tevet" / "reference")
-    assert said() == [""]
-    (tmp_path / "tevet/reference/conTest/con_test_200_with_hds_story_gen.csv").unlink()
-    outside, alone = said()
-    assert outside == "The mean leaves out contest/story_gen, where a metric has no score"
-    assert alone.startswith("No released scores (sent-BERT and others) of contest/story_gen: their files")
-
-
-def test_a_metric_that_takes_the_context_is_given_it(mirror: Path) -> None:
-    contexts: list[str] = []
-
-    def aware(responses: list[str], context: str = "none given") -> float:
-        contexts.append(context)
-        return float(len(set(responses)) + len(context))
-
-    db.evaluate_metric(aware, "contest/story_gen", beside=(), resamples=0, mirror=mirror)
-    assert set(contexts) == set(db.load("contest", "story_gen", mirror=mirror)["context"])
 
 
 def test_importing_loads_nothing_heavy_and_a_folder_that_hides_ours_is_named(tmp_path: Path) -> None:
