@@ -32,7 +32,7 @@ from benchmark.validity.word_order import WordOrderModel
 from submissions.checking.response_kinds import is_scorable
 
 Floats = NDArray[np.float64]
-VERSION = 4  # changed with the parameters or the judgements; part of signatures
+VERSION = 5  # changed with the parameters or the judgements; part of signatures
 PARAMETERS = Path(__file__).with_name("parameters.json")
 _ROUNDS = 30
 # A text in symbols that is about the prompt, such as an equation, is not unreadable: this many nats are subtracted for

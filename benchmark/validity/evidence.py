@@ -25,10 +25,7 @@ Features = dict[Reason, tuple[float, ...] | None]
 REASONS: tuple[Reason, ...] = ("unreadable", "word salad", "echo of the prompt", "refusal", "not about the prompt")
 FEATURES: Mapping[Reason, tuple[str, ...]] = {
     "unreadable": ("bits", "bits of long texts", "case changes", "symbols", "mixed scripts"),
-    "word salad": (
-        *("order", "order per pair", "capitals after full stops", "enough words"),
-        *("beginning and end", "late capital"),
-    ),
+    "word salad": ("order", "capitals after full stops", "pairs", "beginning and end", "late capital"),
     "echo of the prompt": ("share of the prompt", "share that is new", "answers in a sentence"),
     "refusal": ("like a refusal", "like the prompt", "length"),
     "not about the prompt": (
@@ -38,6 +35,7 @@ FEATURES: Mapping[Reason, tuple[str, ...]] = {
 }
 _FEWEST_WORDS = 3  # shorter texts have no meaningful order
 _FEWEST_WORDS_OF_A_TOPIC = 4  # of a prompt; shorter ones may be continued in any way
+_MOST_PAIRS = 20  # of words; more are hardly independent evidence
 _MOST_NAMES = 8  # capitalised words that may be one or several names; more are sentences in capitals
 _LONGEST_STRING = 12  # characters of a password or a number
 _LONGEST_SOUND = 60  # characters of a passphrase or a sound
@@ -132,9 +130,10 @@ def _has_no_topic(prompt: str, response: str) -> bool:
     text = response.strip()
     return (
         _is_beginning(prompt)
+        or _names_no_topic(prompt)
         or (_asks_for("strings", prompt) and len(text) <= _LONGEST_SOUND)
         or (_asks_for("names", prompt) and _is_names(text))
-        or (_asks_for("questions", prompt) and text.endswith("?"))
+        or (_asks_for("questions", prompt) and "?" in text)
     )
 
 
@@ -145,6 +144,17 @@ def _is_number(text: str) -> bool:
 def _is_beginning(prompt: str) -> bool:
     """Whether a prompt is too short to have a topic, such as "It is a", which a response continues."""
     return len(prompt.split()) < _FEWEST_WORDS_OF_A_TOPIC
+
+
+@lru_cache(maxsize=64)
+def _names_no_topic(prompt: str) -> bool:
+    """Whether a prompt asks for a text of some kind on any topic, as "Tell me a funny joke" does."""
+    return set(re.findall(r"[a-z]+", prompt.casefold())) <= _words_without_topic()
+
+
+@cache
+def _words_without_topic() -> frozenset[str]:
+    return frozenset(_banks()["words_without_topic"])
 
 
 def _is_names(text: str) -> bool:
@@ -178,11 +188,10 @@ def _unreadable(found: Spelling) -> tuple[float, ...]:
 def _word_salad(found: WordOrder) -> tuple[float, ...] | None:
     if found.words < _FEWEST_WORDS:
         return None
-    enough = min(1.0, found.words / 10)  # the mean of a few pairs is noisy
-    return (
-        *(found.z, found.gain * enough, found.ends_z * enough, enough),
-        *(found.edges, float(found.late_capital)),
-    )
+    # For normal distributions, the log-odds are linear in the sum over pairs and in their number.
+    pairs = min(_MOST_PAIRS, found.pairs)
+    root = math.sqrt(pairs)
+    return (found.z * root, found.ends_z * root, float(pairs), found.edges, float(found.late_capital))
 
 
 def _is_list_or_code(text: str) -> bool:

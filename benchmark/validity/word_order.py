@@ -5,6 +5,7 @@ expected score of neighbours in a shuffle of the text, so the comparison needs n
 model. Words that the model does not know are classified by their endings.
 """
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,13 +16,15 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-_TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d[\d.,]*|[^\w\s]")
+_TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d[\d.,]*")  # without marks of quotations, lists and Markdown
 ENDINGS = (
     *("ing", "ed", "ly", "tion", "ness", "ment", "ous", "ful", "able", "ive", "al", "er", "est", "es"),
     *("s", "y", "e", "t", "n", "d"),
 )
-MARKS = ".,!?;:\"'()-*#"
 _ALWAYS_CAPITAL = ("I", "I'", "I’")
+_ABBREVIATION = re.compile(
+    r"(?:[a-z]\.)+|(?:approx|co|corp|dr|etc|inc|jr|ltd|mr|mrs|ms|no|prof|sr|st|vs)\.", re.IGNORECASE
+)
 _COMMON = 200  # most common words, each of which gets a class of its own
 _PSEUDO_COUNT = 5.0  # added to observed and expected counts
 LONGEST = 200  # words; more add little, and the number of pairs grows with the square
@@ -62,16 +65,16 @@ class WordOrderModel:
             if known_as in self._index:
                 return self._index[known_as]
         if not token[:1].isalpha():
-            return known + (0 if token[:1].isdigit() else 1 + MARKS.find(token[:1]) + 1)
+            return known + (0 if token else 1)
         for i, ending in enumerate(ENDINGS):
             if token.endswith(ending) and len(token) > len(ending) + 2:
-                return known + 2 + len(MARKS) + i
-        return known + 2 + len(MARKS) + len(ENDINGS)
+                return known + 2 + i
+        return known + 2 + len(ENDINGS)
 
     @property
     def size(self) -> int:
         """Number of classes."""
-        return len(self.words) + 3 + len(MARKS) + len(ENDINGS)
+        return len(self.words) + 3 + len(ENDINGS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,7 @@ class WordOrder:
 
     Attributes:
         words: Number of words used.
+        pairs: Number of pairs of neighbours in the same line.
         gain: Mean score of neighbours minus that of all ordered pairs, in bits per pair; near 0 for shuffled words.
         z: `gain` in standard errors under shuffling.
         ends_z: The same for capitals after full stops.
@@ -88,6 +92,7 @@ class WordOrder:
     """
 
     words: int
+    pairs: int
     gain: float
     z: float
     ends_z: float
@@ -97,22 +102,33 @@ class WordOrder:
 
 def word_order(text: str, model: WordOrderModel) -> WordOrder:
     """Compare the order of a text's words with its shuffles, in closed form."""
-    words = _words(text)[:LONGEST]
+    words, breaks = _words_in_lines(text)
     if len(words) < 2:
-        return WordOrder(len(words), 0.0, 0.0, 0.0, 0.0, False)
+        return WordOrder(len(words), 0, 0.0, 0.0, 0.0, 0.0, False)
     classes = model.classes(words)
-    gain, z = _against_shuffles(model.scores[np.ix_(classes, classes)])
+    gain, z = _against_shuffles(model.scores[np.ix_(classes, classes)], ~breaks[:-1])
     ended, begun = _ends(words), _begins(words)
-    _, ends_z = _against_shuffles(model.ends[np.ix_(ended, begun)])
+    ended[:-1][breaks[:-1] & (begun[1:] == 1)] = 2  # headings and items of lists need no full stop
+    _, ends_z = _against_shuffles(model.ends[np.ix_(ended, begun)], np.ones(len(words) - 1, bool))
     starts, stops = model.starts[classes], model.stops[classes]
     return WordOrder(
         words=len(words),
+        pairs=int((~breaks[:-1]).sum()),
         gain=gain,
         z=z,
         ends_z=ends_z,
         edges=float(starts[0] - starts.mean() + stops[-1] - stops.mean()),
         late_capital=words[0][:1].islower() and _late_capital(words, ended == 2, classes < len(model.words)),
     )
+
+
+def _words_in_lines(text: str) -> tuple[list[str], NDArray[np.bool_]]:
+    """Return the first `LONGEST` words of a text, and which are the last of their lines."""
+    lines = [_words(line) for line in text.splitlines()]
+    words = [word for line in lines for word in line][:LONGEST]
+    breaks = np.zeros(len(words), bool)
+    breaks[[end - 1 for end in itertools.accumulate(map(len, lines)) if 0 < end <= len(words)]] = True
+    return words, breaks
 
 
 def _words(text: str) -> list[str]:
@@ -128,13 +144,20 @@ def _late_capital(words: Sequence[str], stopped: NDArray[np.bool_], known: NDArr
     )
 
 
-def _against_shuffles(scores: Floats) -> tuple[float, float]:
-    """Return the mean score of neighbours minus that of all shuffles, also in standard errors, from [words, words]."""
-    n = len(scores)
-    apart = ~np.eye(n, dtype=bool)
+def _against_shuffles(scores: Floats, used: NDArray[np.bool_]) -> tuple[float, float]:
+    """Return the mean score of neighbours minus that of all shuffles, also in standard errors.
+
+    Args:
+        scores: [words, words].
+        used: [words - 1], which pairs of neighbours count.
+    """
+    neighbours = np.diagonal(scores, offset=1)[used]
+    if not len(neighbours):
+        return 0.0, 0.0
+    apart = ~np.eye(len(scores), dtype=bool)
     mean, spread = float(scores[apart].mean()), float(scores[apart].std())
-    gain = float(np.diagonal(scores, offset=1).mean()) - mean
-    return gain, 0.0 if spread < 1e-9 else gain / spread * float(np.sqrt(n - 1))
+    gain = float(neighbours.mean()) - mean
+    return gain, 0.0 if spread < 1e-9 else gain / spread * float(np.sqrt(len(neighbours)))
 
 
 def fit_word_order(text: str) -> WordOrderModel:
@@ -159,9 +182,14 @@ def fit_word_order(text: str) -> WordOrderModel:
 
 def _ends(words: Sequence[str]) -> NDArray[np.int64]:
     """Return how each word ends: 2 with a full stop or similar, 1 with a comma or similar, otherwise 0."""
-    return np.array(
-        [2 if w.rstrip("\"'*)”’")[-1:] in tuple(".!?") else w[-1:] in tuple(",;:") for w in words], np.int64
-    )
+    return np.array([_end(word) for word in words], np.int64)
+
+
+def _end(word: str) -> int:
+    bare = word.strip("\"'*()“”‘’")
+    if bare[-1:] in tuple(".!?"):
+        return 0 if _ABBREVIATION.fullmatch(bare) else 2
+    return int(word[-1:] in tuple(",;:"))
 
 
 def _begins(words: Sequence[str]) -> NDArray[np.int64]:
