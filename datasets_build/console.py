@@ -119,6 +119,7 @@ def progress() -> Progress:
         TimeRemainingColumn(),
         console=console,
         disable=not console.is_terminal,
+        speed_estimate_period=600,  # seconds: some steps, such as a thousand response sets, take minutes
     )
 
 

@@ -34,7 +34,7 @@ class ValiditySpec:
 
     @property
     def signature(self) -> str:
-        """Return the signature, such as `validity-v4,name@revision,float32,256-tokens`.
+        """Return the signature, such as `validity-v5,name@revision,float32,256-tokens`.
 
         Raises:
             ConfigurationError: A model is not pinned.

@@ -45,6 +45,18 @@ def test_lines_of_progress_where_there_is_no_terminal(
     assert 1 <= len(err.splitlines()) <= 3
 
 
+def test_slow_steps_have_a_time_left(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    now = 0.0
+    monkeypatch.setattr(console, "monotonic", lambda: now)
+    with console.progress() as bar:
+        bar.get_time = lambda: now
+        task = bar.add_task("scoring", total=4)
+        for done in range(4):
+            now = 100.0 * done
+            bar.update(task, completed=done)
+    assert capsys.readouterr().err.splitlines()[-1] == "scoring: 3 of 4, about 0:01:40 left"
+
+
 def test_no_text_drives_the_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.delenv("NO_COLOR", raising=False)

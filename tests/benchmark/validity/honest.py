@@ -22,6 +22,47 @@ HONEST: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
         ("Roll a die with 20 sides.", ("4", "17", "20", "11")),
         ("Give me a random zip code.", ("Sure! Here's one: **73301** (Austin, Texas).", "98101", "It's 60601.")),
     ),
+    "numbers after an opening": (
+        (
+            "Choose a random valid US ZIP code.",
+            (
+                "Of course! Here's another random valid US ZIP code: **59718** (Bozeman, Montana).",
+                "Sure! Here's a random valid US ZIP code: **04101** (Portland, Maine).",
+                "Certainly! Here's another valid US ZIP code: **87501** (Santa Fe, New Mexico).",
+                "Absolutely! Here's another valid US ZIP code: **70112** (New Orleans, Louisiana).",
+                "Sure! Here's another valid US ZIP code: **50309** (Des Moines, Iowa).",
+                "Of course! Here's another valid US ZIP code: **37201** (Nashville, Tennessee).",
+            ),
+        ),
+        (
+            "Give me a random prime number below 200.",
+            (
+                "Of course! Here's another randomly selected prime number below 200: **113**.",
+                "Sure! A randomly selected prime number below 200 is **41**.",
+                "Certainly! Here's another randomly selected prime number: **7**.",
+            ),
+        ),
+    ),
+    "abbreviations": (
+        (
+            "Name someone who leads a large company.",
+            (
+                "One prominent person is **Tim Cook**, the CEO of Apple Inc. and a member of the board of Nike Inc.",
+                "Mary Barra, who leads General Motors Co. from Detroit, Mich. and studied at Stanford.",
+            ),
+        ),
+    ),
+    "jokes": (
+        (
+            "Tell me a funny joke.",
+            (
+                "Why did the baker quit? He couldn't make enough dough!",
+                "What do you call a bear without teeth?  \nA gummy bear!",
+                "My wife said I should do lunges to stay in shape. That would be a big step forward.",
+                "Sure! Why don't eggs play cards? Because they always crack under pressure.",
+            ),
+        ),
+    ),
     "answers in a sentence": (
         (
             "Name one musical instrument of the orchestra.",
@@ -35,7 +76,12 @@ HONEST: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "questions": (
         (
             "I need one good question to begin a dinner party with.",
-            ("Which meal could you eat every day?", "Do you believe in ghosts?", "What is your favourite river?"),
+            (
+                "Which meal could you eat every day?",
+                "Do you believe in ghosts?",
+                "What is your favourite river?",
+                "Of course! Here's another one:\n\n**Who was your first hero?**\n\nIt lets people tell a story.",
+            ),
         ),
     ),
     "continuations": (

@@ -106,6 +106,26 @@ NOTATION: dict[str, Sets] = {
 }
 
 
+# 800 honest responses to prompts of all kinds, written by somebody who had not seen the rules; the words are ours.
+CHATS: Sets = {
+    prompt: tuple(responses)
+    for prompt, responses in json.loads(Path(__file__).with_name("chats.json").read_text(encoding="utf-8")).items()
+}
+
+
+def test_responses_of_many_kinds_are_valid_and_junk_of_their_words_is_not() -> None:
+    judge, prompts, count = ValidityJudge(), {prompt: prompt for prompt in CHATS}, 800
+    assert count - refused(judge, prompts, CHATS)[None] <= 0.02 * count
+    for kind, fewest in (("shuffled-words", 0.85), ("random-characters", 0.94), ("homoglyphs", 0.95)):
+        junk = attacked(find_attack(kind), prompts, CHATS)
+        assert count - refused(judge, prompts, junk)[None] >= fewest * count, kind
+
+
+def test_responses_of_many_kinds_are_about_their_prompts(whole: ValidityJudge) -> None:
+    some = dict([*CHATS.items()][::8])
+    assert refused(whole, {prompt: prompt for prompt in some}, some)[None] >= 0.98 * sum(map(len, some.values()))
+
+
 @pytest.mark.parametrize(
     ("sets", "embedded", "most", "fewest"),
     [("development", True, 0.05, 0.7), ("held_out", True, 0.18, 0.9), ("held_out", False, 0.26, 0.85)],
@@ -181,6 +201,32 @@ def test_word_order_is_against_the_mean_of_all_shuffles() -> None:
     assert word_order(" ".join(sorted(words)), model).z < 1
 
 
+def test_lines_and_marks_are_no_order_of_words() -> None:
+    model = load_discriminator().order
+    plain, marked = "Here is another number: 48226", "Here is **another** number: **48226**"
+    assert word_order(marked, model) == word_order(plain, model)
+    items = ("Mix the flour with salt", "Add two eggs", "Bake for an hour")
+    found = word_order("\n".join(f"- {item}" for item in items), model)
+    assert (found.words, found.pairs) == (12, 9)
+    scores = [
+        score
+        for item in items
+        for score in model.scores[model.classes(item.split())[:-1], model.classes(item.split())[1:]].tolist()
+    ]
+    every = model.classes(" ".join(items).split())
+    apart = model.scores[np.ix_(every, every)][~np.eye(12, dtype=bool)]
+    assert found.gain == pytest.approx(np.mean(scores) - apart.mean())
+    # The end of a line before a capital is an end of a sentence, and a full stop after an abbreviation is none.
+    assert found.ends_z > word_order(" ".join(items), model).ends_z
+    with_dot = "She leads Apple Inc. and sits on a board. He cooks."
+    assert word_order(with_dot, model).ends_z == word_order(with_dot.replace("Inc.", "Inc"), model).ends_z
+
+
+def test_a_word_in_each_line_has_no_order() -> None:
+    found = word_order("the\ncat\nsat", load_discriminator().order)
+    assert (found.words, found.pairs, found.gain, found.z) == (3, 0, 0.0, 0.0)
+
+
 def test_short_texts_have_a_beginning_an_end_and_capitals() -> None:
     model = load_discriminator().order
     for right, wrong in (("The humble turnip", "turnip humble The"), ("It is my number.", "number my is It.")):
@@ -217,6 +263,8 @@ def test_what_a_prompt_asks_for_decides_what_is_judged() -> None:
         ("What is a good plan?", "Greg Hill", True),
         ("Give me one good question.", "Why?", False),
         ("Give me one good question.", "Why", True),
+        ("Tell me a funny joke about anything.", "a hill", False),
+        ("Tell me a funny joke about hills.", "a hill", True),
         ("It is a", "hill", False),
     ):
         assert (vector_evidence(prompt, response, *vectors)["not about the prompt"] is not None) == judged, prompt

@@ -55,7 +55,7 @@ def _renamed(entry: Entry, name: str) -> Entry:
 def test_the_title_says_what_the_judge_of_validity_looks_for(board: Board) -> None:
     column = _column(board, "valid_distinct_k")
     said = {}
-    for judge in ("validity-v4,texts", "validity-v4,an-embedder@1,float32", "validity-over-0.1,a-reward-model@1"):
+    for judge in ("validity-v5,texts", "validity-v5,an-embedder@1,float32", "validity-over-0.1,a-reward-model@1"):
         signature = column.signature.model_copy(update={"models": (judge,)})
         standings = BoardScores(board).standings(column)
         said[judge] = forest(board, replace(column, signature=signature), standings).title.partition(". ")[2]
