@@ -11,12 +11,13 @@ from benchmark.metrics.partition import Partition
 from benchmark.models.embedder import Embedder, EmbedderSpec, SentenceTransformersEmbedder
 from benchmark.models.reward import RewardModelSpec
 from benchmark.validity.discriminator import VERSION, Discriminator, evidence, judge, load_discriminator
-from benchmark.validity.evidence import other_prompts, refusal_texts
+from benchmark.validity.evidence import is_in_another_script, other_prompts, refusal_texts
 from submissions.checking.response_kinds import is_refusal, is_scorable
 
 Floats = NDArray[np.float64]
 Reasons = tuple[str | None, ...]  # [k], why a response is invalid; None if it is valid
 BLANK, REFUSAL, LOWEST = "blank or a placeholder", "refusal", "rated lowest by the reward model"
+SCRIPT = "in another script than the prompt"
 _LOWEST_QUALITY = 1.0  # of 1 to 10
 
 
@@ -97,7 +98,13 @@ class ValidityJudge:
             ]
         else:
             found = evidence(prompts, sets, self.discriminator, self.embedder, {**self._compared(), **known})
-            judged = [judge(each, self.discriminator) for each in found]
+            judged = [
+                [
+                    SCRIPT if prompt is not None and is_in_another_script(prompt, text) else reason
+                    for text, reason in zip(texts, judge(each, self.discriminator), strict=True)
+                ]
+                for prompt, texts, each in zip(prompts, sets, found, strict=True)
+            ]
         return [
             tuple(
                 BLANK if not is_scorable(text) else REFUSAL if is_refusal(text) else reason

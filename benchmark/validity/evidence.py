@@ -35,6 +35,7 @@ FEATURES: Mapping[Reason, tuple[str, ...]] = {
 }
 _FEWEST_WORDS = 3  # shorter texts have no meaningful order
 _FEWEST_WORDS_OF_A_TOPIC = 4  # of a prompt; shorter ones may be continued in any way
+_FEWEST_LETTERS_OF_A_SCRIPT = 3  # "π" is a good answer to some prompts
 _MOST_PAIRS = 20  # of words; more are hardly independent evidence
 _MOST_NAMES = 8  # capitalised words that may be one or several names; more are sentences in capitals
 _LONGEST_STRING = 12  # characters of a password or a number
@@ -98,9 +99,39 @@ def vector_evidence(
     return {
         "refusal": (refusal, like_prompt, length),
         "not about the prompt": None
-        if is_foreign(response) or _has_no_topic(prompt, response)
+        if (is_foreign(response) and _allows_languages(prompt)) or _has_no_topic(prompt, response)
         else _about(like_prompt, length, others @ vector),
     }
+
+
+def is_in_another_script(prompt: str, response: str) -> bool:
+    """Whether most letters of a response are not Latin, although nothing in its English prompt asks for others.
+
+    >>> is_in_another_script("Name a fruit.", "яблоко"), is_in_another_script("Name a fruit in Russian.", "яблоко")
+    (True, False)
+    """
+    letters, others = _letters(response)
+    if others < _FEWEST_LETTERS_OF_A_SCRIPT or others <= 0.5 * letters:
+        return False
+    return not (_allows_languages(prompt) or _asks_for("notation", prompt) or _asks_for("strings", prompt))
+
+
+def _letters(text: str) -> tuple[int, int]:
+    """Number of letters at the beginning of a text, and how many of them are not Latin."""
+    letters = [letter for letter in text[:2000] if letter.isalpha()]
+    return len(letters), sum(ord(letter) > 0x024F for letter in letters)
+
+
+@lru_cache(maxsize=64)
+def _allows_languages(prompt: str) -> bool:
+    """Whether a response may be in another language than English: the prompt is, has a letter of one, or names one."""
+    named = _languages().intersection(re.findall(r"[a-z]+", prompt.casefold()))
+    return is_foreign(prompt) or _letters(prompt)[1] > 0 or len(named) > 0
+
+
+@cache
+def _languages() -> frozenset[str]:
+    return frozenset(_banks()["languages"])
 
 
 def _about(like_prompt: float, length: float, like_others: Floats) -> tuple[float, ...]:
@@ -173,8 +204,8 @@ def is_foreign(text: str) -> bool:
     >>> is_foreign("Il était une fois un roi."), is_foreign("The time is one o'clock."), is_foreign("Жили-были")
     (True, False, True)
     """
-    letters = [letter for letter in text[:2000] if letter.isalpha()]
-    if sum(ord(letter) > 0x024F for letter in letters) > 0.3 * len(letters):
+    letters, others = _letters(text)
+    if others > 0.3 * letters:
         return True
     words = [word.strip(".,;:!?\"'()«»").casefold() for word in text.split()[:200]]
     return sum(word in _other_languages() for word in words) > max(1, 0.08 * len(words))

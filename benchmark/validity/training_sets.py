@@ -6,6 +6,7 @@ import random
 import string
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from benchmark.validity.evidence import Reason, refusal_texts
@@ -81,13 +82,28 @@ def junk(kind: str, system: System) -> dict[str, tuple[str, ...]]:
 
 
 def _word_salads(responses: tuple[str, ...], label: str) -> tuple[str, ...]:
-    """Redistribute the words of all responses, keeping lengths; half of the texts in lower case without punctuation."""
+    """Redistribute the words of all responses, keeping lengths.
+
+    A third of the texts are in lower case without punctuation, and a third have the punctuation of sentences, so that
+    neither is evidence.
+    """
     rng = random.Random(f"own-word-salads/{label}")  # noqa: S311 - not for secrets
     words = [word for text in responses for word in text.split()]
     rng.shuffle(words)
     dealt = iter(words)
     made = [" ".join(itertools.islice(dealt, len(text.split()))) for text in responses]
-    return tuple(_bare(text) if rng.random() < 0.5 else text for text in made)
+    return tuple(rng.choice((str, _bare, partial(_in_sentences, rng=rng)))(text) for text in made)
+
+
+def _in_sentences(text: str, rng: random.Random) -> str:
+    """Return a text with a capital at its beginning and a full stop at its end, and both every few words."""
+    words, made = _bare(text).split(), []
+    while words:
+        length = rng.randint(4, 14)
+        first, *others = words[:length]
+        made.append(" ".join((first.capitalize(), *others)) + ".")
+        words = words[length:]
+    return rng.choice((" ", "\n")).join(made)
 
 
 def _bare(text: str) -> str:

@@ -25,6 +25,8 @@ _ALWAYS_CAPITAL = ("I", "I'", "I’")
 _ABBREVIATION = re.compile(
     r"(?:[a-z]\.)+|(?:approx|co|corp|dr|etc|inc|jr|ltd|mr|mrs|ms|no|prof|sr|st|vs)\.", re.IGNORECASE
 )
+# "Sure!", "Of course!" and other beginnings that prose hardly has.
+_INTERJECTION = re.compile(r"^\s*[^\W\d_]+(?:\s[^\W\d_]+){0,2}!\s+(?=\S)")
 _COMMON = 200  # most common words, each of which gets a class of its own
 _PSEUDO_COUNT = 5.0  # added to observed and expected counts
 LONGEST = 200  # words; more add little, and the number of pairs grows with the square
@@ -102,7 +104,7 @@ class WordOrder:
 
 def word_order(text: str, model: WordOrderModel) -> WordOrder:
     """Compare the order of a text's words with its shuffles, in closed form."""
-    words, breaks = _words_in_lines(text)
+    words, breaks = _words_in_lines(_INTERJECTION.sub("", text))
     if len(words) < 2:
         return WordOrder(len(words), 0, 0.0, 0.0, 0.0, 0.0, False)
     classes = model.classes(words)

@@ -1,6 +1,7 @@
 """Junk is refused for the right reason, honest responses are not, and nothing but the set decides."""
 
 import json
+import random
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from benchmark.metrics.partition import Partition
 from benchmark.models.embedder import SentenceTransformersEmbedder
-from benchmark.validity.backend import BLANK, LOWEST, REFUSAL, ValidityJudge
+from benchmark.validity.backend import BLANK, LOWEST, REFUSAL, SCRIPT, ValidityJudge
 from benchmark.validity.discriminator import (
     PARAMETERS,
     evidence,
@@ -119,6 +120,37 @@ def test_responses_of_many_kinds_are_valid_and_junk_of_their_words_is_not() -> N
     for kind, fewest in (("shuffled-words", 0.85), ("random-characters", 0.94), ("homoglyphs", 0.95)):
         junk = attacked(find_attack(kind), prompts, CHATS)
         assert count - refused(judge, prompts, junk)[None] >= fewest * count, kind
+
+
+def test_sentences_of_random_words_are_word_salad() -> None:
+    prompts, rng = {prompt: prompt for prompt in CHATS}, random.Random(0)
+    junk = attacked(find_attack("random-words"), prompts, CHATS)
+    sets = {prompt: tuple(_as_sentences(f"{text} {prompt}", rng) for text in own) for prompt, own in junk.items()}
+    assert 800 - refused(ValidityJudge(), prompts, sets)[None] >= 0.8 * 800
+
+
+def _as_sentences(text: str, rng: random.Random) -> str:
+    """Shuffle words and give them the capitals and full stops of sentences of eight words."""
+    words = [bare for word in text.lower().split() if (bare := word.strip(".,;:!?\"'()*#"))]
+    rng.shuffle(words)
+    return " ".join(" ".join(words[at : at + 8]).capitalize() + "." for at in range(0, len(words), 8))
+
+
+def test_another_script_is_no_answer_unless_the_prompt_allows_it() -> None:
+    rng = random.Random(0)
+    hanzi = tuple("".join(chr(rng.randrange(0x4E00, 0x9000)) for _ in range(20)) for _ in range(4))
+    cases: tuple[tuple[str | None, tuple[str, ...], str | None], ...] = (
+        ("Name a good book.", hanzi, SCRIPT),
+        ("Name a good book in Chinese.", hanzi, None),
+        ("讲一个笑话。", hanzi, None),
+        ("What sound does 好 make?", ("好听的声音",), None),
+        ("Make me a kaomoji.", ("ಠ_ಠ ლ(ಠ益ಠ)",), None),
+        ("Name a constant.", ("π",), None),
+        (None, hanzi, None),
+    )
+    for prompt, texts, reason in cases:
+        (made,) = ValidityJudge().reasons([prompt], [texts], [Partition((0,) * len(texts))], {})
+        assert made == (reason,) * len(texts), prompt
 
 
 def test_responses_of_many_kinds_are_about_their_prompts(whole: ValidityJudge) -> None:
