@@ -126,6 +126,8 @@ METRICS: tuple[Metric, ...] = (
         failures=(
             "If responses only repeat the prompt, little but noise is left: such echoes gain .67 of the distance "
             "between systems, whereas they lose .16 under embedding_diversity.",
+            "An exact echo of the prompt has no part beside it and keeps its own vector: it is at distance 1 from all "
+            "other responses, and at 0 from another echo.",
             "Responses to other prompts gain the most (.98); refusals, book sentences, random prefixes and random "
             "words gain .34 to .57.",
             _PROMPT,

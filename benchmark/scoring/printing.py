@@ -26,9 +26,7 @@ def print_result(result: Result, console: Console) -> None:
     title = f"{result.manifest.name} on {result.suite}, k = {result.k}, profile {result.profile}"
     console.print(to_terminal(Table(title, columns, rows, numbers=columns[1:4])))
     if error := result.order_error:
-        known = (
-            "unknown" if error.a_n is None else f"{error.a_n:.2g} bits/byte (of one prompt's {error.a_n_of_one:.2g})"
-        )
+        known = "unknown" if error.a_n is None else f"{error.a_n:.2g} bits/byte (for one prompt {error.a_n_of_one:.2g})"
         console.print(f"orders {error.orders}: standard error of the mean a_n from the choice of orders: {known}")
     if result.provenance:
         console.print(f"models: {' | '.join(map(str, result.provenance))}", markup=False, soft_wrap=True)

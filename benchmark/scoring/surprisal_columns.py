@@ -20,7 +20,7 @@ FIELD = pa.field(
     COLUMN,
     pa.struct(
         [
-            pa.field("unconditional_bits", _NUMBERS),  # of each response alone, in the given order
+            pa.field("unconditional_bits", _NUMBERS),  # of each scorable response alone, in their order
             pa.field("bytes", pa.list_(pa.int64())),  # likewise
             pa.field("curve_bits", _NUMBERS),  # a_k, k = 1 … n; null under endpoint orders
             pa.field("curve_rate", _NUMBERS),  # a_k in bits/byte

@@ -198,8 +198,9 @@ def standard_errors(design: OrderDesign, values: Floats) -> StandardErrors:
       position count, because the balance cancels the others. It treats the orders as independent, but squares of one
       draw complement each other: in simulation it is 2 to 10 times the error, for the curve of all AGL(1, 5) 13 times.
     * *residuals*: the same from one square or tree, where a response's differences between positions also count,
-      although the balance cancels them. A rough guess: in simulation it is 1.5 to 3 times the error of a_n for a square
-      and about equal to the error of the curve, but half of it in one set of ten.
+      although the balance cancels them. A rough upper limit for a_n: for a square it is 7 times the error on conTest
+      (n = 5) and 8 times on decTest (n = 10) under the bundled model, for a tree 2 to 4 times; in simulation 1.5 to 3
+      times. For the curve it is 1.2 to 1.7 times the error, but in simulation half of it in one set of ten.
     * *none*: for a single random order; NaN.
 
     Returns:
@@ -262,8 +263,9 @@ def orders_for(
     """Estimate from a pilot how many orders are needed for a given standard error.
 
     For balanced orders and trees: v / target², rounded up to whole squares or trees, where v is the pilot's
-    `order_variance`; at most n! if `exact` orders are possible. Like *cells* of `standard_errors`, the estimate is
-    cautious. For random orders, the variance between responses is added to v.
+    `order_variance`; at most n! if `exact` orders are possible. Like *cells* and *residuals* of `standard_errors`, the
+    estimate is cautious: from a pilot of one square it can be tens of times too many. For random orders, the variance
+    between responses is added to v.
 
     Args:
         pilot: Orders of the same set, or of a similar one, that have been computed; at least a square.
@@ -360,12 +362,17 @@ def _residual_variance(orders: Integers, values: Floats) -> Floats:
     firsts = [np.unique(orders[:, : k + 1], axis=0, return_index=True)[1] for k in range(1, n)]
     row = np.concatenate([np.empty(0, np.int64), *firsts])
     position = np.repeat(np.arange(1, n), [len(first) for first in firsts])
-    predictors = np.hstack([np.eye(n)[position], np.eye(n)[orders[row, position]]])
-    hat = predictors @ np.linalg.pinv(predictors)
-    measured = values[row, position]
-    free = 1 - np.diag(hat)
+    response, measured = orders[row, position], values[row, position]
+    # By the normal equations of the 2n predictors: the hat matrix of all n² values would take gigabytes for n = 100.
+    times = np.bincount(position * n + response, minlength=n * n).reshape(n, n).astype(np.float64)
+    normal = np.block([[np.diag(times.sum(axis=1)), times], [times.T, np.diag(times.sum(axis=0))]])
+    inverse = np.linalg.pinv(normal, rcond=1e-9, hermitian=True)  # its rank is at most 2n − 2
+    effects = inverse @ np.concatenate([np.bincount(each, measured, n) for each in (position, response)])
+    own, other = position, n + response  # the two predictors of each value
+    free = 1 - (inverse[own, own] + 2 * inverse[own, other] + inverse[other, other])
     known = free > 1e-9  # otherwise the fit passes through the value, whatever it is
-    squared = np.divide((measured - hat @ measured) ** 2, free, out=np.zeros_like(free), where=known)
+    left = measured - effects[own] - effects[other]
+    squared = np.divide(left**2, free, out=np.zeros_like(free), where=known)
     with np.errstate(invalid="ignore"):
         variance = np.bincount(position[known], squared[known], n) / np.bincount(position[known], minlength=n)
     variance[0] = 0.0

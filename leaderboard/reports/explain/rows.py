@@ -83,7 +83,7 @@ def notes(found: Explanation, left_out: int = 0, precision: float | None = None)
     yield f"Standard errors: due to the choice of {count} orders ({found.read.design.name}), estimated by {estimator}."
     if precision is not None:
         wanted = found.orders_for(precision)
-        yield f"For a_n with a standard error of {precision:g} bits/byte: {wanted} balanced orders."
+        yield f"For a_n with a standard error of {precision:g} bits/byte: at most about {wanted} balanced orders."
     (low, high), (less, more) = found.bands.coherence, found.bands.d_can
     yield (
         f"Over the spread of coherence, C runs from {number(low)} to {number(high)} and D_Ca_n from {number(less)} to "

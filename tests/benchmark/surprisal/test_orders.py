@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import tracemalloc
 from collections.abc import Callable
 from functools import partial
 from itertools import permutations, product
@@ -244,6 +245,23 @@ def test_errors_are_those_of_independent_noise(squares: int, kind: str) -> None:
     assert mean.mean() == pytest.approx(true.mean(), rel=0.1)
     if kind == "cells":  # the fit to all positions shares out some of a position's noise
         np.testing.assert_allclose(mean, true, rtol=0.1)
+
+
+def test_errors_of_large_sets_are_those_of_least_squares_and_take_little_memory() -> None:
+    n = 80
+    design = balanced(n)
+    values = np.random.default_rng(0).normal(size=(n, n)) + 5
+    tracemalloc.start()
+    found = order_variance(design, values)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50e6  # with the hat matrix 700 MB, and 13 GB for 200 responses
+    # Independent predictors: each position but the first one, each response but one.
+    predictors = np.hstack([np.tile(np.eye(n)[1:, 1:], (n, 1)), np.eye(n)[design.orders[:, 1:].ravel(), 1:]])
+    basis = np.linalg.qr(predictors)[0]
+    measured = values[:, 1:].ravel()
+    squared = (measured - basis @ (basis.T @ measured)) ** 2 / (1 - (basis**2).sum(axis=1))
+    assert found[1:] == pytest.approx(squared.reshape(n, n - 1).mean(axis=0), rel=1e-9)
 
 
 @pytest.mark.parametrize(
