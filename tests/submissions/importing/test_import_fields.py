@@ -127,6 +127,18 @@ def test_a_json_array_is_one_problem(tmp_path: Path) -> None:
     path.write_text('[\n  {\n    "prompt": "p",\n    "response": "a"\n  }\n]\n')
     (problem,) = rejected(path, suite="own")
     assert (problem.row, problem.message) == (1, "a JSON array, which JSON Lines is not")
+    path.write_text('{\n  "p": [\n    "a",\n    "b"\n  ]\n}\n')
+    (problem,) = rejected(path, suite="own")
+    assert (problem.row, problem.message) == (1, "a JSON object over several lines, which JSON Lines is not")
+
+
+def test_a_column_per_response_is_not_named_as_the_field(tmp_path: Path) -> None:
+    """Reading one of them would drop the others."""
+    row: Json = {"prompt": "p", "response_1": "a", "response_2": "b"}
+    kinds: tuple[Format, ...] = ("jsonl", "csv")
+    for kind in kinds:
+        (problem,) = rejected(table(tmp_path / f"in.{kind}", [row]), kind, suite="own")
+        assert problem.hint.startswith("write one row per response instead of one column")
 
 
 def table(path: Path, rows: list[Json]) -> Path:
