@@ -78,7 +78,7 @@ def gaming(
         raise ConfigurationError("two submissions have the same name", "name each system once")
     attacks = ATTACKS if not kind else tuple(map(find_attack, kind))
     if taken := sorted(systems.keys() & {attack.name for attack in attacks}):
-        hint = "import it under another name: results are listed by name"
+        hint = "leave it out if it is a baseline, or import it under another name"
         raise ConfigurationError(f"a submission is named {taken[0]!r}, like an attack", hint)
     with progress() as bar:
         task = bar.add_task("scoring", total=(len(systems) + len(attacks)) * count)

@@ -75,6 +75,7 @@ def test_what_cannot_be_studied_is_told_before_the_work(tmp_path: Path) -> None:
         (("--gss", tmp_path), "result.json"),
         (("--out", tmp_path / "file"), "is not a folder"),
         (("--profile", "none"), "there is no profile 'none'"),
+        (("--seed", "-1"), "-1 is not in the range x>=0"),
     ):
         place = () if "--out" in arguments else ("--out", tmp_path / "made")
         found = divbench("metrics", "study", *FAST, *arguments, *place, "--json")
