@@ -242,7 +242,18 @@ def _quality(entry: Entry, column: Column | None) -> str:
     cell = None if column is None else entry.cells.get(column.signature)
     if column is None or cell is None or cell.value is None:
         return ""
-    return f"{cell.value:.0%}" if column.metric == "valid_share" else number_text(cell.value, 2)
+    return _percent(cell.value) if column.metric == "valid_share" else number_text(cell.value, 2)
+
+
+def _percent(share: float) -> str:
+    """A share as a rounded percentage; only 0 and 1 become 0% and 100%.
+
+    >>> [_percent(share) for share in (0.0, 0.001, 0.986, 0.9988, 1.0)]
+    ['0%', '<1%', '99%', '>99%', '100%']
+    """
+    if 0 < share < 0.005:
+        return "<1%"
+    return ">99%" if 0.995 <= share < 1 else f"{share:.0%}"
 
 
 def _quality_title(column: Column | None) -> str:
