@@ -75,13 +75,14 @@ def test_what_cannot_be_studied_is_told_before_the_work(tmp_path: Path) -> None:
         (("--gss", tmp_path), "result.json"),
         (("--out", tmp_path / "file"), "is not a folder"),
         (("--profile", "none"), "there is no profile 'none'"),
-        (("--seed", "-1"), "-1 is not in the range x>=0"),
     ):
         place = () if "--out" in arguments else ("--out", tmp_path / "made")
         found = divbench("metrics", "study", *FAST, *arguments, *place, "--json")
         assert not (tmp_path / "made").exists()
         assert found.returncode in (1, 2)
         assert message in json.loads(found.stdout)["error"]["message"]
+    found = divbench("metrics", "study", "--seed", "-1", "--out", tmp_path / "made")
+    assert (found.returncode, "Invalid value for '--seed'" in found.stderr) == (2, True)
 
 
 def test_the_study_that_ships_is_of_these_metrics_and_all_tasks() -> None:
