@@ -61,7 +61,7 @@ class Comparison:
             return f"untested: {found.untested}"
         if found.p >= _LEVEL or not found.difference:
             return "no significant difference"
-        if found.difference * (found.rank_biserial or 0.0) <= 0:
+        if found.disagrees:
             return "means and ranks disagree"
         if not self.directions[metric]:
             return f"{self.a} {'higher' if found.difference > 0 else 'lower'}"
@@ -87,6 +87,8 @@ class Comparison:
         ]
         columns = ["metric", self.a, self.b, "difference", "95% interval", "p", "prompts", "finding"]
         notes = [f"{name}: {excluded(c)}" for name, c in self.contrasts.items() if c.left_out]
+        if len(rows) > 1:
+            notes.append(f"Findings are at p < {_LEVEL} for each metric, without a correction for their number.")
         return Table(f"{self.a} and {self.b}, paired by prompt", columns, rows, notes)
 
     def __str__(self) -> str:

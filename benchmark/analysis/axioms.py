@@ -202,6 +202,8 @@ def axioms_report(found: Mapping[str, Mapping[str, bool | None]], profile: str) 
     ]
     rows.sort(key=lambda row: -int(str(row[-1])))
     notes = [f"{axiom.name}: {axiom.about}." for axiom in AXIOMS]
+    if any(None in own.values() for own in found.values()):
+        notes.append("-: unknown, because the metric has no value on a set.")
     title = f"Axioms that metrics obey on constructed sets, profile {profile}"
     table = Table(title, ("metric", *names, "obeyed"), rows, notes, numbers=("obeyed",))
     document: dict[str, Any] = {"profile": profile, "metrics": {metric: dict(own) for metric, own in found.items()}}

@@ -30,7 +30,7 @@ def plan(
 
     Example: divbench metrics plan --effect 0.1
     """
-    from benchmark.analysis.power import components, headline_at
+    from benchmark.analysis.power import MOST_PROMPTS, components, headline_at
     from benchmark.analysis.power import plan as planned
     from datasets_build.tables import Table, to_terminal
 
@@ -69,7 +69,8 @@ def plan(
     notes = (
         f"Prompts and responses needed to detect a difference of {effect:.1%} in valid_distinct_k with a power of "
         f"{power:g}, for the median pair of systems. A hard pair is one whose difference varies more than that of nine "
-        "pairs in ten. Detectable is the smallest such difference.",
+        "pairs in ten. Detectable is the smallest such difference. A dash: more than "
+        f"{MOST_PROMPTS:,} prompts, or a difference of over 100%.",
         f"At k = {K // 2}, a system's variance over prompts is {shares[0]} prompts, {shares[1]} interaction of system "
         f"and prompt, {shares[2]} sampling. The part that all systems share cancels in a paired comparison.",
     )

@@ -169,7 +169,8 @@ def all_prompts_present(context: Context, seen: SeenRows) -> Iterator[Problem]:
     if missing:
         shown = ", ".join(missing[:5]) + (", …" if len(missing) > 5 else "")
         message = f"no responses to {len(missing)} of {counted(len(context.suite.prompts), 'prompt')}: {shown}"
-        yield _error("prompt_ids", None, "prompt_id", message, "give responses to every prompt of the suite")
+        hint = "give responses to every prompt of the suite, or import these as your own prompts: --suite own"
+        yield _error("prompt_ids", None, "prompt_id", message, hint)
 
 
 def same_prompt_text(row: Row, context: Context, seen: SeenRows) -> Iterator[Problem]:

@@ -7,7 +7,7 @@ lm-evaluation-harness; see lm_eval.py), *openai-batch* (output files of the Batc
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -216,7 +216,19 @@ def import_submission(
         message = f"white space at the ends differs from the suite's in {counted(made.trimmed, 'prompt')}"
         hint = "the suite's text was used; check that the model saw the same"
         report.findings.add(Problem("prompt_text", "warning", path.name, None, "prompt", message, hint))
+    for problem in _mixed_settings(made, path.name):
+        report.findings.add(problem)
     return report, made.unused_fields
+
+
+def _mixed_settings(made: Imported, file: str) -> Iterator[Problem]:
+    """Yield a warning for each sampling setting with several values, except seeds: a sweep may be mixed in one file."""
+    for name in sorted(made.unused_fields & FACTS.keys()):
+        if FACTS[name] != ("generation", "seed"):
+            (one, first), (other, second) = list(made.facts[name].items())[:2]
+            message = f"{repr(other)[:60]} here, but {repr(one)[:60]} in row {first}: no setting is recorded"
+            hint = "if these are responses under several settings, import each separately"
+            yield Problem("manifest", "warning", file, second, name, message, hint)
 
 
 def _first_k(made: Imported, k: int | None) -> int:

@@ -4,6 +4,7 @@ A row holds a prompt with a list of responses, or a single response. The field o
 name; if several fields qualify, the user must name one. Prompts are identified by their ids, otherwise by their texts.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -37,6 +38,7 @@ OURS = (LISTS[0], LISTS[1], TEXTS[0])
 _REASONS = ("finish_reasons", "finish_reason")
 _BESIDE = ("sample_idx", *_REASONS)
 _SHOWN = 5
+_NUMBERED = re.compile(r"\D+\d+")  # names of columns that each hold one of a prompt's responses
 _OTHER_PROMPTS = "choose another --suite (own: your own prompts), or sample the prompts of divbench data prompts"
 
 
@@ -224,6 +226,8 @@ def _names(
             shown = ", ".join(f"{count} rows have {name!r}" for name, count in counts.most_common(_SHOWN))
             message = f"which field holds the responses? {shown}"
             hint = f"name it: --field {next(iter(counts))}"
+        if len([name for name in raw if _NUMBERED.fullmatch(name)]) > 1:
+            hint = "write one row per response instead of one column; or name the only one to read: --field NAME"
         findings.add(Problem("json", "error", file, None, "responses", message, hint))
         return None
     assert chosen is not None  # noqa: S101 - one is given, ours, or the only one

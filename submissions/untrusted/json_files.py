@@ -62,8 +62,9 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def read_jsonl(path: Path, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the objects of a JSON Lines file with their line numbers; a bad line is reported and skipped."""
     for number, line in byte_lines(path, findings):
-        if number == 1 and line.lstrip().startswith(b"["):
-            message = "a JSON array, which JSON Lines is not"
+        if number == 1 and (line.lstrip().startswith(b"[") or line.strip() == b"{"):
+            what = "array" if line.lstrip().startswith(b"[") else "object over several lines"
+            message = f"a JSON {what}, which JSON Lines is not"
             findings.add(file_error("json", path.name, number, message, "write one JSON object per line"))
             return
         value = _parse_line(line, path, number, findings)

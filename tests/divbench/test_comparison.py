@@ -1,10 +1,13 @@
 """Comparisons of two systems: paired tests, findings in words, and the prompts that are left out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.stats
 
 import divbench as db
+from benchmark.analysis.contrast.report import excluded
 from datasets_build.errors import InputError
 
 
@@ -49,6 +52,14 @@ def test_no_system_is_named_where_its_mean_and_the_ranks_disagree() -> None:
     assert (tested.p or 1) < 0.01
     assert found.finding("distinct_k") == "means and ranks disagree"
     assert found.to_pandas().loc["distinct_k", "rank_biserial"] == pytest.approx((465 - 165) / 630)
+    assert excluded(tested) == "means and ranks disagree"  # in the tables of divbench contrast, too
+    assert excluded(replace(tested, difference=1.0)) == excluded(replace(tested, p=0.06)) == ""
+
+
+def test_several_findings_come_with_a_warning() -> None:
+    sets = {f"p{i}": ["a b", "c d"] for i in range(5)}
+    assert "without a correction" not in str(db.compare(sets, sets, ["distinct_n"]))
+    assert "for each metric, without a correction" in str(db.compare(sets, sets, ["distinct_n", "distinct_k"]))
 
 
 def test_a_comparison_says_which_prompts_it_leaves_out() -> None:

@@ -1,10 +1,10 @@
 """The report of `divbench contrast --across`: each system by itself, and all pairs."""
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 
-from benchmark.analysis.across.study import Homogeneity
+from benchmark.analysis.across.study import Alone, Homogeneity, Pair
 from datasets_build.errors import counted
-from datasets_build.tables import Report, Table
+from datasets_build.tables import Block, Report, Table
 
 LEGEND = (
     "Similarity: mean cosine of embeddings over pairs of a response of each. Equivalent: the probability that two "
@@ -44,4 +44,21 @@ def report_of(found: Homogeneity, suite: str, profile: str) -> Report:
     )
     below = [several] if found.size > 1 else []
     document = {"suite": suite, "profile": profile, **asdict(found)}
-    return Report("How alike systems are", [LEGEND, alone, pairs, *below], document, [alone, pairs, *below, LEGEND])
+    blocks: list[Block] = [LEGEND, alone, pairs, *below]
+    return Report("How alike systems are", blocks, document, [alone, pairs, *below, LEGEND], _records(found))
+
+
+def _records(found: Homogeneity) -> Table:
+    """Return a row for each measure of a system, of a pair, and of one system beside several."""
+    names = found.systems
+    parts: list[tuple[str, str, Alone | Pair]] = [(names[i], "", own) for i, own in enumerate(found.alone)]
+    parts += [(names[pair.first], names[pair.second], pair) for pair in found.pairs]
+    numbers = [
+        (first, second, each.name, getattr(own, each.name))
+        for first, second, own in parts
+        for each in fields(own)
+        if each.name not in ("first", "second")
+    ]
+    numbers += [("", "", "of_one", found.of_one), ("", "", "of_several", found.of_several)]
+    rows = [(*row, own.value, own.low, own.high) for *row, own in numbers]
+    return Table("", ("first", "second", "measure", "value", "low", "high"), rows)

@@ -68,6 +68,12 @@ class Contrast:
     p_holm: float | None
     untested: str | None
 
+    @property
+    def disagrees(self) -> bool:
+        """Whether the test finds a difference at p < .05 whose sign is not that of the mean difference."""
+        opposed = (self.difference or 0.0) * (self.rank_biserial or 0.0) < 0
+        return opposed and self.p is not None and self.p < 0.05
+
 
 def pairs_of(systems: Sequence[str], pairing: Pairing) -> tuple[tuple[str, str], ...]:
     """Return the pairs to compare, each in the order of the systems.

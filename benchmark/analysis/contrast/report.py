@@ -14,8 +14,8 @@ SIGNS = {"greater": ">", "less": "<", "two-sided": "≠"}
 LEGEND = (
     "Difference: mean of first − second over prompts, with a bootstrap interval over prompts; d_z: Cohen's d of the "
     "paired differences. W, p: Wilcoxon signed-rank test of the alternative, in the metric's own units (> or <: the "
-    "first is more diverse; metrics without a direction are tested two-sided). Bonferroni, Holm: p adjusted over the "
-    "pairs of a metric."
+    "first is more diverse; metrics without a direction are tested two-sided); it compares ranks, and "
+    "they may disagree with the means. Bonferroni, Holm: p adjusted over the pairs of a metric."
 )
 
 
@@ -91,10 +91,11 @@ def _cells(contrast: Contrast) -> tuple[Cell, ...]:
 
 
 def excluded(contrast: Contrast) -> str:
-    """Say how many prompts were excluded and why, and why there is no test."""
+    """Say how many prompts were excluded and why, why there is no test, and whether it contradicts the means."""
     reasons = ", ".join(f"{reason} ({count})" for reason, count in contrast.reasons.items())
     untested = [f"not tested: {contrast.untested}"] if contrast.untested else []
-    return "; ".join([f"{contrast.left_out} excluded: {reasons}"] * bool(contrast.left_out) + untested)
+    disagree = ["means and ranks disagree"] * contrast.disagrees
+    return "; ".join([f"{contrast.left_out} excluded: {reasons}"] * bool(contrast.left_out) + untested + disagree)
 
 
 def pair(contrast: Contrast) -> str:

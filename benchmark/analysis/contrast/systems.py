@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 
-from datasets_build.errors import ConfigurationError
+from datasets_build.errors import ConfigurationError, counted
 from datasets_build.files import content_id
 from datasets_build.load import load_suite, load_table
 from datasets_build.schema import Prompt, Suite
@@ -108,6 +108,17 @@ def length_matched(systems: Systems) -> Systems:
     return replace(systems, responses=responses, length=length, left_out=left_out, finish_reasons={})
 
 
+def _difference(one: Suite, other: Suite) -> str:
+    """Say where the prompts of two suites first differ."""
+    sizes = len(one.prompts), len(other.prompts)
+    if sizes[0] != sizes[1]:
+        return f"one has {counted(sizes[0], 'prompt')}, another {sizes[1]}"
+    pairs = enumerate(zip(one.prompts, other.prompts, strict=True), start=1)
+    place, (a, b) = next((place, pair) for place, pair in pairs if pair[0] != pair[1])
+    ids = f"{a.prompt_id} and {b.prompt_id}" if a.prompt_id != b.prompt_id else f"two texts of {a.prompt_id}"
+    return f"prompt {place} is {ids}"
+
+
 def _submissions(folders: Sequence[Path], mirror: Path | None) -> Systems:
     find_suite = cache(partial(load_suite, mirror=mirror))
     opened, suites = [], []
@@ -118,8 +129,10 @@ def _submissions(folders: Sequence[Path], mirror: Path | None) -> Systems:
     if len({suite.revision for suite in suites}) > 1:
         asked = sorted({suite.name for suite in suites})
         if len(asked) == 1:  # own prompts
+            first, other = next((suites[0], each) for each in suites if each.revision != suites[0].revision)
             what = "the submissions bring their own prompts, which differ in ids, texts or order"
-            raise ConfigurationError(what, "compare submissions with the same prompts")
+            hint = "compare submissions with the same prompts, imported from rows in the same order"
+            raise ConfigurationError(f"{what}: {_difference(first, other)}", hint)
         raise ConfigurationError(
             f"the submissions are of several suites: {', '.join(asked)}", "compare submissions of one suite"
         )

@@ -77,6 +77,9 @@ def gaming(
     if len(systems) < len(opened):
         raise ConfigurationError("two submissions have the same name", "name each system once")
     attacks = ATTACKS if not kind else tuple(map(find_attack, kind))
+    if taken := sorted(systems.keys() & {attack.name for attack in attacks}):
+        hint = "leave it out if it is a baseline, or import it under another name"
+        raise ConfigurationError(f"a submission is named {taken[0]!r}, like an attack", hint)
     with progress() as bar:
         task = bar.add_task("scoring", total=(len(systems) + len(attacks)) * count)
         study = study_gaming(

@@ -17,7 +17,7 @@ def gaming_report(study: GamingStudy) -> Report:
         *(_metric_table(study, metric) for metric in study.signatures if metric in ("valid_distinct_k", "distinct_k")),
         _gains(study),
     ]
-    columns = ("metric", "system", "kind", "mean", "low", "high", "gain", "gain_low", "gain_high")
+    columns = ("metric", "system", "kind", "mean", "low", "high", "gain", "gain_low", "gain_high", "prompts")
     return Report("What attacks gain", blocks, study.as_json(), blocks, Table("", columns, _records(study)))
 
 
@@ -26,8 +26,15 @@ def _metric_table(study: GamingStudy, metric: str) -> Table:
     for name, own in [*study.systems.items(), *study.attacks.items()]:
         gain = own[metric].gain
         reasons = ", ".join(f"{count} {reason}" for reason, count in study.invalid[name].items())
-        kind = _KINDS.get(name, "source" if name == study.source else "real")
-        rows.append([Styled(name, "code"), kind, str(own[metric].mean), "" if gain is None else str(gain), reasons])
+        rows.append(
+            [
+                Styled(name, "code"),
+                _kind(study, name),
+                str(own[metric].mean),
+                "" if gain is None else str(gain),
+                reasons,
+            ]
+        )
     return Table(metric, ("system", "kind", "mean", "gain", "not valid"), rows, numbers=("mean", "gain"))
 
 
@@ -55,7 +62,27 @@ def _gains(study: GamingStudy) -> Table:
         )
     unit = "units of the real range" if any_range else "units of the metric (no real range)"
     columns = ("metric", "real range", f"attacks over {HIGH}", "highest gains")
-    return Table(f"Gains of attacks in {unit}", columns, rows, numbers=columns[1:3])
+    return Table(f"Gains of attacks in {unit}", columns, rows, _notes(study), numbers=columns[1:3])
+
+
+def _notes(study: GamingStudy) -> list[str]:
+    """Name the systems and attacks that lack values: their numbers are not over all prompts."""
+    made = []
+    for metric in study.signatures:
+        fewer = [
+            f"{name} {own[metric].prompts}"
+            for name, own in [*study.systems.items(), *study.attacks.items()]
+            if own[metric].prompts < study.prompts
+        ]
+        if fewer:
+            made.append(
+                f"{metric} has no value on some of the {study.prompts} prompts; it has one on: {', '.join(fewer)}."
+            )
+    return made
+
+
+def _kind(study: GamingStudy, name: str) -> str:
+    return "source" if name == study.source else _KINDS.get(name, "real")
 
 
 def _records(study: GamingStudy) -> list[list[Cell]]:
@@ -64,10 +91,11 @@ def _records(study: GamingStudy) -> list[list[Cell]]:
         return [
             *(scores.mean.value, scores.mean.low, scores.mean.high),
             *((None, None, None) if gain is None else (gain.value, gain.low, gain.high)),
+            scores.prompts,
         ]
 
     return [
-        [metric, name, _KINDS.get(name, "real"), *numbers(own[metric])]
+        [metric, name, _kind(study, name), *numbers(own[metric])]
         for metric in study.signatures
         for name, own in [*study.systems.items(), *study.attacks.items()]
     ]

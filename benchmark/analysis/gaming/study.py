@@ -35,11 +35,14 @@ class Scores:
 
     Attributes:
         mean: Mean over prompts, with its bootstrap interval.
+        prompts: Number of prompts with a value, over which the mean is; for an attack, those where the source has one
+            as well, over which the gain is.
         gain: Mean paired difference to the source, in the direction of more diversity and in units of the real range
             (of the metric where `has_range` is false); None for real systems.
     """
 
     mean: Estimate
+    prompts: int
     gain: Estimate | None = None
 
 
@@ -87,7 +90,7 @@ def study_gaming(
 
     Args:
         source: Name of the system to attack, one of `systems`.
-        systems: Real systems by name, with k responses to the same prompts of the suite.
+        systems: Real systems by name (none is that of an attack), with k responses to the same prompts of the suite.
         metrics: Metrics to study; those that the profile cannot compute are skipped.
 
     Raises:
@@ -108,10 +111,12 @@ def study_gaming(
     def scores(name: str, *, is_attack: bool) -> dict[str, Scores]:
         means = estimates(values[name], resamples=resamples, seed=seed)
         if not is_attack:
-            return {metric.id: Scores(mean) for metric, mean in zip(chosen, means, strict=True)}
+            counts = _there(values[name])
+            return {m.id: Scores(mean, n) for m, mean, n in zip(chosen, means, counts, strict=True)}
         differences = (values[name] - values[source]) * directions / widths
         gains = estimates(differences, resamples=resamples, seed=seed)
-        return {m.id: Scores(mean, gain) for m, mean, gain in zip(chosen, means, gains, strict=True)}
+        both = zip(chosen, means, _there(differences), gains, strict=True)
+        return {m.id: Scores(mean, n, gain) for m, mean, n, gain in both}
 
     return GamingStudy(
         source=source,
@@ -126,6 +131,11 @@ def study_gaming(
         attacks={name: scores(name, is_attack=True) for name in made},
         invalid={name: dict(sorted(own.items())) for name, own in invalid.items()},
     )
+
+
+def _there(values: Floats) -> list[int]:
+    """Count the prompts on which each metric has a value, [metrics]."""
+    return [int(count) for count in np.isfinite(values).sum(axis=0)]
 
 
 def has_range(ends: tuple[float, float] | None) -> TypeGuard[tuple[float, float]]:

@@ -42,7 +42,7 @@ Embedder = Annotated[
     models_option(help="Sentence-transformers model: ORG/NAME@COMMIT or a folder; default: the profile's."),
 ]
 Resamples = Annotated[int, statistics_option(min=100, help="Number of bootstrap resamples over contexts.")]
-Seed = Annotated[int, statistics_option(help="Random seed of the resamples.")]
+Seed = Annotated[int, statistics_option(min=0, help="Random seed of the resamples.")]
 Numbers = Annotated[Path | None, output_option("--out", help="Output file of all numbers: .json or .md.")]
 Mirror = Annotated[
     Path | None,

@@ -62,6 +62,9 @@ def learn(
     from leaderboard.reports.metaeval.learned_report import learned_report
 
     check_report_path(destination, endings=(".md", ".json"))
+    check_report_path(weights, endings=(".json",))
+    if features is not None and not features.is_file():
+        check_report_path(features, endings=(".parquet",))
     for given, known in ((scheme, SCHEMES), (version, VERSIONS)):
         if unknown := [name for name in given or [] if name not in known]:
             raise ConfigurationError(f"there is no {unknown[0]!r}", did_you_mean(unknown[0], list(known)))

@@ -5,11 +5,13 @@ from collections.abc import Sequence
 
 from benchmark.analysis.learned.study import SCHEMES, OnTask, Outcome
 from datasets_build.tables import Block, Report, Table, p_value
+from leaderboard.reports.metaeval.report import OPTIMISTIC
 
 _ABOUT = (
     "OCA: optimal classification accuracy, high above a threshold. Differences are from sent-BERT's released scores, "
     "on the same sets and the same resamples of groups of contexts; the fits are not repeated in the resamples. p is "
-    "adjusted over the tasks (Holm). Each split chooses features and penalty by cross-validation on its training sets."
+    "adjusted over the tasks (Holm). Each split chooses features and penalty by cross-validation on its training sets. "
+    f"{OPTIMISTIC}"
 )
 
 

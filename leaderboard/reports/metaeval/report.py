@@ -27,12 +27,16 @@ _MEASURES = {
 }
 _NARROW = tuple(name for name in _MEASURES if name not in ("pearson", "kendall", "human_pearson"))  # for a terminal
 _COMPARED = ("spearman", "roc_auc", "pair_accuracy", "human_spearman")
+OPTIMISTIC = (
+    "OCA and its interval are biased upwards, because the threshold is chosen on the same sets, and anew in each "
+    "resample: use AUC for tests."
+)
 LEGEND = (
     "Intervals: 95%, bootstrap over contexts. OCA: optimal classification accuracy; dir. (directional): high above a "
     "threshold, as the paper defines it; folded: above or below it, whichever is better, as its code has it. pairs: "
     "share of pairs of sets of one context in the right order. partial: Spearman controlling for the mean length of a "
     "response. sd: over draws from the same sets, so smaller than a standard error. --out and --json have all measures "
-    "and p-values, which are not corrected for the number of metrics."
+    f"and p-values, which are not corrected for the number of metrics. {OPTIMISTIC}"
 )
 
 
@@ -55,11 +59,12 @@ def report_of(reports: Sequence[TaskReport], overall: Sequence[Overall], documen
 
 def heldout_report(found: Sequence[HeldOut]) -> Report:
     """The report of combinations of metrics that were chosen on some contexts and evaluated on the others."""
-    blocks = []
+    blocks: list[Block] = []
     for each in found:
         rows = [(" + ".join(one.members), f"{one.chosen_on:.3f}", f"{one.held_out:.3f}") for one in each.best]
         columns = ("combination", "mean Spearman where chosen", "held out")
         blocks += [_heldout_table(each), Table(f"{each.fold}: the best combinations", columns, rows)]
+    blocks.append(f"Intervals: 95%, bootstrap over contexts. {OPTIMISTIC}")
     return Report("Held-out combinations", blocks, {"held_out": found}, blocks)
 
 

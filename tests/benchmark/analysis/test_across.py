@@ -1,5 +1,7 @@
 """Homogeneity across systems: exact counts against enumeration, and the laws that they obey."""
 
+import csv
+import io
 from collections.abc import Sequence
 from datetime import date
 from itertools import combinations, product
@@ -23,6 +25,7 @@ from benchmark.analysis.across.classes import (
     several_of_one,
     valid_responses,
 )
+from benchmark.analysis.across.report import report_of
 from benchmark.analysis.across.study import cluster_order, homogeneity
 from benchmark.analysis.estimate import estimates
 from benchmark.scoring.backends import ScoringBackends
@@ -159,6 +162,16 @@ class Letters:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
         made = np.array([[ord(text[0]), ord(text[1])] for text in texts], np.float64)
         return np.asarray(made / np.linalg.norm(made, axis=1, keepdims=True))
+
+
+def test_the_report_has_every_number_in_csv() -> None:
+    found = homogeneity(drawn(), resamples=100)
+    rows = list(csv.reader(io.StringIO(report_of(found, "toy", "semantic").text(".csv"))))
+    assert rows[0] == ["first", "second", "measure", "value", "low", "high"]
+    assert len(rows) == 1 + 4 * 3 + 6 * 5 + 2
+    pair, own = found.pairs[0], found.alone[3]
+    assert ["system 0", "system 1", "gain", *map(str, (pair.gain.value, pair.gain.low, pair.gain.high))] in rows
+    assert ["system 3", "", "distinct", *map(str, (own.distinct.value, own.distinct.low, own.distinct.high))] in rows
 
 
 def test_responses_are_grouped_and_compared_across_systems() -> None:

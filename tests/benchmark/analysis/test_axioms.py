@@ -34,7 +34,9 @@ def test_what_follows_from_definitions_is_found(minilm: SentenceTransformersEmbe
 def test_a_metric_without_a_value_obeys_nothing_and_breaks_nothing() -> None:
     backends = ScoringBackends(find_profile("lexical"))
     of_ten = replace(next(m for m in METRICS if m.id == "distinct_n"), id="of_ten", needs=10)
-    assert set(axioms_obeyed(backends, [of_ten])["of_ten"].values()) == {None}
+    found = axioms_obeyed(backends, [of_ten])
+    assert set(found["of_ten"].values()) == {None}
+    assert "-: unknown, because the metric has no value on a set." in axioms_report(found, "lexical").text(".md")
 
 
 def test_constructed_texts_are_as_many_as_the_cases_need() -> None:

@@ -76,6 +76,36 @@ def test_attacks_are_scored_beside_their_source(systems: dict[str, Responses]) -
     assert report.records is not None
     assert len(to_csv(report.records).splitlines()) == 1 + len(CHOSEN) * (2 + len(ATTACKS))
     assert "shuffled-words" in report.text(".md")
+    assert "has no value on some" not in report.text(".md")
+    assert "distinct_n,varied,source," in report.text(".csv")  # the kind that the tables show
+
+
+def test_prompts_without_a_value_are_counted() -> None:
+    """A gain over two of three prompts is not one over three."""
+    prompts = load_suite("demo").prompts[:3]
+    texts = (("a cat sat", "two dogs ran"), ("hi", "no"), ("rain falls", "it snows"))
+    given = {each.prompt_id: own for each, own in zip(prompts, texts, strict=True)}
+    metrics = [metric for metric in METRICS if metric.id in ("distinct_k", "entropy_2")]
+    attacks = [find_attack("repeated")]
+    backends = ScoringBackends(find_profile("lexical"))
+    study = study_gaming("s", {"s": given}, load_suite("demo"), backends, metrics, attacks=attacks, resamples=100)
+    assert study.systems["s"]["entropy_2"].prompts == study.attacks["repeated"]["entropy_2"].prompts == 2
+    assert study.attacks["repeated"]["distinct_k"].prompts == 3
+    report = gaming_report(study)
+    noted = r"entropy_2 has no value on some of the 3 prompts; it has one on: s 2, repeated 2."
+    assert [line for line in report.text(".md").splitlines() if "has no value" in line] == [noted]
+    assert [line.rsplit(",", 1)[1] for line in report.text(".csv").splitlines()] == ["prompts", "3", "3", "2", "2"]
+
+
+def test_a_submission_named_like_an_attack_is_refused(tmp_path: Path) -> None:
+    """Otherwise the attack's scores would stand in its row."""
+    suite = load_suite("demo")
+    manifest = Manifest.model_validate(KNOWN | {"name": "repeated", "suite": "demo", "generation": {"k": 2}})
+    rows = [Row(i + 1, each.prompt_id, each.prompt, (f"a {i}", f"b {i}")) for i, each in enumerate(suite.prompts)]
+    write_submission(tmp_path, manifest, rows)
+    ended = divbench("metrics", "gaming", tmp_path, "--profile", "lexical", "--json")
+    assert ended.returncode == 2
+    assert document(ended)["error"]["message"] == "a submission is named 'repeated', like an attack"
 
 
 def test_more_responses_than_a_real_system_has_are_refused(tmp_path: Path) -> None:

@@ -169,6 +169,11 @@ def test_the_command_reports_and_writes_weights(mirror: Path, tmp_path: Path) ->
     [outcome] = document(ended)["outcomes"]
     assert (outcome["tried"], len(outcome["tasks"]), outcome["wins"]) == (25, 3, 3)
     assert tuple(json.loads((tmp_path / "w.json").read_text())["weights"]) == COLUMNS
+    for output in ("--weights", "--features"):  # told before the work of minutes
+        wrong = divbench("metrics", "learn", output, tmp_path / "none" / "file", DIVBENCH_MIRROR=str(mirror))
+        assert (wrong.returncode, "does not end in" in wrong.stderr) == (2, True)
+    wrong = divbench("metrics", "learn", "--weights", tmp_path / "none" / "w.json", DIVBENCH_MIRROR=str(mirror))
+    assert "w.json cannot be written" in wrong.stderr
     wrong = divbench("metrics", "learn", "--scheme", "across task", DIVBENCH_MIRROR=str(mirror))
     assert (wrong.returncode, "across tasks" in wrong.stderr or "across generation tasks" in wrong.stderr) == (2, True)
 

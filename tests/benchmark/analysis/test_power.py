@@ -124,6 +124,8 @@ def test_the_command(labels: Labels) -> None:
     ended = divbench("metrics", "plan")
     assert ended.returncode == 0
     assert "sampling" in ended.stdout
-    assert "239.8%" not in divbench("metrics", "plan", "--prompts", "3").stdout  # more than k are never different
+    few = divbench("metrics", "plan", "--prompts", "3").stdout
+    assert "239.8%" not in few  # more than k are never different
+    assert "A dash: more than 100,000 prompts, or a difference of over 100%." in " ".join(few.split())
     assert divbench("metrics", "plan", "--effect", "2").returncode == 2
     assert "did you mean divbench metrics plan" in divbench("plan").stderr

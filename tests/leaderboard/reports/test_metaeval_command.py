@@ -139,6 +139,7 @@ def test_held_out(mirror: Path, tmp_path: Path) -> None:
     assert [each["fold"] for each in found] == ["prompt_gen held out", "resp_gen held out", "story_gen held out"]
     assert all(each["tried"] == 3 for each in found)
     assert "released:sent_bert" in shown
+    assert "OCA and its interval are biased upwards" in " ".join(shown.split())
 
 
 def test_pairs_of_prompts_need_no_mirror(tmp_path: Path) -> None:

@@ -81,6 +81,8 @@ def test_what_cannot_be_studied_is_told_before_the_work(tmp_path: Path) -> None:
         assert not (tmp_path / "made").exists()
         assert found.returncode in (1, 2)
         assert message in json.loads(found.stdout)["error"]["message"]
+    found = divbench("metrics", "study", "--seed", "-1", "--out", tmp_path / "made")
+    assert (found.returncode, "Invalid value for '--seed'" in found.stderr) == (2, True)
 
 
 def test_the_study_that_ships_is_of_these_metrics_and_all_tasks() -> None:

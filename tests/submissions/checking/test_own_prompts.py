@@ -258,8 +258,12 @@ def test_systems_are_compared_where_their_own_prompts_are_the_same(tmp_path: Pat
     found = open_systems([str(one), str(two)])
     assert [prompt.prompt_id for prompt in found.prompts] == list(TEXTS)
     other = write_own(tmp_path / "other", own_rows()[::-1], name="other")
-    with pytest.raises(ConfigurationError, match="their own prompts, which differ in ids, texts or order"):
+    wanted = "their own prompts, which differ in ids, texts or order: prompt 1 is zebra and 7"
+    with pytest.raises(ConfigurationError, match=wanted):
         open_systems([str(one), str(other)])
+    fewer = write_own(tmp_path / "fewer", own_rows()[:-1], name="fewer")
+    with pytest.raises(ConfigurationError, match=f"one has {len(TEXTS)} prompts, another {len(TEXTS) - 1}"):
+        open_systems([str(one), str(two), str(fewer)])
 
 
 def test_own_prompts_go_the_whole_way(tmp_path: Path) -> None:

@@ -127,6 +127,18 @@ def test_a_json_array_is_one_problem(tmp_path: Path) -> None:
     path.write_text('[\n  {\n    "prompt": "p",\n    "response": "a"\n  }\n]\n')
     (problem,) = rejected(path, suite="own")
     assert (problem.row, problem.message) == (1, "a JSON array, which JSON Lines is not")
+    path.write_text('{\n  "p": [\n    "a",\n    "b"\n  ]\n}\n')
+    (problem,) = rejected(path, suite="own")
+    assert (problem.row, problem.message) == (1, "a JSON object over several lines, which JSON Lines is not")
+
+
+def test_a_column_per_response_is_not_named_as_the_field(tmp_path: Path) -> None:
+    """Reading one of them would drop the others."""
+    row: Json = {"prompt": "p", "response_1": "a", "response_2": "b"}
+    kinds: tuple[Format, ...] = ("jsonl", "csv")
+    for kind in kinds:
+        (problem,) = rejected(table(tmp_path / f"in.{kind}", [row]), kind, suite="own")
+        assert problem.hint.startswith("write one row per response instead of one column")
 
 
 def table(path: Path, rows: list[Json]) -> Path:
@@ -267,8 +279,14 @@ def test_a_value_that_varies_over_rows_is_named_as_not_used(tmp_path: Path) -> N
     report, unused = imported(path)
     assert report.submission is not None
     assert (report.submission.manifest.generation.temperature, unused) == (None, {"temperature"})
+    (problem,) = report.findings.problems  # the responses of a sweep would be mixed in one set
+    assert (problem.severity, problem.row, problem.field) == ("warning", 2, "temperature")
+    assert problem.message == "1 here, but 0 in row 1: no setting is recorded"
     given = KNOWN | {"generation": {"temperature": 1.0}}
-    assert import_submission(path, "jsonl", tmp_path / "given", given, find_toy)[1] == set()
+    report, unused = import_submission(path, "jsonl", tmp_path / "given", given, find_toy)
+    assert (report.findings.problems, unused) == ([], set())
+    seeds = jsonl(tmp_path / "seeds" / "in.jsonl", [row | {"seed": i} for i, row in enumerate(a_prompt_a_row())])
+    assert imported(seeds)[0].findings.problems == []  # a seed for each row is usual
 
 
 def test_columns_are_named_in_their_order(tmp_path: Path) -> None:
