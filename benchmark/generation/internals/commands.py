@@ -76,8 +76,8 @@ def internals(
 
     The open model that generated the responses reads each prompt with each response. The file holds the sums and
     covariances from which perplexity, energy, entropies, EigenScores and LOOE are computed. divbench generate
-    --internals records them during sampling, from the sampled tokens themselves. After an interruption, run the same
-    command to resume.
+    --internals records them during sampling, from the sampled tokens themselves, and after the reasoning of a reasoning
+    model, which a submission does not contain. After an interruption, run the same command to resume.
 
       divbench metrics internals subs/qwen --model Qwen/Qwen3-0.6B@COMMIT --device cuda
 
@@ -90,6 +90,7 @@ def internals(
     from benchmark.generation.journal import open_journal, remove_journal
     from benchmark.generation.prompting import check_prompts, prompting_of
     from benchmark.generation.setup import load_local, spec_named
+    from benchmark.generation.verbalized import is_verbalized
     from benchmark.models.hf_states import SamplingParameters
     from benchmark.scoring.internals_file import INTERNALS_FILE, internals_of, record, write_internals
     from datasets_build.load import load_suite
@@ -103,6 +104,13 @@ def internals(
     prompting = replace(prompting, template=template or prompting.template)
     if thinking is not None:
         prompting = replace(prompting, thinking=thinking)
+    if is_verbalized(prompting.mode):
+        raise ConfigurationError(
+            f"the mode {prompting.mode} has no tokens for single responses: one reply in JSON had all of them",
+            "score it without internals, or sample in another mode",
+        )
+    if template is not None and prompting.chat_template:
+        raise ConfigurationError("--template needs --no-chat-template", "add --no-chat-template")
     check_prompts(prompting, suite.prompts, drawn.k)
     target = destination or folder / INTERNALS_FILE
     if target.exists():
