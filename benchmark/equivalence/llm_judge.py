@@ -232,7 +232,8 @@ class LLMJudge:
         if name is not None and known not in {None, name}:
             raise ServerFault(
                 f"the model behind {self._endpoint.base} changed: it now calls itself {name}, earlier {known}",
-                "partitions of two models must not be mixed: name the exact version of the model, or use a new cache",
+                "partitions of two models must not be mixed: name the exact version of the model, or use a new cache, "
+                "in another folder that DIVBENCH_HOME names",
             )
         return choice
 
