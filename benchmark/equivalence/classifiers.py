@@ -131,7 +131,8 @@ class BothWaysNLI:
 
     Attributes:
         files: Files of any model for natural language inference that names its labels.
-        max_tokens: Maximum number of tokens per pair; longer pairs are truncated, the longer text first.
+        max_tokens: Maximum number of tokens per pair; longer pairs are truncated, the longer text first. A prompt that
+            would leave no room for the responses is refused.
     """
 
     files: ModelFiles
@@ -155,7 +156,8 @@ class NLIEquivalence:
     """Scores pairs by margins, in [−1, 1]; see `BothWaysNLI`.
 
     Raises:
-        ConfigurationError: The model does not name the labels that the rule needs, or has too few positions.
+        ConfigurationError: The model does not name the labels that the rule needs, or has too few positions; by
+            `scores`, if a prompt leaves no room for responses.
     """
 
     symmetric = True
@@ -180,10 +182,22 @@ class NLIEquivalence:
     def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
         """Implement `EquivalenceBackend.scores`."""
         texts = [tuple(f"{q.prompt} {text}" if self._spec.with_prompt else text for text in (q.a, q.b)) for q in pairs]
+        if self._spec.with_prompt:
+            self._check_room_beside(sorted({q.prompt for q in pairs}))
         directions = sorted({pair for a, b in texts for pair in ((a, b), (b, a))})
         sequences = self._classifier.encode_pairs(directions, self._spec.max_tokens)
         p = dict(zip(directions, softmax(self._classifier.logits(sequences), axis=1), strict=True))
         return np.array([self._score(np.stack([p[a, b], p[b, a]])) for a, b in texts], dtype=np.float64)
+
+    def _check_room_beside(self, prompts: Sequence[str]) -> None:
+        """Refuse a prompt that leaves no room for the responses: the model would read it twice, and nothing else."""
+        for prompt, ids in zip(prompts, self._classifier.encode(prompts), strict=True):
+            if len(ids) >= (self._spec.max_tokens - _SPECIAL_TOKENS) // 2:
+                raise ConfigurationError(
+                    f"{self.signature} reads {self._spec.max_tokens} tokens for two responses, each after its prompt, "
+                    f"and a prompt has {len(ids)}: {prompt[:60]!r}…",
+                    "use a backend without the prompt, such as rouge-1 or embedding, or a judge",
+                )
 
     def _score(self, p: Floats) -> float:
         """Compute the score from the probabilities of both directions, [2, labels]."""

@@ -20,6 +20,7 @@ class JudgementCache(CacheFile):
     """Keeps the labels of judged response sets, and the names by which servers call their models."""
 
     contents = "judgements"
+    hint = "delete it, or name another folder in DIVBENCH_HOME"
     tables = (
         "CREATE TABLE IF NOT EXISTS judgements (key TEXT PRIMARY KEY, labels TEXT NOT NULL)",
         "CREATE TABLE IF NOT EXISTS models (key TEXT PRIMARY KEY, reported TEXT)",

@@ -29,6 +29,7 @@ JUDGE_VERSION = 1  # changed with the instructions, the document or the parsing 
 REPLIES = 3  # replies requested per set before it counts as missing
 
 _REPLY_BYTES = 1 << 20
+_OPTIONAL = ("response_format", "max_tokens", "temperature")  # fields that some servers or models refuse
 _TEMPLATE_TOKENS = re.compile(r"[<\[](?=[|\uff5c/A-Za-z_])")  # their beginnings: <|user|>, </s>, [INST]
 _INSTRUCTIONS = """\
 You sort answers to a prompt into groups. The user's message is a JSON document: "prompt" is what was asked, "answers" \
@@ -60,7 +61,8 @@ class LLMJudgeSpec:
     """Names the judging model and its server; no request is sent yet.
 
     The signature contains the server's name for its model (`identified`). The server cannot prove which weights it has,
-    and even at temperature 0 its replies may vary: only the cache makes partitions reproducible.
+    and its replies may vary even at temperature 0, which is requested unless the server refuses it: only the cache
+    makes partitions reproducible.
 
     Attributes:
         url: Address of a server with OpenAI's chat completions API; with or without `/v1`.
@@ -199,7 +201,9 @@ class LLMJudge:
     def _reply(self, client: Any, messages: list[dict[str, str]], halt: threading.Event) -> dict[str, Any]:
         """Return the first choice of the server's reply; fields that it does not know are left out or renamed."""
         while True:
-            body: dict[str, Any] = {"model": self._spec.model, "messages": messages, "temperature": 0}
+            body: dict[str, Any] = {"model": self._spec.model, "messages": messages}
+            if "temperature" not in self._unknown:  # many models that reason accept only their own
+                body["temperature"] = 0
             limit = "max_completion_tokens" if "max_tokens" in self._unknown else "max_tokens"
             body[limit] = self._spec.max_tokens
             if "response_format" not in self._unknown:
@@ -209,7 +213,9 @@ class LLMJudge:
             except ServerFault as error:
                 if error.status not in {400, 422} or error.too_long:
                     raise
-                unknown = {name for name in ("response_format", "max_tokens") if name in body and name in error.said}
+                # A message may quote the document instead, in which "temperature" is a word like others.
+                quoted = messages[-1]["content"]
+                unknown = {name for name in _OPTIONAL if name in body and name in error.said and name not in quoted}
                 if not unknown:
                     raise
                 with self._lock:
@@ -226,7 +232,8 @@ class LLMJudge:
         if name is not None and known not in {None, name}:
             raise ServerFault(
                 f"the model behind {self._endpoint.base} changed: it now calls itself {name}, earlier {known}",
-                "partitions of two models must not be mixed: name the exact version of the model, or use a new cache",
+                "partitions of two models must not be mixed: name the exact version of the model, or use a new cache, "
+                "in another folder that DIVBENCH_HOME names",
             )
         return choice
 

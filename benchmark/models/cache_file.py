@@ -15,6 +15,7 @@ class CacheFile:
     Attributes:
         contents: What the cache keeps, for messages.
         tables: Statements `CREATE TABLE IF NOT EXISTS …`.
+        hint: What to do if the file is damaged.
 
     Raises:
         ConfigurationError: By each method, if the file cannot be read or written.
@@ -22,6 +23,7 @@ class CacheFile:
 
     contents: ClassVar[str]
     tables: ClassVar[tuple[str, ...]]
+    hint: ClassVar[str] = "delete it, or give another path with --cache"
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -49,5 +51,5 @@ class CacheFile:
         except (sqlite3.Error, OSError) as error:
             raise ConfigurationError(
                 f"the cache of {self.contents} {self.path} cannot be used: {error}",
-                "delete it, or give another path with --cache",
+                self.hint,
             ) from error

@@ -37,7 +37,7 @@ class CausalLMSpec:
     """Names the causal language model of a profile without loading it.
 
     Attributes:
-        revision: Commit, 40 hex digits; for a folder, the SHA-256 of its weights.
+        revision: Commit, 40 hex digits; for a folder, as in `ModelFiles`.
         folder: Folder of the files, if they are not on the Hub.
         dtype: Precision of the body; the head and everything after it are float32 or better.
         device: Device as torch names it; *auto*: all visible GPUs.

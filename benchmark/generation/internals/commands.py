@@ -76,19 +76,17 @@ def internals(
 
     The open model that generated the responses reads each prompt with each response. The file holds the sums and
     covariances from which perplexity, energy, entropies, EigenScores and LOOE are computed. divbench generate
-    --internals records them during sampling, from the sampled tokens themselves. After an interruption, run the same
-    command to resume.
+    --internals records them during sampling, from the sampled tokens themselves, and after the reasoning of a reasoning
+    model, which a submission does not contain. After an interruption, run the same command to resume.
 
       divbench metrics internals subs/qwen --model Qwen/Qwen3-0.6B@COMMIT --device cuda
 
       divbench score subs/qwen
     """
-    from dataclasses import replace
-
     from benchmark.generation.internals.read import InternalsReader
     from benchmark.generation.internals.retokenise import tokenise_rows
     from benchmark.generation.journal import open_journal, remove_journal
-    from benchmark.generation.prompting import check_prompts, prompting_of
+    from benchmark.generation.prompting import check_prompts
     from benchmark.generation.setup import load_local, spec_named
     from benchmark.models.hf_states import SamplingParameters
     from benchmark.scoring.internals_file import INTERNALS_FILE, internals_of, record, write_internals
@@ -97,12 +95,7 @@ def internals(
 
     submission, suite, _ = open_submission(folder, partial(load_suite, mirror=mirror))
     drawn = submission.manifest.generation
-    prompting = prompting_of(submission.manifest)
-    if chat_template is not None:
-        prompting = replace(prompting, chat_template=chat_template)
-    prompting = replace(prompting, template=template or prompting.template)
-    if thinking is not None:
-        prompting = replace(prompting, thinking=thinking)
+    prompting = _prompting(submission.manifest, chat_template, template, thinking)
     check_prompts(prompting, suite.prompts, drawn.k)
     target = destination or folder / INTERNALS_FILE
     if target.exists():
@@ -139,6 +132,33 @@ def internals(
         return
     out().print(f"written: {target}", markup=False, soft_wrap=True)
     out().print(f"next: divbench score {folder}", markup=False, soft_wrap=True)
+
+
+def _prompting(
+    manifest: "Manifest", chat_template: bool | None, template: str | None, thinking: bool | None
+) -> "PromptingSettings":
+    """Return how the prompts were presented, from the manifest and the options that replace parts of it.
+
+    Raises:
+        ConfigurationError: One reply had all responses, or the template would have no effect.
+    """
+    from dataclasses import replace
+
+    from benchmark.generation.prompting import prompting_of
+    from benchmark.generation.verbalized import is_verbalized
+
+    found = prompting_of(manifest)
+    if is_verbalized(found.mode):
+        raise ConfigurationError(
+            f"the mode {found.mode} has no tokens for single responses: one reply in JSON had all of them",
+            "score it without internals, or sample in another mode",
+        )
+    if chat_template is not None:
+        found = replace(found, chat_template=chat_template)
+    if template is not None and found.chat_template:
+        raise ConfigurationError("--template needs --no-chat-template", "add --no-chat-template")
+    found = replace(found, template=template or found.template)
+    return found if thinking is None else replace(found, thinking=thinking)
 
 
 def _changed(prompting: "PromptingSettings", manifest: "Manifest", max_tokens: int | None) -> str | None:

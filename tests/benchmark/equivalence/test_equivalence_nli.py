@@ -121,6 +121,22 @@ def test_the_prompt_goes_before_both_answers(nli: BothWaysNLI) -> None:
     )
 
 
+def test_a_prompt_that_leaves_no_room_for_the_responses_is_refused(nli: BothWaysNLI) -> None:
+    def asked(words: int) -> list[ResponsePair]:
+        return [ResponsePair("stone " * words, *TEXTS[:2]), ResponsePair("stone " * words, TEXTS[0], TEXTS[2])]
+
+    room = (POSITIONS - 3) // 2  # for each of both texts
+    backend, bare = nli.load(), replace(nli, with_prompt=False).load()
+    per_word = len(backend._classifier.encode(["stone " * 8])[0]) / 8
+    fits, too_long = int(room / 2 / per_word), int(room / per_word) + 1
+    different, same = backend.scores(asked(fits))
+    assert different != same
+    with pytest.raises(ConfigurationError, match=f"reads {POSITIONS} tokens for two responses.*'stone stone") as caught:
+        backend.scores(asked(too_long))
+    assert "rouge-1" in caught.value.hint
+    assert np.isfinite(bare.scores(asked(too_long))).all()
+
+
 def test_entailment_both_ways_is_symmetric(nli: BothWaysNLI) -> None:
     backend = nli.load()
     assert backend.symmetric

@@ -177,7 +177,9 @@ def test_answers_that_the_server_will_not_read_are_a_gap(server: ChatServer, sai
 # What servers do not know
 
 
-@pytest.mark.parametrize("unknown", [["response_format"], ["max_tokens"], ["response_format", "max_tokens"]])
+@pytest.mark.parametrize(
+    "unknown", [["response_format"], ["max_tokens"], ["response_format", "max_tokens"], ["temperature", "max_tokens"]]
+)
 def test_fields_that_a_server_refuses_are_given_up_once(server: ChatServer, unknown: list[str]) -> None:
     server.unknown = unknown
     assert judge_of(server, concurrency=1).partition(SETS) == LABELS
@@ -188,9 +190,16 @@ def test_fields_that_a_server_refuses_are_given_up_once(server: ChatServer, unkn
 
 
 def test_other_refusals_end_the_work(server: ChatServer) -> None:
-    server.unknown = ["temperature"]
-    with pytest.raises(ServerFault, match=r"refused: HTTP 400.*'temperature' is not supported"):
+    server.unknown = ["model"]
+    with pytest.raises(ServerFault, match=r"refused: HTTP 400.*'model' is not supported"):
         judge_of(server).partition(SETS)
+
+
+def test_a_refusal_that_quotes_the_document_changes_no_setting(server: ChatServer) -> None:
+    server.replies = [Reply(400, body=b"rejected: 'the temperature is 20 degrees'")]
+    with pytest.raises(ServerFault, match="degrees"):
+        judge_of(server).partition([("How warm is it?", ["the temperature is 20 degrees", "it is cold"])])
+    assert len(server.seen) == 1
 
 
 # Servers that fail

@@ -81,8 +81,11 @@ def test_the_cache_has_no_texts_and_what_does_not_fit_is_asked_again(server: Cha
 def test_a_broken_cache_is_named(server: ChatServer, cache: JudgementCache) -> None:
     cache.path.parent.mkdir()
     cache.path.write_bytes(b"no database at all, but long enough to be one" * 9)
-    with pytest.raises(ConfigurationError, match=r"the cache of judgements .*judgements\.sqlite cannot be used"):
+    with pytest.raises(
+        ConfigurationError, match=r"the cache of judgements .*judgements\.sqlite cannot be used"
+    ) as caught:
         judge_of(server, cache).partition(SETS)
+    assert "DIVBENCH_HOME" in caught.value.hint  # --cache is of surprisals
 
 
 KILLED = """
@@ -151,8 +154,9 @@ def test_a_server_that_changes_its_model_is_left(server: ChatServer, cache: Judg
     assert spec.load(cache).partition(SETS[:2]) == LABELS[:2]
     server.reported = "wise-2"
     assert spec.load(cache).partition(SETS[:2]) == LABELS[:2]  # nothing is asked
-    with pytest.raises(ServerFault, match="changed: it now calls itself wise-2, earlier wise-1"):
+    with pytest.raises(ServerFault, match="changed: it now calls itself wise-2, earlier wise-1") as caught:
         spec.load(cache).partition(SETS)
+    assert "DIVBENCH_HOME" in caught.value.hint
     judge = spec_of(server).load()
     judge.partition(PAIR)
     server.reported = "wise-3"

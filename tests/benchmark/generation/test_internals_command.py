@@ -181,3 +181,19 @@ def test_another_way_of_asking_is_another_number(folder: Path, tmp_path: Path) -
     assert all(abs(a - b) > 0.1 for a, b in zip(*numbers[1:], strict=True))
     asked = content_id("template '{prompt} Well,'")
     assert changed == ["greedy-tokens:3", None, f"prompt:{asked}"]
+
+
+def test_what_cannot_be_read_as_it_was_asked_is_refused(folder: Path, tmp_path: Path) -> None:
+    generated(folder, tmp_path / "subs")
+
+    def refusal(*options: str) -> str:
+        ended = divbench("metrics", "internals", tmp_path / "subs", "--model", folder, *options, "--json")
+        assert ended.returncode == 2
+        return str(document(ended)["error"]["message"])
+
+    # The chat template would be used, and the template ignored.
+    assert refusal("--template", "Q: {prompt}") == "--template needs --no-chat-template"
+    manifest = tmp_path / "subs" / "manifest.json"
+    manifest.write_text(manifest.read_text(encoding="utf-8").replace('"resample"', '"verbalized"'), encoding="utf-8")
+    assert "the mode verbalized has no tokens for single responses" in refusal()
+    assert not (tmp_path / "subs" / INTERNALS_FILE).exists()

@@ -18,6 +18,7 @@ from benchmark.models.bundled_lm.documents import documents, sentences
 from benchmark.models.bundled_lm.spec import OFFLINE_LM
 from benchmark.models.bundled_lm.train import train
 from benchmark.models.hf_lm import HFCausalLM, find_causal_lm_spec, load_causal_lm
+from benchmark.models.model_files import weights_hash
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.prompt_layout import Layout, lay_out
 from datasets_build.errors import InputError
@@ -55,7 +56,7 @@ def test_it_is_small_reads_far_and_is_what_was_pinned(lm: HFCausalLM) -> None:
     assert lm.context >= 2048
     assert lm.shares
     assert lm.bos == 1
-    assert find_causal_lm_spec(str(FOLDER)).revision == OFFLINE_LM.revision
+    assert weights_hash(FOLDER) == OFFLINE_LM.revision
     assert OFFLINE_LM.revision in (FOLDER / "README.md").read_text(encoding="utf-8")
 
 

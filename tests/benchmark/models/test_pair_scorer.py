@@ -285,8 +285,24 @@ def test_weights_that_are_no_safetensors_are_refused(make: Any, tmp_path: Path) 
 def test_weights_that_changed_after_pinning_are_refused(tmp_path: Path) -> None:
     pinned = find_model_files(str(save_roberta(tmp_path / "mine")))
     save_roberta(tmp_path / "mine", num_hidden_layers=2)
-    with pytest.raises(ConfigurationError, match="the weights differ from the pinned ones"):
+    with pytest.raises(ConfigurationError, match="the files differ from the pinned ones"):
         BertScoreSpec(pinned, 1, 0.0).load()
+
+
+def test_other_settings_with_the_same_weights_are_another_model(tmp_path: Path) -> None:
+    folder = save_roberta(tmp_path / "mine")
+    pinned = find_model_files(str(folder))
+    (folder / "README.md").write_text("notes", encoding="utf-8")
+    assert find_model_files(str(folder)) == pinned
+    seen = {pinned.signature}
+    for name in ("config.json", "tokenizer_config.json", "chat_template.jinja", "1_Pooling/config.json"):
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"{path.read_text(encoding='utf-8') if path.exists() else '{}'}\n", encoding="utf-8")
+        seen.add(find_model_files(str(folder)).signature)
+    assert len(seen) == 5
+    with pytest.raises(ConfigurationError, match="the files differ from the pinned ones"):
+        pinned.locate()
 
 
 @pytest.mark.parametrize("spec", [ROBERTA_LARGE_BERT_SCORE, STSB_ROBERTA_LARGE], ids=["BERTScore", "STS"])

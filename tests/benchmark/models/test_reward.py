@@ -323,7 +323,7 @@ def test_weights_that_are_no_safetensors_are_refused(tmp_path: Path) -> None:
 def test_weights_that_changed_after_pinning_are_refused(tmp_path: Path) -> None:
     pinned = spec_of(save_reward_model(tmp_path / "mine"))
     save_reward_model(tmp_path / "mine", num_hidden_layers=2)
-    with pytest.raises(ConfigurationError, match="the weights differ from the pinned ones"):
+    with pytest.raises(ConfigurationError, match="the files differ from the pinned ones"):
         pinned.load()
 
 

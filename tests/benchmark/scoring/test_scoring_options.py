@@ -114,3 +114,11 @@ def test_a_metric_of_the_whole_curve_under_endpoint_orders_is_refused_with_the_f
     assert [metric.id for metric in metrics_named(["d_can"], profile)] == ["d_can"]
     with pytest.raises(ConfigurationError, match="the profile lexical has no metric 'retained_surprise'"):
         metrics_named(["retained_surprise"], ScoringOptions(orders="endpoint").profile("lexical"))
+
+
+def test_a_metric_of_rewards_says_how_to_name_a_reward_model() -> None:
+    with pytest.raises(ConfigurationError, match="utility_k needs a reward model, and the profile lexical") as caught:
+        metrics_named(["utility_k"], ScoringOptions().profile("lexical"))
+    assert "--reward skywork-1.7b" in caught.value.hint
+    rated = ScoringOptions(reward="skywork-1.7b").profile("lexical")
+    assert [metric.id for metric in metrics_named(["utility_k"], rated)] == ["utility_k"]

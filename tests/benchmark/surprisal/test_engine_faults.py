@@ -192,7 +192,7 @@ def test_weights_that_are_no_safetensors_are_refused(tmp_path: Path) -> None:
 def test_weights_that_changed_after_pinning_are_refused(tmp_path: Path) -> None:
     spec = find_causal_lm_spec(str(save(tmp_path)))
     random_model("gpt2", len(tokeniser("gpt2")), num_hidden_layers=1).save_pretrained(tmp_path)
-    with pytest.raises(ConfigurationError, match="the weights differ from the pinned ones"):
+    with pytest.raises(ConfigurationError, match="the files differ from the pinned ones"):
         load_causal_lm(spec)
 
 
