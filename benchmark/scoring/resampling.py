@@ -18,8 +18,8 @@ Alternative = Literal["two-sided", "greater", "less"]
 _DRAWS_AT_ONCE = 4_000_000
 _FEWEST_PAIRS = 5
 _ROUNDING = 1e-12  # the same numbers summed in another order differ by less, relative to values of at least 1
-# The same texts in another batch of a model have values that differ by less, relatively. (Exceptions, up to 3e-6 in one
-# set of ten: bottleneck, learned_diversity, and excess entropy and total correlation, which are differences.)
+# The same texts in another batch of a model have values that differ by less, relatively. (Exceptions, by up to 1e-5:
+# bottleneck, learned_diversity, and excess entropy and total correlation, which are differences.)
 FLOAT32_ROUNDING = 1e-6
 
 
