@@ -97,9 +97,10 @@ METRICS: tuple[Metric, ...] = (
             "longer opening, or one that is not a separate sentence, may still be a new class.",
             "Some honest responses that are mostly symbols (equations, drawings made of characters, lists of colours) "
             "are judged invalid: look at valid_share on such prompts.",
-            "A response that is wrong, but fluent and about the prompt, counts as valid. So does most text from elsewhere "
-            "after words of the prompt.",
-            "To a prompt in Latin letters, a response in another script is not valid, unless the prompt names a language.",
+            "A response that is wrong, but fluent and about the prompt, counts as valid. So does most text from "
+            "elsewhere after words of the prompt.",
+            "In reply to a prompt in Latin letters, a response in another script is not valid, unless the prompt names "
+            "a language.",
             "It hardly recognises junk of one or two words, unless the whole set is junk.",
             "The learned equivalence backend reads English: in other languages, other words count as other meanings.",
             CEILING,
