@@ -296,8 +296,8 @@ METRICS: tuple[Metric, ...] = (
         formula="(∏ₕ max(σₕ, 10⁻¹²))^(1/H), σₕ the vectors' standard deviation (divisor n − 1) in component h of H",
         summary="How much the vectors vary in every dimension of the embedder.",
         failures=(
-            "One component in which all responses are equal pulls it towards 0, as two of all-MiniLM-L6-v2 do, and "
-            "nearly a third.",
+            "One component in which all responses are equal pulls it towards 0, as two of all-MiniLM-L6-v2 do; another "
+            "one almost does.",
             "It depends on the embedder's choice of axes: a rotation changes it, though no distance changes.",
             SEES,
             MODELS,

@@ -100,14 +100,14 @@ def test_honest_responses_of_every_kind_are_valid(kind: str, whole: ValidityJudg
 
 
 # Prompts and responses of 2026-11-25; the words are ours. The rule for notation was made with the first ones in view.
-# The others were written by somebody who had not seen it; two details were changed later (docs/gaming.md).
+# The others were written without knowledge of it; two details were changed later (docs/gaming.md).
 NOTATION: dict[str, Sets] = {
     name: {prompt: tuple(texts) for prompt, texts in sets.items()}
     for name, sets in json.loads(Path(__file__).with_name("notation.json").read_text(encoding="utf-8")).items()
 }
 
 
-# 800 honest responses to prompts of all kinds, written by somebody who had not seen the rules; the words are ours.
+# 800 honest responses to prompts of all kinds, written without knowledge of the rules; the words are ours.
 CHATS: Sets = {
     prompt: tuple(responses)
     for prompt, responses in json.loads(Path(__file__).with_name("chats.json").read_text(encoding="utf-8")).items()
