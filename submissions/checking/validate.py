@@ -79,7 +79,10 @@ def validate(
     Raises:
         ConfigurationError: The folder does not exist, or the suite's file is not available.
     """
-    if not _is_folder(folder):
+    if not _is(Path.is_dir, folder):
+        if _is(Path.is_file, folder):
+            hint = "make a submission folder of a file of responses: divbench import; or score it at once: divbench quick"
+            raise ConfigurationError(f"{folder} is a file, not a submission folder", hint)
         raise ConfigurationError(f"there is no folder {folder}", "give a submission folder")
     report = Report(Findings())
     report.manifest = read_manifest(folder / MANIFEST_FILE, report.findings)
@@ -188,9 +191,9 @@ def _enough(findings: Findings, file: str) -> bool:
     return True
 
 
-def _is_folder(path: Path) -> bool:
+def _is(kind: Callable[[Path], bool], path: Path) -> bool:
     try:
-        return path.is_dir()
+        return kind(path)
     except OSError:  # a parent folder cannot be read
         return False
 

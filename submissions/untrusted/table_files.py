@@ -131,7 +131,7 @@ def _of_csv(path: Path, wanted: frozenset[str], findings: Findings) -> Table | N
     head = next(lines, "")
     records = csv.reader(chain([head], lines), delimiter=_delimiter(head), strict=True)
     try:
-        heads = next(records, [])
+        heads = _as_wanted(next(records, []), wanted)
         if not _good_heads(heads, wanted, path.name, findings):
             return None
         for number, cells in enumerate(records, start=2):
@@ -173,6 +173,19 @@ def _good_heads(heads: Sequence[str], wanted: frozenset[str], name: str, finding
     for head in twice:
         findings.add(Problem("schema", "error", name, None, head, "two columns have this name", "rename one"))
     return not twice
+
+
+def _as_wanted(heads: list[str], wanted: frozenset[str]) -> list[str]:
+    """Return names of columns; one that differs from a wanted one in case and spaces around it alone gets its name.
+
+    >>> _as_wanted(["ID", " Prompt", "Response", "response"], frozenset({"id", "prompt", "response"}))
+    ['id', 'prompt', 'Response', 'response']
+    """
+    plain = [head.strip().lower() for head in heads]
+    return [
+        name if head not in wanted and name in wanted and plain.count(name) == 1 else head
+        for head, name in zip(heads, plain, strict=True)
+    ]
 
 
 def _of_jsonl(path: Path, wanted: frozenset[str], findings: Findings) -> Table | None:

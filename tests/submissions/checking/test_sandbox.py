@@ -59,6 +59,10 @@ def test_a_folder_that_is_not_there_is_the_callers_mistake(tmp_path: Path) -> No
     with pytest.raises(ConfigurationError, match="there is no folder") as caught:
         validate_in_child(tmp_path / "none")
     assert caught.value.hint == "give a submission folder"
+    (tmp_path / "responses.csv").write_text("prompt,response\n")
+    with pytest.raises(ConfigurationError, match="is a file, not a submission folder") as caught:
+        validate_in_child(tmp_path / "responses.csv")
+    assert "divbench import" in str(caught.value.hint)
 
 
 def test_a_mirror_that_is_not_there_is_the_callers_mistake(good: Path, tmp_path: Path) -> None:

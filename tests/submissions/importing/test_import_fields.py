@@ -211,7 +211,7 @@ def test_csv_has_typed_numbers_and_may_have_empty_cells(tmp_path: Path, delimite
     fields = ["prompt", "sample_idx", "completion", "temperature", "finish_reason"]
     with path.open("w", newline="") as file:
         made = csv.DictWriter(file, fields, delimiter=delimiter)
-        made.writeheader()
+        made.writer.writerow([f" {field.title()}" for field in fields])  # as a spreadsheet may have them
         for row in renamed(a_response_a_row(), prompt_id=None, response="completion")[::-1]:
             made.writerow(row | {"temperature": "0.5"})
     assert detect_format(path) == "csv"
