@@ -14,6 +14,7 @@ from submissions.gaming.rewording import banks, reorder_sentences, reword, sente
 
 LETTERS = string.ascii_letters + string.digits + string.punctuation + " "
 ZERO_WIDTH = "\u200b\u200c\u200d\u2060"
+CHINESE = range(0x4E00, 0x9000)  # the common part of Unicode's block of unified ideographs
 AttackKind = Literal["junk", "disguise", "copies"]
 
 
@@ -76,6 +77,21 @@ def random_words(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
     return tuple(" ".join(rng.choices(banks()["words"], k=max(len(text.split()), 1))) for text in given.responses)
 
 
+def random_sentences(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+    """Random words and the words of the prompt, with the capitals and full stops of sentences."""
+    about, made = _bare_words(given.prompt), []
+    for text in given.responses:
+        words = [*rng.choices(banks()["words"], k=max(len(text.split()), 1)), *about]
+        rng.shuffle(words)
+        made.append(" ".join(f"{' '.join(words[i : i + 8]).capitalize()}." for i in range(0, len(words), 8)))
+    return tuple(made)
+
+
+def chinese_characters(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+    """Twelve random Chinese characters."""
+    return tuple("".join(map(chr, rng.choices(CHINESE, k=12))) for _ in given.responses)
+
+
 def other_prompts(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
     """Responses to other prompts, all different if there are enough; its own if there is no other prompt."""
     sets = rng.sample(given.elsewhere, k=min(len(given.elsewhere), len(given.responses))) or [given.responses]
@@ -92,6 +108,13 @@ def book_sentences(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
             parts.append(" ".join(rng.choice(book[part]) for part in ("who", "did", "then")))
         made.append(" ".join(parts))
     return tuple(made)
+
+
+def prompt_openings(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+    """Sentences in the style of an old novel, each response after "About" and four words of the prompt."""
+    words = given.prompt.split()
+    made = book_sentences(given, rng)
+    return tuple(f"About {' '.join(rng.sample(words, k=min(4, len(words))))}: {text}" for text in made)
 
 
 def echoes(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
@@ -183,6 +206,11 @@ def padded(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
     return tuple(made)
 
 
+def _bare_words(text: str) -> list[str]:
+    """The words of a text in lower case, without the marks around them."""
+    return [word for each in text.lower().split() if (word := each.strip(string.punctuation + "“”‘’"))]
+
+
 def _drawn(bank: str, given: AttackedSet, rng: random.Random) -> list[str]:
     """Draw an entry of a bank for each response; none is repeated before all were drawn."""
     entries, drawn = banks()[bank], list[str]()
@@ -196,8 +224,11 @@ ATTACKS: tuple[Attack, ...] = (
     Attack("random-characters", "junk", "random characters of the same lengths", random_characters),
     Attack("shuffled-words", "junk", "the words of each response in random order", shuffled_words),
     Attack("random-words", "junk", "random words, as many as in each response", random_words),
+    Attack("random-sentences", "junk", "random words and those of the prompt, as sentences", random_sentences),
+    Attack("chinese-characters", "junk", "twelve random Chinese characters", chinese_characters),
     Attack("other-prompts", "junk", "responses to other prompts", other_prompts),
     Attack("book-sentences", "junk", "sentences as of an old novel", book_sentences),
+    Attack("prompt-openings", "junk", "sentences as of an old novel after words of the prompt", prompt_openings),
     Attack("echoes", "junk", "the prompt itself, differently framed", echoes),
     Attack("refusals", "junk", "refusals in different words", refusals),
     Attack("reworded", "copies", "the first response in different words, by rules", reworded),

@@ -53,7 +53,7 @@ def test_every_function_of_an_attack_is_in_the_list() -> None:
         if function.__module__ == attacks.__name__ and not name.startswith("_")
     }
     assert there == {attack.fn for attack in ATTACKS}
-    assert len(ATTACKS) == 19
+    assert len(ATTACKS) == 22
     assert all(attack.about and attack.fn.__doc__ for attack in ATTACKS)
     with pytest.raises(ConfigurationError, match="did you mean shuffled-words"):
         find_attack("shufled-words")
@@ -87,6 +87,20 @@ def test_junk_has_nothing_of_the_responses_but_their_form() -> None:
     for text, source in pairs("random-words"):
         assert len(text.split()) == len(source.split())
         assert set(text.split()) <= set(banks()["words"])
+    for prompt_id, texts in made("random-sentences").items():
+        for text, source in zip(texts, TEXTS[prompt_id], strict=True):
+            words = [word for each in sentences(text) for word in each.rstrip(".").lower().split()]
+            assert len(words) == len(source.split()) + len(PROMPTS[prompt_id].split())
+            assert set(words) <= {*banks()["words"], *PROMPTS[prompt_id].lower().rstrip("?").split()}
+            assert all(each[0] == each[0].upper() and each.endswith(".") for each in sentences(text))
+    for text, _ in pairs("chinese-characters"):
+        assert len(text) == 12
+        assert all(unicodedata.name(letter).startswith("CJK UNIFIED IDEOGRAPH") for letter in text)
+    for prompt_id, texts in made("prompt-openings").items():
+        for text in texts:
+            opening, _, junk = text.partition(": ")
+            assert set(opening.split()[1:]) <= set(PROMPTS[prompt_id].split())
+            assert junk.startswith(tuple(banks()["book"]["who"]))
     for prompt_id, texts in made("other-prompts").items():
         homes = [home for text in texts for home, own in TEXTS.items() if text in own]
         assert len(set(homes)) == 10
