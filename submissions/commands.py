@@ -227,8 +227,9 @@ def baseline(
 ) -> None:
     """Make a known-bad baseline from a submission, which a good metric does not reward.
 
-    Junk ignores the prompts: random-characters, random-words, shuffled-words, other-prompts (responses to other
-    prompts), book-sentences, echoes (of the prompt), refusals.
+    Junk ignores the prompts: random-characters, random-words, random-sentences, shuffled-words, chinese-characters,
+    other-prompts (responses to other prompts), book-sentences, prompt-openings (book sentences after words of the
+    prompt), echoes (of the prompt), refusals.
 
     Disguises change how each response looks: numbered, random-suffixes, random-prefixes, homoglyphs,
     case-and-punctuation, synonyms, reordered-sentences, translated-openings, truncated, padded.

@@ -110,7 +110,7 @@ def gains_table() -> str:
         if not column.direction or column.origin != "computed" or not _is_complete(board, column):
             continue
         gains, _ = _gains(column)
-        found = {name: float(np.nanmean(values)) for name, values in gains.items()}
+        found = {name: float(np.nanmean(values)) for name, values in gains.items() if not np.isnan(values).all()}
         most = max(found, key=found.__getitem__)
         paid = sum(gain > PAID for gain in found.values())
         lines.append(f"| `{column.label}` | {paid} | {most} {found[most]:+.2f} |")
@@ -118,7 +118,7 @@ def gains_table() -> str:
 
 
 def _is_complete(board: Board, column: Column) -> bool:
-    names = {each.name for each in (*REAL, *ATTACKS)}
+    names = {each.name for each in REAL}
     having = {
         e.result.manifest.name for e in board.entries if (c := e.cells.get(column.signature)) and c.value is not None
     }

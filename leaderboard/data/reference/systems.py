@@ -102,6 +102,7 @@ SHOWN_ATTACKS = frozenset(
         "shuffled-words",
         "other-prompts",
         "book-sentences",
+        "prompt-openings",
         "random-suffixes",
         "random-prefixes",
         "translated-openings",
