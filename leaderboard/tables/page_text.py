@@ -4,8 +4,8 @@ The only markup is `code` and **emphasis**, which Gradio renders as Markdown and
 """
 
 NO_RESULTS = (
-    "There are no results yet. `divbench score SUBMISSION --out RESULTS` creates one; on a served board, the page "
-    "Submit accepts submissions."
+    "There are no results yet. To create one, run divbench score SUBMISSION --out RESULTS; on the board of a "
+    "submission service, use the page Submit."
 )
 NO_RANKS = "No metric has a value for any system in this table."
 MODELS = (
