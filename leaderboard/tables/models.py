@@ -187,8 +187,8 @@ def about_models(board: Board, made: ModelsTable, most: int | None = None, since
     lines += [
         f"{len(made.entries)} of {counted(len(entries), 'system')} on {board.suite} ({prompts}, "
         f"revision {board.revision}). Higher is more diverse unless a heading says otherwise; click one to sort. "
-        "Ranks are over the whole table, with 95% intervals. Columns ending in _reported contain values that came with "
-        "the submission; all others are computed here from the texts."
+        "Ranks are over the whole table, with 95% intervals. Columns with _reported in their names contain values that "
+        "came with the submission; all others are computed here from the texts."
     ]
     if most is not None and len(made.entries) > most:
         lines.append(f"Only the first {most} systems by rank are shown; the downloads contain all of them.")
