@@ -268,10 +268,10 @@ def _quality(entry: Entry, column: Column | None) -> str:
 def _percent(share: float) -> str:
     """A share as a rounded percentage; only 0 and 1 become 0% and 100%.
 
-    >>> [_percent(share) for share in (0.0, 0.001, 0.986, 0.9988, 1.0)]
+    >>> [_percent(share) for share in (0.0, 0.005, 0.986, 0.995, 1.0)]
     ['0%', '<1%', '99%', '>99%', '100%']
     """
-    if 0 < share < 0.005:
+    if 0 < share <= 0.005:
         return "<1%"
     return ">99%" if 0.995 <= share < 1 else f"{share:.0%}"
 
