@@ -28,7 +28,7 @@ Reference = Annotated[
     bool | None,
     typer.Option(
         "--reference/--no-reference",
-        help="Reference results of known systems, which ship with the package.",
+        help="Reference results of known systems, which ship with the package; default: only if there are no others.",
         show_default=False,
     ),
 ]

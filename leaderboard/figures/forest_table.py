@@ -89,14 +89,19 @@ def other_boards(board: Board, boards: Sequence[Board], address: Callable[..., s
         more = len(there - here)
         if each.suite != board.suite or not more:
             continue
-        terms = f"k = {each.k}" if each.k != board.k else each.terms
-        link = Markup('<a href="{}">compare {} at {}</a>').format(
+        differs = {
+            f"at k = {each.k}": each.k != board.k,
+            f"with profile {each.profile}": each.profile != board.profile,
+            f"at revision {each.revision[:6]}": each.revision != board.revision,
+        }
+        terms = " ".join(term for term, new in differs.items() if new)
+        link = Markup('<a href="{}">compare {} {}</a>').format(
             address(table=each.name), "all" if here <= there else f"its {len(there)}", terms
         )
         hint = ""
         if not here <= there and each.k != board.k:
             hint = Markup(" (to add the others, run <code>divbench score --k {}</code>)").format(each.k)
-        lines.append(Markup("{} only at {}; {}{}").format(counted(more, "system"), terms, link, hint))
+        lines.append(Markup("{} only {}; {}{}").format(counted(more, "system"), terms, link, hint))
     if not lines:
         return Markup("")
     return Markup('<p class="elsewhere">{}.</p>').format(Markup(". ").join(lines))

@@ -144,13 +144,13 @@ def compare_page(board: Board, scores: BoardScores, file: str) -> Page:
         _pairs(f"pairs-{number}", column, [gap for gap in gaps if gap.column is column], names)
         for number, column in enumerate(columns, 1)
     ]
-    lead = [
-        page_text.COMPARE,
+    method = (
         "Mean difference (row minus column) over the prompts for which both systems have a value, with its 95% "
         "percentile bootstrap interval. ▲: the row's system is ahead; ▽: the column's is, by Wilcoxon's two-sided "
         f"signed-rank test at {LEVEL:g} after Holm's correction over all {tested} tests on this page. "
-        "No symbol: no significant difference, or means and ranks disagree.",
-    ]
+        "No symbol: no significant difference, or means and ranks disagree."
+    )
+    lead = [page_text.COMPARE, *([method] if gaps else [])]
     if len(places) < len(board.entries):
         lead.append(f"The first {len(places)} of {len(board.entries)} systems of the table are compared.")
     if len(places) < 2:

@@ -43,8 +43,8 @@ def _series(board: Board, scores: BoardScores, series: stages.Series) -> list[Pa
 
 
 def _key(board: Board, series: stages.Series) -> str:
-    """A unique key for a series: the same systems may be on several boards."""
-    return f"k{board.k}-{series.key}"
+    """A unique key for a series: the same systems may be on several boards, at another k or with another profile."""
+    return f"{board.name}-{series.key}"
 
 
 def _curves(board: Board, series: stages.Series) -> Part:

@@ -109,7 +109,9 @@ def headline(scores: BoardScores, main: Column, place: int) -> str:
     cell = board.entries[place].cells.get(main.signature)
     value = None if cell is None else cell.value
     between = "" if stands.low is None else f" (95% interval {stands.low}–{stands.high})"
-    rank = f"rank {stands.rank}{between} of {ranked}" if stands.rank else "a reference, not ranked"
+    is_reference = board.entries[place].result.manifest.system.type in REFERENCE_TYPES
+    unranked = "a reference, not ranked" if is_reference else "not ranked"
+    rank = f"rank {stands.rank}{between} of {ranked}" if stands.rank else unranked
     return f"{label}: {score_text(main, board.k, value)}; {rank} on {board.suite}, {board.terms}."
 
 

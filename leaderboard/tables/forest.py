@@ -107,6 +107,8 @@ class Forest:
         ticks: Position in percent and text of each tick of the scale.
         zero: Position of 0 in percent, or of the end of the scale that is closest to it.
         lacking: Systems without a value; untrusted.
+        partial: Systems with a value for some of the prompts only, such as `mine (66 of 100)`; untrusted.
+        more: Number of ranked systems after those in `rows`, which are left out.
     """
 
     sentence: str
@@ -118,27 +120,43 @@ class Forest:
     ticks: tuple[tuple[float, str], ...]
     zero: float
     lacking: tuple[str, ...]
+    partial: tuple[str, ...]
+    more: int
 
 
-def forest(board: Board, column: Column, standing: Sequence[Standing], places: Sequence[int] | None = None) -> Forest:
+def forest(
+    board: Board,
+    column: Column,
+    standing: Sequence[Standing],
+    places: Sequence[int] | None = None,
+    most: int | None = None,
+) -> Forest:
     """The forest plot of a column of a board.
 
     Args:
         standing: Standing of each entry, in the board's order; references have no rank.
         places: Indices of the entries to show; None: all.
+        most: Maximum number of ranked systems, the best ones; None: all. References are never left out.
     """
     shown = range(len(board.entries)) if places is None else places
     labels, ids = system_labels(board), system_ids(board)
     cells = {place: board.entries[place].cells.get(column.signature) for place in shown}
-    there = {place: cell for place, cell in cells.items() if cell is not None and cell.value is not None}
+    valued = {place: cell for place, cell in cells.items() if cell is not None and cell.value is not None}
+    lacking = tuple(labels[place] for place in shown if place not in valued)
+    ranked = sorted(
+        (place for place in valued if standing[place].rank is not None),
+        key=lambda place: (standing[place].rank or 0, labels[place]),
+    )
+    left_out = set() if most is None else set(ranked[most:])
+    ranked = ranked[:most]
+    there = {place: cell for place, cell in valued.items() if place not in left_out}
+    prompts = {place: board.entries[place].result.prompts for place in there}
+    partial = [place for place in there if there[place].n < prompts[place]]
+    partial.sort(key=lambda place: standing[place].rank is None)
     ends = [end for cell in there.values() for end in (cell.value, cell.low, cell.high) if end is not None]
     scale = _Scale.over(ends)
     digits = places_for_all(c.high - c.low for c in there.values() if c.low is not None and c.high is not None)
     quality = next((c for metric in QUALITY for c in board.columns if c.metric == metric), None)
-    ranked = sorted(
-        (place for place in there if standing[place].rank is not None),
-        key=lambda place: (standing[place].rank or 0, labels[place]),
-    )
     groups = [standing[place].group or 0 for place in ranked]
     rows = []
     for i, place in enumerate(ranked):
@@ -174,9 +192,9 @@ def forest(board: Board, column: Column, standing: Sequence[Standing], places: S
         and (kind := board.entries[place].result.manifest.system.type) in REFERENCE_TYPES
     ]
     references.sort(key=lambda each: (REFERENCE_TYPES.index(each.type), -each.mark.at * (column.direction or 1)))
-    lacking = tuple(labels[place] for place in shown if place not in there)
+    with_score = len(rows) + len(left_out) if lacking else None
     return Forest(
-        _sentence(board, column, rows, references, partly=bool(lacking), filtered=len(shown) < len(board.entries)),
+        _sentence(board, column, rows, references, with_score, filtered=len(shown) < len(board.entries)),
         column.label,
         f"{column.title}; {direction_text(column)}{_judged_by(column)}",
         _quality_title(quality),
@@ -185,6 +203,8 @@ def forest(board: Board, column: Column, standing: Sequence[Standing], places: S
         scale.ticks(),
         min(100.0, max(0.0, scale.at(0.0))),
         lacking,
+        tuple(f"{labels[place]} ({there[place].n} of {prompts[place]})" for place in partial),
+        len(left_out),
     )
 
 
@@ -248,10 +268,10 @@ def _quality(entry: Entry, column: Column | None) -> str:
 def _percent(share: float) -> str:
     """A share as a rounded percentage; only 0 and 1 become 0% and 100%.
 
-    >>> [_percent(share) for share in (0.0, 0.001, 0.986, 0.9988, 1.0)]
+    >>> [_percent(share) for share in (0.0, 0.005, 0.986, 0.995, 1.0)]
     ['0%', '<1%', '99%', '>99%', '100%']
     """
-    if 0 < share < 0.005:
+    if 0 < share <= 0.005:
         return "<1%"
     return ">99%" if 0.995 <= share < 1 else f"{share:.0%}"
 
@@ -273,11 +293,15 @@ def _sentence(
     column: Column,
     rows: Sequence[ForestRow],
     references: Sequence[Reference],
+    with_score: int | None,
     *,
-    partly: bool,
     filtered: bool,
 ) -> str:
-    """Say which system is most diverse, compared with people if there are any."""
+    """Say which system is most diverse, compared with people if there are any.
+
+    Args:
+        with_score: Number of ranked systems with a value if others have none; else None.
+    """
     if not rows:
         return "No ranked system matches the filters." if filtered else "No system has a value here yet."
     prompts = board.entries[0].result.prompts
@@ -294,8 +318,8 @@ def _sentence(
     tail = "" if people is not None else f" {said}" if counted else f" ({said})"
     who = f"{best.system}{mode}"
     if len(rows) > 1:
-        of = f"of the {len(rows)} systems "
-        of = f"{of}shown" if best.rank > 1 else f"{of}with this score" if partly else "system"
+        of = "system" if with_score is None else f"of the {with_score} systems with this score"
+        of = f"of the {len(rows)} systems shown" if best.rank > 1 else of
         who = f"the {'most diverse' if column.direction else 'highest-scoring'} {of}, {who},"
     line = f"{start}{who} {verb} {best.mark.text}{tail}"
     tied = [row.system for row in rows[1:] if row.group == best.group]

@@ -7,6 +7,7 @@ from math import isnan
 from typing import Any
 
 from benchmark.analysis.ranking import Standing
+from datasets_build.errors import counted
 from leaderboard.data.board import Board, Column, Entry, facts, ranking_column
 from leaderboard.tables.systems import system_labels
 from leaderboard.tables.table_view import Cell, TableView, listed, plain_table, ranged_texts, table_of
@@ -181,12 +182,13 @@ def about_models(board: Board, made: ModelsTable, most: int | None = None, since
         since: Date of the filter, as typed; a text that is no date is pointed out, since it matches no system.
     """
     entries = board.entries
+    prompts = counted(entries[0].result.prompts, "prompt")
     lines = [] if _DATE.fullmatch(since) else ["“Generated on or after” needs a date such as 2026-01-31."]
     lines += [
-        f"{len(made.entries)} of {len(entries)} systems on {board.suite} ({entries[0].result.prompts} prompts, "
+        f"{len(made.entries)} of {counted(len(entries), 'system')} on {board.suite} ({prompts}, "
         f"revision {board.revision}). Higher is more diverse unless a heading says otherwise; click one to sort. "
-        "Ranks are over the whole table, with 95% intervals. Columns ending in _reported contain values that came with "
-        "the submission; all others are computed here from the texts."
+        "Ranks are over the whole table, with 95% intervals. Columns with _reported in their names contain values that "
+        "came with the submission; all others are computed here from the texts."
     ]
     if most is not None and len(made.entries) > most:
         lines.append(f"Only the first {most} systems by rank are shown; the downloads contain all of them.")

@@ -4,8 +4,8 @@ The only markup is `code` and **emphasis**, which Gradio renders as Markdown and
 """
 
 NO_RESULTS = (
-    "There are no results yet. `divbench score SUBMISSION --out RESULTS` creates one; on a served board, the page "
-    "Submit accepts submissions."
+    "There are no results yet. To create one, run divbench score SUBMISSION --out RESULTS; on the board of a "
+    "submission service, use the page Submit."
 )
 NO_RANKS = "No metric has a value for any system in this table."
 MODELS = (
@@ -120,7 +120,7 @@ ARENA_METHOD = (
     "estimated with Davidson's model (Bradley-Terry with ties) and shown as points per vote against an average system, "
     "where a tie is half a point; intervals are 95%, over voters and prompts. Votes of visitors who fail checks or "
     "answer at random count less. A metric's agreement is the share of votes for one of the sides in which that side "
-    "has the more diverse value; ties are left out."
+    "has the more diverse value; equal values count half, and votes for no difference are left out."
 )
 NO_VOTES = (
     "This board does not collect votes, because it has no store for them. To collect votes, run divbench board serve "

@@ -19,6 +19,7 @@ from benchmark.scoring.compute import Value
 from benchmark.scoring.resampling import Floats
 from benchmark.scoring.result_schema import MOST
 from benchmark.scoring.surprisal_columns import COLUMN as SURPRISALS
+from datasets_build.errors import counted
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.data.score_index import read_columns
 from leaderboard.tables.compare import finding
@@ -36,7 +37,8 @@ _WORDS = "; ".join(f"{stage}: {', '.join(words)}" for stage, words in STAGES.ite
 RULE = (
     "Series are found only by the names of systems. Systems in one table from one submitter form a series if their "
     f"names differ only in a word that indicates the stage ({_WORDS}). A name without one of these words is the base "
-    "stage. If a stage occurs twice, the later submission is used."
+    "stage. If a stage occurs twice, the submission with the latest date of generation is used; without dates, it is "
+    "chosen by result id."
 )
 MATCHED = frozenset({"matched", "lengthmatched", "truncated"})
 # The first of these that a board has is the default.
@@ -58,7 +60,7 @@ class Series:
         stages: Names of the stages, in training order.
         entries: Entries of the systems, in the same order.
         matched: Whether the names say that responses are length-matched.
-        superseded: Number of systems that a later submission of the same stage replaces.
+        superseded: Number of systems that are ignored because another one has the same stage; see `RULE`.
     """
 
     name: str
@@ -125,7 +127,8 @@ def about_series(board: Board, series: Series) -> str:
         f"{'length-matched according to the names' if series.matched else 'as sampled, with unequal lengths'}."
     )
     if series.superseded:
-        said += f" {series.superseded} earlier submissions of the same stages are ignored."
+        others = counted(series.superseded, "other submission")
+        said += f" {others} of the same stages {'is' if series.superseded == 1 else 'are'} ignored."
     return said
 
 

@@ -169,9 +169,12 @@ def front_shares(x: Floats, y: Floats, *, resamples: int = RESAMPLES, seed: int 
         y: Values on the other axis, with the same shape.
 
     Returns:
-        Shares [systems] of the resamples in which the system has a value on both axes; NaN if there are none.
+        Shares [systems] of the resamples in which the system has a value on both axes; NaN if there are none, and for
+        one prompt, whose resamples are all alike.
     """
     prompts, systems = x.shape
+    if prompts < 2:
+        return np.full(systems, np.nan)
     weights = resample_weights(prompts, resamples=resamples, seed=seed).astype(np.float64)
     step = max(1, _AT_ONCE // max(1, systems))
     on, there = np.zeros(systems), np.zeros(systems)
@@ -274,10 +277,11 @@ def about_tradeoff(board: Board, made: Tradeoff) -> str:
             if on
             else "No system is on the front: all systems are known-bad baselines."
         )
-        lines.append(
-            f"The share is the proportion of {made.resamples:,} bootstrap resamples of the prompts in which the system "
-            "is on the front."
-        )
+        if any(point.share is not None for point in made.points):
+            lines.append(
+                f"The share is the proportion of {made.resamples:,} bootstrap resamples of the prompts in which the "
+                "system is on the front."
+            )
         lines.append(
             "Known-bad baselines are eligible."
             if made.baselines

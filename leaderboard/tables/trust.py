@@ -135,7 +135,7 @@ def dominated_sentence(study: MetricStudy, gaming: GamingRecord | None) -> str:
     said = "; ".join(f"{', '.join(names)} by {other}" for other, names in by.items())
     return (
         "Dominated metrics (another metric agrees better with people, with intervals that do not overlap, needs no "
-        f"larger models and rewards no more attacks): {said}."
+        f"larger models and, if both were attacked, rewards no more attacks): {said}."
     )
 
 

@@ -54,7 +54,7 @@ def votes_text(found: VoteResults) -> str:
     """Summarise the votes in a few sentences, which contain untrusted names."""
     asked: Question = "more_different"
     strongest, best = found.strengths[asked].systems, best_metric(found, asked)
-    said = [f"{counted(found.pairs, 'pair')} judged by {counted(found.voters, 'visitor')}."]
+    said = [f"{counted(found.pairs, 'pair')}, checks included, judged by {counted(found.voters, 'visitor')}."]
     if found.weights.left_out:
         said.append(
             f"{found.weights.left_out} of them count less than half, because of failed checks or random answers."

@@ -34,6 +34,7 @@ from leaderboard.tables.tradeoff import default_axes
 from submissions.untrusted.plain_text import shortened
 
 _CHOOSE = "Choose two to four systems, and select a prompt to read their responses."
+_NO_PROMPT = "No system here has this prompt"
 TOO_FEW = f"Choose {FEWEST} to {MOST} systems."
 SHOWN = [name for name in PRESETS if name != "cost"]
 CHOICES = ("table", "systems", "show", "by", "prompt")
@@ -118,6 +119,7 @@ def _controls(live: LiveResults, asked: Asked) -> list[Any]:
     wanted = asked.get("prompt")
     if wanted and wanted not in prompts and _has(live, board, wanted):
         prompts = [wanted, *prompts]
+    prompt = chosen_or_first(asked, "prompt", prompts)
     return [
         gr.Dropdown(
             components.board_choices(snapshot.boards),
@@ -130,8 +132,13 @@ def _controls(live: LiveResults, asked: Asked) -> list[Any]:
             info=components.several_gone(asked, "systems", ids, MOST),
         ),
         gr.Dropdown(SHOWN, value=chosen(asked, "show", SHOWN, "overview")),
-        gr.Dropdown(labels, value=by),
-        gr.Dropdown(prompts, value=chosen_or_first(asked, "prompt", prompts), visible=bool(prompts)),
+        gr.Dropdown(labels, value=by, info=components.gone(asked, "by", by)),
+        gr.Dropdown(
+            prompts,
+            value=prompt,
+            visible=bool(prompts),
+            info=components.gone(asked, "prompt", prompt, missing=_NO_PROMPT),
+        ),
     ]
 
 

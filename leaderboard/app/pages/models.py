@@ -104,7 +104,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         ranked_by = _ranked_by(board, given)
         if made is None or ranked_by is None:
             return _nothing(page_text.NO_RANKS)
-        drawn = forest(board, ranked_by, live.scores(board).standings(ranked_by), _kept(board, given)[:MOST])
+        drawn = forest(board, ranked_by, live.scores(board).standings(ranked_by), _kept(board, given), MOST)
         front = forest_table(drawn, lambda own: f"system{_address(table=board.name, system=own)}")
         front += other_boards(board, snapshot.boards, _address)
         files = downloads.write(made.frame(), f"{board.name}-{given['show']}")
@@ -230,9 +230,14 @@ def _controls(snapshot: Snapshot, asked: Asked, study: Any) -> list[Any]:
             [(each.label, each.column.label) for each in kinds],
             value=tab,
             visible=bool(front),
+            info=components.gone(asked, "rank", asked.get("rank") if asked.get("rank") in names else tab),
         ),
         gr.Dropdown(offered, value=table, info=components.gone(asked, "table", named.name if named else None)),
-        gr.Dropdown([AS_ABOVE, *labels], value=other),
+        gr.Dropdown(
+            [AS_ABOVE, *labels],
+            value=other,
+            info=components.gone(asked, "by", asked.get("by") if asked.get("by") in (AS_ABOVE, *names) else other),
+        ),
         preset,
         gr.Dropdown(labels, value=chosen_several(asked, "columns", names, names[:5]), visible=preset == OWN),
         gr.Radio([FEW, ALL], value=chosen(asked, "rows", [ALL], FEW), visible=systems > MOST),

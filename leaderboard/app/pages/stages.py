@@ -101,6 +101,7 @@ def _controls(snapshot: Snapshot, asked: Asked) -> list[Any]:
         (c.label for metric in stages.METRICS for c in board.columns if c.metric == metric),
         offered[0] if offered else None,
     )
+    metric = chosen(asked, "metric", offered, main)
     tables = components.board_choices([each for each, _ in boards.values()])
     return [
         gr.Dropdown(tables, value=name, info=components.gone(asked, "table", name)),
@@ -109,7 +110,7 @@ def _controls(snapshot: Snapshot, asked: Asked) -> list[Any]:
             value=key,
             info=components.gone(asked, "series", key),
         ),
-        gr.Dropdown(labels, value=chosen(asked, "metric", offered, main)),
+        gr.Dropdown(labels, value=metric, info=components.gone(asked, "metric", metric)),
         pairs,
         expected,
     ]

@@ -165,6 +165,7 @@ def test_one_system_is_not_compared_and_strange_addresses_show_the_default(
     assert "Not in this table: 1 of 1 chosen system." in text
     open_page(browser, f"{site_address}/compare?by=%3Cscript%3E&prompt=%3Csvg%3E")
     until(lambda: len(rows(browser, "gaps")) > 0, "nothing is compared")
+    assert browser.find_element("tag name", "body").text.count(components.GONE) == 2
     assert console_errors(browser) == []
 
 

@@ -14,6 +14,7 @@ import pytest
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options, score_submission
+from leaderboard.app.components import GONE
 from leaderboard.data.board import Board
 from leaderboard.data.metric_study.files import load_studies
 from leaderboard.data.scores import BoardScores
@@ -134,7 +135,11 @@ def test_a_permalink_restores_every_choice(site_address: str, browser: Any) -> N
 def test_an_address_that_asks_for_what_is_not_offered_shows_the_default(site_address: str, browser: Any) -> None:
     open_page(browser, f"{site_address}/?rank=<b>&suite=none&table=none&show=x&types=y&licence=z&size=1T&columns=q")
     assert len(column(browser, "systems", 0)) == 7
+    assert [GONE in browser.find_element("id", each).text for each in ("suite", "rank")] == [True, True]
     assert console_errors(browser) == []
+    open_page(browser, f"{site_address}/?by=vendi_score")
+    assert GONE in browser.find_element("css selector", "#by").text
+    assert GONE not in browser.find_element("css selector", "#rank").text
 
 
 def test_choices_go_into_the_address_and_a_reload_keeps_them(site_address: str, browser: Any) -> None:

@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections import Counter
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from leaderboard.app.system_page import GONE, system_routes
-from leaderboard.data.board import ranking_column
+from leaderboard.data.board import REFERENCE_TYPES, ranking_column
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.reference.results import WithReference
 from leaderboard.data.scores import BoardScores
@@ -132,6 +133,19 @@ def test_equivalent_responses_have_a_colour_in_common(results: Path) -> None:
     assert all(f".tint-{place} " in styles for place in range(len(TINTS)))
 
 
+def test_only_people_and_baselines_are_called_references(results: Path) -> None:
+    (board,), _ = load_boards(results)
+    main = ranking_column(board)
+    assert main is not None
+    for place, entry in enumerate(board.entries):
+        cells = {signature: cell for signature, cell in entry.cells.items() if signature != main.signature}
+        entries = [*board.entries[:place], replace(entry, cells=cells), *board.entries[place + 1 :]]
+        said = headline(BoardScores(replace(board, entries=tuple(entries))), main, place)
+        assert "no value of" in said
+        is_reference = entry.result.manifest.system.type in REFERENCE_TYPES
+        assert ("; a reference, not ranked on" if is_reference else "; not ranked on") in said
+
+
 def test_an_address_that_leads_nowhere_shows_the_first(results: Path, client: TestClient, tmp_path: Path) -> None:
     (board,), _ = load_boards(results)
     gone = client.get("/system", params={"table": "<b>", "system": "0123456789"})
@@ -141,7 +155,7 @@ def test_an_address_that_leads_nowhere_shows_the_first(results: Path, client: Te
     assert GONE not in client.get("/system").text
     assert client.head("/system").status_code == 200
     empty = client_of(tmp_path).get("/system")
-    assert (empty.status_code, page_text.NO_RESULTS.split("`")[0] in empty.text) == (404, True)
+    assert (empty.status_code, page_text.NO_RESULTS in empty.text) == (404, True)
     shutil.copytree(results, tmp_path / "copied")
     (copied,), _ = load_boards(tmp_path / "copied")
     left = client_of(tmp_path / "copied")

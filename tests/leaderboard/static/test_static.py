@@ -278,7 +278,9 @@ def test_an_empty_site_and_one_system_have_their_pages(results: Path, tmp_path: 
     assert len(list((twice / "texts").iterdir())) == 1  # one row a submission
     shutil.rmtree(tmp_path / "one" / "b")
     one = write_static(live_of(tmp_path / "one"), tmp_path / "alone").folder
-    assert "this table has only one" in next(one.glob("compare-*.html")).read_text(encoding="utf-8")
+    alone = next(one.glob("compare-*.html")).read_text(encoding="utf-8")
+    assert "this table has only one" in alone
+    assert "tests on this page" not in alone
 
 
 def test_a_board_whose_files_went_is_named_and_the_rest_is_there(results: Path, tmp_path: Path) -> None:

@@ -170,6 +170,29 @@ def test_systems_without_a_value_are_counted_and_named(board: Board) -> None:
     assert "1 system has no such score: <bdi>one</bdi>." in alone
 
 
+def test_means_over_some_of_the_prompts_are_pointed_out(board: Board) -> None:
+    assert "fewer prompts" not in str(forest_table(_forest(board)))
+    column, entry = _column(board, "distinct_n"), board.entries[0]
+    cell = entry.cells[column.signature].model_copy(update={"n": 5})
+    partly = replace(entry, cells={**entry.cells, column.signature: cell})
+    made = _forest(replace(board, entries=(partly, *board.entries[1:])))
+    name = f"{entry.result.manifest.name} (5 of {entry.result.prompts})"
+    assert made.partial == (name,)
+    assert f"Means over fewer prompts, those with a value: <bdi>{name}</bdi>." in str(forest_table(made))
+
+
+def test_a_cut_keeps_the_best_by_the_metric_shown_and_all_references(board: Board) -> None:
+    column = _column(board, "self_bleu")
+    standing = BoardScores(board).standings(column)
+    whole, cut = forest(board, column, standing), forest(board, column, standing, most=1)
+    assert len(whole.rows) > 1
+    assert [row.system for row in cut.rows] == [whole.rows[0].system]
+    assert [each.system for each in cut.references] == [each.system for each in whole.references]
+    assert (cut.more, cut.lacking, whole.more) == (len(whole.rows) - 1, (), 0)
+    assert f"{cut.more} more system" in str(forest_table(cut))
+    assert "ranked below these" not in str(forest_table(whole))
+
+
 def test_no_name_becomes_markup(board: Board) -> None:
     """The table parses as XML whose only elements are our own, whatever systems are called."""
     hostile = (*HTML, *MARKDOWN, *SVG)
@@ -219,6 +242,9 @@ def test_systems_on_other_tables_are_linked(board: Board) -> None:
     assert f"compare its 1 at k = {there.k}</a>" in alone
     assert f"divbench score --k {there.k}" in alone
     assert str(other_boards(there, [here, there], lambda table: "")) == ""
+    profile = replace(here, profile="other", entries=(second,))
+    said = str(other_boards(here, [here, profile], lambda table: ""))
+    assert "1 system only with profile other; " in said  # no k and no revision, which are the same
     other_suite = replace(there, suite="another")
     assert str(other_boards(here, [here, other_suite], lambda table: "")) == ""
 

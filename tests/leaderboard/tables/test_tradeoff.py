@@ -93,6 +93,15 @@ def test_shares_are_counted_over_resamples_of_prompts() -> None:
     assert np.isnan(found[4])
 
 
+def test_one_prompt_has_no_shares(board: Board, scores: BoardScores) -> None:
+    x = np.array([[1.0, 2.0]])
+    assert np.isnan(front_shares(x, x)).all()
+    made = tradeoff(scores, column_of(board, "distinct_n"), column_of(board, "mean_head_quality"))
+    points = tuple(replace(point, share=None) for point in made.points)
+    assert "The share is" in about_tradeoff(board, made)
+    assert "The share is" not in about_tradeoff(board, replace(made, points=points))
+
+
 def test_axes_begin_with_diversity_and_quality_where_the_board_has_it(board: Board, results: Path) -> None:
     axes = default_axes(board)
     assert axes is not None

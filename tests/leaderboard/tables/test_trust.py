@@ -83,6 +83,7 @@ def test_a_metric_is_dominated_by_a_better_one_that_costs_no_more() -> None:
     # What reads texts alone is cheaper than embeddings; 0.49 is within the interval of 0.5.
     assert found == {"self_bleu": texts, model: vectors}
     assert dominated_sentence(ranked, None).endswith("d_can by embedding_diversity; self_bleu by distinct_n.")
+    assert "if both were attacked, rewards no more attacks" in dominated_sentence(ranked, None)  # here none was
     attacked = record(echoes={texts: PAID + 1, "self_bleu": 0.0, vectors: 0.0})
     assert dominated(ranked, attacked) == {model: vectors}
     assert dominated_sentence(with_agreement({vectors: 0.5}), None) == ""
