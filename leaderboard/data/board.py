@@ -100,13 +100,15 @@ class Board:
         return f"{self.suite}: {self.terms}"
 
     @cached_property
-    def means(self) -> dict[Signature, tuple[float | None, int]]:
-        """Mean of the systems' means and the number of systems, by column signature; cached for the page Explore."""
-        found: dict[Signature, tuple[float | None, int]] = {}
+    def ranked_means(self) -> dict[Signature, float | None]:
+        """Mean over the means of the ranked systems (all but references, if there are others) by column signature."""
+        others = [each for each in self.entries if each.result.manifest.system.type not in REFERENCE_TYPES]
+        ranked = others or self.entries
+        found: dict[Signature, float | None] = {}
         for column in self.columns:
-            cells = [entry.cells.get(column.signature) for entry in self.entries]
+            cells = [entry.cells.get(column.signature) for entry in ranked]
             means = [cell.value for cell in cells if cell is not None and cell.value is not None]
-            found[column.signature] = (sum(means) / len(means) if means else None, len(means))
+            found[column.signature] = sum(means) / len(means) if means else None
         return found
 
     def column(self, label: str | None) -> Column | None:

@@ -93,16 +93,14 @@ class Score:
 
     Attributes:
         system_mean: Mean of the system over its prompts.
-        board_mean: Mean of the systems' means.
-        systems: Number of systems in that mean.
+        ranked_mean: Mean over the means of the ranked systems; see `Board.ranked_means`.
     """
 
     column: Column
     value: float | None
     reason: str
     system_mean: float | None
-    board_mean: float | None
-    systems: int
+    ranked_mean: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,9 +272,8 @@ def _scores(board: Board, entry: Entry, row: Mapping[str, Any]) -> tuple[Score, 
         if own is None:  # the file's column of that name has another signature
             continue
         value = _number(row.get(column.metric))
-        mean, systems = board.means[column.signature]
         reason = "" if value is not None else why.get(column.metric) or "not computed"
-        made.append(Score(column, value, reason, own.value, mean, systems))
+        made.append(Score(column, value, reason, own.value, board.ranked_means[column.signature]))
     return tuple(made)
 
 
@@ -324,9 +321,9 @@ def responses_table(view: PromptView) -> TableView:
 
 def scores_table(view: PromptView) -> TableView:
     """The scores as a table with one row per metric."""
-    rows = [(s.column.label, s.value, s.system_mean, s.board_mean, s.column.unit, s.reason) for s in view.scores]
-    kinds = {"metric": "str", "this prompt": "number", "system mean": "number", "board mean": "number"}
-    return number_table(kinds | {"unit": "str", "missing because": "str"}, rows)
+    rows = [(s.column.label, s.value, s.system_mean, s.ranked_mean, s.column.unit, s.reason) for s in view.scores]
+    numbers = dict.fromkeys(("this prompt", "system mean", "mean of ranked systems"), "number")
+    return number_table({"metric": "str", **numbers, "unit": "str", "missing because": "str"}, rows)
 
 
 def curve_table(view: PromptView) -> TableView:

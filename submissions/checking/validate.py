@@ -81,7 +81,9 @@ def validate(
     """
     if not _is(Path.is_dir, folder):
         if _is(Path.is_file, folder):
-            hint = "make a submission folder of a file of responses: divbench import; or score it at once: divbench quick"
+            hint = (
+                "make a submission folder of a file of responses: divbench import; or score it at once: divbench quick"
+            )
             raise ConfigurationError(f"{folder} is a file, not a submission folder", hint)
         raise ConfigurationError(f"there is no folder {folder}", "give a submission folder")
     report = Report(Findings())

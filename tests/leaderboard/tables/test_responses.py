@@ -162,6 +162,17 @@ def test_what_is_to_be_said_of_a_response(board: Board) -> None:
     assert notes_of("a 👩\u200d🚀\n\tflies", "stop", 1, 1) == []
 
 
+def test_people_and_baselines_are_left_out_of_the_mean_of_ranked_systems(board: Board) -> None:
+    column = next(each for each in board.columns if each.metric == "distinct_n")
+    one, *others = board.entries
+    manifest = one.result.manifest
+    model = manifest.model_copy(update={"system": manifest.system.model_copy(update={"type": "model"})})
+    ranked = replace(one, result=one.result.model_copy(update={"manifest": model}))
+    mixed = replace(board, entries=(ranked, *others))
+    assert mixed.ranked_means[column.signature] == one.cells[column.signature].value
+    assert board.ranked_means[column.signature] != one.cells[column.signature].value
+
+
 def test_scores_are_the_files_with_the_means_of_the_board(board: Board) -> None:
     table = frame(board).set_index("system")
     for name in ("varied", "odd"):
@@ -172,8 +183,7 @@ def test_scores_are_the_files_with_the_means_of_the_board(board: Board) -> None:
         for score in view.scores:
             label, metric = score.column.label, score.column.metric
             assert score.system_mean == pytest.approx(table.loc[name, label], nan_ok=True)
-            assert score.board_mean == pytest.approx(np.nanmean(table[label]))
-            assert score.systems == table[label].notna().sum()
+            assert score.ranked_mean == pytest.approx(np.nanmean(table[label]))  # only baselines, so all are ranked
             if score.value is None:
                 assert np.isnan(stored[metric])
                 assert score.reason
