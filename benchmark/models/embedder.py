@@ -105,8 +105,8 @@ class SentenceTransformersEmbedder:
                 where, device=device, model_kwargs={"use_safetensors": True, "dtype": "float32"}, **options
             )
         self._model.max_seq_length = spec.max_tokens
-        # The card refers back to the model. Without that cycle, the model is freed as soon as nobody uses it, and not at
-        # some later garbage collection: a training loop may load one at every evaluation.
+        # The card refers back to the model. Without that cycle, a model is freed as soon as nobody uses it, not at some
+        # later garbage collection: a training loop may load one at every evaluation.
         self._model.model_card_data.model = None
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
