@@ -5,6 +5,8 @@ from typing import Any
 
 from datasets_build.errors import InputError, counted
 
+_STEPS = ("step", "global_step", "checkpoint")
+
 
 def response_sets(sets: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return names, prompts ("" if not given) and responses of sets in any form that `score` accepts.
@@ -72,7 +74,7 @@ def _check_prompts(prompts: Sequence[Any]) -> None:
 
 
 def _texts(name: str, given: Any) -> tuple[str, ...]:
-    if isinstance(given, str | bytes | Mapping) or not hasattr(given, "__iter__"):
+    if isinstance(given, str | bytes | Mapping) or not hasattr(given, "__iter__") or getattr(given, "ndim", 1) == 0:
         raise InputError(f"{name[:60]!r} has {type(given).__name__}, not a list of responses", "write a list of texts")
     if isinstance(given, Set):  # it dropped repeats, so its diversity is not that of the responses
         raise InputError(f"{name[:60]!r} has a {type(given).__name__}, which keeps no repeats", "write a list of texts")
@@ -120,7 +122,7 @@ def _cells(column: Any) -> list[Any]:
 def _prompt_columns() -> tuple[str, ...]:
     from submissions.importing.response_rows import PROMPTS
 
-    return *PROMPTS, "context"  # McDiv names it context
+    return *PROMPTS, "context", "prompts"  # McDiv's name, and that of TRL's reward functions
 
 
 def _from_table(sets: Any, columns: Sequence[str]) -> tuple[list[Any], list[Any]]:
@@ -180,10 +182,11 @@ def _check_same(asked: str, prompts: Sequence[Any], name: str, cells: Sequence[A
 
 
 def _check_one_system(sets: Any, columns: Sequence[str]) -> None:
-    """Raise `InputError` if a table has the responses of several systems."""
+    """Raise `InputError` if a table has the responses of several systems, or of one at several steps of training."""
     from submissions.importing.imported import MODELS
 
-    for name in (*MODELS, "system"):  # columns that name what made a response
+    for name in (*MODELS, "system", *_STEPS):  # columns that name what made a response
         if name in columns and len(several := dict.fromkeys(map(str, _cells(sets[name])))) > 1:
-            message = f"the table has responses of {len(several)} systems, by its column {name!r}"
+            what = "training steps" if name in _STEPS else "systems"
+            message = f"the table has responses of {len(several)} {what}, by its column {name!r}"
             raise InputError(message, f"score the rows of each separately: they have {', '.join(several)[:200]}")

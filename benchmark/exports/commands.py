@@ -157,6 +157,9 @@ def dpo(
     if exported.inverted:
         which = f"{exported.inverted} of {counted(len(exported.pairs.rows), 'pair')}"
         err().print(f"warning: in {which}, the chosen response has the lower reward; below --rho 0.5, none has")
+    if exported.truncated:
+        which = f"{exported.truncated} of {counted(len(exported.pairs.rows), 'pair')}"
+        err().print(f"warning: in {which}, the chosen response is truncated; training on it teaches to end like that")
     if json:
         print_json(exported.as_json())
     else:

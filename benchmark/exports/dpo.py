@@ -81,12 +81,15 @@ class Exported:
     Attributes:
         pairs: The pairs, and the prompts without a pair.
         unrewarded: Number of responses without a reward to prompts that have some rewards.
+        truncated: Number of pairs whose chosen response was cut off at the token limit, as far as is known. Trainers
+            append the end token to it, so the model learns to stop there.
     """
 
     pairs: PreferencePairs
     provenance: Provenance
     prompts: int
     unrewarded: int
+    truncated: int
     format: PairFormat
     files: Files
 
@@ -115,6 +118,7 @@ class Exported:
             "prompts": self.prompts,
             "pairs": len(self.pairs.rows),
             "pairs_with_lower_chosen_reward": self.inverted,
+            "pairs_with_truncated_chosen": self.truncated,
             "skipped": dict(self.pairs.skipped),
             "responses_without_reward": self.unrewarded,
             "metric": self.provenance.metric,
@@ -244,7 +248,10 @@ def export_pairs(
         _write_lines(file, (formatted(row, pair_format, generation) for row in pairs.rows))
     rewarded = [each.rewards for each in candidates if any(reward is not None for reward in each.rewards)]
     unrewarded = sum(rewards.count(None) for rewards in rewarded)
-    return Exported(pairs, provenance, len(candidates), unrewarded, pair_format, files)
+    ended = {row.prompt_id: row.finish_reasons for row in submission.rows() if row.finish_reasons is not None}
+    chosen = ((row["prompt_id"], row["meta"]["chosen_index"]) for row in pairs.rows if row["prompt_id"] in ended)
+    truncated = sum(ended[name][position] == "length" for name, position in chosen)
+    return Exported(pairs, provenance, len(candidates), unrewarded, truncated, pair_format, files)
 
 
 def write_table(path: Path, candidates: Iterable[Candidates], metric: str) -> None:

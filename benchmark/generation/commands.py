@@ -87,7 +87,9 @@ def generate(
     ] = None,
     seed: Annotated[
         int,
-        sampling_option(help="Random seed of the run. A response depends on the seed and its prompt, not on batches."),
+        sampling_option(
+            help="Random seed of the run. Each response has a seed of its own; rounding still depends on the batches."
+        ),
     ] = 0,
     chat_template: ChatTemplate = True,
     template: Template = None,

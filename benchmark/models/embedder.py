@@ -105,6 +105,9 @@ class SentenceTransformersEmbedder:
                 where, device=device, model_kwargs={"use_safetensors": True, "dtype": "float32"}, **options
             )
         self._model.max_seq_length = spec.max_tokens
+        # The card refers back to the model. Without that cycle, a model is freed as soon as nobody uses it, not at some
+        # later garbage collection: a training loop may load one at every evaluation.
+        self._model.model_card_data.model = None
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Implement `Embedder.embed`; each distinct text is embedded once."""

@@ -29,7 +29,7 @@ def check(lm: "HFCausalLM") -> None:
     """Choose how a model reads, and record its fallbacks.
 
     Raises:
-        ConfigurationError: It is not causal.
+        ConfigurationError: It is not causal, or gives no finite numbers.
     """
     lm.understands_head, fallbacks = True, []
     if (differ := _head_difference(lm)) > _tolerance(lm):
@@ -96,7 +96,7 @@ def _head_difference(lm: "HFCausalLM") -> float:
 
 
 def _check_causal(lm: "HFCausalLM") -> None:
-    """Refuse a model if its numbers for a prefix depend on the tokens after it.
+    """Refuse a model if its numbers for a prefix depend on the tokens after it, or none is finite.
 
     The same prefix is read with several continuations of the same length. Each position is judged by its median
     deviation from the median, so that rounding may route a token to another expert in one of the readings.
@@ -105,6 +105,11 @@ def _check_causal(lm: "HFCausalLM") -> None:
     prefix = rng.integers(0, size, 12)
     ways = [np.concatenate([prefix, rng.integers(0, size, 12)]).astype(np.int64) for _ in range(5)]
     found = np.stack(lm.read_apart([TokenSequence(ids, np.arange(1, len(prefix))) for ids in ways]))
+    if not np.isfinite(found).any():
+        raise ConfigurationError(
+            f"{lm.signature} gives no finite probabilities",
+            "check its weights, which may have become NaN in training, or choose another --dtype",
+        )
     if _spread(found) > _tolerance(lm):
         raise ConfigurationError(
             f"{lm.signature} sees the tokens that it is to predict", "give a causal language model"

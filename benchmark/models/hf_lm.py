@@ -22,12 +22,13 @@ from benchmark.models.device_errors import loading_on, within_memory
 from benchmark.models.device_map import DeviceMap, check_not_offloaded, device_kind, device_map_options
 from benchmark.models.hf_tokeniser import HFTokeniser
 from benchmark.models.lm_head import head_of, token_bits
-from benchmark.models.model_files import ModelFiles, find_model_files, loading
+from benchmark.models.model_files import ModelFiles, find_model_files, load_weights, loading
 from benchmark.models.provenance import AttentionPath, ModelRun, device_name
 from benchmark.models.trie import ScoredTrie, Trie
 from benchmark.models.trie_attention import Packing, attending, register_attention
 from datasets_build.errors import ConfigurationError, need
 
+_WHOLE = "save the whole model again: without a wrapper such as torch.compile's, and with adapters merged into it"
 _LOGIT_BYTES = 256 * 1024 * 1024  # size of the model's own logits computed at once
 T = TypeVar("T")
 
@@ -77,8 +78,8 @@ def load_causal_lm(
         device_map: Device map of transformers; None: from the spec's device.
 
     Raises:
-        ConfigurationError: The files are missing, are not safetensors, differ from the pinned ones or need remote code;
-            model and tokeniser do not match; or the model does not fit on the devices.
+        ConfigurationError: The files are missing, are not safetensors, differ from the pinned ones, need remote code or
+            lack weights; model and tokeniser do not match; or the model does not fit on the devices.
         MissingExtra: torch, transformers or (for several devices) accelerate is not installed.
     """
     torch = need("torch", "score")
@@ -88,14 +89,15 @@ def load_causal_lm(
     with loading_on(spec.device, spec.dtype, spec.name):
         with loading(where):
             tokeniser = transformers.AutoTokenizer.from_pretrained(where, **options)
-            model = transformers.AutoModelForCausalLM.from_pretrained(
-                where,
-                use_safetensors=True,
-                dtype=getattr(torch, spec.dtype),
-                attn_implementation=spec.attention,
-                **options,
-                **places,
-            )
+        model = load_weights(
+            transformers.AutoModelForCausalLM,
+            where,
+            _WHOLE,
+            dtype=getattr(torch, spec.dtype),
+            attn_implementation=spec.attention,
+            **options,
+            **places,
+        )
         model = (model if places else model.to(spec.device)).eval()
         check_not_offloaded(model, spec.name, spec.device)
         return HFCausalLM(model, tokeniser, spec.signature, batch_tokens)

@@ -174,24 +174,35 @@ def loading(where: str) -> Iterator[None]:
         MissingExtra: transformers is not installed.
     """
     need("transformers", "score").utils.logging.disable_progress_bar()
+    from safetensors import SafetensorError  # transformers depends on it
+
     try:
         yield
-    except (OSError, ValueError, ImportError, KeyError) as error:
-        raise ConfigurationError(
-            f"{where} could not be loaded: {first_line(error)}",
+    except (OSError, ValueError, ImportError, KeyError, SafetensorError) as error:
+        hint = (
             "it must have safetensors and need no remote code; with HF_HUB_OFFLINE, download it first; "
-            "without access to the Hub, give a folder with the files",
-        ) from error
+            "without access to the Hub, give a folder with the files"
+        )
+        if (Path(where) / "adapter_config.json").is_file():
+            hint = "it is an adapter: merge it into its base model (merge_and_unload of PEFT), and save that"
+        raise ConfigurationError(f"{where} could not be loaded: {first_line(error)}", hint) from error
 
 
 def load_weights(kind: Any, where: str, hint: str, **options: Any) -> Any:
     """Load a model of a class of transformers from safetensors.
 
     Raises:
-        ConfigurationError: Loading failed, or weights are missing, which the library would initialise at random.
+        ConfigurationError: Loading failed, or weights, which the library would initialise at random, are missing or of
+            another shape than the configuration says.
     """
+    options |= {"output_loading_info": True, "ignore_mismatched_sizes": True}  # both are refused below
     with loading(where):
-        model, found = kind.from_pretrained(where, use_safetensors=True, output_loading_info=True, **options)
+        model, found = kind.from_pretrained(where, use_safetensors=True, **options)
+    if found["mismatched_keys"]:
+        name = min(str(each[0]) for each in found["mismatched_keys"])
+        raise ConfigurationError(
+            f"{where} has weights of another shape than its config.json says, such as {name}", hint
+        )
     if found["missing_keys"]:
         raise ConfigurationError(f"{where} lacks weights, such as {min(found['missing_keys'])}", hint)
     return model

@@ -1,7 +1,7 @@
 """Sampling tokens from logits: temperature, top-k, top-p, in that order, as in transformers.
 
-Each row has its own settings and random number, so a response does not depend on the batch that it is sampled in, and
-one batch can contain all points of a sweep.
+Each row has its own settings and random number, so a response depends on the batch that it is sampled in only through
+the rounding of its logits, and one batch can contain all points of a sweep.
 """
 
 from dataclasses import dataclass

@@ -31,7 +31,7 @@ _FEWEST_PROMPTS = 4  # intervals from fewer are useless
 
 
 class CollapseWarning(UserWarning):
-    """The model's responses have become much less diverse than before training."""
+    """The model's responses have become much less diverse than before training, or have lost their values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +65,15 @@ def change_since(first: Sequence[float], last: Sequence[float], drop: float) -> 
 
     Returns:
         Low and high end (None if no prompt has both values), and whether the interval of (last − (1 − drop) × first) is
-        below 0.
+        below 0, or more than `drop` of the prompts with a first value have none now, as if all responses are blank.
     """
     before, now = np.array(first), np.array(last)
+    had = np.isfinite(before)
+    has_lost = bool((had & ~np.isfinite(now)).sum() > drop * had.sum())
     change, excess = bootstrap_means(np.column_stack([now - before, now - (1 - drop) * before]), resamples=2000)
     if change is None or excess is None:
-        return None, None, False
-    return change.low, change.high, excess.high < 0
+        return None, None, has_lost
+    return change.low, change.high, excess.high < 0 or has_lost
 
 
 class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of transformers are not read
@@ -79,7 +81,9 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
 
     The headline and three cheap metrics are logged by the trainer as `diversity/…`. A collapse is a headline that has
     lost more than `drop` of its first value: the 95% bootstrap interval over prompts of (value − (1 − drop) × first
-    value) is below 0 in `patience` measurements in a row. Training is not affected: random states are restored.
+    value) is below 0 in `patience` measurements in a row, or more than `drop` of the prompts have lost their value, as
+    when all responses are blank. Training is not affected: random states are restored. A first measurement from which
+    no collapse could be seen is warned of.
 
     Args:
         trainer: Trainer that the callback is added to; its tokeniser is used.
@@ -168,12 +172,20 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
         now = tuple(columns[self._headline])
         first = self.measured[0].headline if self.measured else now
         low, high, has_collapsed = change_since(first, now, self._drop) if self.measured else (None, None, False)
-        self.measured.append(Measured(state.global_step, means, now, low, high, has_collapsed))
+        step = state.global_step
+        if not self.measured and not change_since(now, [0.0] * len(now), self._drop)[2]:
+            none = sum(not value > 0 for value in now)
+            message = f"step {step}: {self._headline} is 0 or missing for {none} of {len(now)} prompts"
+            hint = "so a collapse cannot be seen: choose another headline, or other prompts"
+            warnings.warn(f"{message}, {hint}", stacklevel=2)
+        self.measured.append(Measured(step, means, now, low, high, has_collapsed))
         self._trainer.log({f"diversity/{name}": value for name, value in means.items()})
         if self.collapsed:
-            before = float(np.nanmean(first))
+            reasons = [value.reason for each in found if isinstance(value := each[self._headline], Missing)]
+            after = f"{means[self._headline]:.3g}" if self._headline in means else "no value"
+            why = f", missing for {len(reasons)} of {len(now)} prompts ({reasons[0]})" if reasons else ""
             warnings.warn(
-                f"step {state.global_step}: {self._headline} fell from {before:.3g} to {means[self._headline]:.3g}: "
+                f"step {step}: {self._headline} fell from {float(np.nanmean(first)):.3g} to {after}{why}: "
                 "the model's responses have collapsed",
                 CollapseWarning,
                 stacklevel=2,

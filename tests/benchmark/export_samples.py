@@ -48,9 +48,11 @@ def rewards_of(place: int) -> list[float | None]:
     return odd.get(place, [float(value) for value in drawn])
 
 
-def make(folder: Path, **generation: Any) -> Submission:
-    """A submission to own prompts, with its internals."""
-    rows = [Row(i + 1, prompt.prompt_id, prompt.prompt, responses_of(i)) for i, prompt in enumerate(OWN.prompts)]
+def make(folder: Path, reasons: tuple[str, ...] | None = None, **generation: Any) -> Submission:
+    """A submission to own prompts, with its internals; `reasons` are the finish reasons of the responses to each."""
+    rows = [
+        Row(i + 1, prompt.prompt_id, prompt.prompt, responses_of(i), reasons) for i, prompt in enumerate(OWN.prompts)
+    ]
     made = submit(folder, OWN, rows)
     if generation:
         manifest = made.manifest.model_dump(mode="json")

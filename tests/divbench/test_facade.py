@@ -146,6 +146,12 @@ def test_a_profile_in_place_of_metrics_gives_all_that_it_computes() -> None:
             "responses of 2 systems, by its column 'model' .score the rows of each separately: they have x, y",
         ),
         (
+            lambda: db.score([{"step": step, "prompt": "p", "completion": "a"} for step in (10, 10, 20)]),
+            InputError,
+            "responses of 2 training steps, by its column 'step' .score the rows of each separately: they have 10, 20",
+        ),
+        (lambda: db.score([np.array("a text")]), InputError, "'set 1' has ndarray, not a list"),
+        (
             lambda: db.score(pd.DataFrame({"question": ["q", "q"], "context": ["x", "y"], "response": ["a", "b"]})),
             InputError,
             "same 'question' differ in 'context', .*write both into a column 'prompt'",
@@ -277,6 +283,8 @@ def test_prompts_may_be_the_index_of_a_table() -> None:
         names, prompts, texts = response_sets(given)
         assert dict(zip(names, map(list, texts), strict=True)) == wanted
         assert set(prompts) == {"p", "q"}
+    as_trl_calls_a_reward = {"prompts": ["p", "p", "q"], "completions": ["a", "b", "c"]}
+    assert response_sets(as_trl_calls_a_reward)[1:] == (("p", "q"), (("a", "b"), ("c",)))
     several = frame.assign(model=["x", "x", "y"]).groupby(["model", "prompt"])
     for given in (several.agg(list), several.response.apply(list)):
         with pytest.raises(InputError, match="responses of 2 systems, by its column 'model'"):

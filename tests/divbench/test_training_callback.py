@@ -3,6 +3,7 @@
 import warnings
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import torch
@@ -113,7 +114,41 @@ def test_a_collapse_is_a_loss_of_more_than_the_share_for_certain() -> None:
         assert low is not None
         assert high is not None
         assert low <= sum(last) / 4 - 5 <= high
-    assert change_since(first, [float("nan")] * 4, 0.5) == (None, None, False)
+
+
+def test_a_metric_that_has_lost_its_values_has_collapsed() -> None:
+    first, none = [4.0, 5.0, 6.0, 5.0], float("nan")
+    assert change_since(first, [none] * 4, 0.5) == (None, None, True)
+    assert change_since(first, [4.0, none, none, none], 0.5)[2]
+    assert not change_since(first, [4.0, 5.0, none, none], 0.5)[2]  # half, not more than half
+    assert not change_since([none] * 4, [none] * 4, 0.5)[2]  # it never had one
+
+
+def measuring(home: Path, said: list[str], **options: Any) -> DiversityCallback:
+    """Measure with a given text for all responses of each measurement."""
+    trainer = Trainer(
+        model=random_model("qwen2", len(tokeniser("merging"))),
+        args=TrainingArguments(output_dir=str(home), report_to=[], use_cpu=True),
+        processing_class=tokeniser("merging"),
+    )
+    callback = DiversityCallback(trainer, PROMPTS, k=2, headline="distinct_n", metrics=[], **options)
+    given = iter(said)
+    with patch.object(DiversityCallback, "_sample", lambda *_: [(next(given),) * 2] * len(PROMPTS)):
+        for _ in said:
+            callback._measure(trainer.state, trainer.control, trainer.model)
+    return callback
+
+
+def test_a_model_that_responds_with_nothing_has_collapsed(tmp_path: Path) -> None:
+    with pytest.warns(CollapseWarning, match=r"to no value, missing for 6 of 6 prompts \(no response\)"):
+        callback = measuring(tmp_path, ["A red cat", "", ""])
+    assert callback.collapsed
+    assert callback.measured[-1].values == {}
+
+
+def test_a_first_measurement_without_values_is_warned_of(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="distinct_n is 0 or missing for 6 of 6 prompts, so a collapse cannot be seen"):
+        measuring(tmp_path, [""])
 
 
 @pytest.mark.thorough

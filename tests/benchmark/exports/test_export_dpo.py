@@ -204,6 +204,17 @@ def test_what_is_no_answer_is_in_no_pool(submission: Submission, tmp_path: Path)
     assert "warnings: divbench validate" in ended.stderr
 
 
+def test_chosen_responses_that_are_truncated_are_counted_and_warned_of(tmp_path: Path) -> None:
+    made = make(tmp_path / "cut", reasons=("length", "stop") * (K // 2) + ("stop",) * (K % 2))
+    wanted = ["--rewards", write_rows(tmp_path / "r.jsonl", by_prompt()), "--diversity", "nll", "--json"]
+    ended = divbench("export", "dpo", made.folder, *wanted, "--out", tmp_path / "pairs.jsonl")
+    chosen = [row["meta"]["chosen_index"] for row in read_lines(tmp_path / "pairs.jsonl")]
+    cut = sum(position % 2 == 0 and position < K // 2 * 2 for position in chosen)
+    assert 0 < cut < len(chosen)
+    assert document(ended)["pairs_with_truncated_chosen"] == cut
+    assert f"in {cut} of {len(chosen)} pairs, the chosen response is truncated" in ended.stderr
+
+
 def test_no_character_of_a_response_ends_a_line(tmp_path: Path) -> None:
     text = "one\u2028two\u2029three\x85four"
     given = Candidates("p", "Say it.", (text, "five"), (1.0, 0.0), (1.0, 0.0))

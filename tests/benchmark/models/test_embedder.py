@@ -1,8 +1,10 @@
 """The embedder of the `offline` profile, models in folders, and the fake where vectors do not matter."""
 
+import gc
 import json
 import re
 import shutil
+import weakref
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -37,6 +39,18 @@ def test_one_unit_vector_a_text_and_equal_ones_for_equal_texts(embedder: Embedde
     assert np.linalg.norm(found, axis=1) == pytest.approx(1, abs=1e-12)
     assert np.array_equal(found[0], found[-1])
     assert len(np.unique(found, axis=0)) == len(set(TEXTS))
+
+
+def test_its_model_is_freed_at_once_and_not_by_garbage_collection() -> None:
+    made = SentenceTransformersEmbedder(ALL_MINILM_L6_V2)
+    made.embed(["A cat sat."])
+    model = weakref.ref(made._model)
+    gc.disable()
+    try:
+        del made
+        assert model() is None
+    finally:
+        gc.enable()
 
 
 def test_order_and_repeats_of_texts_change_no_bit(embedder: Embedder) -> None:
