@@ -41,16 +41,14 @@ def _attacked() -> tuple[Board, BoardScores]:
     return board_of(SUITE, 8)
 
 
-def _gains(column: Column) -> tuple[Mapping[str, Floats], Floats]:
-    """By attack the gain on each prompt, in units of the distance between real systems; and the means by system."""
+def _gains(column: Column) -> Mapping[str, Floats]:
+    """By attack the gain on each prompt, in units of the distance between real systems."""
     board, scores = _attacked()
     matrix = scores.matrix(column)
     at = {entry.result.manifest.name: place for place, entry in enumerate(board.entries)}
-    means = np.nanmean(matrix, axis=0)
-    real = [means[at[system.name]] for system in REAL]
-    scale = column.direction / (max(real) - min(real))
-    gains = {a.name: (matrix[:, at[a.name]] - matrix[:, at[ATTACKED]]) * scale for a in ATTACKS}
-    return gains, means
+    real = np.nanmean(matrix[:, [at[system.name] for system in REAL]], axis=0)
+    scale = column.direction / (real.max() - real.min())
+    return {a.name: (matrix[:, at[a.name]] - matrix[:, at[ATTACKED]]) * scale for a in ATTACKS}
 
 
 def _ranged(value: float, low: float, high: float, places: int = 2, *, signed: bool = False) -> str:
@@ -62,7 +60,7 @@ def attacks_table() -> str:
     """The headline of every attack, and what it gains."""
     board, _ = _attacked()
     column = next(c for c in board.columns if c.metric == "valid_distinct_k")
-    gains, _ = _gains(column)
+    gains = _gains(column)
     intervals = dict(zip(gains, bootstrap_means(np.column_stack(list(gains.values()))), strict=True))
     lines = ["| made from gpt-4o | kind | `valid_distinct_k` | gain | refused |", "|---|---|---:|---:|---:|"]
     entries = {entry.result.manifest.name: entry for entry in board.entries}
@@ -109,7 +107,7 @@ def gains_table() -> str:
     for column in board.columns:
         if not column.direction or column.origin != "computed" or not _is_complete(board, column):
             continue
-        gains, _ = _gains(column)
+        gains = _gains(column)
         found = {name: float(np.nanmean(values)) for name, values in gains.items() if not np.isnan(values).all()}
         most = max(found, key=found.__getitem__)
         paid = sum(gain > PAID for gain in found.values())

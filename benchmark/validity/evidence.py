@@ -173,8 +173,14 @@ def _is_number(text: str) -> bool:
 
 
 def _is_beginning(prompt: str) -> bool:
-    """Whether a prompt is too short to have a topic, such as "It is a", which a response continues."""
-    return len(prompt.split()) < _FEWEST_WORDS_OF_A_TOPIC
+    """Whether a prompt is too short to have a topic, such as "It is a", which a response continues.
+
+    >>> _is_beginning("It is a"), _is_beginning("It rained."), _is_beginning("Name a fruit.")
+    (True, True, False)
+    """
+    words = prompt.split()
+    is_request = prompt.rstrip().endswith((".", "?", "!")) and words[0].casefold() in _banks()["requests"]
+    return len(words) < _FEWEST_WORDS_OF_A_TOPIC and not is_request
 
 
 @lru_cache(maxsize=64)

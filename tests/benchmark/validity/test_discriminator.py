@@ -1,7 +1,6 @@
 """Junk is refused for the right reason, honest responses are not, and nothing but the set decides."""
 
 import json
-import random
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -122,23 +121,27 @@ def test_responses_of_many_kinds_are_valid_and_junk_of_their_words_is_not() -> N
         assert count - refused(judge, prompts, junk)[None] >= fewest * count, kind
 
 
-def test_sentences_of_random_words_are_word_salad() -> None:
-    prompts, rng = {prompt: prompt for prompt in CHATS}, random.Random(0)  # noqa: S311
-    junk = attacked(find_attack("random-words"), prompts, CHATS)
-    sets = {prompt: tuple(_as_sentences(f"{text} {prompt}", rng) for text in own) for prompt, own in junk.items()}
+def test_random_words_are_word_salad_with_the_punctuation_of_sentences_too() -> None:
+    prompts = {prompt: prompt for prompt in CHATS}
+    sets = attacked(find_attack("random-sentences"), prompts, CHATS)
     assert 800 - refused(ValidityJudge(), prompts, sets)[None] >= 0.8 * 800
 
 
-def _as_sentences(text: str, rng: random.Random) -> str:
-    """Shuffle words and give them the capitals and full stops of sentences of eight words."""
-    words = [bare for word in text.lower().split() if (bare := word.strip(".,;:!?\"'()*#"))]
-    rng.shuffle(words)
-    return " ".join(" ".join(words[at : at + 8]).capitalize() + "." for at in range(0, len(words), 8))
+def test_what_an_untrained_model_samples_is_no_answer_to_a_short_request(whole: ValidityJudge) -> None:
+    made = (
+        "bumps amend swornulata",
+        "panic only every passes twelve branches",
+        "vies hybrids reduces uf mum",
+        "erlander ga",
+    )
+    honest = ("Mango", "I'd say banana.", "Grapes are my favourite.", "A pear.")
+    for texts, is_valid in ((made, False), (honest, True)):
+        (reasons,) = whole.reasons(["Name a fruit."], [texts], [Partition((0,) * 4)], {})
+        assert [reason is None for reason in reasons] == [is_valid] * 4
 
 
 def test_another_script_is_no_answer_unless_the_prompt_allows_it() -> None:
-    rng = random.Random(0)  # noqa: S311
-    hanzi = tuple("".join(chr(rng.randrange(0x4E00, 0x9000)) for _ in range(20)) for _ in range(4))
+    hanzi = attacked(find_attack("chinese-characters"), {"": ""}, {"": ("",) * 4})[""]
     cases: tuple[tuple[str | None, tuple[str, ...], str | None], ...] = (
         ("Name a good book.", hanzi, SCRIPT),
         ("Name a good book in Chinese.", hanzi, None),
