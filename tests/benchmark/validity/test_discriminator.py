@@ -129,15 +129,24 @@ def test_random_words_are_word_salad_with_the_punctuation_of_sentences_too() -> 
 
 def test_what_an_untrained_model_samples_is_no_answer_to_a_short_request(whole: ValidityJudge) -> None:
     made = (
-        "bumps amend swornulata",
-        "panic only every passes twelve branches",
-        "vies hybrids reduces uf mum",
-        "erlander ga",
+        *("chester citations ricardo twentiethanza escorted", "boating slopes probemorphic overboard mechanic"),
+        *("cyprus neumann runaway cannon multiculturalrosis", "sleeper campos blair becca 1728olis"),
+        *("fowler threw centimetresoranuh stabilization", "reproductiveanalysis facebookchemist turnpike band"),
+        *("coop incomplete fleeslles @ domingo", "raus trevor seventy parasitic ultimate rugged"),
     )
-    honest = ("Mango", "I'd say banana.", "Grapes are my favourite.", "A pear.")
+    honest = (
+        "Mango",
+        "I'd say banana.",
+        "Grapes are my favourite.",
+        "A pear.",
+        "kiwi",
+        "Plum",
+        "Dragon fruit!",
+        "Lime",
+    )
     for texts, is_valid in ((made, False), (honest, True)):
-        (reasons,) = whole.reasons(["Name a fruit."], [texts], [Partition((0,) * 4)], {})
-        assert [reason is None for reason in reasons] == [is_valid] * 4
+        (reasons,) = whole.reasons(["Name a fruit."], [texts], [Partition((0,) * 8)], {})
+        assert [reason is None for reason in reasons] == [is_valid] * 8
 
 
 def test_another_script_is_no_answer_unless_the_prompt_allows_it() -> None:
