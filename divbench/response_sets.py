@@ -5,8 +5,6 @@ from typing import Any
 
 from datasets_build.errors import InputError, counted
 
-_STEPS = ("step", "global_step", "checkpoint")
-
 
 def response_sets(sets: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return names, prompts ("" if not given) and responses of sets in any form that `score` accepts.
@@ -183,10 +181,10 @@ def _check_same(asked: str, prompts: Sequence[Any], name: str, cells: Sequence[A
 
 def _check_one_system(sets: Any, columns: Sequence[str]) -> None:
     """Raise `InputError` if a table has the responses of several systems, or of one at several steps of training."""
-    from submissions.importing.imported import MODELS
+    from submissions.importing.imported import MODELS, STEPS
 
-    for name in (*MODELS, "system", *_STEPS):  # columns that name what made a response
+    for name in (*MODELS, "system", *STEPS):  # columns that name what made a response
         if name in columns and len(several := dict.fromkeys(map(str, _cells(sets[name])))) > 1:
-            what = "training steps" if name in _STEPS else "systems"
+            what = "training steps" if name in STEPS else "systems"
             message = f"the table has responses of {len(several)} {what}, by its column {name!r}"
             raise InputError(message, f"score the rows of each separately: they have {', '.join(several)[:200]}")

@@ -21,6 +21,8 @@ GENERATION_KWARGS = "arguments.gen_args_0.arg_1"
 
 MODELS = ("model", "model_id", "model_name")
 """Fields that name the model: a submission has one."""
+STEPS = ("step", "global_step", "checkpoint")
+"""Fields that name a step of training, each of which is a system of its own."""
 
 # Fields that describe the system, and their places in the manifest.
 FACTS = dict.fromkeys(MODELS, ("system", "model_id")) | {"system_prompt": ("generation", "system_prompt")}
@@ -49,7 +51,7 @@ class Imported:
     Attributes:
         rows: One per prompt, with the row numbers of the file.
         reported: Reported values by prompt id, with their row in the file.
-        facts: By field of `FACTS`, each value in the file and its first row.
+        facts: By field of `FACTS` and `STEPS`, each value in the file and its first row.
         names: Names of our fields in the file, by our names.
         lines: Row of each response, by prompt id, if a row is one response.
         trimmed: Number of prompts that differ from the suite's only in white space at their ends, which is accepted.
@@ -66,7 +68,7 @@ class Imported:
     def note(self, number: int, raw: Mapping[str, Any], used: set[str]) -> None:
         """Record what a row states about the system, and its unused fields."""
         # A row without a system prompt differs from one that has it. Only readers make tuples: JSON has none.
-        stated = {name: raw[name] for name in FACTS if isinstance(raw.get(name), str | int | float | tuple)}
+        stated = {name: raw[name] for name in (*FACTS, *STEPS) if isinstance(raw.get(name), str | int | float | tuple)}
         for name, value in ({"system_prompt": ""} | stated).items():
             self.facts.setdefault(name, {}).setdefault(value, number)
         self.unused_fields |= raw.keys() - used - FACTS.keys()

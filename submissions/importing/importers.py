@@ -22,7 +22,7 @@ from datasets_build.schema import Suite
 from submissions.checking.prompts import OWN, own_suite
 from submissions.checking.validate import FindSuite, Report, validate
 from submissions.choices import Format
-from submissions.importing.imported import FACTS, MODELS, Imported
+from submissions.importing.imported import FACTS, MODELS, STEPS, Imported
 from submissions.importing.inspect_logs import ENDING as INSPECT
 from submissions.importing.inspect_logs import read_inspect_log
 from submissions.importing.lm_eval import DEFAULT_OPTIONS as DEFAULT_DOCUMENTS
@@ -221,6 +221,17 @@ def import_submission(
     return report, made.unused_fields
 
 
+def _several_systems(made: Imported, file: str) -> Iterator[Problem]:
+    """Yield an error for each field that names several models or steps of training."""
+    for name in (*MODELS, *STEPS):
+        if len(found := made.facts.get(name, {})) > 1:
+            (one, first), (other, second) = list(found.items())[:2]
+            message = f"{other!r} here, but {one!r} in row {first}"
+            yield Problem(
+                "manifest", "error", file, second, name, message, "a submission has one system: split the file"
+            )
+
+
 def _mixed_settings(made: Imported, file: str) -> Iterator[Problem]:
     """Yield a warning for each sampling setting with several values, except seeds: a sweep may be mixed in one file."""
     for name in sorted(made.unused_fields & FACTS.keys()):
@@ -254,14 +265,12 @@ def _manifest(
     for part in ("system", "generation", "submitter"):
         values[part] = dict(known.get(part, {}))
     taken: Taken = {}
-    for name, found in made.facts.items():
-        place = part, key = FACTS[name]
-        if name in MODELS and len(found) > 1:
-            first, second = list(found.items())[:2]
-            message = f"{second[0]!r} here, but {first[0]!r} in row {first[1]}"
-            hint = "a submission has one system: split the file"
-            findings.add(Problem("manifest", "error", path.name, second[1], name, message, hint))
-        elif values[part].get(key) is None and len(found) > 1:
+    for problem in _several_systems(made, path.name):
+        findings.add(problem)
+    for name in filter(FACTS.__contains__, made.facts):
+        found, place = made.facts[name], FACTS[name]
+        part, key = place
+        if values[part].get(key) is None and len(found) > 1:
             made.unused_fields.add(name)  # the manifest has one value for all rows
         elif values[part].get(key) is None and set(found) != {""}:  # stated to be absent
             values[part][key], row = next(iter(found.items()))

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from datasets_build.schema import Suite
 from submissions.checking.prompts import OWN
-from submissions.importing.imported import FACTS, Answer, Imported
+from submissions.importing.imported import FACTS, STEPS, Answer, Imported
 from submissions.schema import Problem, Row
 from submissions.untrusted.findings import Findings
 from submissions.untrusted.json_fields import Fields
@@ -165,7 +165,7 @@ def _rows(path: Path, kind: str, responses: str | None, findings: Findings) -> I
         yield from read_jsonl(path, findings)
         return
     texts = {*LISTS, *TEXTS, *([responses] if responses else [])}
-    wanted = [*texts, *IDS, *PROMPTS, *MORE_OF_A_PROMPT, *_BESIDE, *FACTS]
+    wanted = [*texts, *IDS, *PROMPTS, *MORE_OF_A_PROMPT, *_BESIDE, *FACTS, *STEPS]
     table = read_table(path, wanted, findings, ending=f".{kind}")
     if table is None:
         return
@@ -181,7 +181,7 @@ def _rows(path: Path, kind: str, responses: str | None, findings: Findings) -> I
 
 _WHOLE = ("sample_idx", "top_k", "max_tokens", "max_new_tokens", "seed")
 _DECIMAL = ("temperature", "top_p")
-_KNOWN = {*LISTS, *TEXTS, *IDS, *PROMPTS, *MORE_OF_A_PROMPT, *_BESIDE, *FACTS}
+_KNOWN = {*LISTS, *TEXTS, *IDS, *PROMPTS, *MORE_OF_A_PROMPT, *_BESIDE, *FACTS, *STEPS}
 
 
 def _typed(name: str, cell: str, file: str, number: int, findings: Findings) -> str | int | float | None:
@@ -217,7 +217,9 @@ def _names(
     there = [name for name in (*LISTS, *TEXTS) if isinstance(raw.get(name), list | str)]
     chosen = responses or (ours or there if len(ours or there) else [None])[0]
     if responses is None and not ours and len(there) != 1:
-        others = [name for name, value in raw.items() if _is_text(value) and name not in (prompt, by_id, *FACTS)]
+        others = [
+            name for name, value in raw.items() if _is_text(value) and name not in (prompt, by_id, *FACTS, *STEPS)
+        ]
         counts = Counter(name for _, row in rows for name in (there or others) if name in row)
         if not counts:
             message = f"no field has a usual name of responses; rows have {_quoted(raw)}"

@@ -253,6 +253,13 @@ BAD_SAMPLES: list[tuple[str, list[object], list[Place], str, str]] = [
         "'m-1' here, but 'm-0' in row 1",
         "a submission has one system: split the file",
     ),
+    (
+        "two steps of training",
+        [{**row, "global_step": 100 * (i // 6)} for i, row in enumerate(a_response_a_row())],
+        [("manifest", 7, "global_step")],
+        "100 here, but 0 in row 1",
+        "a submission has one system: split the file",
+    ),
 ]
 BAD_FACTS: list[tuple[str, list[object], list[Place], str, str]] = [
     (
