@@ -100,13 +100,17 @@ class Board:
         return f"{self.suite}: {self.terms}"
 
     @cached_property
+    def ranked(self) -> tuple[int, ...]:
+        """Indices of the ranked entries: all but people and known-bad baselines, or all if there are no others."""
+        types = [entry.result.manifest.system.type for entry in self.entries]
+        return tuple(i for i, kind in enumerate(types) if kind not in REFERENCE_TYPES) or tuple(range(len(types)))
+
+    @cached_property
     def ranked_means(self) -> dict[Signature, float | None]:
-        """Mean over the means of the ranked systems (all but references, if there are others) by column signature."""
-        others = [each for each in self.entries if each.result.manifest.system.type not in REFERENCE_TYPES]
-        ranked = others or self.entries
+        """Mean over the means of the ranked systems by column signature."""
         found: dict[Signature, float | None] = {}
         for column in self.columns:
-            cells = [entry.cells.get(column.signature) for entry in ranked]
+            cells = [self.entries[i].cells.get(column.signature) for i in self.ranked]
             means = [cell.value for cell in cells if cell is not None and cell.value is not None]
             found[column.signature] = sum(means) / len(means) if means else None
         return found

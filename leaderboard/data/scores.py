@@ -14,7 +14,7 @@ from benchmark.scoring.resampling import Floats
 from benchmark.scoring.result_files import PER_PROMPT_FILE
 from benchmark.scoring.text_free import COLUMN as FACTS
 from datasets_build.errors import InputError
-from leaderboard.data.board import REFERENCE_TYPES, Board, Column, Entry
+from leaderboard.data.board import Board, Column, Entry
 from leaderboard.data.reference.across import homogeneity_of
 from leaderboard.data.reference.texts import NOT_INCLUDED, released_rows, suite_prompts
 from leaderboard.data.score_index import open_index, table_faults
@@ -65,10 +65,9 @@ class BoardScores:
         People and known-bad baselines calibrate a board: they have a mean but no rank, unless it has no other systems.
         """
         values = self.matrix(column)
-        types = [entry.result.manifest.system.type for entry in self.board.entries]
-        ranked = [i for i, kind in enumerate(types) if kind not in REFERENCE_TYPES] or list(range(len(types)))
+        ranked = list(self.board.ranked)
         found = dict(zip(ranked, standings(values[:, ranked], direction=column.direction or 1), strict=True))
-        return [found.get(i) or unranked(values[:, i]) for i in range(len(types))]
+        return [found.get(i) or unranked(values[:, i]) for i in range(len(self.board.entries))]
 
     @cached_property
     def homogeneity(self) -> Homogeneity | None:
