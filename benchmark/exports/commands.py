@@ -159,7 +159,9 @@ def dpo(
         err().print(f"warning: in {which}, the chosen response has the lower reward; below --rho 0.5, none has")
     if exported.truncated:
         which = f"{exported.truncated} of {counted(len(exported.pairs.rows), 'pair')}"
-        err().print(f"warning: in {which}, the chosen response is truncated; training on it teaches to end like that")
+        err().print(
+            f"warning: in {which}, the chosen response is truncated; a model trained on it learns to stop there"
+        )
     if json:
         print_json(exported.as_json())
     else:

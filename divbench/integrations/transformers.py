@@ -82,8 +82,8 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
     The headline and three cheap metrics are logged by the trainer as `diversity/…`. A collapse is a headline that has
     lost more than `drop` of its first value: the 95% bootstrap interval over prompts of (value − (1 − drop) × first
     value) is below 0 in `patience` measurements in a row, or more than `drop` of the prompts have lost their value, as
-    when all responses are blank. Training is not affected: random states are restored. A first measurement from which
-    no collapse could be seen is warned of.
+    when all responses are blank. Training is not affected: random states are restored. A warning says if no collapse
+    could be seen from the first measurement.
 
     Args:
         trainer: Trainer that the callback is added to; its tokeniser is used.

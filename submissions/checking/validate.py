@@ -81,9 +81,7 @@ def validate(
     """
     if not _is(Path.is_dir, folder):
         if _is(Path.is_file, folder):
-            hint = (
-                "make a submission folder of a file of responses: divbench import; or score it at once: divbench quick"
-            )
+            hint = "to convert a file of responses: divbench import; to score it directly: divbench quick"
             raise ConfigurationError(f"{folder} is a file, not a submission folder", hint)
         raise ConfigurationError(f"there is no folder {folder}", "give a submission folder")
     report = Report(Findings())

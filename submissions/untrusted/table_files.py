@@ -176,7 +176,7 @@ def _good_heads(heads: Sequence[str], wanted: frozenset[str], name: str, finding
 
 
 def _as_wanted(heads: list[str], wanted: frozenset[str]) -> list[str]:
-    """Return names of columns; one that differs from a wanted one in case and spaces around it alone gets its name.
+    """Return the names of columns: a wanted name where a header differs from it only in case or surrounding spaces.
 
     >>> _as_wanted(["ID", " Prompt", "Response", "response"], frozenset({"id", "prompt", "response"}))
     ['id', 'prompt', 'Response', 'response']
