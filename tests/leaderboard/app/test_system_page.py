@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from leaderboard.app.system_page import GONE, system_routes
-from leaderboard.data.board import REFERENCE_TYPES, ranking_column
+from leaderboard.data.board import ranking_column
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.reference.results import WithReference
 from leaderboard.data.scores import BoardScores
@@ -137,13 +137,15 @@ def test_only_people_and_baselines_are_called_references(results: Path) -> None:
     (board,), _ = load_boards(results)
     main = ranking_column(board)
     assert main is not None
-    for place, entry in enumerate(board.entries):
-        cells = {signature: cell for signature, cell in entry.cells.items() if signature != main.signature}
-        entries = [*board.entries[:place], replace(entry, cells=cells), *board.entries[place + 1 :]]
-        said = headline(BoardScores(replace(board, entries=tuple(entries))), main, place)
+    first, *others = board.entries
+    manifest = first.result.manifest
+    cells = {signature: cell for signature, cell in first.cells.items() if signature != main.signature}
+    for kind, words in (("model", "; not ranked on"), ("human", "; a reference, not ranked on")):
+        typed = manifest.model_copy(update={"system": manifest.system.model_copy(update={"type": kind})})
+        entry = replace(first, result=first.result.model_copy(update={"manifest": typed}), cells=cells)
+        said = headline(BoardScores(replace(board, entries=(entry, *others))), main, 0)
         assert "no value of" in said
-        is_reference = entry.result.manifest.system.type in REFERENCE_TYPES
-        assert ("; a reference, not ranked on" if is_reference else "; not ranked on") in said
+        assert words in said
 
 
 def test_an_address_that_leads_nowhere_shows_the_first(results: Path, client: TestClient, tmp_path: Path) -> None:
