@@ -18,10 +18,14 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from leaderboard.app.submitting.intake import MAX_UPLOAD_BYTES
+from submissions.judgements.visitors import RateLimit
 from submissions.untrusted.plain_text import one_line
 
 MAX_BODY_BYTES = 2**20  # limit for a call; uploads have their own limit
+MAX_UPLOADS_BYTES = 2 * MAX_UPLOAD_BYTES  # limit for the uploads of one call
 CALLS_A_MINUTE = 600  # limit per visitor; opening a page makes about ten calls
+UPLOADED_AN_HOUR = 2**30  # bytes per visitor; uploads stay on the disk for an hour
+_UPLOADS = "/gradio_api/upload"  # no other path: bodies of calls are parsed as JSON, which takes far more memory
 _MOST_DISCARDED = 2**24  # longer bodies are refused without being received
 _VISITORS = 10_000  # visitors to count calls for; the least recent are dropped
 _LOG = logging.getLogger("divbench.board")
@@ -42,30 +46,37 @@ class RequestLimits:
         self._app, self._calls, self._body, self._proxied = app, calls, body, proxied
         # By visitor: the minute, and the number of calls in it.
         self._seen: OrderedDict[str, tuple[int, int]] = OrderedDict()
+        self._uploaded = RateLimit(UPLOADED_AN_HOUR, 3600)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on or refuse it."""
         if scope["type"] != "http" or scope["method"] in {"GET", "HEAD"}:
             await self._app(scope, receive, send)
             return
-        most = 2 * MAX_UPLOAD_BYTES if scope["path"].endswith("/upload") else self._body
+        uploads = scope["path"] == _UPLOADS
+        most = MAX_UPLOADS_BYTES if uploads else self._body
         if self._is_too_often(scope):
             await _refuse(429, "Too many requests; wait a minute.", scope, receive, send)
         elif _declared(scope) > most:
             if _declared(scope) <= _MOST_DISCARDED:  # otherwise, a client that is still sending would not read why
                 await _discard(receive)
             await _refuse(413, f"The body has more than {most:,} bytes.", scope, receive, send)
+        elif uploads and not self._uploaded.allows(self._visitor(scope), _declared(scope) or most):
+            await _refuse(429, "Too many uploads; wait an hour, or use divbench submit.", scope, receive, send)
         else:
             await self._app(scope, _counted(receive, most), send)
 
     def _is_too_often(self, scope: Scope) -> bool:
-        visitor, minute = visitor_address(scope, proxied=self._proxied), int(time.monotonic() // 60)
+        visitor, minute = self._visitor(scope), int(time.monotonic() // 60)
         before = self._seen.pop(visitor, (minute, 0))
         number = before[1] + 1 if before[0] == minute else 1
         self._seen[visitor] = minute, number
         if len(self._seen) > _VISITORS:
             self._seen.popitem(last=False)
         return number > self._calls
+
+    def _visitor(self, scope: Scope) -> str:
+        return visitor_address(scope, proxied=self._proxied)
 
 
 def visitor_address(scope: Scope, *, proxied: bool) -> str:

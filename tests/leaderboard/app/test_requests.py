@@ -15,6 +15,7 @@ import pytest
 from starlette.requests import Request
 
 from benchmark.perf.crowd import called, every_endpoint
+from leaderboard.app import requests
 from leaderboard.app.requests import RequestLimits, caller_address
 from tests.conftest import RUN
 from tests.forked import Forked
@@ -68,6 +69,23 @@ def test_a_body_too_long_and_a_visitor_too_quick_are_refused() -> None:
     assert answers(app, 1024) == 200
     assert answers(app, 1024) == 429
     assert answers(app, 1024, visitor="b") == 200
+
+
+def test_only_uploads_may_be_long_whatever_else_a_path_ends_in() -> None:
+    # A board parsed 24 MB of `[],[],…` for 22 s, during which it answered nobody, and took 1.3 GB of memory for it.
+    app = RequestLimits(reads_all, body=8192)
+    for path in ("/gradio_api/call/upload", "/gradio_api/run/upload", "/upload"):
+        assert answers(app, 9216, path=path) == 413
+
+
+def test_a_visitor_cannot_fill_the_disk_with_uploads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "UPLOADED_AN_HOUR", 20_000)
+    monkeypatch.setattr(requests, "MAX_UPLOADS_BYTES", 15_000)
+    app, path = RequestLimits(reads_all), "/gradio_api/upload"
+    assert [answers(app, 9216, path=path) for _ in range(3)] == [200, 200, 429]
+    assert answers(app, 9216, path=path, visitor="b") == 200
+    assert answers(app, 9216, path=path, visitor="b", declared=False) == 429  # it may have any length up to the limit
+    assert answers(app, 9216) == 200  # other calls go on
 
 
 def test_a_long_body_is_received_before_it_is_refused_and_a_far_longer_one_is_not() -> None:
