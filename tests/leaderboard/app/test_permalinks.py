@@ -10,6 +10,7 @@ import pytest
 
 from leaderboard.app.asked import Asked
 from leaderboard.app.components import GONE, gone, several_gone
+from leaderboard.app.one_server import without_servers
 from leaderboard.app.permalinks import MAX_VALUE, _text, chosen, chosen_several, remember, wire
 from leaderboard.data.live_results import LiveResults
 
@@ -66,7 +67,7 @@ def test_a_call_can_give_no_longer_text_than_an_address() -> None:
         seen.append(given)
         raise KeyError
 
-    with gr.Blocks() as page:
+    with without_servers(), gr.Blocks() as page:
         query = gr.Textbox(max_length=200)
         wire(page, cast("LiveResults", None), {"q": query}, lambda asked: [""], show, [query])
     shown = next(each.fn for each in page.fns.values() if getattr(each.fn, "__name__", "") == "shown")

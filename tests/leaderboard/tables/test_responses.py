@@ -251,7 +251,7 @@ def test_prompts_are_those_of_the_result_and_found_by_words(board: Board) -> Non
     begun = process_time()
     assert (
         matching(PROMPTS, ANY, "say " * 2**20) == PROMPTS
-    )  # each word was looked for in each prompt's text, made anew
+    )  # made each text anew for each word
     assert process_time() - begun < 2
 
 
