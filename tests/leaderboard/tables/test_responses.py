@@ -249,9 +249,7 @@ def test_prompts_are_those_of_the_result_and_found_by_words(board: Board) -> Non
     assert [p.prompt_id for p in matching(PROMPTS, "odd", "SAY p-1")] == ["p-1", "p-11", "p-13", "p-15", "p-17", "p-19"]
     assert matching(PROMPTS, ANY, "walnut") == []
     begun = process_time()
-    assert (
-        matching(PROMPTS, ANY, "say " * 2**20) == PROMPTS
-    )  # made each text anew for each word
+    assert matching(PROMPTS, ANY, "say " * 2**20) == PROMPTS  # made each text anew for each word
     assert process_time() - begun < 2
 
 
