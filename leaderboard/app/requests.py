@@ -24,8 +24,10 @@ from submissions.untrusted.plain_text import one_line
 MAX_BODY_BYTES = 2**20  # limit for a call; uploads have their own limit
 MAX_UPLOADS_BYTES = 2 * MAX_UPLOAD_BYTES  # limit for the uploads of one call
 CALLS_A_MINUTE = 600  # limit per visitor; opening a page makes about ten calls
+SENT_A_MINUTE = 16 * 2**20  # bytes of calls per visitor: parsing one of a mebibyte occupies the server for 0.3 s
 UPLOADED_AN_HOUR = 2**30  # bytes per visitor; uploads stay on the disk for an hour
 _UPLOADS = "/gradio_api/upload"  # no other path: bodies of calls are parsed as JSON, which takes far more memory
+_TOO_OFTEN = "Too many requests; wait a minute."
 _MOST_DISCARDED = 2**24  # longer bodies are refused without being received
 _VISITORS = 10_000  # visitors to count calls for; the least recent are dropped
 _LOG = logging.getLogger("divbench.board")
@@ -46,7 +48,7 @@ class RequestLimits:
         self._app, self._calls, self._body, self._proxied = app, calls, body, proxied
         # By visitor: the minute, and the number of calls in it.
         self._seen: OrderedDict[str, tuple[int, int]] = OrderedDict()
-        self._uploaded = RateLimit(UPLOADED_AN_HOUR, 3600)
+        self._sent, self._uploaded = RateLimit(SENT_A_MINUTE, 60), RateLimit(UPLOADED_AN_HOUR, 3600)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on or refuse it."""
@@ -56,13 +58,14 @@ class RequestLimits:
         uploads = scope["path"] == _UPLOADS
         most = MAX_UPLOADS_BYTES if uploads else self._body
         if self._is_too_often(scope):
-            await _refuse(429, "Too many requests; wait a minute.", scope, receive, send)
+            await _refuse(429, _TOO_OFTEN, scope, receive, send)
         elif _declared(scope) > most:
             if _declared(scope) <= _MOST_DISCARDED:  # otherwise, a client that is still sending would not read why
                 await _discard(receive)
             await _refuse(413, f"The body has more than {most:,} bytes.", scope, receive, send)
-        elif uploads and not self._uploaded.allows(self._visitor(scope), _declared(scope) or most):
-            await _refuse(429, "Too many uploads; wait an hour, or use divbench submit.", scope, receive, send)
+        elif not (self._uploaded if uploads else self._sent).allows(self._visitor(scope), _size(scope, most)):
+            why = "Too many uploads; wait an hour, or use divbench submit." if uploads else _TOO_OFTEN
+            await _refuse(429, why, scope, receive, send)
         else:
             await self._app(scope, _counted(receive, most), send)
 
@@ -98,6 +101,11 @@ def caller_address(request: Any) -> str:
 def _declared(scope: Scope) -> int:
     sizes = [value for name, value in scope["headers"] if name == b"content-length"]
     return int(sizes[0]) if sizes and sizes[0].isdigit() else 0
+
+
+def _size(scope: Scope, most: int) -> int:
+    """Return the declared size of a body; of a chunked one, which declares none, its limit."""
+    return most if any(name == b"transfer-encoding" for name, _ in scope["headers"]) else _declared(scope)
 
 
 def _counted(receive: Receive, most: int) -> Receive:
