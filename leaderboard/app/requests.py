@@ -14,7 +14,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from starlette.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from leaderboard.app.submitting.intake import MAX_UPLOAD_BYTES
@@ -27,6 +28,7 @@ CALLS_A_MINUTE = 600  # limit per visitor; opening a page makes about ten calls
 SENT_A_MINUTE = 16 * 2**20  # bytes of calls per visitor: parsing one of a mebibyte occupies the server for 0.3 s
 UPLOADED_AN_HOUR = 2**30  # bytes per visitor; uploads stay on the disk for an hour
 _UPLOADS = "/gradio_api/upload"  # no other path: bodies of calls are parsed as JSON, which takes far more memory
+_NO_ADDRESSES = "This server fetches no web addresses; upload the file."
 _TOO_OFTEN = "Too many requests; wait a minute."
 _MOST_DISCARDED = 2**24  # longer bodies are refused without being received
 _VISITORS = 10_000  # visitors to count calls for; the least recent are dropped
@@ -130,6 +132,28 @@ async def _discard(receive: Receive) -> None:
 async def _refuse(status: int, why: str, scope: Scope, receive: Receive, send: Send) -> None:
     _LOG.warning("%s %s: %s", status, one_line(str(scope["path"]), 100), why)
     await JSONResponse({"detail": why}, status)(scope, receive, send)  # Gradio's client shows the visitor `detail`
+
+
+def fetch_no_addresses() -> None:
+    """Make Gradio refuse web addresses where a file may be named; no Gradio setting does this.
+
+    It would download what any argument of any call names, of any size, into memory and to the disk, and pass on what
+    /gradio_api/file=ADDRESS names.
+    """
+    from gradio import processing_utils, routes
+
+    processing_utils.async_ssrf_protected_download = _no_download
+    routes.secure_url_stream_response = _no_stream  # type: ignore[assignment]
+
+
+async def _no_download(*arguments: Any, **named: Any) -> str:
+    from gradio import Error
+
+    raise Error(_NO_ADDRESSES, print_exception=False)
+
+
+async def _no_stream(*arguments: Any) -> Response:
+    raise HTTPException(403, _NO_ADDRESSES)
 
 
 def log_one_line_an_error() -> None:

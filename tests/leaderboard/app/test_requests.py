@@ -8,10 +8,14 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 from signal import SIGTERM
+from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
 import pytest
+from gradio import processing_utils, routes
+from gradio.blocks import Block
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from benchmark.perf.crowd import called, every_endpoint
@@ -96,6 +100,20 @@ def test_a_visitor_cannot_keep_the_server_busy_with_long_calls(monkeypatch: pyte
     assert answers(app, 1024) == 200
     assert answers(app, 9216, visitor="b") == 200
     assert answers(app, 9216, path="/gradio_api/upload") == 200
+
+
+def test_the_server_fetches_no_address_that_a_caller_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    # Any argument of any call could name one: 400 MB were downloaded into memory for a call of /columns.
+    served: Any = routes
+    for owner, name in ((processing_utils, "async_ssrf_protected_download"), (served, "secure_url_stream_response")):
+        monkeypatch.setattr(owner, name, getattr(owner, name))  # restored after the test
+    requests.fetch_no_addresses()
+    block: Any = SimpleNamespace(GRADIO_CACHE=str(tmp_path), temp_files=set())
+    with pytest.raises(gr.Error, match="fetches no web addresses"):
+        asyncio.run(Block.async_move_resource_to_block_cache(block, "https://example.org/endless"))
+    with pytest.raises(HTTPException, match="fetches no web addresses"):
+        asyncio.run(served.secure_url_stream_response("https://example.org/endless", None))
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_long_body_is_received_before_it_is_refused_and_a_far_longer_one_is_not() -> None:
