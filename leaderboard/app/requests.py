@@ -142,8 +142,9 @@ def fetch_no_addresses() -> None:
     """
     from gradio import processing_utils, routes
 
+    served: Any = routes
     processing_utils.async_ssrf_protected_download = _no_download
-    routes.secure_url_stream_response = _no_stream  # type: ignore[assignment]
+    served.secure_url_stream_response = _no_stream
 
 
 async def _no_download(*arguments: Any, **named: Any) -> str:
