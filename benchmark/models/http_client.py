@@ -6,6 +6,7 @@ API key is sent only to the given server.
 """
 
 import json
+import math
 import os
 import re
 import threading
@@ -74,6 +75,31 @@ class ServerFault(DivBenchError):
         return self.status in {400, 403, 422} and any(words in self.said.lower() for words in _FILTERED)
 
 
+_headers_end = threading.local()  # `at`: when the headers that this thread receives must be complete
+
+
+def _bound_headers(event: str, info: Mapping[str, Any]) -> None:
+    """Bound the time that a server may take for headers: the client's own timeout starts anew with every byte.
+
+    A trace of httpcore, which calls it for each step of a request.
+    """
+    name = event.partition(".")[2]
+    if name == "receive_response_headers.started":
+        _headers_end.at = time.monotonic() + 2 * info["request"].extensions["timeout"]["read"]
+    elif name.startswith("receive_response_headers."):
+        _headers_end.at = math.inf
+    elif name in {"connect_tcp.complete", "start_tls.complete"}:
+        read = info["return_value"].read
+
+        def bounded(most: int, timeout: float | None = None) -> bytes:
+            if time.monotonic() > getattr(_headers_end, "at", math.inf):
+                raise _TransientError("headers that were not complete in time")
+            received: bytes = read(most, timeout)
+            return received
+
+        info["return_value"].read = bounded
+
+
 class MalformedError(Exception):
     """Raised for a malformed answer; the message says what is wrong with it."""
 
@@ -121,7 +147,8 @@ class Endpoint:
         Args:
             url: Address such as `http://localhost:8000`, with or without `/v1`.
             key: API key; None: from the environment variable `KEY_VARIABLE`.
-            timeout: Maximum wait in seconds for the first byte of an answer, and again for the rest of it.
+            timeout: Maximum wait in seconds for the first byte of an answer, and again for the rest of its headers, and
+                of it.
 
         Raises:
             ConfigurationError: The address or the key is malformed, or the timeout is not positive.
@@ -229,7 +256,8 @@ class Endpoint:
             raise ServerFault(f"{self.base}{path} was not called, because the work was stopped")
         begun = False
         try:
-            with client.stream("GET" if body is None else "POST", self.base + path, json=body) as answer:
+            method, extensions = "GET" if body is None else "POST", {"trace": _bound_headers}
+            with client.stream(method, self.base + path, json=body, extensions=extensions) as answer:
                 if answer.status_code != 200:
                     raise self._refusal(answer, path)
                 begun = True

@@ -223,6 +223,7 @@ class Result(Part):
     per_prompt_sha256: Hex
 
 
+_LONGEST_SIGNATURE_1 = 4000  # characters; the time that the pattern takes grows with their square
 _SIGNATURE_1 = re.compile(
     r"(?P<metric>[^|]+)\|v:(?P<version>\d+)(?P<parameters>(?:\|.*?)?)\|profile:(?P<profile>[^|]*)"
     r"(?P<models>(?:\|model:.*?)?)\|data:(?P<suite>[^|]*)\|k:(?P<k>\d+)\|divbench:(?P<divbench>[^|]*)",
@@ -238,9 +239,10 @@ def from_version_1(document: dict[str, Any]) -> dict[str, Any]:
     """
     scores = []
     for score in document["scores"]:
-        found = _SIGNATURE_1.fullmatch(score["signature"])
+        text = score["signature"]
+        found = _SIGNATURE_1.fullmatch(text) if len(text) <= _LONGEST_SIGNATURE_1 else None
         if found is None:
-            raise ValueError(f"{score['signature'][:200]!r} is no signature")
+            raise ValueError(f"{text[:200]!r} is no signature")
         parameters = [part.partition(":") for part in re.split(r"\|(?=[\w-]+:)", found["parameters"])[1:]]
         signature = found.groupdict() | {
             "parameters": [(key, value) for key, _, value in parameters],

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from datasets_build.errors import DivBenchError
+from submissions.untrusted.limited_process import SECRET_NAME
 from submissions.untrusted.plain_text import one_line
 from submissions.work_queue.schema import MAX_LOG_LINES
 
 _REMOVED = "[removed]"
-_SECRET_NAME = re.compile(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
 _SHORTEST_SECRET = 8  # letters; a shorter value, such as "1", may be part of any word
 _SECRETS = (
     re.compile(r"\b(?:hf_|sk-|gh[a-z]_|xox[a-z]-)[A-Za-z0-9_-]{8,}"),
@@ -32,7 +32,7 @@ def public_text(text: str, environment: Mapping[str, str] = os.environ) -> str:
         text: Any text, such as a traceback.
         environment: Environment variables; their names tell which values are secret.
     """
-    values = {value for name, value in environment.items() if _SECRET_NAME.search(name)}
+    values = {value for name, value in environment.items() if SECRET_NAME.search(name)}
     for value in sorted(values, key=len, reverse=True):
         if len(value) >= _SHORTEST_SECRET and not Path(value).is_dir():
             text = text.replace(value, _REMOVED)

@@ -23,7 +23,7 @@ from leaderboard.app.one_server import without_servers
 from leaderboard.app.page_heads import Head, PageHeads
 from leaderboard.app.pages import PAGES, Page
 from leaderboard.app.permalinks import QUIET, count_on
-from leaderboard.app.requests import RequestLimits, behind_proxy, log_one_line_an_error
+from leaderboard.app.requests import RequestLimits, behind_proxy, fetch_no_addresses, log_one_line_an_error
 from leaderboard.app.sessions import keep_lean_sessions
 from leaderboard.app.stale_choices import drop_stale_choices
 from leaderboard.app.submitting.intake import MAX_UPLOAD_BYTES
@@ -130,6 +130,7 @@ def launch(
     with suppress(ImportError):
         import_module("matplotlib.pyplot")  # otherwise Gradio imports it during the first event
     log_one_line_an_error()
+    fetch_no_addresses()
     keep_lean_sessions()
     drop_stale_choices()
     app.queue(api_open=False, max_size=_WAITING, default_concurrency_limit=4)

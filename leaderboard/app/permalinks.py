@@ -17,7 +17,7 @@ from leaderboard.app.components import told
 from leaderboard.app.navigation import footer
 from leaderboard.data.live_results import LiveResults
 
-MAX_VALUE = 2000  # characters of one value
+MAX_VALUE = 2000  # characters of one value; a field's own limit holds only in browsers
 # Arguments of Gradio's events: none of these is an endpoint of the API.
 QUIET: Mapping[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 LATEST: Mapping[str, Any] = {  # events for earlier choices or keystrokes may still be running
@@ -67,7 +67,8 @@ def wire(
         return (values[0] if len(inputs) == 1 else list(values)) if inputs else None
 
     def shown(*values: Any) -> Any:
-        given = dict(zip(controls, values, strict=True))
+        cut = (value[:MAX_VALUE] if isinstance(value, str) else value for value in values)
+        given = dict(zip(controls, cut, strict=True))
         try:
             made = list(show(given))
         except DivBenchError as error:

@@ -14,14 +14,22 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from starlette.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from leaderboard.app.submitting.intake import MAX_UPLOAD_BYTES
+from submissions.judgements.visitors import RateLimit
 from submissions.untrusted.plain_text import one_line
 
 MAX_BODY_BYTES = 2**20  # limit for a call; uploads have their own limit
+MAX_UPLOADS_BYTES = 2 * MAX_UPLOAD_BYTES  # limit for the uploads of one call
 CALLS_A_MINUTE = 600  # limit per visitor; opening a page makes about ten calls
+SENT_A_MINUTE = 16 * 2**20  # bytes of calls per visitor: parsing one of a mebibyte occupies the server for 0.3 s
+UPLOADED_AN_HOUR = 2**30  # bytes per visitor; uploads stay on the disk for an hour
+_UPLOADS = "/gradio_api/upload"  # no other path: bodies of calls are parsed as JSON, which takes far more memory
+_NO_ADDRESSES = "This server fetches no web addresses; upload the file."
+_TOO_OFTEN = "Too many requests; wait a minute."
 _MOST_DISCARDED = 2**24  # longer bodies are refused without being received
 _VISITORS = 10_000  # visitors to count calls for; the least recent are dropped
 _LOG = logging.getLogger("divbench.board")
@@ -42,30 +50,38 @@ class RequestLimits:
         self._app, self._calls, self._body, self._proxied = app, calls, body, proxied
         # By visitor: the minute, and the number of calls in it.
         self._seen: OrderedDict[str, tuple[int, int]] = OrderedDict()
+        self._sent, self._uploaded = RateLimit(SENT_A_MINUTE, 60), RateLimit(UPLOADED_AN_HOUR, 3600)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on or refuse it."""
         if scope["type"] != "http" or scope["method"] in {"GET", "HEAD"}:
             await self._app(scope, receive, send)
             return
-        most = 2 * MAX_UPLOAD_BYTES if scope["path"].endswith("/upload") else self._body
+        uploads = scope["path"] == _UPLOADS
+        most = MAX_UPLOADS_BYTES if uploads else self._body
         if self._is_too_often(scope):
-            await _refuse(429, "Too many requests; wait a minute.", scope, receive, send)
+            await _refuse(429, _TOO_OFTEN, scope, receive, send)
         elif _declared(scope) > most:
             if _declared(scope) <= _MOST_DISCARDED:  # otherwise, a client that is still sending would not read why
                 await _discard(receive)
             await _refuse(413, f"The body has more than {most:,} bytes.", scope, receive, send)
+        elif not (self._uploaded if uploads else self._sent).allows(self._visitor(scope), _size(scope, most)):
+            why = "Too many uploads; wait an hour, or use divbench submit." if uploads else _TOO_OFTEN
+            await _refuse(429, why, scope, receive, send)
         else:
             await self._app(scope, _counted(receive, most), send)
 
     def _is_too_often(self, scope: Scope) -> bool:
-        visitor, minute = visitor_address(scope, proxied=self._proxied), int(time.monotonic() // 60)
+        visitor, minute = self._visitor(scope), int(time.monotonic() // 60)
         before = self._seen.pop(visitor, (minute, 0))
         number = before[1] + 1 if before[0] == minute else 1
         self._seen[visitor] = minute, number
         if len(self._seen) > _VISITORS:
             self._seen.popitem(last=False)
         return number > self._calls
+
+    def _visitor(self, scope: Scope) -> str:
+        return visitor_address(scope, proxied=self._proxied)
 
 
 def visitor_address(scope: Scope, *, proxied: bool) -> str:
@@ -87,6 +103,11 @@ def caller_address(request: Any) -> str:
 def _declared(scope: Scope) -> int:
     sizes = [value for name, value in scope["headers"] if name == b"content-length"]
     return int(sizes[0]) if sizes and sizes[0].isdigit() else 0
+
+
+def _size(scope: Scope, most: int) -> int:
+    """Return the declared size of a body; of a chunked one, which declares none, its limit."""
+    return most if any(name == b"transfer-encoding" for name, _ in scope["headers"]) else _declared(scope)
 
 
 def _counted(receive: Receive, most: int) -> Receive:
@@ -111,6 +132,29 @@ async def _discard(receive: Receive) -> None:
 async def _refuse(status: int, why: str, scope: Scope, receive: Receive, send: Send) -> None:
     _LOG.warning("%s %s: %s", status, one_line(str(scope["path"]), 100), why)
     await JSONResponse({"detail": why}, status)(scope, receive, send)  # Gradio's client shows the visitor `detail`
+
+
+def fetch_no_addresses() -> None:
+    """Make Gradio refuse web addresses where a file may be named; no Gradio setting does this.
+
+    It would download what any argument of any call names, of any size, into memory and to the disk, and pass on what
+    /gradio_api/file=ADDRESS names.
+    """
+    from gradio import processing_utils, routes
+
+    served: Any = routes
+    processing_utils.async_ssrf_protected_download = _no_download
+    served.secure_url_stream_response = _no_stream
+
+
+async def _no_download(*arguments: Any, **named: Any) -> str:
+    from gradio import Error
+
+    raise Error(_NO_ADDRESSES, print_exception=False)
+
+
+async def _no_stream(*arguments: Any) -> Response:
+    raise HTTPException(403, _NO_ADDRESSES)
 
 
 def log_one_line_an_error() -> None:

@@ -1,6 +1,6 @@
 """The choices on the page Explore: the prompts of a system, by category and words, and the systems of a board."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -71,13 +71,13 @@ def categories_of(prompts: Sequence[ListedPrompt]) -> list[str]:
 
 def matching(prompts: Sequence[ListedPrompt], category: str = ANY, words: str = "") -> list[ListedPrompt]:
     """The prompts of a category with all words in their id, category or text; case is ignored."""
-    wanted = words.casefold().split()
-    return [
-        each
-        for each in prompts
-        if category in (ANY, each.category)
-        and all(word in f"{each.prompt_id} {each.category} {each.text}".casefold() for word in wanted)
-    ]
+    wanted = dict.fromkeys(words.casefold().split())  # each once: only a browser limits the length of a search
+    return [each for each in prompts if category in (ANY, each.category) and _has_all(each, wanted)]
+
+
+def _has_all(prompt: ListedPrompt, words: Iterable[str]) -> bool:
+    text = f"{prompt.prompt_id} {prompt.category} {prompt.text}".casefold()
+    return all(word in text for word in words)
 
 
 def block_of(

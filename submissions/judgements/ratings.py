@@ -266,7 +266,7 @@ def _whole(given: Any) -> int | None:
 def _number(given: Any) -> float | None:
     try:
         value = float(given) if isinstance(given, int | float | str) and not isinstance(given, bool) else float("nan")
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return value if np.isfinite(value) and value >= 0 else None
 

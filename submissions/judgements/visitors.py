@@ -74,14 +74,14 @@ class RateLimit:
         self._lock = threading.Lock()
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # acts left, and at what time
 
-    def allows(self, key: str) -> bool:
-        """Whether one more act is allowed; it is counted if it is."""
+    def allows(self, key: str, acts: float = 1) -> bool:
+        """Whether one more act is allowed, or several at once; it is counted if it is."""
         with self._lock:
             now = self._clock()
             left, since = self._left.pop(key, (self._number, now))
             left = min(self._number, left + (now - since) * self._rate)
-            allowed = left >= 1
-            self._left[key] = left - allowed, now
+            allowed = left >= acts
+            self._left[key] = left - acts * allowed, now
             while len(self._left) > _KEPT:
                 self._left.popitem(last=False)
             return allowed

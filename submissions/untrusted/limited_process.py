@@ -17,13 +17,13 @@ _VARIABLES = {
     "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1",  # the token saved by a login is not sent anywhere
     "HF_HUB_OFFLINE": "1",  # no download delays a check
 }
-_SECRET_NAME = re.compile(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
+SECRET_NAME = re.compile(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL|AUTH|SALT", re.IGNORECASE)
 _ROOT = Path(__file__).resolve().parents[2]
 
 
 def environment() -> dict[str, str]:
     """Return the child's environment variables, without secrets, which it does not need."""
-    made = {name: value for name, value in os.environ.items() if not _SECRET_NAME.search(name)}
+    made = {name: value for name, value in os.environ.items() if not SECRET_NAME.search(name)}
     made |= _VARIABLES
     made["PYTHONPATH"] = os.pathsep.join([str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     return made

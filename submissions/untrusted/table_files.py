@@ -131,7 +131,10 @@ def _of_csv(path: Path, wanted: frozenset[str], findings: Findings) -> Table | N
     head = next(lines, "")
     records = csv.reader(chain([head], lines), delimiter=_delimiter(head), strict=True)
     try:
-        heads = _as_wanted(next(records, []), wanted)
+        heads = next(records, [])
+        if _too_many_columns(len(heads), path.name, findings):
+            return None
+        heads = _as_wanted(heads, wanted)
         if not _good_heads(heads, wanted, path.name, findings):
             return None
         for number, cells in enumerate(records, start=2):
@@ -163,11 +166,17 @@ def _delimiter(head: str) -> str:
     return next((mark for mark in ",\t;" if mark in head), ",")
 
 
+def _too_many_columns(count: int, name: str, findings: Findings) -> bool:
+    """Whether a table has too many columns, which is then reported; names are compared only in a table that has not."""
+    if count > MAX_COLUMNS:
+        message = f"{count:,} columns"
+        findings.add(Problem("sizes", "error", name, None, "", message, f"at most {MAX_COLUMNS:,} are allowed"))
+    return count > MAX_COLUMNS
+
+
 def _good_heads(heads: Sequence[str], wanted: frozenset[str], name: str, findings: Findings) -> bool:
     """Whether the wanted columns have unique names, and the table does not have too many columns."""
-    if len(heads) > MAX_COLUMNS:
-        message = f"{len(heads):,} columns"
-        findings.add(Problem("sizes", "error", name, None, "", message, f"at most {MAX_COLUMNS:,} are allowed"))
+    if _too_many_columns(len(heads), name, findings):
         return False
     twice = sorted(head for head in wanted if heads.count(head) > 1)
     for head in twice:

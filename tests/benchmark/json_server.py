@@ -22,7 +22,8 @@ class Reply:
         change: What the model's answer becomes.
         endless: Send the body again and again, until the client has enough.
         hang: Say nothing until the test ends.
-        drip: Seconds between the bytes of the body.
+        early: Announce an answer, again and again, until the test ends.
+        drip: Seconds between the bytes of the body, or the announcements.
         cut: How many bytes are promised beyond those sent.
     """
 
@@ -32,6 +33,7 @@ class Reply:
     change: Callable[[dict[str, Any]], object] | None = None
     endless: bool = False
     hang: bool = False
+    early: bool = False
     drip: float = 0.0
     cut: int = 0
 
@@ -105,6 +107,8 @@ class _Handler(BaseHTTPRequestHandler):
             shown.closing.wait()
             self.close_connection = True
             return
+        while reply.early and not shown.closing.wait(reply.drip):
+            self.wfile.write(b"HTTP/1.1 103 Early Hints\r\n\r\n")
         status, document = (reply.status, None) if reply.body is not None else shown.answer(asked)
         if reply.change is not None and isinstance(document, dict):
             document = reply.change(document)

@@ -157,7 +157,7 @@ def _given() -> _Given:
         kind = gr.Dropdown(list(ENDINGS), value="jsonl", label="Format", elem_id="kind")
         file = gr.File(label="File", height=180, elem_id="file")
     with gr.Column(visible=False) as paste:
-        gr.Markdown(f"{ABOUT_LINES} Up to 4 MB.")
+        gr.Markdown(f"{ABOUT_LINES} Up to 0.5 MB; upload a larger file.")
         pasted = gr.Textbox(label="JSON Lines", placeholder=EXAMPLE, lines=6, max_lines=16, elem_id="pasted")
     with gr.Column(visible=False) as about:
         fields = _fields()

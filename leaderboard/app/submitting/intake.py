@@ -34,7 +34,7 @@ from submissions.work_queue.operations import submit
 from submissions.work_queue.schema import Identity, Quota, Receipt
 
 MAX_UPLOAD_BYTES = 64 * 2**20  # of one file; also the server's `max_file_size`
-MAX_PASTED_BYTES = 4 * 2**20
+MAX_PASTED_BYTES = 500_000  # as JSON, with its quotation marks escaped, it must fit into the body of a call
 MEMORY = 3 * 2**30  # address space of each process that validates
 SECONDS = 120.0
 AT_ONCE = 2

@@ -106,6 +106,9 @@ NO_PARTITION = [
     ("They differ.", "it is not JSON"),
     ('The groups are {"groups": [[0], [1]]}', "it is not JSON"),
     ("[" * 100_000, "it is not JSON"),
+    ("```" + "\n" * 100_000 + "x", "it is not JSON"),  # took days
+    ("```" + "\n" * 100_000 + "```", "it is not JSON"),
+    ("``` [[0], [1]] ```", "it is not JSON"),
     ("1" * 10_000, "it is not JSON"),
     ("", "it has no text"),
     (None, "it has no text"),

@@ -342,6 +342,7 @@ def test_the_reader_of_the_soak_sees_what_must_not_be(store: FolderStore) -> Non
 )
 def test_the_log_has_no_secrets_and_no_folders(text: str, shown: str) -> None:
     assert public_text(text, {"MY_TOKEN": "mysecretvalue", "A_KEY": "1", "PATH": "deep"}) == shown
+    assert public_text(text, {"THE_SALT": "mysecretvalue"}) == shown
 
 
 def test_the_end_of_the_log_is_short_and_ends_with_the_error() -> None:

@@ -14,8 +14,18 @@ from typing import Any
 import pytest
 
 from datasets_build.errors import ConfigurationError
+from leaderboard.app.requests import MAX_BODY_BYTES
 from leaderboard.app.submitting import intake
-from leaderboard.app.submitting.intake import Busy, Checked, Intake, error_text, form, take, with_stand_ins
+from leaderboard.app.submitting.intake import (
+    MAX_PASTED_BYTES,
+    Busy,
+    Checked,
+    Intake,
+    error_text,
+    form,
+    take,
+    with_stand_ins,
+)
 from leaderboard.app.submitting.messages import accepted_text, receipt_text, rejected_text
 from submissions.demo.build import write_demo_submissions
 from submissions.storage.commits import StoreFault
@@ -287,10 +297,16 @@ def test_all_that_is_wrong_with_a_form_is_told_at_once() -> None:
     }
 
 
-@pytest.mark.parametrize(("text", "said"), [(" \n", "is empty"), ("x" * (4 * 2**20 + 1), "has 4,194,305 bytes")])
+@pytest.mark.parametrize(("text", "said"), [(" \n", "is empty"), ("x" * 500_001, "has 500,001 bytes")])
 def test_pasted_text_has_a_size(given: Intake, text: str, said: str) -> None:
     found = given.check_text(text, known())
     assert (found.token, found.rows[0][4]) == (None, said)
+
+
+def test_pasted_text_of_the_largest_size_fits_into_a_call() -> None:
+    line = '{"id":"","response":""}\n'  # as JSON in JSON: hardly a line has a larger share of quotation marks
+    text = line * (MAX_PASTED_BYTES // len(line))
+    assert len(json.dumps({"data": [text]})) < MAX_BODY_BYTES
 
 
 def test_hostile_values_are_lines_of_text(given: Intake) -> None:

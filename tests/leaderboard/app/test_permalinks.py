@@ -1,11 +1,19 @@
 """What an address may ask of a page."""
 
+import asyncio
 import json
 import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+import gradio as gr
+import pytest
 
 from leaderboard.app.asked import Asked
 from leaderboard.app.components import GONE, gone, several_gone
-from leaderboard.app.permalinks import _text, chosen, chosen_several, remember
+from leaderboard.app.one_server import without_servers
+from leaderboard.app.permalinks import MAX_VALUE, _text, chosen, chosen_several, remember, wire
+from leaderboard.data.live_results import LiveResults
 
 
 def test_only_what_is_offered_is_taken() -> None:
@@ -50,3 +58,23 @@ def test_a_link_to_systems_that_are_gone_says_how_many() -> None:
     assert several_gone({"systems": "a,a,b%2Cc"}, "systems", offered, 1) == "Only the first 1 of 2 are shown."
     both = "Not in this table: 1 of 3 chosen systems. Only the first 1 of 2 are shown."
     assert several_gone({"systems": "a,b%2Cc,z"}, "systems", offered, 1) == both
+
+
+def test_a_call_can_give_no_longer_text_than_an_address() -> None:
+    # A search for 500,000 words kept the board busy for many seconds; only browsers keep to a field's `max_length`.
+    seen: list[Mapping[str, Any]] = []
+
+    def show(given: Mapping[str, Any]) -> list[Any]:
+        seen.append(given)
+        raise KeyError
+
+    async def built() -> Any:  # in an event loop, because Gradio would make one and leave it open
+        with without_servers(), gr.Blocks(analytics_enabled=False) as page:
+            query = gr.Textbox(max_length=200)
+            wire(page, cast("LiveResults", None), {"q": query}, lambda asked: [""], show, [query])
+        return page.fns.values()
+
+    shown = next(each.fn for each in asyncio.run(built()) if getattr(each.fn, "__name__", "") == "shown")
+    with pytest.raises(KeyError):
+        shown("x" * 1_000_000)
+    assert seen == [{"q": "x" * MAX_VALUE}]

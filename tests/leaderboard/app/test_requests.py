@@ -8,13 +8,18 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 from signal import SIGTERM
+from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
 import pytest
+from gradio import processing_utils, routes
+from gradio.blocks import Block
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from benchmark.perf.crowd import called, every_endpoint
+from leaderboard.app import requests
 from leaderboard.app.requests import RequestLimits, caller_address
 from tests.conftest import RUN
 from tests.forked import Forked
@@ -32,7 +37,7 @@ def answers(
         "method": "POST",
         "path": path,
         "client": (visitor, 1),
-        "headers": [(b"content-length", str(size).encode())] if declared else [],
+        "headers": [(b"content-length", str(size).encode()) if declared else (b"transfer-encoding", b"chunked")],
     }
     scope["headers"] += [(b"x-forwarded-for", value.encode()) for value in more.values()]
     pieces = [b"x" * 1024] * (size // 1024)
@@ -68,6 +73,47 @@ def test_a_body_too_long_and_a_visitor_too_quick_are_refused() -> None:
     assert answers(app, 1024) == 200
     assert answers(app, 1024) == 429
     assert answers(app, 1024, visitor="b") == 200
+
+
+def test_only_uploads_may_be_long_whatever_else_a_path_ends_in() -> None:
+    # A board parsed 24 MB of `[],[],…` for 22 s, during which it answered nobody, and took 1.3 GB of memory for it.
+    app = RequestLimits(reads_all, body=8192)
+    for path in ("/gradio_api/call/upload", "/gradio_api/run/upload", "/upload"):
+        assert answers(app, 9216, path=path) == 413
+
+
+def test_a_visitor_cannot_fill_the_disk_with_uploads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "UPLOADED_AN_HOUR", 20_000)
+    monkeypatch.setattr(requests, "MAX_UPLOADS_BYTES", 15_000)
+    app, path = RequestLimits(reads_all), "/gradio_api/upload"
+    assert [answers(app, 9216, path=path) for _ in range(3)] == [200, 200, 429]
+    assert answers(app, 9216, path=path, visitor="b") == 200
+    assert answers(app, 9216, path=path, visitor="b", declared=False) == 429  # it may have any length up to the limit
+    assert answers(app, 9216) == 200  # other calls go on
+
+
+def test_a_visitor_cannot_keep_the_server_busy_with_long_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    # With 33 calls of a mebibyte in 12 s, the shortest call of anybody else took 3 s.
+    monkeypatch.setattr(requests, "SENT_A_MINUTE", 20_000)
+    app = RequestLimits(reads_all)
+    assert [answers(app, 9216) for _ in range(3)] == [200, 200, 429]
+    assert answers(app, 1024) == 200
+    assert answers(app, 9216, visitor="b") == 200
+    assert answers(app, 9216, path="/gradio_api/upload") == 200
+
+
+def test_the_server_fetches_no_address_that_a_caller_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    # Any argument of any call could name one: 400 MB were downloaded into memory for a call of /columns.
+    served: Any = routes
+    for owner, name in ((processing_utils, "async_ssrf_protected_download"), (served, "secure_url_stream_response")):
+        monkeypatch.setattr(owner, name, getattr(owner, name))  # restored after the test
+    requests.fetch_no_addresses()
+    block: Any = SimpleNamespace(GRADIO_CACHE=str(tmp_path), temp_files=set())
+    with pytest.raises(gr.Error, match="fetches no web addresses"):
+        asyncio.run(Block.async_move_resource_to_block_cache(block, "https://example.org/endless"))
+    with pytest.raises(HTTPException, match="fetches no web addresses"):
+        asyncio.run(served.secure_url_stream_response("https://example.org/endless", None))
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_long_body_is_received_before_it_is_refused_and_a_far_longer_one_is_not() -> None:

@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -247,6 +248,9 @@ def test_prompts_are_those_of_the_result_and_found_by_words(board: Board) -> Non
     assert matching(PROMPTS) == PROMPTS
     assert [p.prompt_id for p in matching(PROMPTS, "odd", "SAY p-1")] == ["p-1", "p-11", "p-13", "p-15", "p-17", "p-19"]
     assert matching(PROMPTS, ANY, "walnut") == []
+    begun = process_time()
+    assert matching(PROMPTS, ANY, "say " * 2**20) == PROMPTS  # made each text anew for each word
+    assert process_time() - begun < 2
 
 
 def test_a_result_that_is_gone_is_told(board: Board, tmp_path: Path) -> None:

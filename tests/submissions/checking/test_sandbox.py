@@ -152,6 +152,13 @@ def test_the_child_gets_no_secret(good: Path, tmp_path: Path, monkeypatch: pytes
         "v.validate = work\n"
     )
     at_start(tmp_path / "first", code, monkeypatch)
-    for name in ("HF_TOKEN", "aws_secret_access_key", "OPENAI_API_KEY", "DB_PASSWORD", "HARMLESS"):
+    for name in (
+        "HF_TOKEN",
+        "aws_secret_access_key",
+        "OPENAI_API_KEY",
+        "DB_PASSWORD",
+        "DIVBENCH_VOTES_SALT",
+        "HARMLESS",
+    ):
         monkeypatch.setenv(name, "hush-0123456789")
     assert stopped(validate_in_child(good)) == "ended its process with status 1: \"RuntimeError: ['HARMLESS']\""

@@ -81,3 +81,10 @@ def test_problems_that_quote_the_file_are_cut(tmp_path: Path) -> None:
     rows[2] = json.dumps({"k" * 100_000: 1})[:-1].encode() + b', "' + b"k" * 100_000 + b'": 2}'
     problems = rejected(jsonl(tmp_path / "in.jsonl", rows))
     assert all(len(p.message) <= 501 for p in problems)
+
+
+def test_a_header_of_very_many_columns_is_rejected_before_they_are_compared(tmp_path: Path) -> None:
+    # Those with a usual name in capitals were counted for each of them: a line of 8 MiB took days.
+    path = tmp_path / "in.csv"
+    path.write_text("ID," * 2**20 + "prompt\n", encoding="utf-8")
+    assert [(p.check, p.message) for p in rejected(path, "csv")] == [("sizes", "1,048,577 columns")]

@@ -164,6 +164,7 @@ def test_what_is_wrong_is_named_and_nothing_is_read(tmp_path: Path) -> None:
         answered(study, 0, answers=[{"item": item, "question": "content", "answer": True}]),
         answered(study, 0, answers=[{"item": item, "question": "content", "answer": 6}]),
         answered(study, 0, answers=[{"item": ["x"], "question": {}, "answer": 2.5}]),
+        answered(study, 0, answers=[{"item": item, "question": "content", "answer": 10**400}]),
         answered(study, 0, answers=[7]),
         [1],
         "item,answer\nx,1\n",
