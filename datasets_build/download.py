@@ -33,11 +33,19 @@ def offline() -> bool:
 
 
 def home() -> Path:
-    """Return the folder of downloads and builds: DIVBENCH_HOME, or by default `divbench` in the user's cache folder."""
+    """Return the folder of downloads and builds: DIVBENCH_HOME, or by default `divbench` in the user's cache folder.
+
+    Raises:
+        ConfigurationError: Neither is known.
+    """
     named = os.environ.get(HOME_VARIABLE)
     if named:
         return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "divbench"
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "divbench"
+    except RuntimeError as error:  # HOME is not set, and the user has no entry in the list of users, as in containers
+        message = "the folder of downloads and caches is unknown: this user has no home folder"
+        raise ConfigurationError(message, f"set HOME, or name a folder with {HOME_VARIABLE}") from error
 
 
 def mirror_folder(mirror: Path | None = None) -> Path | None:

@@ -77,7 +77,7 @@ def need(module: str, extra: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not (module == error.name or module.startswith(f"{error.name}.")):
             raise  # The library is installed; one of its own dependencies is not.
-        raise _missing(module, extra) from error
+        raise _missing(error.name, extra) from error
 
 
 def need_installed(module: str, extra: str) -> None:

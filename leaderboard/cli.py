@@ -4,13 +4,16 @@ It is in `leaderboard` because that package may import the other three. The modu
 the command is named, and imports heavy libraries only when the command runs.
 """
 
+import errno
 import io
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple, NoReturn
 
 import typer
@@ -129,6 +132,8 @@ def _printable_errors() -> Iterator[None]:
     except typer.TyperException as error:
         said = error.message.removeprefix("Value error, ")  # Pydantic's
         error.message = "\n".join(map(printable, said.split("\n")))
+        if "--json" in sys.argv[1:]:  # Typer itself writes to stderr only
+            print_json(ConfigurationError(error.format_message(), "--help shows the usage").as_json())
         raise
 
 
@@ -216,9 +221,7 @@ _root.__doc__ = ABOUT
 
 def main() -> NoReturn:
     """Run the command. Exit status: 0 success, 1 problems in the input, 2 wrong usage or configuration."""
-    for stream in (sys.stdout, sys.stderr):  # a terminal that cannot print an arrow gets a question mark, not a crash
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+    _prepare_streams()
     arguments = sys.argv[1:]
     named = [word for word in arguments if not word.startswith("-")][:2]
     try:
@@ -231,17 +234,48 @@ def main() -> NoReturn:
     except DivBenchError as error:
         _fail(error, as_json="--json" in arguments)
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        message = f"{where}{error.strerror or error}"
-        hint = "no partial output was left; fix the cause and run the command again"
-        if isinstance(error, FileExistsError):
-            hint = "choose another name, or remove it"
-        _fail(DivBenchError(message, hint), "--json" in arguments)
+        _fail(_refused_by_system(error), as_json="--json" in arguments)
+    except UnicodeEncodeError:
+        for word in arguments:
+            if any("\ud800" <= letter <= "\udfff" for letter in word):  # how Python keeps bytes that are not text
+                message = f"{printable(word)} is not text in this locale's encoding, {sys.getfilesystemencoding()}"
+                _fail(ConfigurationError(message, "set PYTHONUTF8=1, or use another name"), "--json" in arguments)
+        raise
     except SystemExit as end:
         if end.code == 130:  # Typer's exit status for Ctrl-C
             err().print("interrupted; run the same command again to continue where it stopped")
         raise
     sys.exit(0)
+
+
+def _prepare_streams() -> None:
+    """Make stdout and stderr print what they cannot encode as question marks, and nothing if they are closed."""
+    if sys.stdout is None:  # it was closed, as by `>&-`
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - it is needed until the end
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _refused_by_system(error: OSError) -> DivBenchError:
+    where = f"{error.filename}: " if error.filename else ""
+    hint = "no partial output was left; fix the cause and run the command again"
+    if isinstance(error, FileExistsError):
+        hint = "choose another name, or remove it"
+    elif error.filename and error.errno in {errno.EACCES, errno.EROFS} and _is_about_home(error.filename):
+        hint = "name another folder for downloads and caches with DIVBENCH_HOME"
+    return DivBenchError(f"{where}{error.strerror or error}", hint)
+
+
+def _is_about_home(path: str) -> bool:
+    """Whether a path is the folder of downloads and caches, or lies above or in it."""
+    from datasets_build.download import home
+
+    try:
+        ours = home().absolute()
+    except ConfigurationError:
+        return False
+    return ours.is_relative_to(path) or Path(path).is_relative_to(ours)
 
 
 def _fail(error: DivBenchError, as_json: bool) -> NoReturn:

@@ -30,6 +30,9 @@ def retrying_conflicts() -> Retrying:
     return Retrying(stop=stop_after_attempt(ATTEMPTS), wait=_WAIT, retry=retry, reraise=True)
 
 
+_DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
 class StoreFault(DivBenchError):
     """The store cannot be read or written now: full disk, no permission, no network. Nothing was partly written."""
 
@@ -135,14 +138,21 @@ def too_large(path: str, size: int, limit: int) -> InputError:
 
 
 @contextmanager
-def disk_faults(path: Path, kind: type[StoreFault] = StoreFault) -> Iterator[None]:
-    """Convert an `OSError` into a `StoreFault` that names the path and a fix."""
+def disk_faults(
+    path: Path, kind: type[StoreFault] = StoreFault, denied: type[StoreFault] | None = None
+) -> Iterator[None]:
+    """Convert an `OSError` into a `StoreFault` that names the path and a fix.
+
+    Args:
+        denied: The error for a denied permission; by default `kind`.
+    """
     try:
         yield
     except OSError as error:
         hints = {
             **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free space there, then retry"),
-            **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "grant this user access, then retry"),
+            **dict.fromkeys(_DENIED, "grant this user access, then retry"),
         }
         hint = hints.get(error.errno or 0, "check the folder and its disk")
-        raise kind(f"{error.filename or path}: {error.strerror or error}", hint) from error
+        raised = denied if denied is not None and error.errno in _DENIED else kind
+        raise raised(f"{error.filename or path}: {error.strerror or error}", hint) from error

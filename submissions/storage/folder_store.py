@@ -15,6 +15,7 @@ from submissions.storage.commits import (
     Commit,
     Conflict,
     LocalDiskFault,
+    NoWriteAccess,
     StoreFault,
     checked_change,
     checked_commit,
@@ -107,7 +108,7 @@ class FolderStore:
             raise Conflict
         before = self._tree(parent)
         _refuse_misfits(before, add, gone)
-        with disk_faults(self.folder):
+        with disk_faults(self.folder, denied=NoWriteAccess):
             tree = {path: entry for path, entry in before.items() if path not in gone}
             tree |= {path: self._keep(path, content) for path, content in add.items()}
             if tree == before:

@@ -57,7 +57,7 @@ def submit(
         else:
             receipt = run(store, folder, by, now, find_suite=find)
     except NoWriteAccess as error:
-        if as_pull_request:
+        if as_pull_request or not isinstance(store, PullRequestStore):
             raise
         raise NoWriteAccess(error.message, "propose it with --as-pull-request, or log in: hf auth login") from error
     place = None

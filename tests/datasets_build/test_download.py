@@ -15,7 +15,7 @@ import pytest
 from tenacity import wait_none
 
 from datasets_build import download
-from datasets_build.download import HOME_VARIABLE, MIRROR_VARIABLE, Fetcher
+from datasets_build.download import HOME_VARIABLE, MIRROR_VARIABLE, Fetcher, home
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.load import load_table
 from datasets_build.sources import Config, File, Source, Split
@@ -221,3 +221,17 @@ def test_an_unknown_host_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(ConfigurationError, match=r"could not be downloaded: .*Name or service not known"):
         Fetcher(source_of("http://nowhere.invalid/file"))("some/file.csv")
     assert asked == ["nowhere.invalid"]
+
+
+def test_a_user_without_a_home_folder_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("DIVBENCH_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", unknown)
+    with pytest.raises(ConfigurationError) as caught:
+        home()
+    assert "DIVBENCH_HOME" in caught.value.hint
+    monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
+    assert home() == Path("/caches/divbench")

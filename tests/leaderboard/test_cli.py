@@ -1,5 +1,6 @@
 """The front door, as people and programs meet it: exit status, one JSON document on stdout, nothing heavy imported."""
 
+import errno
 import json
 import signal
 import socket
@@ -12,8 +13,9 @@ from textwrap import indent
 
 import pytest
 
+from datasets_build.console import print_json
 from leaderboard.app.navigation import GROUPS, Link, navigation
-from leaderboard.cli import COMMANDS
+from leaderboard.cli import COMMANDS, _prepare_streams, _refused_by_system
 from submissions.demo.build import TEXTS
 from tests.conftest import RUN, divbench, divbench_anew, document, import_demo, write_toy
 from tests.submissions.conftest import change_manifest
@@ -269,6 +271,50 @@ def test_an_interrupted_command_says_that_it_can_go_on() -> None:
     assert ended.returncode == 128 + signal.SIGINT
     assert "interrupted" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["validate"], "Missing argument"),
+        (["validate", "x", "--no-such-option"], "No such option: --no-such-option"),
+        (["score", "x", "--k", "many"], "Invalid value for '--k'"),
+        (["metrics", "no-such-command"], "No such command 'no-such-command'"),
+    ],
+)
+def test_wrong_usage_is_a_document_for_programs(arguments: list[str], message: str) -> None:
+    ended = divbench(*arguments, "--json")
+    assert ended.returncode == 2
+    assert document(ended)["error"]["message"].startswith(message)
+    assert document(ended)["error"]["hint"]
+    assert "Usage: divbench" in ended.stderr
+
+
+def test_a_closed_stdout_is_no_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    _prepare_streams()
+    print_json({"any": "document"})
+    sys.stdout.close()
+
+
+@pytest.mark.parametrize("more", [("--out", "\udcc3\udcbc"), ("--out", "x", "--name", "\udcc3\udcbc")])
+def test_words_that_the_locale_cannot_read_are_told_without_a_traceback(
+    more: tuple[str, ...], demo_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended = divbench("quick", demo_file, "--suite", "demo", "--no-board", *more)
+    assert ended.returncode == 2
+    assert "is not text in this locale's encoding" in ended.stderr
+    assert "PYTHONUTF8=1" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_cache_that_may_not_be_written_says_how_to_name_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DIVBENCH_HOME", "/home/me/cache")
+    for path in ("/home/me/cache/downloads", "/home/me"):
+        told = _refused_by_system(PermissionError(errno.EACCES, "Permission denied", path))
+        assert (told.message, "DIVBENCH_HOME" in told.hint) == (f"{path}: Permission denied", True)
+    assert "DIVBENCH_HOME" not in _refused_by_system(PermissionError(errno.EACCES, "no", "/home/you")).hint
 
 
 def test_a_file_that_the_system_refuses_exits_2_with_its_name(tmp_path: Path, demo_file: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from datasets_build.errors import InputError
 from datasets_build.files import canonical_json
-from submissions.storage.commits import Commit, Conflict, StoreFault
+from submissions.storage.commits import Commit, Conflict, NoWriteAccess, StoreFault
 from submissions.storage.folder_store import FolderStore
 from tests.submissions.run_store import number_at, numbered
 from tests.submissions.stores import Place
@@ -216,7 +216,7 @@ def test_who_may_only_read_reads_and_is_told_why_nothing_is_committed(public: Pa
     with as_another():
         assert number_at(store, head) == 0
         for add in (numbered(1), {"a": b"0"}):
-            with pytest.raises(StoreFault) as caught:
+            with pytest.raises(NoWriteAccess) as caught:  # a worker ends; other faults it waits for
                 store.commit(head, add | {"new": b"0"}, [], "number 1")
             assert str(public) in caught.value.message
             assert "access" in caught.value.hint

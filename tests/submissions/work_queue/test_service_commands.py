@@ -12,7 +12,9 @@ import pytest
 from rich.console import Console
 
 from submissions.demo.build import write_demo_submissions
+from submissions.storage.commits import NoWriteAccess
 from submissions.storage.folder_store import FolderStore
+from submissions.work_queue import commands
 from submissions.work_queue.operations import claim, fail, finish, reject, submit
 from submissions.work_queue.printing import duration_text, print_receipt
 from submissions.work_queue.schema import Claim, Identity
@@ -317,3 +319,15 @@ def test_a_proposal_can_be_followed_only_once_it_is_merged(store: Path, demos: l
     assert first.startswith("Proposed: varied as ")
     assert merged == "Waiting to be merged: https://hub/1"
     assert follow.startswith("Follow it once it is merged and a worker has found it: divbench submissions status ")
+
+
+def test_a_folder_that_denies_writing_gets_no_hint_for_the_hub(
+    demos: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(*_: object) -> str:
+        raise NoWriteAccess("objects: Permission denied", "grant this user access, then retry")
+
+    monkeypatch.setattr(FolderStore, "commit", denied)
+    with pytest.raises(NoWriteAccess) as caught:
+        commands.submit(demos[0], to=str(tmp_path / "store"))
+    assert caught.value.hint == "grant this user access, then retry"
