@@ -35,9 +35,11 @@ def print_front(board: Board, console: Console) -> None:
     ]
     rows += [("", f"{each.system} ({each.type})", each.mark.text, each.mark.interval) for each in made.references]
     console.print(made.sentence, markup=False)
-    origins = sorted({entry.origin for entry in board.entries} - {""})
+    notes = sorted({entry.origin for entry in board.entries} - {""})
+    if made.partial:
+        notes.insert(0, f"Means over fewer prompts, those with a value: {', '.join(made.partial)}.")
     heads = ("rank", "system", made.metric, "95% interval")
-    console.print(to_terminal(Table(title, heads, rows, origins, numbers=heads[2:])))
+    console.print(to_terminal(Table(title, heads, rows, notes, numbers=heads[2:])))
 
 
 def print_metrics(board: Board, console: Console) -> None:

@@ -1,6 +1,7 @@
 """A board in the terminal: no line is wider than the screen, and every name and number is whole."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from io import StringIO
 
 from rich.console import Console
@@ -47,3 +48,14 @@ def test_the_ranking_and_the_curves_have_a_line_a_system(board: Board) -> None:
     assert all(any(label in line for line in table) for label in system_labels(board))
     curves = printed(print_curves, board, FEWEST)
     assert max(map(len, curves.splitlines())) <= FEWEST
+
+
+@each("board", BOARDS[:1])
+def test_means_over_some_of_the_prompts_are_pointed_out(board: Board) -> None:
+    assert "fewer prompts" not in printed(print_front, board, 160)
+    column, entry = ranking_column(board), board.entries[0]
+    assert column is not None
+    cell = entry.cells[column.signature].model_copy(update={"n": 5})
+    partly = replace(entry, cells={**entry.cells, column.signature: cell})
+    text = printed(print_front, replace(board, entries=(partly, *board.entries[1:])), 160)
+    assert f"{entry.result.manifest.name} (5 of {entry.result.prompts})" in text
