@@ -122,7 +122,7 @@ def score(
             state["lost_actors"], state["repeated_prompts"] = len(lost), sum(each.prompts for each in lost)
         documents.append(state | {"result": scored.result.model_dump(mode="json")})
     if json:
-        print_json(documents[0] if len(documents) == 1 else documents)
+        print_json({"results": documents})
         return
     from benchmark.scoring.printing import print_result
 

@@ -28,7 +28,7 @@ def document(*arguments: str) -> dict[str, Any]:
 
 def test_score_writes_a_result_once(submission: Path, tmp_path: Path) -> None:
     arguments = ["score", str(submission), "--profile", "lexical", "--out", str(tmp_path), "--resamples", "100"]
-    first, again = document(*arguments), document(*arguments)
+    [first], [again] = document(*arguments)["results"], document(*arguments)["results"]
     assert (first["recognised"], again["recognised"]) == (False, True)
     assert first["result"] == again["result"]
     written = read_result(Path(first["folder"]))
@@ -42,7 +42,8 @@ def test_score_writes_a_result_once(submission: Path, tmp_path: Path) -> None:
 
 
 def test_score_takes_the_first_k(submission: Path, tmp_path: Path) -> None:
-    found = document("score", str(submission), "--profile", "lexical", "--out", str(tmp_path), "--k", "4")
+    arguments = ["score", str(submission), "--profile", "lexical", "--out", str(tmp_path), "--k", "4"]
+    [found] = document(*arguments)["results"]
     assert (found["result"]["k"], found["result"]["counts"]["responses"]) == (4, 24 * 4)
 
 
@@ -50,7 +51,8 @@ def test_several_submissions_are_scored_in_one_run(submission: Path, tmp_path: P
     folders = [str(submission), str(submission.with_name("collapsed"))]
     ended = divbench("score", *folders, "--profile", "lexical", "--out", str(tmp_path), "--resamples", "100", "--json")
     assert ended.returncode == 0, ended.stderr
-    assert [each["result"]["manifest"]["name"] for each in json.loads(ended.stdout)] == ["varied", "collapsed"]
+    names = [each["result"]["manifest"]["name"] for each in json.loads(ended.stdout)["results"]]
+    assert names == ["varied", "collapsed"]
     ended = divbench("score", *folders, "--internals", str(tmp_path / "x.parquet"))
     assert (ended.returncode, "--internals is for a single submission" in ended.stderr) == (2, True)
 

@@ -60,7 +60,7 @@ def test_the_demonstration_on_two_actors_has_the_same_bytes(submission: Path, tm
     done = divbench(RUN, "score", str(submission), "--out", str(here), *cache)
     assert done.returncode == 0, done.stderr
     command = ["score", str(submission), "--out", str(there), "--cluster", "local", "--actors", "2", "--json"]
-    said = json.loads(divbench(RUN, *command).stdout)  # and nothing else is on stdout
+    [said] = json.loads(divbench(RUN, *command).stdout)["results"]  # and nothing else is on stdout
     assert (said["recognised"], said["lost_actors"], said["repeated_prompts"]) == (False, 0, 0)
     names = sorted(path.relative_to(here) for path in here.rglob("*"))
     assert names == sorted(path.relative_to(there) for path in there.rglob("*"))

@@ -273,8 +273,8 @@ def test_scoring_by_a_server_gives_the_numbers_of_the_same_weights_at_home(
     home = {"DIVBENCH_HOME": str(tmp_path / "home")}
     models = ("--profile", "offline", "--format", "completion", "--lm", lm)
     chosen = (*models, "--metric", "a_n", "--out", tmp_path / "out")
-    here = document(divbench("score", folder, *chosen, "--json", **home))
-    there = document(divbench("score", folder, *chosen, "--lm-server", server.url, "--json", **home))
+    [here] = document(divbench("score", folder, *chosen, "--json", **home))["results"]
+    [there] = document(divbench("score", folder, *chosen, "--lm-server", server.url, "--json", **home))["results"]
     [mine], [theirs] = here["result"]["scores"], there["result"]["scores"]
     assert theirs["value"] == pytest.approx(mine["value"], abs=1e-5)
     assert theirs["n"] == mine["n"] > 2  # that fit its context

@@ -90,7 +90,9 @@ def test_a_worker_gives_the_result_that_score_gives_with_the_same_options(tmp_pa
     models = ("--profile", "offline", "--lm", OFFLINE_LM.folder, "--orders", "endpoint", "--metric", "a_n")
     scoring = (*models, "--k", 2, "--resamples", 200, "--seed", 3, "--cache", tmp_path / "cache.sqlite")
     home = {"DIVBENCH_HOME": str(tmp_path / "home")}
-    by_hand = document(divbench("score", folder, *scoring, "--out", tmp_path / "results", "--json", **home))
+    [by_hand] = document(divbench("score", folder, *scoring, "--out", tmp_path / "results", "--json", **home))[
+        "results"
+    ]
     service = ("--store", store.folder, *scoring)
     ended = divbench("submissions", "score", "--once", *service, **home)
     assert ended.returncode == 0, ended.stderr

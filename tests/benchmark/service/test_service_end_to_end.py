@@ -89,7 +89,7 @@ def test_from_a_proposal_to_the_board_and_back(tmp_path: Path, people: Any) -> N
     results = tmp_path / "fetched" / "results"
     [board] = anybody.says("board", "show", "--results", results)
     [entry] = board["entries"]
-    scored = anybody.says("score", mine, "--out", tmp_path / "by-hand", *SCORING)["result"]
+    scored = anybody.says("score", mine, "--out", tmp_path / "by-hand", *SCORING)["results"][0]["result"]
     assert scored["result_id"] == events[2]["result"]
     values = {score["metric"]: score["value"] for score in scored["scores"]}
     assert {label: cell["value"] for label, cell in entry["scores"].items()} == values
@@ -102,7 +102,7 @@ def test_from_a_proposal_to_the_board_and_back(tmp_path: Path, people: Any) -> N
     anybody.says("import", samples, "--from", "lm-eval", *known, "--out", tmp_path / "back")
     back, texts_back = texts_of(tmp_path / "back")
     assert texts_back == texts
-    again = anybody.says("score", back.folder, "--out", tmp_path / "by-hand", *SCORING)["result"]
+    again = anybody.says("score", back.folder, "--out", tmp_path / "by-hand", *SCORING)["results"][0]["result"]
     assert {score["metric"]: score["value"] for score in again["scores"]} == values
 
 

@@ -80,7 +80,7 @@ def test_the_scorer_and_the_command_count_alike(mirror: Path, submissions: list[
             "--algorithm", "complete", "--out", tmp_path / "r", "--json", DIVBENCH_MIRROR=str(mirror),
         )
     )  # fmt: skip
-    (only,) = scored["result"]["scores"]
+    (only,) = scored["results"][0]["result"]["scores"]
     found = document(
         divbench(
             *CLASSES, submissions[1], "--equivalence", "rouge-1", "--algorithm", "complete", "--resamples", 100,

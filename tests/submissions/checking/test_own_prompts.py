@@ -275,7 +275,9 @@ def test_own_prompts_go_the_whole_way(tmp_path: Path) -> None:
     assert "suite own, k = 3" in ended.stdout
     assert document(divbench("validate", out, "--json"))["accepted"]
     results = tmp_path / "results"
-    scored = document(divbench("score", out, "--profile", "lexical", "--out", results, "--json"))["result"]
+    scored = document(divbench("score", out, "--profile", "lexical", "--out", results, "--json"))["results"][0][
+        "result"
+    ]
     suite = open_submission(out, no_suite)[1]
     assert (scored["suite"], scored["suite_revision"], scored["prompts"]) == ("own", suite.revision, 4)
     assert all(score["signature"]["suite"] == f"own@{suite.revision}" for score in scored["scores"])
