@@ -145,7 +145,7 @@ def contrast(
     """
     from benchmark.analysis.contrast.label_files import read_labels
     from benchmark.analysis.contrast.report import report_of
-    from benchmark.analysis.contrast.study import contrast_systems, texts_of
+    from benchmark.analysis.contrast.study import contrast_systems, number_of_tests, texts_of
     from benchmark.analysis.contrast.systems import open_systems
     from benchmark.scoring.backends import ScoringBackends
     from benchmark.scoring.profiles import find_profile
@@ -172,7 +172,8 @@ def contrast(
             texts = texts_of(opened, length)
             with progress() as bar:
                 sets = sum(len(own) for each in texts for own in each.responses.values())
-                task = bar.add_task("scoring", total=sets)
+                scoring = bar.add_task("scoring", total=sets)
+                testing = bar.add_task("testing pairs", total=number_of_tests(texts, backends.profile, pairs))
                 study = contrast_systems(
                     texts,
                     backends,
@@ -180,7 +181,8 @@ def contrast(
                     pairing=pairs,
                     resamples=resamples,
                     seed=seed,
-                    progress=lambda sets: bar.advance(task, sets),
+                    progress=lambda sets: bar.advance(scoring, sets),
+                    tested=lambda pairs: bar.advance(testing, pairs),
                 )
             report = report_of(study)
     deliver(report, destination, as_json=json)
