@@ -18,7 +18,8 @@ _COLUMN = 22  # width of a system's column in characters, with its border
 
 
 def _title(board: Board) -> str:
-    return f"{board.suite}, k = {board.k}, profile {board.profile}"
+    # The revision tells tables of *own* prompts apart, which differ in ids, texts or order.
+    return f"{board.suite}, k = {board.k}, profile {board.profile}, revision {board.revision[:6]}"
 
 
 def print_front(board: Board, console: Console) -> None:

@@ -1,6 +1,7 @@
 """A board in the terminal: no line is wider than the screen, and every name and number is whole."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from io import StringIO
 
 from rich.console import Console
@@ -37,6 +38,13 @@ def test_many_systems_are_printed_in_tables_that_fit(width: int) -> None:
         assert interval in text
     tables = text.count("┏")
     assert text.count(f"│ {column.label} ↑ ") == tables == -(-len(board.entries) // ((width - 31) // 22))
+
+
+def test_tables_of_own_prompts_that_differ_have_different_titles() -> None:
+    boards = (replace(BOARDS[0], suite="own", revision=revision * 6) for revision in ("ab", "cd"))
+    first, second = (printed(print_front, board, FEWEST) for board in boards)
+    assert "revision ababab" in first
+    assert "revision cdcdcd" in second
 
 
 @each("board", BOARDS)
