@@ -1,6 +1,7 @@
 """`divbench score` and `divbench metrics list`."""
 
 from contextlib import nullcontext
+from functools import cache as cache_of
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +16,7 @@ from datasets_build.option_groups import with_option_groups
 from datasets_build.tables import Styled, Table, to_terminal
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress
 
     from benchmark.cluster.connection import ActorLost
 
@@ -72,7 +73,7 @@ def score(
     from benchmark.scoring.backends import ScoringBackends
     from benchmark.scoring.internals_file import find_internals
     from benchmark.scoring.options import metrics_named
-    from benchmark.scoring.scorer import score_submission
+    from benchmark.scoring.scorer import result_id, score_submission
     from benchmark.surprisal.cache import default_cache_path
     from datasets_build.load import load_suite
     from submissions.checking.validate import open_submission
@@ -80,7 +81,9 @@ def score(
     if internals is not None and len(folders) > 1:
         raise ConfigurationError("--internals is for a single submission", "score the submissions one at a time")
     chosen = scoring.profile(profile, metric)
-    opened = [open_submission(folder, partial(load_suite, mirror=mirror)) for folder in folders]
+    find_suite = cache_of(partial(load_suite, mirror=mirror))
+    with progress() as bar:
+        opened = [open_submission(folder, find_suite) for folder in bar.track(folders, description="checking")]
     said = [find_internals(submission, internals) for submission, *_ in opened]
     lost: list[ActorLost] = []  # actors, where there are any
 
@@ -92,13 +95,16 @@ def score(
     backends = ScoringBackends(chosen, cache or (None if place else default_cache_path()))
     wanted = [metrics_named(metric, chosen, internals=each is not None) for each in said]
     every = max(wanted, key=len)
+    for (submission, suite, _), metrics in zip(opened, wanted, strict=True):  # no wrong k ends hours of scoring
+        result_id(submission, suite, chosen, scoring.numbers(), metrics=metrics)
     done = []
     with (
         progress() as bar,
         nullcontext() if place is None else open_cluster(place, backends, every) as held,
     ):
+        line = OverallProgress(bar, [submission.prompts for submission, *_ in opened])
         for (submission, suite, _), own, metrics in zip(opened, said, wanted, strict=True):
-            task = bar.add_task(f"scoring {submission.manifest.name[:40]}", total=submission.prompts)
+            line.begin(submission.manifest.name)
             scored = score_submission(
                 submission,
                 suite,
@@ -107,9 +113,10 @@ def score(
                 scoring.numbers(),
                 metrics=metrics,
                 internals=own,
-                progress=partial(_completed, bar, task),
+                progress=line.completed,
                 run=None if held is None else held.run,
             )
+            line.end(recognised=scored.recognised)
             done.append(scored)
     documents = []
     for scored in done:
@@ -134,8 +141,38 @@ def score(
         out().print(f"{how}: {scored.folder}", markup=False)
 
 
-def _completed(bar: "Progress", task: "TaskID", prompts: int) -> None:
-    bar.update(task, completed=prompts)
+class OverallProgress:
+    """Progress over all submissions in one line: one for each of hundreds would hide the current one.
+
+    Args:
+        prompts: Number of prompts of each submission, in the order of scoring.
+    """
+
+    def __init__(self, bar: "Progress", prompts: list[int]) -> None:
+        self._bar, self._prompts = bar, prompts
+        self._begun = self._finished = 0
+        self._total = sum(prompts)
+        self._task = bar.add_task("scoring", total=self._total)
+
+    def begin(self, name: str) -> None:
+        """Name the next submission."""
+        self._begun += 1
+        of = f" ({self._begun} of {len(self._prompts)})" if len(self._prompts) > 1 else ""
+        self._bar.update(self._task, description=f"scoring {name[:40]}{of}")
+
+    def completed(self, prompts: int) -> None:
+        """Show how many prompts of the submission are scored."""
+        self._bar.update(self._task, completed=self._finished + prompts)
+
+    def end(self, *, recognised: bool) -> None:
+        """Count the submission as done; a recognised result took no time, so it says nothing about the time left."""
+        prompts = self._prompts[self._begun - 1]
+        if recognised:
+            self._total -= prompts
+            self._bar.update(self._task, total=self._total)
+        else:
+            self._finished += prompts
+            self._bar.update(self._task, completed=self._finished)
 
 
 def metrics(json: JsonOption = False) -> None:

@@ -8,6 +8,7 @@ import hashlib
 import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 Alternative = Literal["two-sided", "greater", "less"]
 _DRAWS_AT_ONCE = 4_000_000
+_COLUMNS_AT_ONCE = 1024  # whose resampled means are in memory: 80 MB of 10,000 resamples
 _FEWEST_PAIRS = 5
 _ROUNDING = 1e-12  # the same numbers summed in another order differ by less, relative to values of at least 1
 # The same texts in another batch of a model have values that differ by less, relatively. (Exceptions, by up to 1e-5:
@@ -53,8 +55,14 @@ def bootstrap_means(
     rows, columns = values.shape
     if rows == 0:
         return [None] * columns
+    if columns > _COLUMNS_AT_ONCE:  # such as all pairs of many systems; the same seed draws the same resamples
+        starts = range(0, columns, _COLUMNS_AT_ONCE)
+        blocks = (values[:, start : start + _COLUMNS_AT_ONCE] for start in starts)
+        of_block = partial(bootstrap_means, clusters=clusters, resamples=resamples, level=level, seed=seed)
+        return [each for block in blocks for each in of_block(block)]
     there = np.isfinite(values).astype(np.float64)
     filled = np.where(there > 0, values, 0.0)
+    is_whole = clusters is None and bool(there.all())  # then each resample has as many values as there are rows
     if clusters is not None:  # a mean needs only the sum and the count of each cluster
         codes, rows = cluster_codes(rows, clusters)
         there, filled = (np.array([np.bincount(codes, each, rows) for each in x.T]).T for x in (there, filled))
@@ -64,8 +72,9 @@ def bootstrap_means(
     for start in range(0, resamples, step):
         size = min(step, resamples - start)
         weights = _drawn(rows, size, rng).astype(np.float64)
+        counts = float(rows) if is_whole else weights @ there
         with np.errstate(invalid="ignore"):
-            means[start : start + size] = (weights @ filled) / (weights @ there)
+            means[start : start + size] = (weights @ filled) / counts
     made: list[Interval | None] = []
     for column in range(columns):
         is_resampled = np.count_nonzero(there[:, column]) >= 2

@@ -178,7 +178,9 @@ def _key(
     has = submission.manifest.generation.k
     k = has if options.k is None else options.k
     if not 1 <= k <= has:
-        raise ConfigurationError(f"k = {k}, but the submission has {has} responses per prompt", "choose a smaller k")
+        raise ConfigurationError(
+            f"k = {k}, but {submission.manifest.name} has {has} responses per prompt", "choose a smaller k"
+        )
     origin = submission.manifest.origin
     reported_by = origin.reported if origin else None
     return ResultKey(

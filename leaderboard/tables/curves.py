@@ -91,14 +91,27 @@ def patience_curves(board: Board, places: Iterable[int]) -> tuple[Curve, ...]:
     return _curves(board, places, _utilities, PATIENCES)
 
 
+def shown_points(count: int) -> list[int]:
+    """The indices of the points of a curve that a table shows; the last one, which is the headline, is among them.
+
+    >>> shown_points(11), [1 + index for index in shown_points(100)]
+    ([0, 2, 4, 6, 8, 10], [1, 2, 5, 10, 20, 50, 100])
+    """
+    if count <= COLUMNS:
+        return list(range(count))
+    round_sizes = (digit * 10**power for power in range(len(str(count))) for digit in (1, 2, 5))
+    kept = range(0, count, 2) if count <= 2 * COLUMNS else (size - 1 for size in round_sizes)
+    return sorted({index for index in kept if index < count} | {count - 1})
+
+
 def curves_table(curves: Sequence[Curve], of: str) -> TableView:
-    """The curves as a table, one row per system; only every second point if there are more than `COLUMNS`.
+    """The curves as a table, one row per system; only some points if there are more than `COLUMNS`.
 
     Args:
         of: Symbol of the x-axis, such as `m` or `p`.
     """
     longest = max((curve.at for curve in curves), key=len, default=())
-    kept = range(0, len(longest), 1 if len(longest) <= COLUMNS else 2)
+    kept = shown_points(len(longest))
     headers = ("system", *(f"{of} = {longest[i]:g}" for i in kept), "prompts")
     rows: list[tuple[Cell, ...]] = []
     for curve in curves:

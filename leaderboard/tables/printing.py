@@ -8,7 +8,7 @@ from benchmark.scoring.printing import ARROWS
 from datasets_build.tables import Cell, Table, to_terminal
 from leaderboard.data.board import Board, facts, ranking_column
 from leaderboard.data.scores import BoardScores
-from leaderboard.tables.curves import class_curves
+from leaderboard.tables.curves import class_curves, shown_points
 from leaderboard.tables.export import about_json
 from leaderboard.tables.forest import forest
 from leaderboard.tables.models import cell_texts
@@ -18,7 +18,8 @@ _COLUMN = 22  # width of a system's column in characters, with its border
 
 
 def _title(board: Board) -> str:
-    return f"{board.suite}, k = {board.k}, profile {board.profile}"
+    # The revision tells tables of *own* prompts apart, which differ in ids, texts or order.
+    return f"{board.suite}, k = {board.k}, profile {board.profile}, revision {board.revision[:6]}"
 
 
 def print_front(board: Board, console: Console) -> None:
@@ -61,12 +62,13 @@ def print_curves(board: Board, console: Console) -> None:
     longest = max(map(len, curves.values()), default=0)
     if longest == 0:
         return
+    shown = shown_points(longest)
     rows = [
-        (name, *(f"{value:.2f}" for value in curve), *[""] * (longest - len(curve)))
+        (name, *(f"{curve[point]:.2f}" if point < len(curve) else "" for point in shown))
         for name, curve in sorted(curves.items(), key=lambda item: -item[1][-1])
     ]
     title = "Expected number of different valid responses among m, mean over prompts"
-    columns = ("system", *(str(size) for size in range(1, longest + 1)))
+    columns = ("system", *(str(1 + point) for point in shown))
     console.print(to_terminal(Table(title, columns, rows)))
 
 

@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.progress import Progress
 
 import divbench as db
+from benchmark.commands import OverallProgress
 from benchmark.metrics import METRICS
 from benchmark.scoring.result_files import read_result
 from benchmark.scoring.result_schema import Result
@@ -57,10 +59,50 @@ def test_several_submissions_are_scored_in_one_run(submission: Path, tmp_path: P
     assert (ended.returncode, "--internals is for a single submission" in ended.stderr) == (2, True)
 
 
+def test_a_submission_with_too_few_responses_is_named_before_any_is_scored(submission: Path, tmp_path: Path) -> None:
+    few = tmp_path / "few"
+    rows = [{"prompt_id": f"demo-{i:02}", "responses": ["a", "b"]} for i in range(24)]
+    (tmp_path / "few.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    made = ("--suite", "demo", "--name", "the-small-one", "--submitter", "me", "--out", few)
+    assert divbench("import", tmp_path / "few.jsonl", *made).returncode == 0
+    ended = divbench("score", submission, few, "--profile", "lexical", "--k", 3, "--out", tmp_path / "out")
+    assert ended.returncode == 2
+    assert "k = 3, but the-small-one has 2 responses per prompt" in ended.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_progress_over_several_submissions_is_one_line_without_recognised_results() -> None:
+    with Progress(disable=True) as bar:
+        line, shown = OverallProgress(bar, [100, 100, 50]), []
+
+        def show() -> None:
+            (task,) = bar.tasks
+            shown.append(f"{task.description}: {task.completed:g} of {task.total:g}")
+
+        line.begin("one")
+        line.end(recognised=True)
+        line.begin("two")
+        show()
+        line.completed(64)
+        show()
+        line.end(recognised=False)
+        line.begin("three")
+        show()
+        line.completed(50)
+        line.end(recognised=False)
+        show()
+    assert shown == [
+        "scoring two (2 of 3): 0 of 150",
+        "scoring two (2 of 3): 64 of 150",
+        "scoring three (3 of 3): 100 of 150",
+        "scoring three (3 of 3): 150 of 150",
+    ]
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--k", "11"], "k = 11, but the submission has 10"),
+        (["--k", "11"], "k = 11, but varied has 10"),
         (["--profile", "other"], "there is no profile 'other'"),
         (["--profile", "paper"], "no commit of sentence-transformers/bert-large-nli-stsb-mean-tokens is pinned"),
         (["--embedder", "org/name"], "'org/name' is not pinned"),

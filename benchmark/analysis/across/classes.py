@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.equivalence.partitioning import ResponsesToGroup, partition_sets
-from benchmark.metrics import METRICS
+from benchmark.metrics import METRICS, Unscorable
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import Partition
 from benchmark.scoring.backends import ScoringBackends
@@ -72,6 +72,7 @@ def group_prompt(
 
     Raises:
         ConfigurationError: The profile has no embedder or no equivalence backend, or a model cannot be loaded.
+        Unscorable: The responses cannot be grouped, such as too many different ones. That is not *in no class*.
     """
     backends.load([metric for metric in METRICS if metric.reads in {"embeddings", "partition"}])
     profile, embedder, equivalence = backends.profile, backends.embedder, backends.equivalence
@@ -82,7 +83,9 @@ def group_prompt(
     reasons = [each for own, why in zip(sets, ended, strict=True) for each in why or (None,) * len(own)]
     group = ResponsesToGroup.of(prompt, [text for own in sets for text in own], reasons)
     (found,) = partition_sets([group], equivalence, profile.partition)
-    labels = iter([None] * len(reasons) if isinstance(found, Missing) else found)
+    if isinstance(found, Missing):
+        raise Unscorable(found.reason)
+    labels = iter(found)
     scorable = sorted({text for own in sets for text in own if is_scorable(text)})
     vectors = dict(zip(scorable, embedder.embed(scorable), strict=True))
     return GroupedPrompt(
@@ -153,8 +156,11 @@ def _similarities(vectors: Sequence[Sequence[Floats]]) -> Floats:
 
 def class_counts(found: AcrossSystems) -> NDArray[np.int64]:
     """Count the responses of each system in each class, [prompts, systems, classes]."""
-    classes = np.arange(int(found.labels.max(initial=NONE)) + 1)
-    return np.asarray((found.labels[..., None] == classes).sum(axis=2))
+    prompts, systems, _ = found.labels.shape
+    columns = int(found.labels.max(initial=NONE)) + 2  # the first is for responses in no class
+    rows = np.arange(prompts * systems).reshape(prompts, systems, 1) * columns
+    cells = np.bincount((rows + found.labels - NONE).ravel(), minlength=prompts * systems * columns)
+    return cells.reshape(prompts, systems, columns)[:, :, 1:]
 
 
 def same_class(found: AcrossSystems) -> Floats:

@@ -1,6 +1,8 @@
 """The report of `divbench contrast --across`: each system by itself, and all pairs."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, fields
+from types import MappingProxyType
 
 from benchmark.analysis.across.study import Alone, Homogeneity, Pair
 from datasets_build.errors import counted
@@ -14,8 +16,14 @@ LEGEND = (
 )
 
 
-def report_of(found: Homogeneity, suite: str, profile: str) -> Report:
-    """Return the report of a study of homogeneity."""
+def report_of(
+    found: Homogeneity, suite: str, profile: str, left_out: Mapping[str, int] = MappingProxyType({})
+) -> Report:
+    """Return the report of a study of homogeneity.
+
+    Args:
+        left_out: Number of excluded prompts, by reason.
+    """
     title = f"{suite}, k = {found.k}, profile {profile}, {counted(found.prompts, 'prompt')}"
     alone = Table(
         f"Alone: {title}",
@@ -43,7 +51,8 @@ def report_of(found: Homogeneity, suite: str, profile: str) -> Report:
         f"{found.size} systems gives {found.of_several}."
     )
     below = [several] if found.size > 1 else []
-    document = {"suite": suite, "profile": profile, **asdict(found)}
+    below += [f"{counted(count, 'prompt')} excluded: {reason}." for reason, count in sorted(left_out.items())]
+    document = {"suite": suite, "profile": profile, **asdict(found), "left_out": dict(left_out)}
     blocks: list[Block] = [LEGEND, alone, pairs, *below]
     return Report("How alike systems are", blocks, document, [alone, pairs, *below, LEGEND], _records(found))
 

@@ -1,5 +1,6 @@
 """`divbench contrast`."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -144,7 +145,7 @@ def contrast(
     """
     from benchmark.analysis.contrast.label_files import read_labels
     from benchmark.analysis.contrast.report import report_of
-    from benchmark.analysis.contrast.study import contrast_systems, texts_of
+    from benchmark.analysis.contrast.study import contrast_systems, number_of_tests, texts_of
     from benchmark.analysis.contrast.systems import open_systems
     from benchmark.scoring.backends import ScoringBackends
     from benchmark.scoring.profiles import find_profile
@@ -171,7 +172,8 @@ def contrast(
             texts = texts_of(opened, length)
             with progress() as bar:
                 sets = sum(len(own) for each in texts for own in each.responses.values())
-                task = bar.add_task("scoring", total=sets)
+                scoring = bar.add_task("scoring", total=sets)
+                testing = bar.add_task("testing pairs", total=number_of_tests(texts, backends.profile, pairs))
                 study = contrast_systems(
                     texts,
                     backends,
@@ -179,7 +181,8 @@ def contrast(
                     pairing=pairs,
                     resamples=resamples,
                     seed=seed,
-                    progress=lambda sets: bar.advance(task, sets),
+                    progress=lambda sets: bar.advance(scoring, sets),
+                    tested=lambda pairs: bar.advance(testing, pairs),
                 )
             report = report_of(study)
     deliver(report, destination, as_json=json)
@@ -187,27 +190,34 @@ def contrast(
 
 def _across_report(opened: "Systems", backends: "ScoringBackends", resamples: int, seed: int) -> "Report":
     """Run `--across`: how similar systems are."""
-    from benchmark.analysis.across.classes import across_systems, group_prompt, valid_responses
+    from benchmark.analysis.across.classes import GroupedPrompt, across_systems, group_prompt, valid_responses
     from benchmark.analysis.across.report import report_of
     from benchmark.analysis.across.study import homogeneity
+    from benchmark.metrics import Unscorable
 
     names, sets = list(opened.responses), list(opened.responses.values())
-    ids, texts = [each.prompt_id for each in opened.prompts], [each.prompt for each in opened.prompts]
+    grouped: dict[str, GroupedPrompt] = {}
+    left_out: Counter[str] = Counter()
     with progress() as bar:
-        grouped = {
-            each.prompt_id: group_prompt(
-                each.prompt,
-                [own[each.prompt_id] for own in sets],
-                (opened.k,),
-                backends,
-                [opened.reasons(name, each.prompt_id) for name in names],
-            )
-            for each in bar.track(opened.prompts, description="grouping")
-        }
+        for each in bar.track(opened.prompts, description="grouping"):
+            own = [texts[each.prompt_id] for texts in sets]
+            ended = [opened.reasons(name, each.prompt_id) for name in names]
+            try:
+                grouped[each.prompt_id] = group_prompt(each.prompt, own, (opened.k,), backends, ended)
+            except Unscorable as error:
+                left_out[str(error)] += 1
+    if not grouped:
+        reasons = ", ".join(left_out)
+        raise ConfigurationError(
+            f"the responses of these systems cannot be grouped on any prompt: {reasons}",
+            "compare fewer systems, or fewer responses of each (--k)",
+        )
+    prompts = [each for each in opened.prompts if each.prompt_id in grouped]
+    ids, texts = [each.prompt_id for each in prompts], [each.prompt for each in prompts]
     valid = [dict(zip(ids, valid_responses(texts, [own[i] for i in ids], backends), strict=True)) for own in sets]
     found = across_systems(tuple(names), opened.k, grouped, valid)
     study = homogeneity(found, resamples=resamples, seed=seed)
-    return report_of(study, opened.suite.name, backends.profile.name)
+    return report_of(study, opened.suite.name, backends.profile.name, left_out)
 
 
 def _groups_report(scores: "PromptScores", labels: "Labels", resamples: int, seed: int) -> "Report":

@@ -71,6 +71,12 @@ def texts_of(systems: Systems, length: Length) -> tuple[Systems, ...]:
     return raw + matched
 
 
+def number_of_tests(texts: Sequence[Systems], profile: Profile, pairing: Pairing) -> int:
+    """Return the number of tests of a study: of each pair by each metric, on raw and length-matched texts."""
+    pairs = len(pairs_of(list(texts[0].responses), pairing))
+    return len(texts) * pairs * len(computed(profile.metrics(METRICS)))
+
+
 def contrast_systems(
     texts: Sequence[Systems],
     backends: ScoringBackends,
@@ -81,6 +87,7 @@ def contrast_systems(
     seed: int = 0,
     metrics: tuple[Metric, ...] = METRICS,
     progress: Callable[[int], None] = lambda sets: None,
+    tested: Callable[[int], None] = lambda pairs: None,
 ) -> Study:
     """Compare systems by every metric, on raw and length-matched texts as given.
 
@@ -90,6 +97,8 @@ def contrast_systems(
         texts: Texts from `texts_of`, all of the same systems.
         expected: *greater*: the earlier system is expected to be more diverse.
         metrics: Metrics to compare by; those that the profile cannot compute are skipped.
+        progress: Called with the number of response sets scored since the last call.
+        tested: Called with the number of pairs tested since the last call; `number_of_tests` in all.
 
     Raises:
         ConfigurationError: A model is not pinned, or cannot be loaded.
@@ -102,24 +111,22 @@ def contrast_systems(
     for systems in texts:
         signatures = [_signature(metric, systems, backends.profile) for metric in chosen]
         values = {name: _scored(systems, name, backends, chosen, progress) for name in systems.responses}
-        lines = [
-            Line(
-                metric=metric.id,
-                version=metric.version,
+        lines = []
+        for metric, signature in zip(chosen, signatures, strict=True):
+            by_system = {
+                name: {prompt: own[metric.id] for prompt, own in sets.items()} for name, sets in values.items()
+            }
+            contrasts = paired_contrast(
+                by_system,
+                pairs,
+                expected=expected,
                 direction=metric.direction,
-                signature=signature,
-                contrasts=paired_contrast(
-                    {name: {prompt: own[metric.id] for prompt, own in sets.items()} for name, sets in values.items()},
-                    pairs,
-                    expected=expected,
-                    direction=metric.direction,
-                    level=level,
-                    resamples=resamples,
-                    seed=seed,
-                ),
+                level=level,
+                resamples=resamples,
+                seed=seed,
             )
-            for metric, signature in zip(chosen, signatures, strict=True)
-        ]
+            lines.append(Line(metric.id, metric.version, metric.direction, signature, contrasts))
+            tested(len(pairs))
         kind = systems.length.split(":", maxsplit=1)[0]
         parts.append(Part(kind, len(systems.prompts), dict(systems.left_out), tuple(lines)))
     return Study(

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import shutil
 from collections.abc import Sequence
 from datetime import date
 from itertools import combinations, product
@@ -28,6 +29,7 @@ from benchmark.analysis.across.classes import (
 from benchmark.analysis.across.report import report_of
 from benchmark.analysis.across.study import cluster_order, homogeneity
 from benchmark.analysis.estimate import estimates
+from benchmark.metrics.metric import MOST_FOR_MODELS
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from datasets_build.errors import ConfigurationError
@@ -238,3 +240,28 @@ def test_the_command_says_how_alike_systems_are(tmp_path: Path) -> None:
     refused = divbench("contrast", *folders, "--across")
     assert refused.returncode == 2
     assert "such as semantic" in refused.stderr
+
+
+def test_a_prompt_that_cannot_be_grouped_is_excluded_and_never_counts_as_no_classes(tmp_path: Path) -> None:
+    third = MOST_FOR_MODELS // 3 + 1
+    same = {"p1": ("A small cat lives here.",) * third}
+    names = ("one", "other", "third")
+    for name in names:
+        texts = tuple(f"{name} {number}" for number in range(third))  # too many different ones only together
+        write_own(tmp_path / name, name, {"p0": texts} | same)
+    folders = [tmp_path / name for name in names]
+    asked = ("contrast", *folders, "--across", "--profile", "semantic", "--resamples", 100, "--json")
+    found = document(divbench(*asked))
+    assert found["prompts"] == 1
+    assert found["left_out"] == {"more than 2,000 different responses, too many for all pairs": 1}
+    for folder in folders:
+        shutil.rmtree(folder)
+        write_own(folder, folder.name, {"p0": tuple(f"{folder.name} {number}" for number in range(third))})
+    refused = divbench(*asked)
+    assert refused.returncode == 2
+    assert "cannot be grouped on any prompt: more than 2,000 different responses" in refused.stderr
+    assert "--k" in refused.stderr
+
+
+def test_the_report_says_how_many_prompts_are_excluded() -> None:
+    assert "2 prompts excluded: a reason." in report_of(homogeneity(drawn()), "s", "p", {"a reason": 2}).text(".md")

@@ -13,7 +13,7 @@ import pytest
 
 from benchmark.analysis.contrast.paired import Contrast, alternative_of, paired_contrast, pairs_of
 from benchmark.analysis.contrast.report import report_of
-from benchmark.analysis.contrast.study import Study, contrast_systems, texts_of
+from benchmark.analysis.contrast.study import Study, contrast_systems, number_of_tests, texts_of
 from benchmark.analysis.contrast.systems import Systems, length_matched, open_systems
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
@@ -253,13 +253,16 @@ def test_every_metric_of_a_profile_is_compared_on_the_same_texts(demo: list[Path
     offline = find_profile("offline")
     backends = ScoringBackends(offline, embedder=HashEmbedder(), reader=HASH_READER, validity=ValidityJudge())
     systems = open_systems([str(folder) for folder in demo[:3]])
+    texts = texts_of(systems, "both")
     seen: list[int] = []
-    study = contrast_systems(texts_of(systems, "both"), backends, pairing="all", resamples=100, progress=seen.append)
+    tested: list[int] = []
+    study = contrast_systems(texts, backends, pairing="all", resamples=100, progress=seen.append, tested=tested.append)
     raw, matched = study.parts
     assert (raw.length, raw.prompts, raw.left_out) == ("raw", 24, {})
     assert matched.length == "matched"
     assert matched.prompts + sum(matched.left_out.values()) == 24
     assert sum(seen) == 3 * (raw.prompts + matched.prompts)
+    assert sum(tested) == number_of_tests(texts, offline, "all") == 2 * 3 * len(raw.lines)
     computed = [metric.id for metric in offline.metrics() if metric.reads != "reported"]
     for part in study.parts:
         assert [line.metric for line in part.lines] == computed

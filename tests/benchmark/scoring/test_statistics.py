@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
@@ -303,3 +304,19 @@ def test_welch_without_spread_or_values_says_nothing() -> None:
     assert math.isnan(welch(np.array([1.0]), np.array([1.0, 2.0])).p)
     assert math.isnan(welch(np.ones(3), np.full(3, 2.0)).t)
     assert math.isfinite(welch(np.ones(3), np.array([1.0, 2.0])).p)
+
+
+def test_many_columns_are_resampled_alike_in_blocks_that_bound_memory() -> None:
+    values = np.random.default_rng(1).normal(size=(6, 2500))
+    values[0, ::3] = np.nan
+    tracemalloc.start()
+    found = bootstrap_means(values, resamples=1000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 * 2500 * 1000 * 8  # twice the means of all resamples; without blocks, four times
+    for column in (0, 1, 1023, 1024, 2499):
+        (alone,) = bootstrap_means(values[:, [column]], resamples=1000)
+        at = found[column]
+        assert at is not None
+        assert alone is not None
+        assert (at.low, at.high) == pytest.approx((alone.low, alone.high))

@@ -21,6 +21,7 @@ from leaderboard.data.reference.results import WithReference
 from leaderboard.tables.curves import (
     COLUMNS,
     PATIENCES,
+    Curve,
     class_curves,
     curves_table,
     distinct_curves,
@@ -209,3 +210,12 @@ def test_numbers_have_the_places_that_their_intervals_make_meaningful() -> None:
     assert ranged_text(None, None, None) == ""
     assert ranged_text(1.0, None, None) == "1.000"
     assert [p_text(p) for p in (0.05, 9.9e-5, None)] == ["0.05", "< 0.0001", ""]
+
+
+@pytest.mark.parametrize(("k", "sizes"), [(12, [1, 3, 5, 7, 9, 11, 12]), (100, [1, 2, 5, 10, 20, 50, 100])])
+def test_the_table_of_a_long_curve_is_short_and_has_the_headline(k: int, sizes: list[int]) -> None:
+    at = tuple(map(float, range(1, k + 1)))
+    curve = Curve("long", at, at, (None,) * k, (None,) * k, (5,) * k)
+    view = curves_table([curve], "m")
+    assert view.headers == ("system", *(f"m = {size}" for size in sizes), "prompts")
+    assert view.values[0][1:-1] == tuple(sizes)

@@ -40,6 +40,13 @@ def test_many_systems_are_printed_in_tables_that_fit(width: int) -> None:
     assert text.count(f"│ {column.label} ↑ ") == tables == -(-len(board.entries) // ((width - 31) // 22))
 
 
+def test_tables_of_own_prompts_that_differ_have_different_titles() -> None:
+    boards = (replace(BOARDS[0], suite="own", revision=revision * 6) for revision in ("ab", "cd"))
+    first, second = (printed(print_front, board, FEWEST) for board in boards)
+    assert "revision ababab" in first
+    assert "revision cdcdcd" in second
+
+
 @each("board", BOARDS)
 def test_the_ranking_and_the_curves_have_a_line_a_system(board: Board) -> None:
     text = printed(print_front, board, FEWEST)
