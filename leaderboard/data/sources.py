@@ -306,4 +306,5 @@ def _wanted(listing: Listing) -> dict[str, frozenset[str]]:
 def _snapshot(found: Mapping[Path, Result | Missing], queue: Listing | None) -> Snapshot:
     good = [(path, result) for path, result in found.items() if not isinstance(result, Missing)]
     bad = {path: result for path, result in found.items() if isinstance(result, Missing)}
-    return Snapshot(tuple(make_boards(good)), bad, queue, datetime.now(UTC))
+    published = {name: place for state in (queue.states if queue else ()) for place, name in enumerate(state.results)}
+    return Snapshot(tuple(make_boards(good, published=published)), bad, queue, datetime.now(UTC))

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from submissions.storage.folder_store import FolderStore
 from submissions.untrusted import parquet_files
 from submissions.work_queue.maintenance import add_results, withdraw
 from tests.hub import HubServer
-from tests.leaderboard.stores import HOUR, ME, T0, Scored, filled, publish, put, scored
+from tests.leaderboard.stores import HOUR, ME, T0, Scored, filled, publish, put, scored, scored_again
 from tests.submissions.stores import hub_store, running_hub
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # by the Hub's client
@@ -384,6 +385,25 @@ def test_results_may_lie_in_another_store(folder_store: FolderStore, some: list[
     put(results, f"results/{some[0].folder.name}/{PER_PROMPT_FILE}", b"PAR1")  # no commit in the queue
     put(results, f"results/{some[0].folder.name}/{RESULT_FILE}", with_json(some[0], divbench="9"))
     assert names(source.read()) == ids(some[1:])
+
+
+def test_of_two_results_the_one_published_last_is_shown_whenever_they_were_fetched(
+    folder_store: FolderStore, some: list[Scored], tmp_path: Path
+) -> None:
+    again = [scored_again(some[0], tmp_path / "again", seed) for seed in (1, 2)]
+    publish(folder_store, some[0])
+    for each in again:
+        submission_id = each.result.submission_id
+        add_results(folder_store, submission_id, {each.folder.name: each.folder}, "w", T0 + 2 * HOUR, "lexical")
+    StoreSource(folder_store, tmp_path / "cache").read()
+    order = [some[0], *again]
+    for newest in order:  # another machine downloads them in another order
+        for each in order:
+            copy = tmp_path / "cache" / "results" / each.folder.name / RESULT_FILE
+            os.utime(copy, (9, 9) if each is newest else (1, 1))
+        (board,) = StoreSource(folder_store, tmp_path / "cache").read().boards
+        assert board.entries[0].results[0] == again[1].result.result_id
+        assert set(board.entries[0].older) == {some[0].result.result_id, again[0].result.result_id}
 
 
 def test_a_cache_that_cannot_be_written_is_a_fault_of_this_machine(
