@@ -43,6 +43,13 @@ Store = Annotated[
         show_default=False,
     ),
 ]
+ResultsStore = Annotated[
+    str | None,
+    typer.Option(
+        help="Store of the service's results, if its workers publish them in another store; default: --store.",
+        show_default=False,
+    ),
+]
 Study = Annotated[
     Path | None,
     typer.Option(
@@ -58,6 +65,7 @@ app.command()(reference)
 def serve(
     results: Results = None,
     store: Store = None,
+    results_store: ResultsStore = None,
     reference: Annotated[
         bool, typer.Option(help="Reference results of known systems, shown beside your own; part of the package.")
     ] = True,
@@ -107,7 +115,7 @@ def serve(
         raise ConfigurationError(
             f"{repository!r} is not the URL of a repository", "give a URL that begins with https://"
         )
-    live = _live(results, store, study, refresh, reference=reference, votes=votes or store)
+    live = _live(results, store, study, refresh, reference=reference, results_store=results_store, votes=votes or store)
     now = live.snapshot()
     results_shown = sum(len(board.entries) for board in now.boards)
     err().print(f"{counted(results_shown, 'result')} in {counted(len(now.boards), 'table')}", markup=False)
@@ -122,6 +130,7 @@ def serve(
 def export(
     results: Results = None,
     store: Store = None,
+    results_store: ResultsStore = None,
     reference: Reference = None,
     study: Study = None,
     destination: Annotated[Path, typer.Option("--out", help="Output folder.")] = Path("board"),
@@ -141,7 +150,7 @@ def export(
     """
     for module in ("jinja2", "markupsafe", "plotly") if html else ():
         need_installed(module, "board")
-    live = _live(results, store, study, None, reference=reference)
+    live = _live(results, store, study, None, reference=reference, results_store=results_store)
     now = live.snapshot()
     skipped = [{"folder": str(folder), "reason": found.reason} for folder, found in now.unreadable.items()]
     for folder, found in now.unreadable.items():
@@ -170,6 +179,7 @@ def export(
 def show(
     results: Results = None,
     store: Store = None,
+    results_store: ResultsStore = None,
     reference: Reference = None,
     all_metrics: Annotated[bool, typer.Option("--all", help="All metrics, and curves over responses.")] = False,
     json: JsonOption = False,
@@ -180,7 +190,7 @@ def show(
     """
     from leaderboard.tables.printing import board_json, print_curves, print_front, print_metrics
 
-    now = _live(results, store, None, None, reference=reference).snapshot()
+    now = _live(results, store, None, None, reference=reference, results_store=results_store).snapshot()
     for folder, found in now.unreadable.items():
         err().print(f"left out {folder}: {found.reason}", style="yellow", markup=False)
     if json:
@@ -283,6 +293,7 @@ def _live(
     refresh: float | None,
     *,
     reference: bool | None,
+    results_store: str | None = None,
     votes: str | None = None,
 ) -> "LiveResults":
     """Read the results that the board shows.
@@ -302,10 +313,13 @@ def _live(
 
     if store is not None and results is not None:
         raise ConfigurationError("--results and --store were both given", "give one of them")
+    if results_store is not None and store is None:
+        raise ConfigurationError("--results-store was given without --store", "name the store of the submissions, too")
     source: Source | None = None
     if store is not None:
         # Only a served board takes submissions, so that its folder may be made later.
-        source = StoreSource(open_store(store, existing=refresh is None))
+        apart = None if results_store is None else open_store(results_store, existing=refresh is None)
+        source = StoreSource(open_store(store, existing=refresh is None), results=apart)
     elif results is not None or DEFAULT.is_dir():
         source = FolderSource(_there(results or DEFAULT))
     if source is None and reference is False:

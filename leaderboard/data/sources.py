@@ -146,7 +146,8 @@ class StoreSource:
         self.address = store.address
         self.store = store
         self.cache = cache or cache_of(store.address)
-        self._queue, self._results = store, results or store
+        self._queue = store
+        self._results = store if results is None or results.address == store.address else results
         self._known: dict[str, tuple[bytes, Result]] = {}  # results by id, with the bytes they were parsed from
         self._commits = ("", "")  # of the queue and of the results, at the last read
         self._last: Snapshot | None = None  # snapshot at those commits; None if something must be retried

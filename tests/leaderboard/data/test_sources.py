@@ -22,6 +22,7 @@ from submissions.storage.file_store import FileStore
 from submissions.storage.folder_store import FolderStore
 from submissions.untrusted import parquet_files
 from submissions.work_queue.maintenance import add_results, withdraw
+from tests.conftest import divbench, document
 from tests.hub import HubServer
 from tests.leaderboard.stores import HOUR, ME, T0, Scored, filled, publish, put, scored, scored_again
 from tests.submissions.stores import hub_store, running_hub
@@ -382,6 +383,13 @@ def test_results_may_lie_in_another_store(folder_store: FolderStore, some: list[
             put(results, f"results/{each.folder.name}/{file}", (each.folder / file).read_bytes())
     source = StoreSource(folder_store, tmp_path / "cache", results)
     assert names(source.read()) == ids(some)
+    bare = shutil.copytree(folder_store.folder, tmp_path / "bare")
+    commit = FolderStore(bare).head()
+    FolderStore(bare).commit(commit, {}, FolderStore(bare).paths(commit, "results"), "results leave")
+    shown = ["board", "show", "--store", bare, "--json"]
+    assert document(divbench(*shown)) == []  # the results are named as left out
+    (board,) = document(divbench(*shown, "--results-store", results.folder))
+    assert sorted(entry["result_id"] for entry in board["entries"]) == ids(some)
     put(results, f"results/{some[0].folder.name}/{PER_PROMPT_FILE}", b"PAR1")  # no commit in the queue
     put(results, f"results/{some[0].folder.name}/{RESULT_FILE}", with_json(some[0], divbench="9"))
     assert names(source.read()) == ids(some[1:])
