@@ -35,7 +35,7 @@ class VoteResults:
     ceiling: Mapping[Question, Ceiling]
 
     def entry(self, system: str) -> Entry | None:
-        """The board's only row of that name; None if there is none, or several, whose votes cannot be told apart."""
+        """The board's only row of that name; None if there is none, or several, whose votes count together."""
         found = [each for each in self.board.entries if each.result.manifest.name == system] if self.board else []
         return found[0] if len(found) == 1 else None
 
