@@ -1,5 +1,6 @@
 """`divbench board` and `divbench demo`."""
 
+from datetime import UTC
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,7 @@ from leaderboard.static.space_command import space
 
 if TYPE_CHECKING:
     from leaderboard.data.live_results import LiveResults
+    from leaderboard.data.sources import Snapshot
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode="markdown", help="Show results in a browser, in the terminal, or as files."
@@ -144,7 +146,8 @@ def export(
 ) -> None:
     """Write every table as CSV and Parquet, with column descriptions in JSON; with --html, also the board as web pages.
 
-    Exit with status 1 if any results could not be read and were left out.
+    Exit with status 1 if any results could not be read and were left out, or if the store cannot be read and the files
+    show its state at an earlier time.
 
     Example: divbench board export --results results --html --out board
     """
@@ -152,9 +155,7 @@ def export(
         need_installed(module, "board")
     live = _live(results, store, study, None, reference=reference, results_store=results_store)
     now = live.snapshot()
-    skipped = [{"folder": str(folder), "reason": found.reason} for folder, found in now.unreadable.items()]
-    for folder, found in now.unreadable.items():
-        err().print(f"left out {folder}: {found.reason}", style="yellow", markup=False)
+    skipped = _left_out(now)
     if html:
         from leaderboard.static.write import write_static
 
@@ -167,11 +168,11 @@ def export(
 
         written = [str(path) for board in now.boards for path in write(board, destination)]
     if json:
-        print_json({"written": written, "left_out": skipped})
+        print_json({"written": written, "left_out": skipped, "fault": now.fault})
     else:
         for line in written or ["there are no results"]:
             out().print(line, markup=False, soft_wrap=True)
-    if skipped:
+    if skipped or now.fault is not None:
         raise typer.Exit(1)
 
 
@@ -191,8 +192,7 @@ def show(
     from leaderboard.tables.printing import board_json, print_curves, print_front, print_metrics
 
     now = _live(results, store, None, None, reference=reference, results_store=results_store).snapshot()
-    for folder, found in now.unreadable.items():
-        err().print(f"left out {folder}: {found.reason}", style="yellow", markup=False)
+    _left_out(now)
     if json:
         print_json([board_json(board) for board in now.boards])
     elif not now.boards:
@@ -262,6 +262,20 @@ def demo(
     for board in WithReference().read().boards[:1]:
         print_front(board, console)
     console.print(f"Open the board in a browser: divbench board serve --results {folder / 'results'}", markup=False)
+
+
+def _left_out(now: "Snapshot") -> list[dict[str, str]]:
+    """Report what a snapshot lacks, and that it is not the store's present state; return what it lacks."""
+    lacks = [(str(folder), found.reason) for folder, found in now.unreadable.items()]
+    lacks += [(item.path, item.reason) for item in (now.queue.damaged if now.queue else ())]
+    if now.fault is not None:
+        since = f"{now.as_of.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+        err().print(
+            f"the store cannot be read; this is its state at {since}: {now.fault}", style="yellow", markup=False
+        )
+    for where, reason in lacks:
+        err().print(f"left out {where}: {reason}", style="yellow", markup=False)
+    return [{"folder": where, "reason": reason} for where, reason in lacks]
 
 
 def _there(results: Path) -> Path:

@@ -332,6 +332,30 @@ def test_a_store_that_is_gone_raises_and_after_a_new_start_the_cache_is_shown_wi
         assert snapshot.as_of <= before.as_of  # that of the last reading, not of this start
 
 
+def test_an_export_without_the_store_says_that_its_state_is_not_the_present_one(
+    folder_store: FolderStore, some: list[Scored], tmp_path: Path
+) -> None:
+    filled(folder_store, some[:1])
+    export = ("board", "export", "--store", folder_store.folder, "--out", tmp_path / "board")
+    assert divbench(*export).returncode == 0
+    (folder_store.folder / "HEAD").write_text("nothing")
+    ended = divbench(*export, "--json")
+    assert (ended.returncode, document(ended)["left_out"]) == (1, [])
+    assert "HEAD" in document(ended)["fault"]
+    shown = divbench("board", "show", "--store", folder_store.folder)
+    for each in (ended, shown):
+        assert "the store cannot be read; this is its state at 20" in each.stderr
+    assert some[0].result.manifest.name in shown.stdout
+
+
+def test_a_damaged_state_is_named_by_an_export(folder_store: FolderStore, some: list[Scored], tmp_path: Path) -> None:
+    filled(folder_store, some[:1])
+    put(folder_store, f"states/{'0' * 16}.json", b"{")
+    ended = divbench("board", "export", "--store", folder_store.folder, "--out", tmp_path / "board")
+    assert ended.returncode == 1
+    assert f"left out states/{'0' * 16}.json: not JSON" in ended.stderr
+
+
 def test_a_store_that_was_never_reached_raises(server: HubServer, tmp_path: Path) -> None:
     server.faults.fail(503, times=10**6)
     with pytest.raises(StoreFault, match="is refused by the Hub"):
