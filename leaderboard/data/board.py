@@ -142,7 +142,7 @@ def make_boards(
     """
 
     def entry(of_one: Sequence[tuple[Path, Result]]) -> Entry:
-        *rest, (folder, newest) = sorted(of_one, key=lambda found: _age(*found, published))
+        *rest, (folder, newest) = sorted(of_one, key=lambda found: _age(found[0], found[1], published))
         ids = (name for path, result in rest for name in (*older.get(path, ()), result.result_id))
         cells = {score.signature: score for score in newest.scores}
         return Entry(folder, newest, cells, origins.get(folder, ""), (*ids, *older.get(folder, ())))

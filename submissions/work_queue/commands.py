@@ -29,8 +29,8 @@ def submit(
 ) -> None:
     """Check a submission and submit it for scoring. Nothing is sent if a check fails.
 
-    The id is derived from the content, so submitting the same folder again changes nothing. Anyone who can read the
-    store can read the submission's texts.
+    The id is derived from the content, so submitting the same folder again changes nothing; with --as-pull-request, it
+    opens another pull request as long as none is merged. Anyone who can read the store can read the submission's texts.
 
     Example: divbench submit subs/my-model --to hf://datasets/ORG/submissions
     """
