@@ -1,5 +1,6 @@
 """`divbench board` and `divbench demo`."""
 
+from datetime import UTC
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,7 @@ from leaderboard.static.space_command import space
 
 if TYPE_CHECKING:
     from leaderboard.data.live_results import LiveResults
+    from leaderboard.data.sources import Snapshot
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode="markdown", help="Show results in a browser, in the terminal, or as files."
@@ -43,6 +45,13 @@ Store = Annotated[
         show_default=False,
     ),
 ]
+ResultsStore = Annotated[
+    str | None,
+    typer.Option(
+        help="Store of the service's results, if its workers publish them in another store; default: --store.",
+        show_default=False,
+    ),
+]
 Study = Annotated[
     Path | None,
     typer.Option(
@@ -58,6 +67,7 @@ app.command()(reference)
 def serve(
     results: Results = None,
     store: Store = None,
+    results_store: ResultsStore = None,
     reference: Annotated[
         bool, typer.Option(help="Reference results of known systems, shown beside your own; part of the package.")
     ] = True,
@@ -107,7 +117,7 @@ def serve(
         raise ConfigurationError(
             f"{repository!r} is not the URL of a repository", "give a URL that begins with https://"
         )
-    live = _live(results, store, study, refresh, reference=reference, votes=votes or store)
+    live = _live(results, store, study, refresh, reference=reference, results_store=results_store, votes=votes or store)
     now = live.snapshot()
     results_shown = sum(len(board.entries) for board in now.boards)
     err().print(f"{counted(results_shown, 'result')} in {counted(len(now.boards), 'table')}", markup=False)
@@ -122,6 +132,7 @@ def serve(
 def export(
     results: Results = None,
     store: Store = None,
+    results_store: ResultsStore = None,
     reference: Reference = None,
     study: Study = None,
     destination: Annotated[Path, typer.Option("--out", help="Output folder.")] = Path("board"),
@@ -135,17 +146,16 @@ def export(
 ) -> None:
     """Write every table as CSV and Parquet, with column descriptions in JSON; with --html, also the board as web pages.
 
-    Exit with status 1 if any results could not be read and were left out.
+    Exit with status 1 if any results could not be read and were left out, or if the store cannot be read and the files
+    show its state at an earlier time.
 
     Example: divbench board export --results results --html --out board
     """
     for module in ("jinja2", "markupsafe", "plotly") if html else ():
         need_installed(module, "board")
-    live = _live(results, store, study, None, reference=reference)
+    live = _live(results, store, study, None, reference=reference, results_store=results_store)
     now = live.snapshot()
-    skipped = [{"folder": str(folder), "reason": found.reason} for folder, found in now.unreadable.items()]
-    for folder, found in now.unreadable.items():
-        err().print(f"left out {folder}: {found.reason}", style="yellow", markup=False)
+    skipped = _left_out(now)
     if html:
         from leaderboard.static.write import write_static
 
@@ -158,11 +168,11 @@ def export(
 
         written = [str(path) for board in now.boards for path in write(board, destination)]
     if json:
-        print_json({"written": written, "left_out": skipped})
+        print_json({"written": written, "left_out": skipped, "fault": now.fault})
     else:
         for line in written or ["there are no results"]:
             out().print(line, markup=False, soft_wrap=True)
-    if skipped:
+    if skipped or now.fault is not None:
         raise typer.Exit(1)
 
 
@@ -170,6 +180,7 @@ def export(
 def show(
     results: Results = None,
     store: Store = None,
+    results_store: ResultsStore = None,
     reference: Reference = None,
     all_metrics: Annotated[bool, typer.Option("--all", help="All metrics, and curves over responses.")] = False,
     json: JsonOption = False,
@@ -180,9 +191,8 @@ def show(
     """
     from leaderboard.tables.printing import board_json, print_curves, print_front, print_metrics
 
-    now = _live(results, store, None, None, reference=reference).snapshot()
-    for folder, found in now.unreadable.items():
-        err().print(f"left out {folder}: {found.reason}", style="yellow", markup=False)
+    now = _live(results, store, None, None, reference=reference, results_store=results_store).snapshot()
+    _left_out(now)
     if json:
         print_json([board_json(board) for board in now.boards])
     elif not now.boards:
@@ -254,6 +264,20 @@ def demo(
     console.print(f"Open the board in a browser: divbench board serve --results {folder / 'results'}", markup=False)
 
 
+def _left_out(now: "Snapshot") -> list[dict[str, str]]:
+    """Report what a snapshot lacks, and that it is not the store's present state; return what it lacks."""
+    lacks = [(str(folder), found.reason) for folder, found in now.unreadable.items()]
+    lacks += [(item.path, item.reason) for item in (now.queue.damaged if now.queue else ())]
+    if now.fault is not None:
+        since = f"{now.as_of.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+        err().print(
+            f"the store cannot be read; this is its state at {since}: {now.fault}", style="yellow", markup=False
+        )
+    for where, reason in lacks:
+        err().print(f"left out {where}: {reason}", style="yellow", markup=False)
+    return [{"folder": where, "reason": reason} for where, reason in lacks]
+
+
 def _there(results: Path) -> Path:
     """Return the folder if it is a results folder."""
     from benchmark.scoring.result_files import RESULT_FILE
@@ -283,6 +307,7 @@ def _live(
     refresh: float | None,
     *,
     reference: bool | None,
+    results_store: str | None = None,
     votes: str | None = None,
 ) -> "LiveResults":
     """Read the results that the board shows.
@@ -302,10 +327,13 @@ def _live(
 
     if store is not None and results is not None:
         raise ConfigurationError("--results and --store were both given", "give one of them")
+    if results_store is not None and store is None:
+        raise ConfigurationError("--results-store was given without --store", "name the store of the submissions, too")
     source: Source | None = None
     if store is not None:
         # Only a served board takes submissions, so that its folder may be made later.
-        source = StoreSource(open_store(store, existing=refresh is None))
+        apart = None if results_store is None else open_store(results_store, existing=refresh is None)
+        source = StoreSource(open_store(store, existing=refresh is None), results=apart)
     elif results is not None or DEFAULT.is_dir():
         source = FolderSource(_there(results or DEFAULT))
     if source is None and reference is False:

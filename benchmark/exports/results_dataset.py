@@ -19,11 +19,14 @@ from datasets_build.tables import Table, to_markdown
 _CARD = Path(__file__).parent / "results_card.md"
 _OF_A_RESULT: "tuple[pa.Field[Any], ...]" = (
     pa.field("result_id", pa.string(), nullable=False),
+    pa.field("submission_id", pa.string(), nullable=False),
     pa.field("system", pa.string(), nullable=False),
     pa.field("system_type", pa.string(), nullable=False),
     pa.field("model_id", pa.string()),
     pa.field("suite", pa.string(), nullable=False),
+    pa.field("suite_revision", pa.string(), nullable=False),
     pa.field("k", pa.int32(), nullable=False),
+    pa.field("profile", pa.string(), nullable=False),
 )
 SCORES = pa.schema(
     [
@@ -81,11 +84,14 @@ def _of_result(scored: ScoredResult) -> dict[str, Any]:
     system = result.manifest.system
     return {
         "result_id": result.result_id,
+        "submission_id": result.submission_id,
         "system": result.manifest.name,
         "system_type": system.type,
         "model_id": system.model_id,
         "suite": result.suite,
+        "suite_revision": result.suite_revision,
         "k": result.k,
+        "profile": result.profile,
     }
 
 
@@ -112,5 +118,9 @@ def _prompts(scored: ScoredResult) -> Iterator[dict[str, Any]]:
 
 def _listed(ordered: Sequence[ScoredResult]) -> Table:
     results = [(scored.result, len(scored.scores)) for scored in ordered]
-    cells = [(r.result_id, r.manifest.name, r.suite, r.k, r.prompts, metrics) for r, metrics in results]
-    return Table("Results", ("result", "system", "suite", "k", "prompts", "metrics"), cells)
+    cells = [
+        (r.result_id, r.submission_id, r.manifest.name, r.suite, r.suite_revision, r.k, r.profile, r.prompts, metrics)
+        for r, metrics in results
+    ]
+    headers = ("result", "submission", "system", "suite", "revision", "k", "profile", "prompts", "metrics")
+    return Table("Results", headers, cells)

@@ -141,8 +141,9 @@ def rescore(
 ) -> None:
     """Score submissions again that lack a result for a new metric, version, model or suite revision.
 
-    New results are published beside the old ones. After an interruption, run the same command to resume. Events and
-    --cluster are as in divbench submissions score. Exits with status 1 if a submission could not be scored.
+    New results are published beside the old ones. A board shows one result of a submission, not several together: if
+    you name metrics with --metric, name all that it should show. After an interruption, run the same command to resume.
+    Events and --cluster are as in divbench submissions score. Exits with status 1 if a submission could not be scored.
 
     Example: divbench submissions rescore --store hf://datasets/ORG/submissions --profile offline
     """

@@ -70,6 +70,7 @@ class WorkerState:
         lock: Guards all fields below, and `host`.
         failed: Submissions that failed on this worker; others take precedence.
         passed_over: Submissions that were not adopted, or that cannot be scored here; each is reported only once.
+        unacceptable: Submissions without a state that failed the checks; they are not checked again.
         idle: Whether nothing was pending at the last look.
     """
 
@@ -81,6 +82,7 @@ class WorkerState:
     outcomes: Counter[str] = field(default_factory=Counter)
     failed: set[str] = field(default_factory=set)
     passed_over: set[str] = field(default_factory=set)
+    unacceptable: set[str] = field(default_factory=set)
     idle: bool = False
 
     def count(self, outcome: str) -> None:

@@ -371,7 +371,7 @@ def _adopt_all(worker: Worker, shared: WorkerState) -> None:
     for name in submissions_without_state(worker.store):
         if shared.stop.requested:
             return
-        if name in shared.passed_over:
+        if name in shared.unacceptable:
             continue
         try:
             with private_folder() as folder:
@@ -383,5 +383,8 @@ def _adopt_all(worker: Worker, shared: WorkerState) -> None:
         except Exception as error:  # no untrusted submission holds up the queue
             if shared.stop.requested:  # the same signal may have ended the checks
                 return
-            shared.passed_over.add(name)
-            shared.emit("passed_over", submission=name, reason=public_message(error))
+            if not isinstance(error, ConfigurationError):  # which a file that this machine lacks may end
+                shared.unacceptable.add(name)
+            if name not in shared.passed_over:
+                shared.passed_over.add(name)
+                shared.emit("passed_over", submission=name, reason=public_message(error))

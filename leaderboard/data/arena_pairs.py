@@ -37,6 +37,7 @@ class Contest:
     Attributes:
         names: [systems], names of the systems.
         results: [systems], ids of their results.
+        older: [systems], ids of their older results, which visitors may have judged; empty: none.
         prompts: [prompts], ids of the prompts.
         scores: [metrics, prompts, systems], higher is more diverse; NaN if missing.
     """
@@ -46,6 +47,7 @@ class Contest:
     results: tuple[str, ...]
     prompts: tuple[str, ...]
     scores: Floats
+    older: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,8 @@ _Key = tuple[int, int, str]
 
 def _counts(contest: Contest, votes: Iterable[Vote], voter: str) -> tuple[Counter[_Key], set[_Key]]:
     """The number of judgements of each (system, system, prompt), lower index first, and the ones that `voter` made."""
-    place = {result: system for system, result in enumerate(contest.results)}
+    place = {result: system for system, older in enumerate(contest.older) for result in older}
+    place |= {result: system for system, result in enumerate(contest.results)}
     known = set(contest.prompts)
     counted: Counter[_Key] = Counter()
     own: set[_Key] = set()

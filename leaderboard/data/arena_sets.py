@@ -87,6 +87,7 @@ def _arena(live: LiveResults, board: Board, usable: Sequence[int]) -> Arena:
         names=tuple(entry.result.manifest.name for entry in entries),
         results=tuple(entry.result.result_id for entry in entries),
         prompts=scores.prompts,
+        older=tuple(entry.older for entry in entries),
         scores=np.stack(matrices) if matrices else np.zeros((0, len(scores.prompts), len(entries))),
     )
     return Arena(board, contest, entries)

@@ -67,6 +67,11 @@ class Entry:
     origin: str = ""
     older: tuple[str, ...] = ()
 
+    @property
+    def results(self) -> tuple[str, ...]:
+        """Ids of all results of the row, the one that is shown first. They have the same responses."""
+        return (self.result.result_id, *self.older)
+
 
 @dataclass(frozen=True)
 class Board:
@@ -121,37 +126,48 @@ class Board:
 
 
 def make_boards(
-    results: Sequence[tuple[Path, Result]], origins: Mapping[Path, str] = MappingProxyType({})
+    results: Sequence[tuple[Path, Result]],
+    origins: Mapping[Path, str] = MappingProxyType({}),
+    *,
+    published: Mapping[str, int] = MappingProxyType({}),
+    older: Mapping[Path, tuple[str, ...]] = MappingProxyType({}),
 ) -> list[Board]:
     """Group results into boards with one row per submission, the largest board first, then by name.
 
     Args:
         origins: Notes on the origin of results, by folder.
+        published: Position of each result, by id, in the order in which the results of its submission were published.
+            It is the same on every machine, unlike the times of downloaded files.
+        older: Ids of the submission's older results that are already known, by folder of the newest.
     """
+
+    def entry(of_one: Sequence[tuple[Path, Result]]) -> Entry:
+        *rest, (folder, newest) = sorted(of_one, key=lambda found: _age(found[0], found[1], published))
+        ids = (name for path, result in rest for name in (*older.get(path, ()), result.result_id))
+        cells = {score.signature: score for score in newest.scores}
+        return Entry(folder, newest, cells, origins.get(folder, ""), (*ids, *older.get(folder, ())))
+
     groups: dict[tuple[str, str, int, str], dict[str, list[tuple[Path, Result]]]] = {}
     for folder, result in results:
         key = (result.suite, result.suite_revision, result.k, result.profile)
         groups.setdefault(key, {}).setdefault(result.submission_id, []).append((folder, result))
-    boards = [_board(key, [_entry(of_one, origins) for of_one in group.values()]) for key, group in groups.items()]
+    boards = [_board(key, [entry(of_one) for of_one in group.values()]) for key, group in groups.items()]
     return sorted(boards, key=lambda board: (-len(board.entries), board.name, board.revision))
 
 
-def _entry(results: Sequence[tuple[Path, Result]], origins: Mapping[Path, str]) -> Entry:
-    """The row of a submission: the newest of its results, so that a submission scored twice has one rank.
+def _age(folder: Path, result: Result, published: Mapping[str, int]) -> tuple[int, Version, int, int, float, str]:
+    """The key that sorts the results of a submission, the newest last, so that one scored twice has one rank.
 
     Results have no timestamp. The newest is therefore the one from the newest version of the package; among these, the
-    one with the most values (a submission may be scored in part first), then the one whose file was written last.
+    one with the most values (a submission may be scored in part first), then the one that was published or written
+    last. A result of a few named metrics never replaces one with the headline: the submission would lose its rank.
     """
-
-    def age(found: tuple[Path, Result]) -> tuple[Version, int, float, str]:
-        folder, result = found
-        written = (folder / RESULT_FILE).stat().st_mtime if (folder / RESULT_FILE).is_file() else 0.0
-        values = sum(score.value is not None for score in result.scores)
-        return _version(result.divbench), values, written, result.result_id
-
-    *older, (folder, newest) = sorted(results, key=age)
-    cells = {score.signature: score for score in newest.scores}
-    return Entry(folder, newest, cells, origins.get(folder, ""), tuple(result.result_id for _, result in older))
+    written = (folder / RESULT_FILE).stat().st_mtime if (folder / RESULT_FILE).is_file() else 0.0
+    known = {score.metric for score in result.scores if score.value is not None}
+    headline = next((place for place, metric in enumerate(RANKED_BY) if metric in known), len(RANKED_BY))
+    place = published.get(result.result_id, 0)
+    values = sum(score.value is not None for score in result.scores)
+    return -headline, _version(result.divbench), values, place, written, result.result_id
 
 
 def _version(text: str) -> Version:

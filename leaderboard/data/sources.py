@@ -146,7 +146,8 @@ class StoreSource:
         self.address = store.address
         self.store = store
         self.cache = cache or cache_of(store.address)
-        self._queue, self._results = store, results or store
+        self._queue = store
+        self._results = store if results is None or results.address == store.address else results
         self._known: dict[str, tuple[bytes, Result]] = {}  # results by id, with the bytes they were parsed from
         self._commits = ("", "")  # of the queue and of the results, at the last read
         self._last: Snapshot | None = None  # snapshot at those commits; None if something must be retried
@@ -306,4 +307,5 @@ def _wanted(listing: Listing) -> dict[str, frozenset[str]]:
 def _snapshot(found: Mapping[Path, Result | Missing], queue: Listing | None) -> Snapshot:
     good = [(path, result) for path, result in found.items() if not isinstance(result, Missing)]
     bad = {path: result for path, result in found.items() if isinstance(result, Missing)}
-    return Snapshot(tuple(make_boards(good)), bad, queue, datetime.now(UTC))
+    published = {name: place for state in (queue.states if queue else ()) for place, name in enumerate(state.results)}
+    return Snapshot(tuple(make_boards(good, published=published)), bad, queue, datetime.now(UTC))

@@ -1,6 +1,5 @@
 """Analyses votes: the strengths of a suite's systems, and how well each metric of a board agrees with voters."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +10,7 @@ from benchmark.analysis.votes.metrics import Agreement, Ceiling, ceiling, metric
 from benchmark.analysis.votes.strengths import Strengths
 from benchmark.analysis.votes.strengths import strengths as strengths_of
 from benchmark.analysis.votes.weights import Weights, weigh
-from leaderboard.data.board import Board
+from leaderboard.data.board import Board, Entry
 from leaderboard.data.scores import BoardScores
 from submissions.judgements.votes import QUESTIONS, Question, Vote
 
@@ -34,6 +33,11 @@ class VoteResults:
     strengths: Mapping[Question, Strengths]
     agreement: Mapping[Question, tuple[Agreement, ...]]
     ceiling: Mapping[Question, Ceiling]
+
+    def entry(self, system: str) -> Entry | None:
+        """The board's only row of that name; None if there is none, or several, whose votes count together."""
+        found = [each for each in self.board.entries if each.result.manifest.name == system] if self.board else []
+        return found[0] if len(found) == 1 else None
 
     def log_odds(self) -> dict[str, float]:
         """Strength of each system, averaged over both questions."""
@@ -60,10 +64,10 @@ def _of_suite(suite: str, votes: Sequence[Vote], boards: Mapping[str, tuple[Boar
 
     def shared(name: str) -> tuple[int, str]:
         entries = boards[name][0].entries
-        return -sum(entry.result.result_id in results for entry in entries), name
+        return -sum(not results.isdisjoint(entry.results) for entry in entries), name
 
     own = sorted((name for name, (board, _) in boards.items() if board.suite == suite), key=shared)
-    board, scores = (None, {}) if not own or not shared(own[0])[0] else _scores(votes, *boards[own[0]])
+    board, scores = (None, {}) if not own or not shared(own[0])[0] else _scores(votes, *boards[own[0]], boards)
     by_result = ballots_of(votes, by_result=True)
     return VoteResults(
         suite,
@@ -80,28 +84,29 @@ def _of_suite(suite: str, votes: Sequence[Vote], boards: Mapping[str, tuple[Boar
 Scores = dict[str, dict[tuple[str, str, str], float]]
 
 
-def _scores(votes: Sequence[Vote], board: Board, scores: BoardScores) -> tuple[Board, Scores]:
+def _scores(
+    votes: Sequence[Vote], board: Board, scores: BoardScores, boards: Mapping[str, tuple[Board, BoardScores]]
+) -> tuple[Board, Scores]:
     """The board, and by column the scores of the judged response sets by result; higher is more diverse.
 
-    A result that is not on the board, such as one of another profile, has the scores of the system with its name,
-    unless several have that name.
+    A result that is not on the board, such as one of another profile, has the scores of its submission there. Results
+    that are on no board, such as those of a withdrawn submission, have none: another submission of the same name has
+    other responses.
     """
-    results = {
-        result: place for place, entry in enumerate(board.entries) for result in (entry.result.result_id, *entry.older)
+    submissions = {
+        name: entry.result.submission_id
+        for other, _ in boards.values()
+        for entry in other.entries
+        for name in entry.results
     }
-    names = Counter(entry.result.manifest.name for entry in board.entries)
-    only = {
-        entry.result.manifest.name: place
-        for place, entry in enumerate(board.entries)
-        if names[entry.result.manifest.name] == 1
-    }
+    places = {entry.result.submission_id: place for place, entry in enumerate(board.entries)}
     prompts = {prompt: place for place, prompt in enumerate(scores.prompts)}
     judged: dict[tuple[str, str], int] = {}
     for vote in votes:
         if vote.check or vote.prompt_id not in prompts:
             continue
-        for name, result in ((vote.left, vote.left_result), (vote.right, vote.right_result)):
-            place = results.get(result, only.get(name))
+        for result in (vote.left_result, vote.right_result):
+            place = places.get(submissions.get(result, ""))
             if place is not None:
                 judged[result, vote.prompt_id] = place
     rows = np.array([prompts[prompt] for _, prompt in judged], np.int64)

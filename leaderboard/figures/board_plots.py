@@ -66,11 +66,10 @@ def votes_figure(found: VoteResults, question: Question, column: Column) -> Any:
     Returns:
         A `plotly.graph_objects.Figure`; None if no system has both.
     """
-    entries = {entry.result.manifest.name: entry for entry in (found.board.entries if found.board else ())}
     votes = {each.system: each.votes for each in found.strengths[question].systems}
     points: list[Point] = []
     for each in found.strengths[question].systems:
-        entry = entries.get(each.system)
+        entry = found.entry(each.system)
         cell = None if entry is None else entry.cells.get(column.signature)
         if entry is not None and cell is not None and cell.value is not None:
             across = None if cell.low is None or cell.high is None else (cell.low, cell.high)

@@ -126,6 +126,6 @@ def find_entry(board: Board, start: str | None) -> Entry | None:
         if entry.result.submission_id.startswith(start):
             return entry
     for entry in board.entries:
-        if any(own.startswith(start) for own in (entry.result.result_id, *entry.older)):
+        if any(own.startswith(start) for own in entry.results):
             return entry
     return None

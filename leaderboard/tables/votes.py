@@ -94,12 +94,15 @@ def best_metric(found: VoteResults, question: Question) -> tuple[str, Estimate] 
 
 
 def strengths_table(found: VoteResults) -> TableView:
-    """The strengths of systems on both questions, with the board's headline; the most different first."""
+    """The strengths of systems on both questions, the most different first, with the board's headline.
+
+    A system has no headline if the board has none of its name, or several.
+    """
     column = None if found.board is None else ranking_column(found.board)
     rows: list[tuple[Cell, ...]] = []
     other = {each.system: each for each in found.strengths["preferred"].systems}
     for own in found.strengths["more_different"].systems:
-        second, headline = other.get(own.system), _headline(found.board, column, own.system)
+        second, headline = other.get(own.system), _headline(found, column, own.system)
         rows.append(
             (
                 (own.rank, str(own.rank) if own.ranks is None else f"{own.rank} ({own.ranks[0]}–{own.ranks[1]})"),
@@ -138,11 +141,9 @@ def agreement_table(found: VoteResults) -> TableView:
     return table_of(headers, ("str", "number", "number", "number"), rows)
 
 
-def _headline(board: Board | None, column: Column | None, system: str) -> float | None:
-    if board is None or column is None:
-        return None
-    entry = next((each for each in board.entries if each.result.manifest.name == system), None)
-    cell = None if entry is None else entry.cells.get(column.signature)
+def _headline(found: VoteResults, column: Column | None, system: str) -> float | None:
+    entry = found.entry(system)
+    cell = None if entry is None or column is None else entry.cells.get(column.signature)
     return None if cell is None else cell.value
 
 

@@ -29,8 +29,8 @@ def submit(
 ) -> None:
     """Check a submission and submit it for scoring. Nothing is sent if a check fails.
 
-    The id is derived from the content, so submitting the same folder again changes nothing. Anyone who can read the
-    store can read the submission's texts.
+    The id is derived from the content, so submitting the same folder again changes nothing; with --as-pull-request, it
+    opens another pull request as long as none is merged. Anyone who can read the store can read the submission's texts.
 
     Example: divbench submit subs/my-model --to hf://datasets/ORG/submissions
     """
@@ -101,16 +101,24 @@ def status(submission_id: Id, store: Store, json: JsonOption = False) -> None:
     Example: divbench submissions status 0123456789abcdef --store hf://datasets/ORG/submissions
     """
     from submissions.storage.file_store import open_store
+    from submissions.work_queue.errors import UnknownSubmission
     from submissions.work_queue.operations import listing
     from submissions.work_queue.printing import print_files, print_history, print_status, state_json
-    from submissions.work_queue.queue_files import found_in, result_paths
+    from submissions.work_queue.queue_files import checked_id, found_in, result_paths
 
     opened = open_store(store, existing=True)
     found = listing(opened)
-    state = found_in(found, submission_id, opened.address)
+    files = opened.paths(found.commit, f"submissions/{checked_id(submission_id)}")
+    try:
+        state = found_in(found, submission_id, opened.address)
+    except UnknownSubmission as error:
+        if not files:
+            raise
+        message = f"{opened.address} has files of {submission_id}, but no worker has queued it"
+        hint = "a worker does, if they pass its checks; see its messages, or check them: divbench validate"
+        raise UnknownSubmission(message, hint) from error
     now = datetime.now(UTC)
     place = found.queue_position(submission_id, now)
-    files = opened.paths(found.commit, f"submissions/{submission_id}")
     same = [s for s in found.states if s.rows_digest == state.rows_digest and s.submission_id != submission_id]
     if json:
         document = state_json(state, now) | {

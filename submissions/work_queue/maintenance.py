@@ -27,7 +27,7 @@ from submissions.work_queue.queue_files import (
     state_path,
 )
 from submissions.work_queue.schema import MAX_RESULTS, Identity, Record, State, utc_seconds
-from submissions.work_queue.transitions import own_versions, received, retried, time_after, withdrawn
+from submissions.work_queue.transitions import check_withdrawer, own_versions, received, retried, time_after, withdrawn
 
 _FILE = re.compile(r"submissions/([0-9a-f]{16})/[^/]+")
 
@@ -163,7 +163,8 @@ def withdraw(
 
     Raises:
         NotAllowed: It belongs to another submitter.
-        IllegalTransition: It is already withdrawn.
+        IllegalTransition: It is already withdrawn, and none of its files are left. (Files may come back with the merge
+            of a pull request that is older than the withdrawal; then withdraw again.)
     """
     elsewhere = None if results_store is None or results_store.address == store.address else results_store
     message = f"withdraw {submission_id} by {by.name}"
@@ -173,13 +174,14 @@ def withdraw(
         state = found_in(found, submission_id, store.address)
         others = (each for each in found.states if each.submission_id != submission_id)
         results = {*all_result_paths(state)} - {path for each in others for path in result_paths(each)}
-        before = state.current.state == "withdrawn"
-        if elsewhere is not None and before and results & {*elsewhere.paths(elsewhere.head(), "results")}:
-            return Step((state, results))
-        after = withdrawn(state, by, now, operator, reason)
         own = store.paths(commit, f"submissions/{submission_id}")
-        here = sorted(results & {*store.paths(commit, "results")})
-        return Step((after, results), message, (after,), gone=(*own, *here))
+        gone = (*own, *sorted(results & {*store.paths(commit, "results")}))
+        left = gone or (elsewhere is not None and results & {*elsewhere.paths(elsewhere.head(), "results")})
+        if state.current.state == "withdrawn" and left:
+            check_withdrawer(state, by, operator)
+            return Step((state, results), message, gone=gone)
+        after = withdrawn(state, by, now, operator, reason)
+        return Step((after, results), message, (after,), gone=gone)
 
     after, results = change(store, decide)
     if elsewhere is not None:

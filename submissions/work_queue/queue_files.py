@@ -165,7 +165,8 @@ def found_in(listing: Listing, submission_id: str, address: str) -> State:
 
 def _unknown(submission_id: str, address: str) -> UnknownSubmission:
     message = f"{address} has no submission {submission_id}"
-    return UnknownSubmission(message, "see divbench submissions list")
+    hint = "see divbench submissions list; a pull request is listed once it is merged and a worker has found it"
+    return UnknownSubmission(message, hint)
 
 
 def _damaged(found: Damaged) -> DamagedState:

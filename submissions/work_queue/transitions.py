@@ -56,6 +56,19 @@ def received(submission: Submission, submitter: Identity, record: Record) -> Sta
     )
 
 
+def check_withdrawer(state: State, by: Identity, operator: bool) -> bool:
+    """Check who withdraws a submission; return whether it is theirs.
+
+    Raises:
+        NotAllowed: It belongs to another submitter.
+    """
+    theirs = by.name == state.submitter.name and by.verified >= state.submitter.verified
+    if not theirs and not operator:
+        hint = "ask its submitter or the service's operator"
+        raise NotAllowed(f"{state.submission_id} is not {by.name}'s to withdraw", hint)
+    return theirs
+
+
 def withdrawn(state: State, by: Identity, now: datetime, operator: bool, reason: str | None) -> State:
     """Return the state of a withdrawn submission.
 
@@ -63,10 +76,7 @@ def withdrawn(state: State, by: Identity, now: datetime, operator: bool, reason:
         NotAllowed: It belongs to another submitter.
         IllegalTransition: It is already withdrawn.
     """
-    theirs = by.name == state.submitter.name and by.verified >= state.submitter.verified
-    if not theirs and not operator:
-        hint = "ask its submitter or the service's operator"
-        raise NotAllowed(f"{state.submission_id} is not {by.name}'s to withdraw", hint)
+    theirs = check_withdrawer(state, by, operator)
     if state.current.state == "withdrawn":
         message = f"{state.submission_id} was already withdrawn, on {state.current.at:%Y-%m-%d %H:%M} UTC"
         raise IllegalTransition(f"{message} by {state.current.by}", "there is nothing left to do")

@@ -38,6 +38,18 @@ def scored(results: Path) -> list[Scored]:
     return [Scored(folders[result.submission_id], path, result) for path, result in found]
 
 
+def scored_again(each: Scored, folder: Path, seed: int) -> Scored:
+    """The same submission, scored once more with another seed of the bootstrap."""
+    from benchmark.scoring.backends import ScoringBackends
+    from benchmark.scoring.profiles import find_profile
+    from benchmark.scoring.scorer import Options, score_submission
+    from submissions.checking.validate import open_submission
+
+    submission, suite, _ = open_submission(each.submission)
+    made = score_submission(submission, suite, ScoringBackends(find_profile("lexical")), folder, Options(seed=seed))
+    return Scored(each.submission, made.folder, made.result)
+
+
 def publish(store: FileStore, each: Scored, at: datetime = T0) -> None:
     """Hand a submission in and publish its result, as a worker does."""
     submit(store, each.submission, ME, at)

@@ -126,6 +126,7 @@ def test_the_installed_command_is_the_same() -> None:
         (["validate"], "Missing argument"),
         (["board", "serve", "--port", "70000"], "Invalid value for '--port'"),
         (["board", "show", "--results", "a", "--store", "b"], "--results and --store were both given"),
+        (["board", "show", "--results-store", "b"], "--results-store was given without --store (name the store of"),
         (["board", "show", "--store", "no-such-store"], "there is no folder no-such-store (give the folder of a store"),
         (["board", "space", "x", "--store", "no-such-store", "--models"], "there is no folder no-such-store"),
         (["data", "prompts", "demo", "--out", "no/x.jsonl"], "error: no/x.jsonl: the folder does not exist"),

@@ -67,6 +67,7 @@ class Polls:
         self._visitors, self._addresses = RateLimit(PAIRS_A_MINUTE, 60), RateLimit(PAIRS_AN_ADDRESS, 60)
         self._merged: date | None = None  # the last day on which the votes of past days were merged
         self._arenas: tuple[tuple[Board, ...] | None, tuple[Arena, ...]] = None, ()
+        self._present: tuple[tuple[Board, ...] | None, frozenset[str]] = None, frozenset()
         self.fault = ""  # why voting is off; empty if it is on
         self.tally = Tally(live, spool)
 
@@ -82,6 +83,13 @@ class Polls:
             self._arenas = boards, arenas(self._live)
         return self._arenas[1]
 
+    def _submissions(self) -> frozenset[str]:
+        """The ids of all submissions on the boards."""
+        boards = self._live.snapshot().boards
+        if self._present[0] is not boards:
+            self._present = boards, frozenset(entry.result.submission_id for board in boards for entry in board.entries)
+        return self._present[1]
+
     def voter(self, token: str, login: str | None) -> str:
         """Return the hash that identifies a visitor."""
         return voter_of(self._salt, login=login, token=token)
@@ -93,8 +101,8 @@ class Polls:
             The offer; None if there is nothing to show.
         """
         with self._lock:
-            known = self._offers.get(self._open.get(voter, ""))
-        if known is not None:
+            pair_id = self._open.get(voter, "")
+        if (known := self.find(pair_id, voter)) is not None:
             return known
         found = self.arenas()
         if not found:
@@ -116,9 +124,15 @@ class Polls:
         return made
 
     def find(self, pair_id: object, voter: str) -> Offer | None:
-        """Find a visitor's pair by its id; None if it was offered to another visitor or has been dropped."""
+        """Find a visitor's pair by its id; None if it was offered to another visitor or has been dropped.
+
+        A pair is dropped with its submissions: nobody sees or judges texts that were withdrawn.
+        """
         found = self._offers.get(pair_id) if isinstance(pair_id, str) else None
-        return found if found is not None and found.voter == voter else None
+        if found is None or found.voter != voter:
+            return None
+        shown = {found.arena.entries[side.system].result.submission_id for side in (found.pair.left, found.pair.right)}
+        return found if shown <= self._submissions() else None
 
     def vote(self, pair_id: object, voter: str, answers: Mapping[Question, object], address: str) -> Offer:
         """Record a visitor's answers on disk; a second vote on the same pair changes nothing.

@@ -79,7 +79,13 @@ class WithReference:
 
 
 def _merged(boards: tuple[Board, ...], reference: ReferenceResults) -> tuple[Board, ...]:
-    own = [(entry.folder, entry.result) for board in boards for entry in board.entries]
-    known = {result.result_id for _, result in own}
+    """The source's boards with the reference results among them; boards with results of the source come first."""
+    own = [entry for board in boards for entry in board.entries]
+    known = {name for entry in own for name in entry.results}
     more = [(folder, result) for folder, result in reference.results.items() if result.result_id not in known]
-    return tuple(make_boards([*own, *more], {folder: reference.origin for folder, _ in more}))
+    made = make_boards(
+        [*((entry.folder, entry.result) for entry in own), *more],
+        {folder: reference.origin for folder, _ in more},
+        older={entry.folder: entry.older for entry in own},
+    )
+    return tuple(sorted(made, key=lambda board: all(entry.origin for entry in board.entries)))

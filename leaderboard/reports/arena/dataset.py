@@ -50,7 +50,8 @@ def write_dataset(folder: Path, votes: Sequence[Vote], live: LiveResults) -> lis
     Raises:
         FileExistsError: The folder is not empty.
     """
-    entries = {entry.result.result_id: entry for board in live.snapshot().boards for entry in board.entries}
+    # Votes name the results that were shown, which a later result of the same submission may have replaced.
+    entries = {name: entry for board in live.snapshot().boards for entry in board.entries for name in entry.results}
     rows = [_row(vote, entries) for vote in votes]
     with atomic_folder(folder) as made:
         pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), made / "votes.parquet")

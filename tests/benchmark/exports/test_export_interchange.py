@@ -331,6 +331,11 @@ def test_a_dataset_of_results_opens_with_load_dataset(scored: ScoredResult, tmp_
     assert [(row["metric"], row["value"], row["low"], row["n"]) for row in scores if row["system"] != named.name] == [
         (score.metric, score.value, score.low, score.n) for score in scored.scores
     ]
+    made = scored.result
+    conditions = (made.submission_id, made.suite, made.suite_revision, made.k, made.profile)
+    told = ("submission_id", "suite", "suite_revision", "k", "profile")
+    for row in (*scores, *prompts):  # results of one submission, or of other prompts with the same ids, are told apart
+        assert tuple(row[name] for name in told) == conditions
     for score in scored.scores:
         values = [row["value"] for row in prompts if (row["metric"], row["result_id"]) == (score.metric, "f" * 16)]
         assert len(values) == score.n

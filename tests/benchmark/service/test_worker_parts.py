@@ -10,8 +10,11 @@ import pytest
 
 from benchmark.scoring import shards
 from benchmark.service import fetch, lease
+from benchmark.service import worker as worker_module
+from benchmark.service.concurrency import Admissions, WorkerState
 from benchmark.service.events import event_writer
 from benchmark.service.fetch import NotAcceptable, Suites
+from benchmark.service.host_faults import HostHealth
 from benchmark.service.lease import Stop, Stopped, with_backoff
 from benchmark.service.redaction import log_tail, public_text
 from benchmark.service.rescore import rescore
@@ -57,6 +60,27 @@ def test_proposals_are_adopted_and_scored(
     reasons = {facts["submission"]: facts["reason"] for event, facts in log.events if event == "passed_over"}
     assert reasons[named_wrongly].startswith("its content is that of ")
     assert "generations.parquet" in reasons[empty]
+
+
+def test_a_proposal_for_a_suite_that_arrives_later_is_adopted_without_a_new_start(
+    store: FolderStore, tmp_path: Path, log: EventLog, monkeypatch: pytest.MonkeyPatch, checked_by_forks: None
+) -> None:
+    good = demo(tmp_path / "good", "good")
+    name = open_submission(good)[0].id
+    store.commit("", dict(submission_files(name, good)), (), "proposal")
+    own = worker(store, tmp_path / "results")
+    shared = WorkerState(Stop(), log, HostHealth(1), Admissions(lambda: True))
+
+    def unavailable(*_: object) -> None:
+        raise ConfigurationError("the suite's file is not here", "divbench data build")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(worker_module, "fetch_checked", unavailable)
+        for _ in range(2):
+            worker_module._adopt_all(own, shared)
+    worker_module._adopt_all(own, shared)
+    assert log.names() == ["passed_over", "adopted"]
+    assert state_of(store, name).current.state == "pending"
 
 
 # What is left to others

@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from submissions.judgements.vote_store import VoteReader, VoteSpool
 from submissions.judgements.votes import CHECKS, Answer, Question
 from submissions.storage.folder_store import FolderStore
 from tests.conftest import divbench
+from tests.leaderboard.stores import scored, scored_again
 
 LEFT: dict[Question, object] = {"more_different": "left", "preferred": "left"}
 
@@ -54,6 +56,35 @@ def test_a_pair_stays_until_it_is_answered_and_counts_once(polls: Polls) -> None
     assert done.answers == again.answers == LEFT
     assert len(polls.tally.votes()) == 2
     assert offered(polls, me).pair_id != offer.pair_id
+
+
+def test_a_pair_goes_with_its_submission_and_one_that_was_scored_again_stays(results: Path, tmp_path: Path) -> None:
+    own = tmp_path / "results"
+    shutil.copytree(results, own)
+    polls, me = open_polls(own, tmp_path), "0" * 32
+    offer = offered(polls, me)
+    while offer.pair.check:  # whose two sides are of one system
+        polls.vote(offer.pair_id, me, LEFT, "here")
+        offer = offered(polls, me)
+    entry = offer.arena.entries[offer.pair.left.system]
+    given = next(each for each in scored(results) if each.result.submission_id == entry.result.submission_id)
+    again = scored_again(given, own, 1)
+    (board,) = (each for each in polls._live.reload().boards)
+    assert again.result.result_id in {each.result.result_id for each in board.entries}
+    assert polls.find(offer.pair_id, me) is offer
+    polls.vote(offer.pair_id, me, LEFT, "here")
+    polls.send()
+    divbench("people", "export", tmp_path / "store", "--results", own, "--out", tmp_path / "exported")
+    rows = pq.read_table(tmp_path / "exported" / "votes.parquet").to_pylist()
+    shown = {row["pair_id"]: row["left_responses"] for row in rows}
+    assert shown[offer.pair_id] == list(offer.pair.left.texts)  # of a result that another one has replaced
+    offer = offered(polls, me)
+    gone = offer.arena.entries[offer.pair.right.system].result
+    for name in offer.arena.entries[offer.pair.right.system].results:
+        shutil.rmtree(own / name)
+    polls._live.reload()
+    assert polls.find(offer.pair_id, me) is None
+    assert gone.manifest.name not in offered(polls, me).arena.contest.names
 
 
 def test_votes_are_limited_for_visitors_and_addresses(

@@ -126,3 +126,18 @@ def test_where_there_is_nothing_to_show_there_is_no_pair() -> None:
         (CONTEST, lambda *_: ["x" * 10_000] * 5),
     ):
         assert choose_pair(contest, [], {}, "0" * 32, given, rng) is None
+
+
+def test_a_visitor_who_judged_an_older_result_does_not_see_the_pair_again() -> None:
+    voter = "f" * 32
+    pairs = {(pair.prompt_id, *sorted((pair.left.system, pair.right.system))): pair for pair in draw(2000)}
+    votes = [judged(pair, number, voter) for number, pair in enumerate(pairs.values()) if not pair.check]
+    chosen = [each for each in votes if each.prompt_id in PROMPTS[:3]]
+    again = replace(CONTEST, results=tuple(f"{i:012x}" for i in range(10, 14)), older=tuple(zip(CONTEST.results)))
+    rng, seen = random.Random(0), {(each.prompt_id, frozenset((each.left, each.right))) for each in chosen}  # noqa: S311
+    for _ in range(200):
+        pair = choose_pair(again, chosen, {}, voter, texts, rng)
+        assert pair is not None
+        assert (
+            pair.check or (pair.prompt_id, frozenset((NAMES[pair.left.system], NAMES[pair.right.system]))) not in seen
+        )

@@ -102,6 +102,18 @@ def test_a_submission_scored_twice_is_one_row_and_the_newest_result_is_shown(tmp
     assert board.entries[0].result is newer
 
 
+def test_a_newer_result_of_a_few_metrics_does_not_take_the_headline_from_a_submission() -> None:
+    whole = result("a", aggregate("valid_distinct_k", 2.0), aggregate("distinct_k", 2.0), aggregate("ead", 0.5))
+    new = {"result_id": "1" * 16, "divbench": "0.2.0"}
+    for few in (whole.scores[2:], whole.scores[1:]):
+        (board,) = boards(whole, whole.model_copy(update=new | {"scores": few}))
+        assert board.entries[0].result is whole
+        assert board.entries[0].older == ("1" * 16,)
+    renewed = whole.model_copy(update=new | {"scores": whole.scores[:1]})
+    (board,) = boards(whole, renewed)
+    assert board.entries[0].result is renewed
+
+
 def test_results_of_other_k_profile_or_revision_stand_on_other_boards() -> None:
     score = aggregate("distinct_n", 0.5)
     made = boards(

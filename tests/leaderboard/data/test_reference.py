@@ -35,6 +35,7 @@ from leaderboard.data.sources import FolderSource
 from leaderboard.tables.prompts import prompts_of
 from leaderboard.tables.responses import NO_TEXTS, make_view, remarks
 from tests.leaderboard.boards import load_boards
+from tests.leaderboard.stores import scored, scored_again
 
 
 def of_name(folder: Path, name: str) -> Path:
@@ -120,6 +121,20 @@ def test_reference_results_stand_among_others_once(results: Path, reference: Pat
         ("repeated", True),
         ("varied", True),
     ]
+
+
+def test_beside_reference_results_own_boards_come_first_and_older_results_stay_known(
+    results: Path, reference: Path, tmp_path: Path
+) -> None:
+    mine = next(each for each in scored(results) if each.result.manifest.name == "paraphrased")
+    again = scored_again(mine, tmp_path / "results", 1)
+    twice = scored_again(mine, tmp_path / "results", 2)
+    own = FolderSource(tmp_path / "results")
+    alone, beside = own.read().boards[0], WithReference(own, reference).read().boards[0]
+    assert {*alone.entries[0].results} == {again.result.result_id, twice.result.result_id}
+    assert [facts(entry) for entry in beside.entries if not entry.origin] == [facts(alone.entries[0])]
+    few = WithReference(own, FOLDER).read().boards[0]
+    assert [entry.origin for entry in few.entries] == [""]  # although the reference results' boards have more systems
 
 
 def test_damaged_reference_results_are_named_and_none_are_no_fault(reference: Path, tmp_path: Path) -> None:

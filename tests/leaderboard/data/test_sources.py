@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -21,8 +22,9 @@ from submissions.storage.file_store import FileStore
 from submissions.storage.folder_store import FolderStore
 from submissions.untrusted import parquet_files
 from submissions.work_queue.maintenance import add_results, withdraw
+from tests.conftest import divbench, document
 from tests.hub import HubServer
-from tests.leaderboard.stores import HOUR, ME, T0, Scored, filled, publish, put, scored
+from tests.leaderboard.stores import HOUR, ME, T0, Scored, filled, publish, put, scored, scored_again
 from tests.submissions.stores import hub_store, running_hub
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # by the Hub's client
@@ -330,6 +332,30 @@ def test_a_store_that_is_gone_raises_and_after_a_new_start_the_cache_is_shown_wi
         assert snapshot.as_of <= before.as_of  # that of the last reading, not of this start
 
 
+def test_an_export_without_the_store_says_that_its_state_is_not_the_present_one(
+    folder_store: FolderStore, some: list[Scored], tmp_path: Path
+) -> None:
+    filled(folder_store, some[:1])
+    export = ("board", "export", "--store", folder_store.folder, "--out", tmp_path / "board")
+    assert divbench(*export).returncode == 0
+    (folder_store.folder / "HEAD").write_text("nothing")
+    ended = divbench(*export, "--json")
+    assert (ended.returncode, document(ended)["left_out"]) == (1, [])
+    assert "HEAD" in document(ended)["fault"]
+    shown = divbench("board", "show", "--store", folder_store.folder)
+    for each in (ended, shown):
+        assert "the store cannot be read; this is its state at 20" in each.stderr
+    assert some[0].result.manifest.name in shown.stdout
+
+
+def test_a_damaged_state_is_named_by_an_export(folder_store: FolderStore, some: list[Scored], tmp_path: Path) -> None:
+    filled(folder_store, some[:1])
+    put(folder_store, f"states/{'0' * 16}.json", b"{")
+    ended = divbench("board", "export", "--store", folder_store.folder, "--out", tmp_path / "board")
+    assert ended.returncode == 1
+    assert f"left out states/{'0' * 16}.json: not JSON" in ended.stderr
+
+
 def test_a_store_that_was_never_reached_raises(server: HubServer, tmp_path: Path) -> None:
     server.faults.fail(503, times=10**6)
     with pytest.raises(StoreFault, match="is refused by the Hub"):
@@ -381,9 +407,35 @@ def test_results_may_lie_in_another_store(folder_store: FolderStore, some: list[
             put(results, f"results/{each.folder.name}/{file}", (each.folder / file).read_bytes())
     source = StoreSource(folder_store, tmp_path / "cache", results)
     assert names(source.read()) == ids(some)
+    bare = shutil.copytree(folder_store.folder, tmp_path / "bare")
+    commit = FolderStore(bare).head()
+    FolderStore(bare).commit(commit, {}, FolderStore(bare).paths(commit, "results"), "results leave")
+    shown = ["board", "show", "--store", bare, "--json"]
+    assert document(divbench(*shown)) == []  # the results are named as left out
+    (board,) = document(divbench(*shown, "--results-store", results.folder))
+    assert sorted(entry["result_id"] for entry in board["entries"]) == ids(some)
     put(results, f"results/{some[0].folder.name}/{PER_PROMPT_FILE}", b"PAR1")  # no commit in the queue
     put(results, f"results/{some[0].folder.name}/{RESULT_FILE}", with_json(some[0], divbench="9"))
     assert names(source.read()) == ids(some[1:])
+
+
+def test_of_two_results_the_one_published_last_is_shown_whenever_they_were_fetched(
+    folder_store: FolderStore, some: list[Scored], tmp_path: Path
+) -> None:
+    again = [scored_again(some[0], tmp_path / "again", seed) for seed in (1, 2)]
+    publish(folder_store, some[0])
+    for each in again:
+        submission_id = each.result.submission_id
+        add_results(folder_store, submission_id, {each.folder.name: each.folder}, "w", T0 + 2 * HOUR, "lexical")
+    StoreSource(folder_store, tmp_path / "cache").read()
+    order = [some[0], *again]
+    for newest in order:  # another machine downloads them in another order
+        for each in order:
+            copy = tmp_path / "cache" / "results" / each.folder.name / RESULT_FILE
+            os.utime(copy, (9, 9) if each is newest else (1, 1))
+        (board,) = StoreSource(folder_store, tmp_path / "cache").read().boards
+        assert board.entries[0].results[0] == again[1].result.result_id
+        assert set(board.entries[0].older) == {some[0].result.result_id, again[0].result.result_id}
 
 
 def test_a_cache_that_cannot_be_written_is_a_fault_of_this_machine(

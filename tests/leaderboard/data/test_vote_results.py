@@ -6,10 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
+from leaderboard.data.board import Board
 from leaderboard.data.live_results import LiveResults
+from leaderboard.data.scores import BoardScores
 from leaderboard.data.sources import FolderSource
 from leaderboard.data.vote_results import vote_results
-from leaderboard.tables.votes import best_metric, votes_text
+from leaderboard.tables.votes import best_metric, strengths_table, votes_text
 from submissions.judgements.votes import Answer, Vote
 from tests.benchmark.analysis.test_votes import vote
 from tests.conftest import divbench
@@ -68,3 +70,56 @@ def test_votes_are_compared_with_the_scores_of_the_results_that_were_shown(resul
     best = best_metric(replace(found, agreement={"more_different": tuple(few)}), "more_different")
     assert best is not None
     assert best[0] != column.label  # all of two votes are not the largest share
+
+
+def test_votes_on_a_withdrawn_submission_have_no_scores_even_if_another_has_its_name(results: Path) -> None:
+    live = LiveResults(FolderSource(results), refresh=None)
+    board = max(live.snapshot().boards, key=lambda each: len(each.entries))
+    scores = live.scores(board)
+    (name, own), (other, second) = (
+        (entry.result.manifest.name, entry.result.result_id) for entry in (board.entries[0], board.entries[-1])
+    )
+    votes = [
+        replace(
+            vote(i, name, other, "left", voter=i % 7, prompt=prompt),
+            suite=board.suite,
+            left_result=own if i % 2 else "e" * 16,  # half of the votes are on a submission that is gone
+            right_result=second,
+        )
+        for i, prompt in enumerate(scores.prompts)
+    ]
+    boards = {board.name: (board, scores)}
+
+    def counted(given: dict[str, tuple[Board, BoardScores]]) -> int:
+        (found,) = vote_results(votes, given)
+        return max(each.votes for each in found.agreement["more_different"])
+
+    assert counted(boards) == len(votes) // 2
+    older = (replace(board.entries[0], older=("e" * 16,)), *board.entries[1:])
+    assert counted({board.name: (replace(board, entries=older), scores)}) == len(votes)  # scored again, not withdrawn
+    elsewhere = replace(board.entries[0], result=board.entries[0].result.model_copy(update={"result_id": "e" * 16}))
+    profile = replace(board, profile="other", entries=(elsewhere,))
+    assert counted({**boards, profile.name: (profile, scores)}) == len(votes)
+    (found,) = vote_results(votes, {board.name: (replace(board, entries=older[:1]), scores)})
+    assert found.board is not None  # it shares only an older result
+
+
+def test_a_name_that_several_submissions_have_has_no_metric_of_one_of_them(results: Path) -> None:
+    live = LiveResults(FolderSource(results), refresh=None)
+    board = max(live.snapshot().boards, key=lambda each: len(each.entries))
+    first, second = board.entries[:2]
+    name = first.result.manifest.name
+    votes = [
+        replace(vote(i, name, second.result.manifest.name, "left"), suite=board.suite, left_result=first.results[0])
+        for i in range(9)
+    ]
+
+    def headlines(given: Board) -> dict[object, object]:
+        (found,) = vote_results(votes, {given.name: (given, live.scores(board))})
+        return {row[1]: row[-1] for row in strengths_table(found).values}
+
+    alone = headlines(board)
+    assert None not in alone.values()
+    twin = replace(second, result=second.result.model_copy(update={"manifest": first.result.manifest}))
+    both = headlines(replace(board, entries=(*board.entries, twin)))
+    assert both == {**alone, name: None}

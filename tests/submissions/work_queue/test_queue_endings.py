@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from submissions.storage.commits import StoreFault
-from submissions.work_queue.errors import IllegalTransition, UnknownSubmission
+from submissions.work_queue.errors import IllegalTransition, NotAllowed, UnknownSubmission
 from submissions.work_queue.maintenance import retry, submissions_without_state, withdraw
 from submissions.work_queue.operations import claim, fail, finish, reject, state_of, submit
 from submissions.work_queue.queue_files import fetch, result_paths
@@ -106,6 +106,23 @@ def test_what_is_withdrawn_leaves_the_head_with_its_results(tmp_path: Path, stor
         fetch(store, mine.submission_id, tmp_path)
     assert submissions_without_state(store) == []
     assert claim(store, "w", HOUR, T0 + 9 * HOUR) is None
+
+
+def test_what_comes_back_after_a_withdrawal_is_removed_by_another_one(tmp_path: Path, store: MemoryStore) -> None:
+    """A second pull request of the same files may be merged after the withdrawal."""
+    [mine] = scored(store, tmp_path)
+    folder = f"submissions/{mine.submission_id}"
+    files: dict[str, bytes | Path] = {
+        path: store.read(store.head(), path, 10**6) for path in store.paths(store.head(), folder)
+    }
+    after = withdraw(store, mine.submission_id, ME, T0 + HOUR)
+    store.commit(store.head(), files, (), "merged")
+    with pytest.raises(NotAllowed):
+        withdraw(store, mine.submission_id, Identity(name="another"), T0 + HOUR)
+    assert withdraw(store, mine.submission_id, ME, T0 + 2 * HOUR) == after
+    assert store.paths(store.head(), folder) == []
+    with pytest.raises(IllegalTransition, match="already withdrawn"):
+        withdraw(store, mine.submission_id, ME, T0 + 3 * HOUR)
 
 
 def test_what_was_withdrawn_is_not_handed_in_again(tmp_path: Path, store: MemoryStore) -> None:

@@ -224,6 +224,15 @@ def test_what_is_withdrawn_is_no_more_shown_and_its_results_leave_their_own_stor
     assert (found["state"], found["files"], found["results"]) == ("withdrawn", [], [])
 
 
+def test_files_that_no_worker_has_queued_are_told_from_an_unknown_submission(store: Path, demos: list[Path]) -> None:
+    handed_in(store, demos[0])
+    opened = FolderStore(store)
+    opened.commit(opened.head(), {f"submissions/{UNKNOWN}/manifest.json": b"{}"}, (), "merged")
+    ended = divbench("submissions", "status", UNKNOWN, "--store", store)
+    assert ended.returncode == 2
+    assert f"has files of {UNKNOWN}, but no worker has queued it" in ended.stderr
+
+
 def test_who_runs_the_service_has_it_tried_again(store: Path, demos: list[Path]) -> None:
     (name,) = handed_in(store, demos[0])
     words = ("submissions", "retry", name, "--store", store)
