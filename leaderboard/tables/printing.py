@@ -18,7 +18,7 @@ _COLUMN = 22  # width of a system's column in characters, with its border
 
 
 def _title(board: Board) -> str:
-    # The revision tells tables of *own* prompts apart, which differ in ids, texts or order.
+    # The revision tells tables of *own* prompts apart, which differ in ids or texts.
     return f"{board.suite}, k = {board.k}, profile {board.profile}, revision {board.revision[:6]}"
 
 

@@ -1,7 +1,7 @@
 """Read a user's own prompts: those in a submission's rows, or in a separate file.
 
 A submission with its own prompts has the `suite` *own* in its manifest. The suite is made from the submission's rows,
-and its revision is a hash of the prompts, so that scores on different prompts never share a column.
+and its revision is a hash of the prompts sorted by id, so that scores on different prompts never share a column.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,7 +30,9 @@ _LINE = TypeAdapter[str](Line)
 
 
 def own_suite(rows: Iterable[Row]) -> Suite:
-    """Make the suite of a submission with its own prompts: ids and texts from its rows, in their order.
+    """Make the suite of a submission with its own prompts: ids and texts from its rows, sorted by id.
+
+    Samplers that work in parallel write rows in another order each time; the suite must not depend on it.
 
     Args:
         rows: Rows of the submission. Of several with one id the first counts, and a missing text becomes empty; the
@@ -39,7 +41,7 @@ def own_suite(rows: Iterable[Row]) -> Suite:
     prompts: dict[str, Prompt] = {}
     for row in rows:
         prompts.setdefault(row.prompt_id, Prompt(row.prompt_id, OWN, row.prompt or ""))
-    return Suite(OWN, "own prompts", tuple(prompts.values()))
+    return Suite(OWN, "own prompts", tuple(prompts[name] for name in sorted(prompts)))
 
 
 def id_problem(prompt_id: str) -> str | None:

@@ -102,9 +102,11 @@ def validate(
                     report.findings.add(problem)
     if report.manifest is not None and file is not None and not report.findings.rejected():
         name = submission_id(report.manifest, digest.hex())
-        report.submission = Submission(folder, report.manifest, name, seen.rows, rows_digest, seen.in_suite_order)
+        ordered = seen.in_suite_order
         if report.manifest.suite == OWN:
             report.suite = own_suite(seen.own_prompts)
+            ordered = [row.prompt_id for row in seen.own_prompts] == list(report.suite.position)
+        report.submission = Submission(folder, report.manifest, name, seen.rows, rows_digest, ordered)
     return report
 
 

@@ -130,8 +130,8 @@ def _submissions(folders: Sequence[Path], mirror: Path | None) -> Systems:
         asked = sorted({suite.name for suite in suites})
         if len(asked) == 1:  # own prompts
             first, other = next((suites[0], each) for each in suites if each.revision != suites[0].revision)
-            what = "the submissions bring their own prompts, which differ in ids, texts or order"
-            hint = "compare submissions with the same prompts, imported from rows in the same order"
+            what = "the submissions bring their own prompts, which differ in ids or texts"
+            hint = "compare submissions with the same prompts and ids"
             raise ConfigurationError(f"{what}: {_difference(first, other)}", hint)
         raise ConfigurationError(
             f"the submissions are of several suites: {', '.join(asked)}", "compare submissions of one suite"

@@ -147,7 +147,9 @@ def test_prompts_of_ones_own_are_a_suite_of_their_own(
     assert command("generate", "any", "--prompts", path, *options, "--out", out, "--k", 2).status == 0
     assert list(responses_in(out)) == (["p0001", "p0002"] if name == "p.txt" else ["a", "7"])
     submission, suite, _ = open_submission(out)
-    assert (submission.manifest.suite, [prompt.prompt for prompt in suite.prompts]) == (OWN, ["Say one.", "Say two."])
+    assert submission.manifest.suite == OWN
+    assert {prompt.prompt for prompt in suite.prompts} == {"Say one.", "Say two."}
+    assert list(suite.position) == sorted(responses_in(out))
 
 
 def test_prompts_that_cannot_be_taken_are_told_before_the_model_is_loaded(

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmark.analysis.contrast.systems import open_systems
+from benchmark.scoring.shards import shards_of
 from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Prompt, Suite
 from submissions.checking import checks
@@ -72,7 +74,7 @@ def changed(number: int, **changes: object) -> Callable[[Json], Json]:
 
 def test_the_suite_is_what_stands_in_the_file(tmp_path: Path) -> None:
     submission, suite, report = open_submission(write_own(tmp_path / "own"), no_suite)
-    expected = Suite("own", "own prompts", tuple(Prompt(name, "own", text) for name, text in TEXTS.items()))
+    expected = Suite("own", "own prompts", tuple(Prompt(name, "own", text) for name, text in sorted(TEXTS.items())))
     assert suite == expected == own_suite(submission.rows())
     assert suite.revision == expected.revision
     assert report.findings.problems == []
@@ -86,14 +88,23 @@ def test_the_revision_is_that_of_the_prompts_alone(tmp_path: Path) -> None:
     rows = own_rows()
     first = revision("first", rows)
     answered_else = [Row(row.number, row.prompt_id, row.prompt, ("x", row.prompt_id, "z")) for row in rows]
-    assert revision("other answers", answered_else) == first
+    assert revision("other answers", answered_else) == revision("other order", rows[::-1]) == first
     for name, others in {
         "other text": [Row(1, "zebra", "Name a zebra!", rows[0].responses), *rows[1:]],
         "other id": [Row(1, "horse", "Name a zebra.", rows[0].responses), *rows[1:]],
-        "other order": rows[::-1],
         "fewer": rows[:3],
     }.items():
         assert revision(name, others) != first
+
+
+def test_rows_in_another_order_are_the_same_submission_and_are_scored_in_one_order(tmp_path: Path) -> None:
+    scored = []
+    for name, rows in (("one", own_rows()), ("other", own_rows()[::-1])):
+        submission, suite, _ = open_submission(write_own(tmp_path / name, rows), no_suite)
+        shards = list(shards_of(submission, suite, 2, None))
+        scored.append((submission.id, [(row.prompt_id, row.responses) for shard in shards for row in shard.rows]))
+    assert scored[0] == scored[1]
+    assert [prompt_id for prompt_id, _ in scored[0][1]] == sorted(TEXTS)
 
 
 # change, where the problems are, and the first one's message and mend.
@@ -207,14 +218,14 @@ def test_reported_values_may_come_with_own_prompts(tmp_path: Path) -> None:
 
 
 @each("rows", [a_prompt_a_row(), a_response_a_row()], ids=["a-prompt-a-row", "a-response-a-row"])
-def test_own_prompts_are_imported_in_the_files_order(tmp_path: Path, rows: list[Json]) -> None:
+def test_own_prompts_are_imported_in_the_order_of_their_ids(tmp_path: Path, rows: list[Json]) -> None:
     report, _ = imported(jsonl(tmp_path / "in.jsonl", rows[::-1]), suite="own")
     assert report.suite is not None
-    assert [prompt.prompt_id for prompt in report.suite.prompts] == ["toy-3", "toy-2", "toy-1", "toy-0"]
-    assert report.suite.prompts[0].prompt == "Say thing 3."
+    assert [prompt.prompt_id for prompt in report.suite.prompts] == ["toy-0", "toy-1", "toy-2", "toy-3"]
+    assert report.suite.prompts[0].prompt == "Say thing 0."
     submission, suite, _ = open_submission(tmp_path / "out", no_suite)
     assert suite == report.suite
-    assert [row.responses[0] for row in submission.rows()] == [f"answer 0 to thing {i}" for i in (3, 2, 1, 0)]
+    assert [row.responses[0] for row in submission.rows()] == [f"answer 0 to thing {i}" for i in range(4)]
 
 
 def test_noveltybenchs_files_may_have_own_prompts(tmp_path: Path) -> None:
@@ -256,9 +267,11 @@ def test_a_baseline_answers_the_same_own_prompts(tmp_path: Path) -> None:
 def test_systems_are_compared_where_their_own_prompts_are_the_same(tmp_path: Path) -> None:
     one, two = write_own(tmp_path / "one", name="one"), write_own(tmp_path / "two", name="two")
     found = open_systems([str(one), str(two)])
-    assert [prompt.prompt_id for prompt in found.prompts] == list(TEXTS)
-    other = write_own(tmp_path / "other", own_rows()[::-1], name="other")
-    wanted = "their own prompts, which differ in ids, texts or order: prompt 1 is zebra and 7"
+    assert [prompt.prompt_id for prompt in found.prompts] == sorted(TEXTS)
+    reversed_ = write_own(tmp_path / "reversed", own_rows()[::-1], name="reversed")
+    assert open_systems([str(one), str(reversed_)]).responses["reversed"] == found.responses["one"]
+    other = write_own(tmp_path / "other", [replace(own_rows()[0], prompt_id="horse"), *own_rows()[1:]], name="other")
+    wanted = "their own prompts, which differ in ids or texts: prompt 3 is zebra and horse"
     with pytest.raises(ConfigurationError, match=wanted):
         open_systems([str(one), str(other)])
     fewer = write_own(tmp_path / "fewer", own_rows()[:-1], name="fewer")
