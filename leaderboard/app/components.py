@@ -4,6 +4,7 @@ The first function of each pair creates a component when the page is built; the 
 is shown. Untrusted texts go only into tables and text boxes, which show them as plain text.
 """
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -171,17 +172,20 @@ def gone(asked: Asked, name: str, value: str | None, *, missing: str | None = No
     return f"{missing or where}; this one is shown instead."
 
 
-def several_gone(asked: Mapping[str, str], name: str, offered: Sequence[str], most: int) -> str:
-    """The hint below a control of several systems if it does not offer all that are asked for, or shows only the first.
+def several_gone(
+    asked: Mapping[str, str], name: str, offered: Sequence[str], most: float = math.inf, what: str = "chosen system"
+) -> str:
+    """The hint below a control of several values if it does not offer all that are asked for, or shows only the first.
 
     Args:
-        most: Maximum number of systems that the control shows.
+        most: Maximum number of values that the control shows.
+        what: What a value is.
     """
     wanted = list(dict.fromkeys(value for value in asked.get(name, "").split(",") if value))
     here = sum(unquote(value) in offered for value in wanted)
     said = []
     if here < len(wanted):
-        said.append(f"Not in this table: {len(wanted) - here} of {counted(len(wanted), 'chosen system')}.")
+        said.append(f"Not in this table: {len(wanted) - here} of {counted(len(wanted), what)}.")
     if here > most:
         said.append(f"Only the first {most} of {here} are shown.")
     return " ".join(said)

@@ -41,6 +41,7 @@ from submissions.untrusted.plain_text import shortened
 FEW, ALL = "first 250", "all"
 MOST = 250  # maximum number of rows that a browser renders without delay
 AS_ABOVE = "as measured above"
+_NO_LICENCE = "No system in this table has the chosen licence"
 FRONT = ("suite", "rank")  # controls of the forest plot; the others are in the accordion
 CHOICES = (
     *FRONT,
@@ -224,6 +225,7 @@ def _controls(snapshot: Snapshot, asked: Asked, study: Any) -> list[Any]:
     known = facets(board) if board else {"types": [], "modes": [], "licences": []}
     systems = len(board.entries) if board else 0
     preset = chosen(asked, "show", [*PRESETS, OWN], "overview")
+    licence = chosen(asked, "licence", known["licences"], ANY)
     return [
         gr.Radio(suites, value=suite, visible=bool(suites), info=components.gone(asked, "suite", suite)),
         gr.Radio(
@@ -239,14 +241,29 @@ def _controls(snapshot: Snapshot, asked: Asked, study: Any) -> list[Any]:
             info=components.gone(asked, "by", asked.get("by") if asked.get("by") in (AS_ABOVE, *names) else other),
         ),
         preset,
-        gr.Dropdown(labels, value=chosen_several(asked, "columns", names, names[:5]), visible=preset == OWN),
+        gr.Dropdown(
+            labels,
+            value=chosen_several(asked, "columns", names, names[:5]),
+            visible=preset == OWN,
+            info=components.several_gone(asked, "columns", names, what="chosen column"),
+        ),
         gr.Radio([FEW, ALL], value=chosen(asked, "rows", [ALL], FEW), visible=systems > MOST),
         asked.get("q", "")[:200],
-        gr.Dropdown(known["types"], value=chosen_several(asked, "types", known["types"], [])),
-        gr.Dropdown(known["modes"], value=chosen_several(asked, "modes", known["modes"], [])),
+        *(
+            gr.Dropdown(
+                known[name],
+                value=chosen_several(asked, name, known[name], []),
+                info=components.several_gone(asked, name, known[name], what=f"chosen {what}"),
+            )
+            for name, what in (("types", "type"), ("modes", "mode"))
+        ),
         chosen(asked, "weights", ["open", "closed"], ANY),
         chosen(asked, "size", list(SIZES), ANY),
-        gr.Dropdown([ANY, *known["licences"]], value=chosen(asked, "licence", known["licences"], ANY)),
+        gr.Dropdown(
+            [ANY, *known["licences"]],
+            value=licence,
+            info=components.gone(asked, "licence", licence, missing=_NO_LICENCE),
+        ),
         asked.get("since", "")[:10],
     ]
 

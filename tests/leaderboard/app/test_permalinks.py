@@ -12,8 +12,11 @@ import pytest
 from leaderboard.app.asked import Asked
 from leaderboard.app.components import GONE, gone, several_gone
 from leaderboard.app.one_server import without_servers
+from leaderboard.app.pages.models import CHOICES, _controls
 from leaderboard.app.permalinks import MAX_VALUE, _text, chosen, chosen_several, remember, wire
 from leaderboard.data.live_results import LiveResults
+from leaderboard.data.reference.results import WithReference
+from leaderboard.tables.models import ANY
 
 
 def test_only_what_is_offered_is_taken() -> None:
@@ -58,6 +61,25 @@ def test_a_link_to_systems_that_are_gone_says_how_many() -> None:
     assert several_gone({"systems": "a,a,b%2Cc"}, "systems", offered, 1) == "Only the first 1 of 2 are shown."
     both = "Not in this table: 1 of 3 chosen systems. Only the first 1 of 2 are shown."
     assert several_gone({"systems": "a,b%2Cc,z"}, "systems", offered, 1) == both
+
+
+@pytest.mark.filterwarnings(
+    "ignore:The value passed into gr.Dropdown"
+)  # a list for what is an update of several values
+def test_a_link_to_filters_that_are_gone_says_so_at_each_of_them() -> None:
+    snapshot = WithReference().read()
+
+    def hints(**filters: str) -> list[str]:
+        made = dict(zip(CHOICES, _controls(snapshot, Asked(filters), None), strict=True))
+        return [str(made[name].info or "") for name in ("columns", "types", "modes", "licence")]
+
+    assert hints() == hints(types="baseline,model", modes="", licence=ANY) == [""] * 4
+    assert hints(types="baseline,<b>", modes="x", licence="MIT, or so", columns="none") == [
+        "Not in this table: 1 of 1 chosen column.",
+        "Not in this table: 1 of 2 chosen types.",
+        "Not in this table: 1 of 1 chosen mode.",
+        GONE,
+    ]
 
 
 def test_a_call_can_give_no_longer_text_than_an_address() -> None:
