@@ -17,6 +17,7 @@ from leaderboard.data.board import Board, Column, Entry, facts, ranking_column
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import prompt_row
 from leaderboard.data.sources import Snapshot
+from leaderboard.tables.export import ranks
 from leaderboard.tables.systems import system_labels
 from submissions.work_queue.printing import state_json
 from submissions.work_queue.schema import State
@@ -98,10 +99,7 @@ def board_rows(board: Board, ranked_by: Column, standing: Sequence[Standing]) ->
             "label": labels[i],
             **facts(board.entries[i]),
             "ranked_by": ranked_by.label,
-            "rank": standing[i].rank,
-            "rank_low": standing[i].low,
-            "rank_high": standing[i].high,
-            "tie_group": standing[i].group,
+            **ranks(standing[i]),
             "scores": {
                 column.label: _score(board.entries[i].cells[column.signature])
                 for column in board.columns

@@ -30,9 +30,8 @@ from leaderboard.app.submitting.intake import MAX_UPLOAD_BYTES
 from leaderboard.app.system_page import PATH as SYSTEM_PATH
 from leaderboard.app.system_page import system_routes
 from leaderboard.app.theme import CSS, THEME, head
-from leaderboard.data.board import frame
 from leaderboard.data.live_results import LiveResults
-from leaderboard.tables.export import as_csv
+from leaderboard.tables.export import as_csv, ranked_frame
 from leaderboard.tables.measures import metric_sentences
 
 TITLE = "DivBench"
@@ -104,7 +103,7 @@ def _board_csv(live: LiveResults) -> Route:
         if board is None:
             return PlainTextResponse("There is no such table. The API endpoint /boards lists them.\n", 404)
         headers = {"content-disposition": f'attachment; filename="{board.name}.csv"'}
-        return Response(as_csv(frame(board)), media_type="text/csv; charset=utf-8", headers=headers)
+        return Response(as_csv(ranked_frame(board, live.scores)), media_type="text/csv; charset=utf-8", headers=headers)
 
     return Route("/board.csv", download)
 

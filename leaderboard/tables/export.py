@@ -1,5 +1,7 @@
 """Writes a board as CSV for spreadsheets, Parquet for programs, and JSON with the meaning of every column."""
 
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -7,9 +9,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmark.analysis.ranking import Standing
+from datasets_build.errors import InputError
 from datasets_build.files import atomic_file, canonical_json, readable_json, write_text
 from datasets_build.tables import Table, to_csv
 from leaderboard.data.board import Board, frame, ranking_column
+from leaderboard.data.scores import BoardScores
 
 
 def export(board: Board, folder: Path) -> list[Path]:
@@ -19,7 +24,7 @@ def export(board: Board, folder: Path) -> list[Path]:
         Paths of the files.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    table = frame(board)
+    table = ranked_frame(board)
     paths = [folder / f"{board.name}{ending}" for ending in (".csv", ".parquet", ".columns.json")]
     write_text(paths[0], as_csv(table))
     about = about_json(board)
@@ -31,15 +36,41 @@ def export(board: Board, folder: Path) -> list[Path]:
     return paths
 
 
+def ranks(standing: Standing) -> dict[str, int | None]:
+    """A system's rank, the interval of its rank, and its tie group."""
+    return {"rank": standing.rank, "rank_low": standing.low, "rank_high": standing.high, "tie_group": standing.group}
+
+
+def all_ranks(board: Board, scores: Callable[[Board], BoardScores] = BoardScores) -> list[dict[str, int | None]]:
+    """The ranks of a board's systems by the column that it is sorted by; empty if scores of prompts cannot be read.
+
+    Args:
+        scores: Function that returns a board's scores.
+    """
+    column, unranked = ranking_column(board), Standing(math.nan, None, None, None, None)
+    try:
+        found = [] if column is None else scores(board).standings(column)
+    except InputError:
+        found = []
+    return list(map(ranks, found or [unranked] * len(board.entries)))
+
+
+def ranked_frame(board: Board, scores: Callable[[Board], BoardScores] = BoardScores) -> pd.DataFrame:
+    """The whole board, one row per submission, with the ranks by the column that it is sorted by."""
+    made = frame(board)
+    placed = pd.DataFrame(all_ranks(board, scores), dtype="Int64")
+    return pd.concat([made.iloc[:, :1], placed, made.iloc[:, 1:]], axis=1)  # after the system
+
+
 def about_json(board: Board) -> dict[str, Any]:
-    """The suite and profile of a board, the column that it is sorted by, and the meaning of every column."""
-    ranks = ranking_column(board)
+    """The suite and profile of a board, the column that it is sorted and ranked by, and the meaning of every column."""
+    sorted_by = ranking_column(board)
     return {
         "suite": board.suite,
         "suite_revision": board.revision,
         "k": board.k,
         "profile": board.profile,
-        "sorted_by": None if ranks is None else ranks.label,
+        "sorted_by": None if sorted_by is None else sorted_by.label,
         "columns": [column.as_json() for column in board.columns],
     }
 

@@ -9,7 +9,7 @@ from datasets_build.tables import Cell, Table, to_terminal
 from leaderboard.data.board import Board, facts, ranking_column
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.curves import class_curves, shown_points
-from leaderboard.tables.export import about_json
+from leaderboard.tables.export import about_json, all_ranks
 from leaderboard.tables.forest import forest
 from leaderboard.tables.models import cell_texts
 from leaderboard.tables.systems import system_labels
@@ -79,9 +79,11 @@ def _two_lines(cell: str) -> tuple[str, ...]:
 
 def board_json(board: Board) -> dict[str, Any]:
     """A board as `--json` prints it."""
+    ranks = all_ranks(board)
     return about_json(board) | {
         "entries": [
             facts(entry)
+            | own
             | {
                 "scores": {
                     column.label: entry.cells[column.signature].model_dump(mode="json")
@@ -89,6 +91,6 @@ def board_json(board: Board) -> dict[str, Any]:
                     if column.signature in entry.cells
                 }
             }
-            for entry in board.entries
+            for entry, own in zip(board.entries, ranks, strict=True)
         ],
     }

@@ -15,10 +15,10 @@ import pytest
 from leaderboard.app.api import NAMES
 from leaderboard.app.navigation import GROUPS, PAPER
 from leaderboard.app.pages import PAGES, Page
-from leaderboard.data.board import frame, ranking_column
+from leaderboard.data.board import ranking_column
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables import page_text
-from leaderboard.tables.export import as_csv
+from leaderboard.tables.export import as_csv, ranked_frame
 from leaderboard.tables.forest import forest
 from submissions.untrusted.plain_text import shortened
 from tests.leaderboard.boards import load_boards
@@ -170,7 +170,7 @@ def test_every_page_has_its_own_link_preview_and_answers_head(site_address: str,
         seen.add(found.title)
     assert len(seen) == len(PAGES)
     with urllib.request.urlopen(f"{site_address}/board.csv?table={board.name}", timeout=30) as answer:  # noqa: S310 - ours
-        assert answer.read().decode() == as_csv(frame(board))
+        assert answer.read().decode() == as_csv(ranked_frame(board))
     with pytest.raises(urllib.error.HTTPError, match="404"):
         urllib.request.urlopen(f"{site_address}/board.csv?table=%3Cb%3E", timeout=30)  # noqa: S310 - our own address
 

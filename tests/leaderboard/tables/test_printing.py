@@ -3,13 +3,17 @@
 from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 
+import pyarrow.parquet as pq
 from rich.console import Console
 
 from leaderboard.data.board import Board, ranking_column
 from leaderboard.data.reference.results import WithReference
+from leaderboard.data.scores import BoardScores
+from leaderboard.tables.export import export
 from leaderboard.tables.models import cell_texts
-from leaderboard.tables.printing import print_curves, print_front, print_metrics
+from leaderboard.tables.printing import board_json, print_curves, print_front, print_metrics
 from leaderboard.tables.systems import system_labels
 from tests.cases import each
 
@@ -66,3 +70,19 @@ def test_means_over_some_of_the_prompts_are_pointed_out(board: Board) -> None:
     partly = replace(entry, cells={**entry.cells, column.signature: cell})
     text = printed(print_front, replace(board, entries=(partly, *board.entries[1:])), 160)
     assert f"{entry.result.manifest.name} (5 of {entry.result.prompts})" in text
+
+
+@each("board", BOARDS[:1])
+def test_files_and_json_have_the_ranks_of_the_page(board: Board, tmp_path: Path) -> None:
+    column = ranking_column(board)
+    assert column is not None
+    expected = [(s.rank, s.low, s.high, s.group) for s in BoardScores(board).standings(column)]
+    assert len({rank for rank, *_ in expected}) > 5
+    document = board_json(board)
+    assert document["sorted_by"] == column.label
+    names = ("rank", "rank_low", "rank_high", "tie_group")
+    assert [tuple(entry[name] for name in names) for entry in document["entries"]] == expected
+    text, table, _ = export(board, tmp_path)
+    rows = pq.read_table(table).to_pylist()
+    assert [tuple(row[name] for name in names) for row in rows] == expected
+    assert text.read_text(encoding="utf-8").startswith(",".join(("system", *names)))
