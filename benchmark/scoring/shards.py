@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -32,6 +31,7 @@ from submissions.schema import Reported, Row
 from submissions.storage.submission_folders import Submission
 
 SHARD_PROMPTS = 64
+SHARD_CHARACTERS = 4_000_000  # of responses; some ten times those of usual shards. Long ones progress and resume, too
 INVALID = "invalid"  # column: why each response is not valid; null: it is
 _RUNS = b"divbench.runs"  # of the schema's metadata: how models ran; not part of a result's table
 
@@ -71,7 +71,7 @@ def shards_of(submission: Submission, suite: Suite, k: int, internals: Internals
     rows = submission.rows()
     if not submission.in_suite_order:
         rows = iter(sorted(rows, key=lambda row: suite.position[row.prompt_id]))
-    while taken := tuple(row.first(k) for row in islice(rows, SHARD_PROMPTS)):
+    for taken in _parts(row.first(k) for row in rows):
         ids = [row.prompt_id for row in taken]
         yield Shard(
             name=content_id(ids),
@@ -80,6 +80,20 @@ def shards_of(submission: Submission, suite: Suite, k: int, internals: Internals
             reported=tuple(reported[each].first(k) if each in reported else None for each in ids),
             internals=None if internals is None else tuple(each.take(range(k)) for each in internals.of(ids)),
         )
+
+
+def _parts(rows: Iterable[Row]) -> Iterator[tuple[Row, ...]]:
+    """Divide rows into those of each shard: of `SHARD_PROMPTS` prompts, or fewer with `SHARD_CHARACTERS`."""
+    own: list[Row] = []
+    size = 0
+    for row in rows:
+        own.append(row)
+        size += sum(map(len, row.responses))
+        if len(own) == SHARD_PROMPTS or size >= SHARD_CHARACTERS:
+            yield tuple(own)
+            own, size = [], 0
+    if own:
+        yield tuple(own)
 
 
 def score_shards(

@@ -99,6 +99,17 @@ def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "one").iterdir()] == [one.result.result_id]  # and nothing is left over
 
 
+def test_long_responses_make_smaller_shards_and_none_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = rows_of(LARGE, k=2)
+    long = replace(rows[3], responses=("long " * 300, "short"))
+    submission = submit(tmp_path / "in", LARGE, [*rows[:3], long, *rows[4:]])
+    monkeypatch.setattr(shards, "SHARD_CHARACTERS", len("long " * 300))
+    made = [[row.prompt_id for row in shard.rows] for shard in shards.shards_of(submission, LARGE, 2, None)]
+    assert len(made[0]) == 4
+    assert max(map(len, made)) <= SHARD
+    assert [prompt_id for ids in made for prompt_id in ids] == list(LARGE.position)
+
+
 def test_a_scored_submission_is_recognised_and_nothing_is_computed(tmp_path: Path) -> None:
     submission = submit(tmp_path / "in", SMALL, rows_of(SMALL, k=4))
     first = score(submission, SMALL, tmp_path)
