@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from benchmark.models.device_errors import loading_on
 from benchmark.models.model_files import ModelFiles, loading
-from benchmark.models.token_batches import token_batches, token_counts
+from benchmark.models.token_batches import beginning, token_batches, token_counts
 from benchmark.models.unknown_words import with_known_words
 from datasets_build.errors import need
 
@@ -133,8 +133,9 @@ class SentenceTransformersEmbedder:
 
     def _encoded(self, texts: Sequence[str], output: str | None) -> list[Any]:
         """Return the library's output for each text, in batches of similar length; `output` is its `output_value`."""
-        texts = with_known_words(self._model.tokenizer, texts, self._model.max_seq_length)
-        tokens = token_counts(self._model.tokenizer, texts, self._model.max_seq_length)
+        most = self._model.max_seq_length
+        texts = with_known_words(self._model.tokenizer, [beginning(text, most) for text in texts], most)
+        tokens = token_counts(self._model.tokenizer, texts, most)
         made: dict[int, Any] = {}
         for batch in token_batches(tokens, self._model.device.type):
             found = self._model.encode(

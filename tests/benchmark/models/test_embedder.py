@@ -18,6 +18,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from benchmark.models.embedder import ALL_MINILM_L6_V2, Embedder, EmbedderSpec, SentenceTransformersEmbedder, unit_rows
 from benchmark.models.model_files import ModelFiles, find_model_files
+from benchmark.models.token_batches import beginning
 from benchmark.models.unknown_words import with_known_words
 from datasets_build.errors import ConfigurationError, MissingExtra
 from tests.benchmark.encoders import MAX_TOKENS, pickle_weights, save_sentence_bert
@@ -51,6 +52,38 @@ def test_its_model_is_freed_at_once_and_not_by_garbage_collection() -> None:
         assert model() is None
     finally:
         gc.enable()
+
+
+def test_the_beginning_of_a_text_has_all_tokens_that_are_read(minilm: SentenceTransformersEmbedder) -> None:
+    tokeniser, rng = minilm._model.tokenizer, np.random.default_rng(0)
+    parts = [
+        "word",
+        "don't",
+        "-",
+        "\u200b",
+        "\ufffd",
+        "数学",
+        "é",
+        "🐢",
+        "...",
+        "\x00",
+        "_",
+        "x" * 120,
+        "٣",
+        "ﬁ",
+        "\u0301",
+    ]
+    for most in (8, 32):
+        for _ in range(100):
+            drawn = rng.choice(parts, 60)
+            text = "".join(
+                part + space for part, space in zip(drawn, rng.choice([" ", "", "\n", "  "], 60), strict=True)
+            )
+            cut = beginning(text, most)
+            assert text.startswith(cut)
+            whole, begun = (tokeniser(each, truncation=True, max_length=most)["input_ids"] for each in (text, cut))
+            assert begun == whole, text
+    assert len(beginning("word - " * 1000, 8)) == len("word - " * 7 + "word")
 
 
 def test_order_and_repeats_of_texts_change_no_bit(embedder: Embedder) -> None:
