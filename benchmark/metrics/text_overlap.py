@@ -14,6 +14,7 @@ from benchmark.metrics.metric import MOST, Metric, Unscorable, Version, too_many
 from datasets_build.errors import need
 
 _BLEU_ORDER = 4
+_MOST_COMPARED = 10**12  # products of two texts' tokens, added up over all pairs: some minutes
 _WORDS_KEPT = 1 << 15  # cached stems: a few megabytes
 
 
@@ -93,8 +94,8 @@ def rouge_l_similarity(responses: Sequence[str]) -> float:
         In [0, 1].
 
     Raises:
-        Unscorable: There are fewer than two responses or more than `MOST`, or two different ones without tokens (in
-            another script, or only symbols).
+        Unscorable: There are fewer than two responses or more than `MOST`, two different ones without tokens (in
+            another script, or only symbols), or texts too long to compare all pairs, such as 1,000 of 1,500 words.
 
     >>> rouge_l_similarity(["the cat sat", "the cat ran"])
     0.6666666666666666
@@ -107,6 +108,9 @@ def rouge_l_similarity(responses: Sequence[str]) -> float:
     tokens = {text: _rouge_tokens(text) for text in responses}
     if sum(not found for found in tokens.values()) > 1:
         raise Unscorable("no letters a-z or digits for ROUGE")
+    lengths = [len(tokens[text]) for text in responses]
+    if sum(lengths) ** 2 - sum(length**2 for length in lengths) > 2 * _MOST_COMPARED:
+        raise Unscorable("texts too long to compare all pairs")
     scores = []
     for one, other in combinations(responses, 2):
         length = len(tokens[one]) + len(tokens[other])

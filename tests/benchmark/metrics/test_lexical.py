@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics.bleu import BLEU
 
+from benchmark.metrics import text_overlap
 from benchmark.metrics.lexical import expectation_adjusted_distinct, type_token_ratio, unique_1grams
 from benchmark.metrics.metric import Unscorable
 from benchmark.metrics.ngrams import NgramStatistics, ngram_statistics
@@ -89,6 +90,15 @@ def test_rouge_l_counts_identical_texts_without_tokens_as_equal() -> None:
 def test_rouge_l_is_missing_where_it_cannot_tell_texts_apart() -> None:
     with pytest.raises(Unscorable, match="no letters a-z or digits"):
         rouge_l_similarity(["你好", "再见", "hello"])
+
+
+def test_rouge_l_is_missing_for_texts_whose_pairs_would_take_hours(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["one two", "one three", "four"]  # 2 * 2 + 2 * 1 + 2 * 1
+    monkeypatch.setattr(text_overlap, "_MOST_COMPARED", 8)
+    assert rouge_l_similarity(texts) == pytest.approx(1 / 6)
+    monkeypatch.setattr(text_overlap, "_MOST_COMPARED", 7)
+    with pytest.raises(Unscorable, match="texts too long to compare all pairs"):
+        rouge_l_similarity(texts)
 
 
 @pytest.mark.parametrize("metric", [self_bleu, rouge_l_similarity])
