@@ -16,6 +16,7 @@ from benchmark.models.token_sampling import sample_tokens
 
 _THINKING = ("<think>", "</think>")
 _BATCH_TOKENS = {"cpu": 16_384, "cuda": 262_144}  # of prompts and responses to come, including padding
+_SPECIAL = 8  # special tokens within a stop text; with more of them, sampling goes on, and the text ends there anyway
 NOT_FINITE = "the model's logits are not finite"
 
 
@@ -102,7 +103,8 @@ class HFSampler:
     def _batch(self, requests: Sequence[Request]) -> list[Outcome]:
         drawing = _TokenSampler(requests, self.lm.model.device)
         longest = max(request.settings.max_tokens for request in requests)
-        rows = generate(self.lm, [self.prompt_ids(each) for each in requests], drawing, longest, self.ends.stop)
+        stopped = self._stopped if self.ends.stop else None
+        rows = generate(self.lm, [self.prompt_ids(each) for each in requests], drawing, longest, stopped)
         broken = drawing.broken.cpu().tolist()
         return [
             Failed(NOT_FINITE) if bad else self._response(request, row[: request.settings.max_tokens])
@@ -131,6 +133,13 @@ class HFSampler:
             ids=tuple(ids[first:]),
             content=content - first,
         )
+
+    def _stopped(self, ids: list[int]) -> bool:
+        """Return whether the last of a response's tokens completes a stop text."""
+        decode, stop = self.lm.tokeniser.decode, self.ends.stop
+        # Each token has at least a byte, save special ones; decoding all tokens at each step would take too long.
+        tail = ids[-(max(len(each.encode()) for each in stop) + _SPECIAL) :]
+        return _stop_at(decode(tail), stop) is not None and _stop_at(decode(ids), stop) is not None
 
     def _stop(self, ids: list[int]) -> tuple[int, int] | None:
         """Return the number of whole tokens before the first stop text, and up to its end; None: no stop text."""

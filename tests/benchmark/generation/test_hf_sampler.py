@@ -182,6 +182,15 @@ def test_a_stop_text_ends_an_answer_and_is_no_part_of_it() -> None:
     assert ended > 3
 
 
+def test_a_stop_text_that_begins_in_the_prompt_ends_no_response() -> None:
+    lm = lm_of("gpt2")
+    asked = [request("The river", n, max_tokens=20) for n in range(6)]
+    whole = sampled(HFSampler(lm, PLAIN), asked)
+    across = tuple(f"r{text[:1]}" for text in texts(whole))
+    assert not any(stop in text for stop in across for text in texts(whole))  # or the test shows nothing
+    assert sampled(HFSampler(lm, PLAIN, across), asked) == whole
+
+
 def test_reasoning_before_an_answer_is_counted_and_cut_off() -> None:
     own = tokeniser("gpt2")
     own.chat_template = CHAT
