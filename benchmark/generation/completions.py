@@ -31,7 +31,8 @@ def body_of(model: str, request: Request, without: frozenset[str]) -> dict[str, 
         "temperature": settings.temperature,
         "max_completion_tokens" if "max_tokens" in without else "max_tokens": settings.max_tokens,
     }
-    if "top_p" not in without:  # sent even where it is 1: some servers have another default
+    # Sent even where it is 1: some servers have another default. It is left out only where it would cut nothing off.
+    if "top_p" not in without or settings.top_p != 1:
         body["top_p"] = settings.top_p
     if settings.top_k is not None:
         body["top_k"] = settings.top_k
@@ -86,6 +87,8 @@ def outcome_of(document: dict[str, Any]) -> Outcome:
 def _text(message: dict[str, Any], finish_reason: str | None) -> str | Failed:
     """Return a message's content or refusal; without both, it is empty unless a filter or tool call explains it."""
     content = message.get("content")
+    if isinstance(content, list):
+        content = _joined(content)
     if not content and finish_reason == "content_filter":
         return Failed("the server's content filter withheld the response")
     if not content and (message.get("tool_calls") or message.get("function_call")):
@@ -93,6 +96,18 @@ def _text(message: dict[str, Any], finish_reason: str | None) -> str | Failed:
     if not isinstance(content, str | None):
         raise MalformedError(f"a {type(content).__name__} for a response's text")
     return content or (message["refusal"] if isinstance(message.get("refusal"), str) else "")
+
+
+def _joined(parts: list[Any]) -> str:
+    """Return the text of a content in parts, without parts of other kinds, such as reasoning.
+
+    Raises:
+        MalformedError: There is no part of text.
+    """
+    texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text"]
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise MalformedError("a list without text for a response's text")
+    return "".join(map(str, texts))
 
 
 def _after_thinking(text: str, finish_reason: str | None) -> str:
