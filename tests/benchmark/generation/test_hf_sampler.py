@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,8 +22,9 @@ from benchmark.generation.sampler import (
     SamplingSettings,
     draw_seed,
 )
+from benchmark.generation.setup import load_local, spec_named
 from benchmark.models.hf_generate import end_ids
-from benchmark.models.hf_lm import HFCausalLM
+from benchmark.models.hf_lm import HFCausalLM, load_causal_lm
 from datasets_build.errors import ConfigurationError
 from tests.benchmark.lms import lm_of, model_of, one_thread, random_model, tokeniser
 
@@ -305,3 +307,16 @@ def test_ends_are_those_of_the_tokeniser_and_of_the_configuration() -> None:
         assert end_ids(lm) == (2, 7)
     finally:
         lm.model.generation_config.eos_token_id = own
+
+
+def test_a_model_without_fast_attention_is_sampled_with_eager(tmp_path: Path) -> None:
+    own = tokeniser("gpt2")
+    random_model("gemma2", len(own), head_dim=8, attn_implementation="eager").save_pretrained(tmp_path)
+    own.save_pretrained(tmp_path)
+    made = load_local(spec_named(str(tmp_path)), PLAIN, (), None).sampler
+    assert made.signature.endswith(",float32,cpu,eager")
+    found: list[Outcome] = []
+    made.sample([request("The river")], lambda place, outcome: found.append(outcome))
+    assert isinstance(found[0], Sampled)
+    with pytest.raises(ConfigurationError, match="--attention eager"):
+        load_causal_lm(spec_named(str(tmp_path)))
