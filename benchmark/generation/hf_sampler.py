@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -153,11 +153,12 @@ class HFSampler:
 
     def _after_thinking(self, prompt: Sequence[int], ids: Sequence[int]) -> int:
         """Return the number of reasoning tokens: those up to the end of a thinking block at the beginning."""
-        text, (begin, end) = self.lm.tokeniser.decode(ids), _THINKING
-        begun = self.lm.tokeniser.decode(prompt[-8:]).rstrip().endswith(begin)  # some templates begin it themselves
+        decode = partial(self.lm.tokeniser.decode, special=True)  # the markers are special tokens of some models
+        text, (begin, end) = decode(ids), _THINKING
+        begun = decode(prompt[-8:]).rstrip().endswith(begin)  # some templates begin it themselves
         if not begun and not text.lstrip().startswith(begin):
             return 0
-        lengths = _growing(self.lm.tokeniser.decode, ids)
+        lengths = _growing(decode, ids)
         return next((n for n, text in enumerate(lengths) if end in text), len(ids))
 
 

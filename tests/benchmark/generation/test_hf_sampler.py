@@ -216,6 +216,15 @@ def test_reasoning_before_an_answer_is_counted_and_cut_off() -> None:
     assert answer("Let me see.</think>Yes.").text == "Let me see.</think>Yes."
 
 
+def test_reasoning_between_special_tokens_is_cut_off_too() -> None:
+    own = tokeniser("gpt2")
+    own.add_special_tokens({"additional_special_tokens": ["<think>", "</think>"]})
+    own.chat_template = CHAT
+    sampler = HFSampler(HFCausalLM(random_model("gpt2", len(own)), own, "thinks"), PromptingSettings(thinking=True))
+    made = sampler._response(request("The river"), own("So.</think>Yes.", add_special_tokens=False).input_ids)
+    assert (made.text, own.decode(list(made.reasoning_ids))) == ("Yes.", "So.</think>")
+
+
 def test_a_chat_goes_through_the_models_template() -> None:
     own = tokeniser("gpt2")
     own.chat_template = CHAT
