@@ -144,7 +144,7 @@ def test_from_generation_to_scores(folder: Path, tmp_path: Path) -> None:
     options = ("--profile", "lexical", "--out", tmp_path / "results", "--resamples", "100", "--json")
     ended = divbench("score", out, *options)
     assert ended.returncode == 0, ended.stderr
-    scores = {each["metric"]: each for each in document(ended)["result"]["scores"]}
+    scores = {each["metric"]: each for each in document(ended)["results"][0]["result"]["scores"]}
     for name in ("perplexity", "energy", "normalised_entropy", "e_original", "e_average"):
         assert scores[name]["n"] == 3, name
         assert "layers:1/1,tokens:sampled" in scores[name]["signature"]["models"][0]
