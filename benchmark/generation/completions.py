@@ -19,6 +19,7 @@ UNSEPARATED = Failed(
     "the response contains the model's reasoning, up to </think>: start the server with its reasoning parser "
     "(vLLM: --reasoning-parser), and sample with --restart"
 )
+_TRUNCATED = ("max_tokens", "max_output_tokens", "model_length")  # what some servers and proxies say instead of length
 _BROKEN_OFF = ("error", "abort")  # servers' finish reasons if the model did not end by itself
 
 
@@ -65,6 +66,8 @@ def outcome_of(document: dict[str, Any]) -> Outcome:
     finish_reason = choice.get("finish_reason")
     if not isinstance(finish_reason, str) or not re.fullmatch(r"[\w.-]{1,64}", finish_reason, re.ASCII):
         finish_reason = None
+    elif finish_reason.lower() in _TRUNCATED:
+        finish_reason = "length"
     if finish_reason in _BROKEN_OFF or choice.get("error"):
         raise MalformedError("it was broken off by an error")
     text = _text(message, finish_reason)

@@ -126,6 +126,8 @@ LARGEST = "x" * MAX_RESPONSE_BYTES
     ("reply", "text", "finish_reason"),
     [
         (saying("cut", "length"), "cut", "length"),
+        (saying("cut", "MAX_TOKENS"), "cut", "length"),
+        (saying("cut", "model_length"), "cut", "length"),
         (saying([{"type": "thinking", "thinking": []}, *({"type": "text", "text": t} for t in "ab")]), "ab", "stop"),
         (saying(""), "", "stop"),
         (saying(None), "", "stop"),
