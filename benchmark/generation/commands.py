@@ -200,9 +200,10 @@ def generate(
         manifest_of(loaded, plan, found.name, ends, given)  # fails before the work if the manifest is not valid
         reader = _reader(plan, loaded.sampler, layer, average_layers) if internals else None
         layers = [layer, average_layers] if internals else None
-        journal.begin(_identity(plan, loaded, found, ends, sweep, layers))
+        removable = None if prompts is None or points is not None else _content(found)
+        journal.begin(_identity(plan, loaded, found, ends, sweep, layers), removable)
         resumed = len(journal.done())
-        _sample(plan, loaded, journal)
+        _sample(plan, loaded, journal, own=removable is not None)
         if reader is not None:
             _read(plan, loaded.sampler, reader, journal)
         manifest = manifest_of(loaded, plan, found.name, ends, given)
@@ -310,8 +311,18 @@ def _identity(
     }
 
 
-def _sample(plan: "Plan", loaded: "Model", journal: "Journal") -> None:
+def _content(found: "Suite") -> dict[str, str]:
+    """Return a hash of the content of each prompt."""
+    from datasets_build.files import content_id
+
+    return {each.prompt_id: content_id([each.prompt, *each.paraphrases]) for each in found.prompts}
+
+
+def _sample(plan: "Plan", loaded: "Model", journal: "Journal", *, own: bool) -> None:
     """Sample the whole plan; report on stderr what failed and how often.
+
+    Args:
+        own: Whether the prompts are the user's own, so that some may be removed.
 
     Raises:
         InputError: Some prompts have no responses yet.
@@ -340,9 +351,13 @@ def _sample(plan: "Plan", loaded: "Model", journal: "Journal") -> None:
         reasons = failures(journal)
         for reason, count in reasons[:10]:
             err().print(f"{counted(count, 'prompt')}: {reason}", style="yellow", markup=False)
+        failed = sorted(journal.errors())
+        shown = ", ".join(failed[:10]) + (", …" if len(failed) > 10 else "")
+        err().print(f"without responses: {shown}", style="yellow", markup=False, soft_wrap=True)
+        last = "remove them from the file, if it has ids" if own else "change the options and use --restart"
         raise InputError(
             f"{lacking} of {len(plan.sets)} prompts have no responses yet; most frequent reason: {reasons[0][0]}",
-            "the same command retries only these prompts; if they keep failing, change the options and use --restart",
+            f"the same command retries only these prompts; if they keep failing, {last}",
         )
 
 

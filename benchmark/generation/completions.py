@@ -19,6 +19,7 @@ UNSEPARATED = Failed(
     "the response contains the model's reasoning, up to </think>: start the server with its reasoning parser "
     "(vLLM: --reasoning-parser), and sample with --restart"
 )
+_TRUNCATED = ("max_tokens", "max_output_tokens", "model_length")  # what some servers and proxies say instead of length
 _BROKEN_OFF = ("error", "abort")  # servers' finish reasons if the model did not end by itself
 
 
@@ -31,7 +32,8 @@ def body_of(model: str, request: Request, without: frozenset[str]) -> dict[str, 
         "temperature": settings.temperature,
         "max_completion_tokens" if "max_tokens" in without else "max_tokens": settings.max_tokens,
     }
-    if "top_p" not in without:  # sent even where it is 1: some servers have another default
+    # Sent even where it is 1: some servers have another default. It is left out only where it would cut nothing off.
+    if "top_p" not in without or settings.top_p != 1:
         body["top_p"] = settings.top_p
     if settings.top_k is not None:
         body["top_k"] = settings.top_k
@@ -64,6 +66,8 @@ def outcome_of(document: dict[str, Any]) -> Outcome:
     finish_reason = choice.get("finish_reason")
     if not isinstance(finish_reason, str) or not re.fullmatch(r"[\w.-]{1,64}", finish_reason, re.ASCII):
         finish_reason = None
+    elif finish_reason.lower() in _TRUNCATED:
+        finish_reason = "length"
     if finish_reason in _BROKEN_OFF or choice.get("error"):
         raise MalformedError("it was broken off by an error")
     text = _text(message, finish_reason)
@@ -86,6 +90,8 @@ def outcome_of(document: dict[str, Any]) -> Outcome:
 def _text(message: dict[str, Any], finish_reason: str | None) -> str | Failed:
     """Return a message's content or refusal; without both, it is empty unless a filter or tool call explains it."""
     content = message.get("content")
+    if isinstance(content, list):
+        content = _joined(content)
     if not content and finish_reason == "content_filter":
         return Failed("the server's content filter withheld the response")
     if not content and (message.get("tool_calls") or message.get("function_call")):
@@ -93,6 +99,18 @@ def _text(message: dict[str, Any], finish_reason: str | None) -> str | Failed:
     if not isinstance(content, str | None):
         raise MalformedError(f"a {type(content).__name__} for a response's text")
     return content or (message["refusal"] if isinstance(message.get("refusal"), str) else "")
+
+
+def _joined(parts: list[Any]) -> str:
+    """Return the text of a content in parts, without parts of other kinds, such as reasoning.
+
+    Raises:
+        MalformedError: There is no part of text.
+    """
+    texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text"]
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise MalformedError("a list without text for a response's text")
+    return "".join(map(str, texts))
 
 
 def _after_thinking(text: str, finish_reason: str | None) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from benchmark.models.token_sampling import sample_tokens
 
 _THINKING = ("<think>", "</think>")
 _BATCH_TOKENS = {"cpu": 16_384, "cuda": 262_144}  # of prompts and responses to come, including padding
+_SPECIAL = 8  # special tokens within a stop text; with more of them, sampling goes on, and the text ends there anyway
 NOT_FINITE = "the model's logits are not finite"
 
 
@@ -102,7 +103,8 @@ class HFSampler:
     def _batch(self, requests: Sequence[Request]) -> list[Outcome]:
         drawing = _TokenSampler(requests, self.lm.model.device)
         longest = max(request.settings.max_tokens for request in requests)
-        rows = generate(self.lm, [self.prompt_ids(each) for each in requests], drawing, longest, self.ends.stop)
+        stopped = self._stopped if self.ends.stop else None
+        rows = generate(self.lm, [self.prompt_ids(each) for each in requests], drawing, longest, stopped)
         broken = drawing.broken.cpu().tolist()
         return [
             Failed(NOT_FINITE) if bad else self._response(request, row[: request.settings.max_tokens])
@@ -132,6 +134,13 @@ class HFSampler:
             content=content - first,
         )
 
+    def _stopped(self, ids: list[int]) -> bool:
+        """Return whether the last of a response's tokens completes a stop text."""
+        decode, stop = self.lm.tokeniser.decode, self.ends.stop
+        # Each token has at least a byte, save special ones; decoding all tokens at each step would take too long.
+        tail = ids[-(max(len(each.encode()) for each in stop) + _SPECIAL) :]
+        return _stop_at(decode(tail), stop) is not None and _stop_at(decode(ids), stop) is not None
+
     def _stop(self, ids: list[int]) -> tuple[int, int] | None:
         """Return the number of whole tokens before the first stop text, and up to its end; None: no stop text."""
         if not self.ends.stop or _stop_at(self.lm.tokeniser.decode(ids), self.ends.stop) is None:
@@ -144,11 +153,12 @@ class HFSampler:
 
     def _after_thinking(self, prompt: Sequence[int], ids: Sequence[int]) -> int:
         """Return the number of reasoning tokens: those up to the end of a thinking block at the beginning."""
-        text, (begin, end) = self.lm.tokeniser.decode(ids), _THINKING
-        begun = self.lm.tokeniser.decode(prompt[-8:]).rstrip().endswith(begin)  # some templates begin it themselves
+        decode = partial(self.lm.tokeniser.decode, special=True)  # the markers are special tokens of some models
+        text, (begin, end) = decode(ids), _THINKING
+        begun = decode(prompt[-8:]).rstrip().endswith(begin)  # some templates begin it themselves
         if not begun and not text.lstrip().startswith(begin):
             return 0
-        lengths = _growing(self.lm.tokeniser.decode, ids)
+        lengths = _growing(decode, ids)
         return next((n for n, text in enumerate(lengths) if end in text), len(ids))
 
 

@@ -19,6 +19,7 @@ from benchmark.generation.sampler import Sampled
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import canonical_json
 
+_PROMPTS = "content of the prompts"
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS plan (one INTEGER PRIMARY KEY CHECK (one = 1), plan TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS answers (item TEXT PRIMARY KEY, answers TEXT NOT NULL)",
@@ -48,8 +49,12 @@ class Journal:
         self.path = path
         self._database = database
 
-    def begin(self, plan: Mapping[str, Any]) -> None:
+    def begin(self, plan: Mapping[str, Any], prompts: Mapping[str, str] | None = None) -> None:
         """Record the settings of this run, replacing those of an earlier run without responses.
+
+        Args:
+            plan: The settings; `prompts` is the revision of the prompts.
+            prompts: Content of each prompt that the user may remove while it has no responses; None: none.
 
         Raises:
             ConfigurationError: The file has responses of another run; the message says what differs.
@@ -63,14 +68,27 @@ class Journal:
                 for table in ("plan", "errors", "told"):
                     self._database.execute(f"DELETE FROM {table}")  # noqa: S608 - the names above
                 self._database.execute("INSERT INTO plan VALUES (1, ?)", (text,))
+            if prompts:
+                self.tell(_PROMPTS, json.dumps(dict(prompts)))
         else:
             before = json.loads(row[0])
             differs = sorted(key for key in {*before, *plan} if before.get(key) != json.loads(text).get(key))
+            if differs == ["prompts"] and prompts and self._lacks_only_failed(prompts):
+                with self._database:
+                    self._database.execute("UPDATE plan SET plan = ?", (text,))
+                    gone = [(item,) for item in self.errors().keys() - prompts.keys()]
+                    self._database.executemany("DELETE FROM errors WHERE item = ?", gone)
+                return
             shown = "; ".join(f"{key} {before.get(key)!r}, now {plan.get(key)!r}" for key in differs)
             raise ConfigurationError(
                 f"{self.path} has responses of a run with other settings: {shown}",
                 "use the same options to resume that run, another --out, or --restart to discard it",
             )
+
+    def _lacks_only_failed(self, prompts: Mapping[str, str]) -> bool:
+        """Return whether all prompts are those of the earlier runs, without some that have no responses."""
+        known: dict[str, str] = json.loads(self.told(_PROMPTS) or "{}")
+        return prompts.items() <= known.items() and self.done() <= prompts.keys()
 
     def _has(self, *tables: str) -> bool:
         rows = (self._database.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() for table in tables)  # noqa: S608

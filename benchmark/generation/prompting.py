@@ -123,7 +123,11 @@ def prompt_ids(tokeniser: HFTokeniser, prompting: PromptingSettings, chat: Seque
     """
     if not prompting.chat_template:
         text = prompting.template.replace(_PLACE, chat[-1].content)
-        (encoding,) = tokeniser.encode([text], begin=True)
-        return (*(() if tokeniser.bos is None else (tokeniser.bos,)), *encoding.ids.tolist())
+        if tokeniser.special_in(prompting.template):  # else special tokens in a prompt are only text
+            ids = tokeniser.formatted_ids(text)
+        else:
+            (encoding,) = tokeniser.encode([text], begin=True)
+            ids = tuple(encoding.ids.tolist())
+        return ids if tokeniser.bos is None or ids[:1] == (tokeniser.bos,) else (tokeniser.bos, *ids)
     options: dict[str, Any] = {} if prompting.thinking is None else {"enable_thinking": prompting.thinking}
     return tokeniser.chat_ids([{"role": each.role, "content": each.content} for each in chat], options)

@@ -23,6 +23,7 @@ from datasets_build.errors import ConfigurationError
 
 REPLIES = 3  # malformed replies after which a request fails
 FAILED_IN_A_ROW = 3  # failed requests that end sampling; those of one prompt count as one if it may be the cause
+# Malformed replies end it only before the first response: then it is probably another kind of server.
 
 _ANSWER_BYTES = 1 << 23  # reasoning may come along
 _OF_ONE_REQUEST = frozenset({400, 408, 409, 413, 422, 451})  # rejections that need not concern other requests
@@ -37,7 +38,7 @@ class _Result:
 
     Attributes:
         outcome: The response, or why there is none.
-        healthy: Whether it shows that the server works; None: inconclusive.
+        healthy: Whether it shows that the server works; None: only if the server has never worked, it does not.
         model: Name of the model in the server's reply, if any.
         status: HTTP status of a failure, if it had one.
     """
@@ -84,6 +85,7 @@ class ServerSampler:
         self._endpoint = Endpoint(url, timeout=timeout)
         self._without: frozenset[str] = frozenset()  # fields that the server does not know
         self._lock = threading.Lock()
+        self._has_worked = False
         self._failed_in_a_row: set[object] = set()  # since the server last worked
 
     @property
@@ -116,12 +118,13 @@ class ServerSampler:
         try:
             with closing(_as_completed(self._endpoint, requests, self._respond, pool)) as results:
                 for index, result in results:
-                    if result.healthy is False:
+                    if result.healthy is False or not (result.healthy or self._has_worked):
                         failed.append((index, result.outcome))
                         self._count_failure(result, requests[index])
                         continue
                     self._check_model(result.model)
                     if result.healthy:
+                        self._has_worked = True
                         self._failed_in_a_row.clear()
                         _report(failed, done)
                     done(index, result.outcome)
@@ -130,7 +133,8 @@ class ServerSampler:
             self._concurrency -= pool.retired
 
     def _count_failure(self, result: _Result, request: Request) -> None:
-        self._failed_in_a_row.add(request.messages if result.status in _OF_ITS_PROMPT else object())
+        of_its_prompt = result.healthy is None or result.status in _OF_ITS_PROMPT
+        self._failed_in_a_row.add(request.messages if of_its_prompt else object())
         if len(self._failed_in_a_row) >= FAILED_IN_A_ROW:
             self._failed_in_a_row.clear()
             why = result.outcome.reason if isinstance(result.outcome, Failed) else ""
@@ -173,13 +177,14 @@ class ServerSampler:
                 refused = refused_fields(error, body)
                 if not refused:
                     raise
-                if required := {name for name in refused & REQUIRED.keys() if (name, body[name]) != ("top_p", 1.0)}:
+                required = {name for name in refused & REQUIRED.keys() if (name, body[name]) != ("top_p", 1.0)}
+                if not refused - required:
                     names = ", ".join(f"{name}={body[name]}" for name in sorted(required))
                     hint = ", ".join(REQUIRED[name] for name in sorted(required))
                     raise SamplerFault(
                         f"{self._endpoint.base} does not accept {names}: {error.said}", f"{hint}; {_KEPT}"
                     ) from error
-                without |= refused
+                without |= refused - required  # some refuse a temperature only beside a top_p
             else:
                 with self._lock:  # only now it is known that these were what the server refused
                     self._without |= without

@@ -19,7 +19,7 @@ from benchmark.generation.server_sampler import ServerSampler
 from benchmark.models.bundled_lm.spec import OFFLINE_LM
 from benchmark.models.choices import Dtype
 from benchmark.models.device_options import device_named
-from benchmark.models.hf_lm import CausalLMSpec, find_causal_lm_spec, load_causal_lm
+from benchmark.models.hf_lm import CausalLMSpec, find_causal_lm_spec, load_causal_lm, with_supported_attention
 from datasets_build.errors import ConfigurationError
 from datasets_build.load import load_suite
 from datasets_build.schema import Suite
@@ -126,6 +126,7 @@ def load_local(
     Raises:
         ConfigurationError: As `load_causal_lm`.
     """
+    spec = with_supported_attention(spec)
     lm = load_causal_lm(spec)
     libraries = ", ".join(f"{name} {version(name)}" for name in ("divbench", "transformers", "torch"))
     return Model(

@@ -19,20 +19,22 @@ def generate(
     prompts: Sequence[Sequence[int]],
     choose: Callable[[Any, Any], Any],
     max_new_tokens: int,
-    stop: Sequence[str] = (),
+    stopped: Callable[[list[int]], bool] | None = None,
 ) -> list[list[int]]:
-    """Generate tokens after each prompt until the longest response ends; tokens after an EOS token are meaningless.
+    """Generate tokens after each prompt until the longest response ends; tokens after its end are meaningless.
 
     Args:
         prompts: Tokens of each prompt; they are padded on the left.
         choose: Function from the tokens so far [rows, length] and the raw logits [rows, vocabulary] to scores; the
             token with the highest score is generated.
+        stopped: Whether a response with these tokens has ended without an EOS token; None: only EOS tokens end it.
+            (The stop strings of `generate` also match where they begin in the prompt.)
 
     Raises:
         OutOfMemory: The batch does not fit into memory.
     """
     import torch
-    from transformers import LogitsProcessorList
+    from transformers import LogitsProcessorList, StoppingCriteriaList
 
     ends = end_ids(lm)
     width, device = max(map(len, prompts)), lm.model.device
@@ -41,7 +43,9 @@ def generate(
     for row, own in enumerate(prompts):
         ids[row, width - len(own) :] = torch.tensor(own)
         mask[row, width - len(own) :] = 1
-    options: dict[str, Any] = {"stop_strings": list(stop), "tokenizer": lm.tokeniser.own} if stop else {}
+    options: dict[str, Any] = {}
+    if stopped is not None:
+        options["stopping_criteria"] = StoppingCriteriaList([_criterion(stopped, width)])
 
     def run() -> list[list[int]]:
         given, seen = ids.to(device), mask.to(device)
@@ -55,6 +59,17 @@ def generate(
         return rows
 
     return lm.within_memory(run)
+
+
+def _criterion(stopped: Callable[[list[int]], bool], width: int) -> Callable[..., Any]:
+    """Return a stopping criterion of transformers that sees the new tokens of each row, which follow `width` others."""
+    import torch
+
+    def criterion(input_ids: Any, _scores: Any, **_: Any) -> Any:
+        found = [stopped(row) for row in input_ids[:, width:].tolist()]
+        return torch.tensor(found, dtype=torch.bool, device=input_ids.device)
+
+    return criterion
 
 
 def _read_once(lm: HFCausalLM, prompts: Sequence[Sequence[int]], ids: Any, mask: Any) -> Any:

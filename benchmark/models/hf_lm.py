@@ -7,7 +7,7 @@ because some layers are not attention), each sequence is read separately.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -66,6 +66,20 @@ def find_causal_lm_spec(name: str, dtype: Dtype = "float32", device: str = "cpu"
     """
     files = find_model_files(name)
     return CausalLMSpec(files.name, files.pin, files.folder, dtype, device)
+
+
+def with_supported_attention(spec: CausalLMSpec) -> CausalLMSpec:
+    """Return the spec with *eager* attention if its kind of model has no *sdpa*, such as Gemma 2, BLOOM and Mamba.
+
+    Raises:
+        ConfigurationError: As `load_causal_lm`.
+    """
+    transformers = need("transformers", "score")
+    where, options = ModelFiles(spec.name, spec.revision, spec.folder).locate()
+    with loading(where):
+        config = transformers.AutoConfig.from_pretrained(where, **options)
+    kind = transformers.MODEL_FOR_CAUSAL_LM_MAPPING.get(type(config), None)
+    return spec if getattr(kind, "_supports_sdpa", True) else replace(spec, attention="eager")
 
 
 def load_causal_lm(

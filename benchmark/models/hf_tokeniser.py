@@ -73,11 +73,20 @@ class HFTokeniser:
                 f"the model's chat template refuses this chat: {first_line(error)}",
                 "some models do not accept a system prompt",
             ) from error
+        return self.formatted_ids(text)
+
+    def formatted_ids(self, text: str) -> tuple[int, ...]:
+        """Tokenise a formatted prompt, in which special tokens are read as such."""
         return tuple(self.own(text, add_special_tokens=False).input_ids)
 
-    def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of tokens without special tokens, keeping white space as it is."""
-        text: str = self.own.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    def special_in(self, text: str) -> bool:
+        """Return whether a text contains a special token."""
+        added = (str(each) for each in self.own.added_tokens_decoder.values() if each.special)
+        return any(each in text for each in (*self.own.all_special_tokens, *added))
+
+    def decode(self, ids: Sequence[int], *, special: bool = False) -> str:
+        """Return the text of tokens, without special tokens unless `special`, keeping white space as it is."""
+        text: str = self.own.decode(list(ids), skip_special_tokens=not special, clean_up_tokenization_spaces=False)
         return text
 
     def _plain(self, texts: Sequence[str]) -> list[Encoding]:

@@ -39,7 +39,11 @@ FIRST_WAIT_SECONDS = 0.5  # before the second attempt; doubled before each later
 LONGEST_WAIT_SECONDS = 60.0  # even if the server asks for more
 _QUOTED = 200  # characters quoted from a server's message
 _QUOTED_BYTES = 1 << 16
-_TOO_LONG = ("context length", "context window", "model length", "max_model_len", "too long", "too many tokens")
+_TOO_LONG = (  # as said by vLLM, OpenAI, SGLang, Anthropic; llama.cpp; Groq; Gemini; text-generation-inference
+    *("context length", "context_length", "context window", "model length", "max_model_len", "too long"),
+    *("context size", "too many tokens", "reduce the length"),
+    *("maximum number of tokens allowed", "`max_new_tokens` must be"),
+)
 _FILTERED = ("content_filter", "content management policy", "responsibleaipolicy")
 
 FaultKind = Literal["refused", "malformed", "transient"]
@@ -235,9 +239,9 @@ class Endpoint:
                 pool.shutdown(wait=False, cancel_futures=True)
 
     def malformed(self, path: str, what: str) -> ServerFault:
-        """Return the error for a malformed answer."""
+        """Return the error for a malformed answer; `what` may quote the server."""
         return ServerFault(
-            f"{self.base}{path} sent a malformed answer: {what}",
+            f"{self.base}{path} sent a malformed answer: {self._quoted(what.encode('utf-8', 'replace'))}",
             "check that this is the address of the right server",
             kind="malformed",
         )
@@ -316,7 +320,8 @@ def first_choice(document: object) -> dict[str, Any]:
     """
     choices = document.get("choices") if isinstance(document, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise MalformedError("no choices")
+        error = document.get("error") if isinstance(document, dict) else None  # so proxies pass on others' errors
+        raise MalformedError(f"no choices, but the error {json.dumps(error)}" if error else "no choices")
     choice: dict[str, Any] = choices[0]
     return choice
 

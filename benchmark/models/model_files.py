@@ -183,6 +183,8 @@ def loading(where: str) -> Iterator[None]:
             "it must have safetensors and need no remote code; with HF_HUB_OFFLINE, download it first; "
             "without access to the Hub, give a folder with the files"
         )
+        if 'attn_implementation="eager"' in str(error):
+            hint = "this kind of model needs --attention eager"
         if (Path(where) / "adapter_config.json").is_file():
             hint = "it is an adapter: merge it into its base model (merge_and_unload of PEFT), and save that"
         raise ConfigurationError(f"{where} could not be loaded: {first_line(error)}", hint) from error

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from submissions.schema import Manifest
 
 _READ_AT_ONCE = 64
+_WITHOUT = "record them during sampling (divbench generate --internals), or score it without internals"
 _USUAL_LENGTH = 256  # tokens of the greedy response where the manifest states no length
 
 
@@ -91,11 +92,14 @@ def internals(
     from benchmark.models.hf_states import SamplingParameters
     from benchmark.scoring.internals_file import INTERNALS_FILE, internals_of, record, write_internals
     from datasets_build.load import load_suite
+    from submissions.checking.prompts import OWN
     from submissions.checking.validate import open_submission
 
     submission, suite, _ = open_submission(folder, partial(load_suite, mirror=mirror))
     drawn = submission.manifest.generation
     prompting = _prompting(submission.manifest, chat_template, template, thinking)
+    if prompting.mode == "paraphrase" and suite.name == OWN:
+        raise ConfigurationError("a submission does not contain the paraphrases of its own prompts", _WITHOUT)
     check_prompts(prompting, suite.prompts, drawn.k)
     target = destination or folder / INTERNALS_FILE
     if target.exists():

@@ -144,3 +144,14 @@ def test_a_chat_goes_through_the_models_own_template_with_what_it_knows_of_think
     assert read(PromptingSettings("system-prompt")) == f"<system>{SYSTEM}<user>Say thing 0.<assistant>"
     assert read(PromptingSettings(thinking=True)) == "<user>Say thing 0.<assistant>think"
     assert read(PromptingSettings(thinking=False)) == "<user>Say thing 0.<assistant>no thinking"
+
+
+@pytest.mark.parametrize("style", ["merging-bos", "gpt2", "llama2"])
+def test_special_tokens_of_a_template_are_read_as_the_tokeniser_reads_them(style: Style) -> None:
+    plain = tokeniser(style)
+    own, template = HFTokeniser(plain), "user: {prompt}</s>\nassistant:"
+    settings = PromptingSettings(chat_template=False, template=template)
+    asked = messages(settings, PROMPT, 0)
+    assert list(prompt_ids(own, settings, asked)) == plain(template.replace("{prompt}", PROMPT.prompt)).input_ids
+    begun = PromptingSettings(chat_template=False, template="<s>{prompt}")
+    assert prompt_ids(own, begun, asked).count(plain.bos_token_id) == 1

@@ -246,6 +246,22 @@ def test_answers_of_another_run_are_not_gone_on_with(journal_path: Path) -> None
         assert journal.done() == set()
 
 
+def test_prompts_that_keep_failing_may_be_removed(journal_path: Path) -> None:
+    with open_journal(journal_path) as journal:
+        journal.begin(PLAN | {"prompts": "own 1"}, {"p0": "a", "p1": "b", "p2": "c"})
+        journal.put("p0", PromptSamples((Sampled("a", None),)))
+        journal.put_error("p1", "too long")
+    with open_journal(journal_path) as journal:
+        for others in ({"p0": "other", "p2": "c"}, {"p2": "c"}, {"p0": "a", "p3": "d"}, None):
+            with pytest.raises(ConfigurationError, match="prompts 'own 1', now 'own 2'"):
+                journal.begin(PLAN | {"prompts": "own 2"}, others)
+        with pytest.raises(ConfigurationError, match="k 3, now 4"):
+            journal.begin(PLAN | {"prompts": "own 2", "k": 4}, {"p0": "a"})
+        journal.begin(PLAN | {"prompts": "own 2"}, {"p0": "a", "p2": "c"})
+        assert (journal.done(), journal.errors()) == ({"p0"}, {})
+        journal.begin(PLAN | {"prompts": "own 2"}, {"p0": "a", "p2": "c"})
+
+
 def test_a_run_without_answers_is_not_in_the_way_of_another(journal_path: Path) -> None:
     with open_journal(journal_path) as journal:
         journal.begin(PLAN)

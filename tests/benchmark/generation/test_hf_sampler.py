@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,8 +22,9 @@ from benchmark.generation.sampler import (
     SamplingSettings,
     draw_seed,
 )
+from benchmark.generation.setup import load_local, spec_named
 from benchmark.models.hf_generate import end_ids
-from benchmark.models.hf_lm import HFCausalLM
+from benchmark.models.hf_lm import HFCausalLM, load_causal_lm
 from datasets_build.errors import ConfigurationError
 from tests.benchmark.lms import lm_of, model_of, one_thread, random_model, tokeniser
 
@@ -182,6 +184,15 @@ def test_a_stop_text_ends_an_answer_and_is_no_part_of_it() -> None:
     assert ended > 3
 
 
+def test_a_stop_text_that_begins_in_the_prompt_ends_no_response() -> None:
+    lm = lm_of("gpt2")
+    asked = [request("The river", n, max_tokens=20) for n in range(6)]
+    whole = sampled(HFSampler(lm, PLAIN), asked)
+    across = tuple(f"r{text[:1]}" for text in texts(whole))
+    assert not any(stop in text for stop in across for text in texts(whole))  # or the test shows nothing
+    assert sampled(HFSampler(lm, PLAIN, across), asked) == whole
+
+
 def test_reasoning_before_an_answer_is_counted_and_cut_off() -> None:
     own = tokeniser("gpt2")
     own.chat_template = CHAT
@@ -203,6 +214,15 @@ def test_reasoning_before_an_answer_is_counted_and_cut_off() -> None:
     begun = HFSampler(lm, PromptingSettings(thinking=True))  # its template begins the reasoning itself
     assert answer("Let me see.</think>Yes.", begun).text == "Yes."
     assert answer("Let me see.</think>Yes.").text == "Let me see.</think>Yes."
+
+
+def test_reasoning_between_special_tokens_is_cut_off_too() -> None:
+    own = tokeniser("gpt2")
+    own.add_special_tokens({"additional_special_tokens": ["<think>", "</think>"]})
+    own.chat_template = CHAT
+    sampler = HFSampler(HFCausalLM(random_model("gpt2", len(own)), own, "thinks"), PromptingSettings(thinking=True))
+    made = sampler._response(request("The river"), own("So.</think>Yes.", add_special_tokens=False).input_ids)
+    assert (made.text, own.decode(list(made.reasoning_ids))) == ("Yes.", "So.</think>")
 
 
 def test_a_chat_goes_through_the_models_template() -> None:
@@ -296,3 +316,16 @@ def test_ends_are_those_of_the_tokeniser_and_of_the_configuration() -> None:
         assert end_ids(lm) == (2, 7)
     finally:
         lm.model.generation_config.eos_token_id = own
+
+
+def test_a_model_without_fast_attention_is_sampled_with_eager(tmp_path: Path) -> None:
+    own = tokeniser("gpt2")
+    random_model("gemma2", len(own), head_dim=8, attn_implementation="eager").save_pretrained(tmp_path)
+    own.save_pretrained(tmp_path)
+    made = load_local(spec_named(str(tmp_path)), PLAIN, (), None).sampler
+    assert made.signature.endswith(",float32,cpu,eager")
+    found: list[Outcome] = []
+    made.sample([request("The river")], lambda place, outcome: found.append(outcome))
+    assert isinstance(found[0], Sampled)
+    with pytest.raises(ConfigurationError, match="--attention eager"):
+        load_causal_lm(spec_named(str(tmp_path)))

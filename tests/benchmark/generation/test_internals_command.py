@@ -194,6 +194,8 @@ def test_what_cannot_be_read_as_it_was_asked_is_refused(folder: Path, tmp_path: 
     # The chat template would be used, and the template ignored.
     assert refusal("--template", "Q: {prompt}") == "--template needs --no-chat-template"
     manifest = tmp_path / "subs" / "manifest.json"
-    manifest.write_text(manifest.read_text(encoding="utf-8").replace('"resample"', '"verbalized"'), encoding="utf-8")
+    manifest.write_text(manifest.read_text(encoding="utf-8").replace('"resample"', '"paraphrase"'), encoding="utf-8")
+    assert refusal() == "a submission does not contain the paraphrases of its own prompts"
+    manifest.write_text(manifest.read_text(encoding="utf-8").replace('"paraphrase"', '"verbalized"'), encoding="utf-8")
     assert "the mode verbalized has no tokens for single responses" in refusal()
     assert not (tmp_path / "subs" / INTERNALS_FILE).exists()

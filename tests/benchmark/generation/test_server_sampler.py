@@ -33,6 +33,12 @@ from tests.benchmark.sampling_server import (
 pytestmark = pytest.mark.usefixtures("fast_http_client")
 
 KEY = "sk-very-secret-1"
+CONTEXT = "the prompt and max_tokens together are too long for the model's context"
+OTHERS_TOO_LONG = [  # llama.cpp, Gemini, text-generation-inference
+    (400, b"request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it"),
+    (400, b"The input token count (1100000) exceeds the maximum number of tokens allowed (1048576)."),
+    (422, b"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096."),
+]
 TOO_LONG = Reply(400, body=b"This model's maximum context length is 10 tokens.")
 
 
@@ -120,6 +126,9 @@ LARGEST = "x" * MAX_RESPONSE_BYTES
     ("reply", "text", "finish_reason"),
     [
         (saying("cut", "length"), "cut", "length"),
+        (saying("cut", "MAX_TOKENS"), "cut", "length"),
+        (saying("cut", "model_length"), "cut", "length"),
+        (saying([{"type": "thinking", "thinking": []}, *({"type": "text", "text": t} for t in "ab")]), "ab", "stop"),
         (saying(""), "", "stop"),
         (saying(None), "", "stop"),
         (saying(None, "length", reasoning_content="Hm, "), "", "length"),
@@ -170,7 +179,8 @@ def test_a_server_may_not_tell_how_many_tokens_it_drew(
         (saying(None, "tool_calls", tool_calls=[{"id": "1"}]), "the model called a tool instead of responding"),
         (saying("a \ud83d b"), "the response has lone surrogates, which UTF-8 cannot encode"),
         (saying("é" + LARGEST[1:]), "the response has 262,145 bytes; the limit is 262,144"),
-        (TOO_LONG, "the prompt and max_tokens together are too long for the model's context"),
+        *((Reply(status, body=said), CONTEXT) for status, said in OTHERS_TOO_LONG),
+        (TOO_LONG, CONTEXT),
         (Reply(400, body=b'{"code": "content_filter"}'), "the server's content filter refused the prompt"),
         (Reply(403, body=b"ResponsibleAIPolicyViolation"), "the server's content filter refused the prompt"),
     ],

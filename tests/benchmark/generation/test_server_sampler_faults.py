@@ -232,6 +232,32 @@ def test_a_server_that_knows_no_top_p_is_asked_without_it_where_nothing_is_cut_o
     assert sampler.gave_up == {"top_p"}
 
 
+def test_a_temperature_refused_beside_a_top_p_that_cuts_nothing_off_is_sent_without_it(server: SamplingServer) -> None:
+    both = Reply(400, body=b"`temperature` and `top_p` cannot both be specified for this model.")
+    server.plans = {"p0": [both]}
+    sampler = sampler_of(server, concurrency=1)
+    assert sampled(sampler, requests_of(2, temperature=0.5)) == [well(r) for r in requests_of(2, temperature=0.5)]
+    assert [body.get("top_p") for body in server.seen] == [1.0, None, None]
+    assert sampler.gave_up == {"top_p"}
+
+
+def test_a_top_p_that_cuts_off_is_sent_even_where_a_top_p_of_1_was_refused(server: SamplingServer) -> None:
+    sampler = sampler_of(server)
+    sampler.leave_out(frozenset({"top_p"}))
+    sampled(sampler, [*requests_of(1, top_p=0.5), *requests_of(1)])
+    assert sorted(str(body.get("top_p")) for body in server.seen) == ["0.5", "None"]
+
+
+@pytest.mark.parametrize("reply", [Reply(200, body=b"data: {}"), Reply(200, body=b'{"detail": "moved"}')])
+def test_a_server_that_never_sends_a_response_is_given_up(server: SamplingServer, reply: Reply) -> None:
+    server.always = reply
+    told = Told()
+    with pytest.raises(SamplerFault, match="malformed answer"):
+        sampler_of(server, concurrency=1).sample(requests_of(100), told)
+    assert len(server.seen) < 3 * 5  # one request may have begun meanwhile
+    assert told.outcomes == {}
+
+
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
