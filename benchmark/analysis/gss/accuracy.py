@@ -23,6 +23,7 @@ from benchmark.analysis.reproduce.gssbench import MARGIN
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.inputs import metrics_from
+from benchmark.scoring.resampling import LEVEL
 from benchmark.scoring.result_schema import Result, Signature
 from datasets_build.errors import ConfigurationError
 
@@ -194,6 +195,7 @@ class GssStudy:
             "missing_as": self.missing_as,
             "against": self.against,
             **asdict(self.how),
+            "level": LEVEL,
             "differing": self.differing,
             "models": [each.as_json() for each in self.models],
             "references": self.references,
