@@ -117,7 +117,7 @@ def test_backends_by_name() -> None:
     names = ("embedding", f"deberta={model}", f"deberta-full={model}", f"nli={model}", f"nli-lax={model}")
     assert len({find_partition_spec(name).signature for name in names}) == len(names)
     for name in EQUIVALENCE_NAMES.partition(" (")[0].split(", "):  # a judge's server would be asked
-        assert name == "judge=NAME@URL" or find_partition_spec(name.replace("MODEL", model))
+        assert name == "judge=NAME@URL" or find_partition_spec(name.replace("MODEL", model)).signature
     for wrong in ("nothing", "rouge-1=x", "deberta", "deberta=org/name", "judge=gpt", "judge=@http://x"):
         with pytest.raises(ConfigurationError):
             find_partition_spec(wrong)
