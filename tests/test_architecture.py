@@ -21,8 +21,10 @@ from submissions.checking.checks import CHECKS
 from submissions.choices import Format
 from submissions.gaming.attacks import ATTACKS
 from submissions.importing.importers import FORMATS
+from submissions.schema import Origin
 
 ROOT = Path(__file__).parent.parent
+ORIGINS = Origin.model_fields["format"].annotation  # what a manifest takes
 PACKAGES = ("datasets_build", "submissions", "benchmark", "leaderboard", "divbench")
 MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 VAGUE = {"utils", "util", "common", "manager", "base", "helpers", "helper", "misc", "core", "tools"}
@@ -174,6 +176,7 @@ def test_every_metric_of_a_file_is_in_the_list_of_metrics() -> None:
     [
         pytest.param(Reads, [each.name for each in METRIC_INPUTS], "METRIC_INPUTS of scoring/inputs.py", id="Reads"),
         pytest.param(Format, list(FORMATS), "FORMATS of importing/importers.py", id="Format"),
+        pytest.param(ORIGINS, [*FORMATS, "derived"], "FORMATS of importing/importers.py", id="Origin"),
     ],
 )
 def test_every_word_of_a_choice_is_in_its_list(words: Any, listed: list[str], where: str) -> None:
