@@ -15,8 +15,8 @@ import numpy as np
 from benchmark.analysis.estimate import Estimate, estimate
 from benchmark.analysis.metaeval import agreement
 from benchmark.scoring.resampling import LEVEL, Floats, weights_with_original
+from datasets_build.gssbench import SPLITS
 
-SPLITS = ("complement", "factualqa", "random_choice", "subset", "union", "intersection")
 PREVAILS = 0.95
 """Share of pairs from which a split counts as one where the longer (or the shorter) prompt has the larger space."""
 TIE = 1e-12  # relative: sums of equal values in another order differ by this much

@@ -10,9 +10,9 @@ from pydantic import Field, StringConstraints, model_validator
 
 from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.gss.accuracy import BALANCED, HALF, MEAN, MISSING, TIES, Block, GssStudy, Row
-from benchmark.analysis.metaeval.prompt_pairs import SPLITS
 from benchmark.scoring.internals_file import Part
 from benchmark.scoring.resampling import LEVEL
+from datasets_build.gssbench import SPLITS
 from leaderboard.data.metric_study.record import Line, MetricName, Number, rounded
 
 BUNDLED = "divbench/"  # prefix of the bundled model's id

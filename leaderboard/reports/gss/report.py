@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable, Sequence
 from rich.console import Console
 
 from benchmark.analysis.gss.accuracy import BALANCED, HALF, MEAN, MISSING, TIES, Block, GssStudy, Row
-from benchmark.analysis.metaeval.prompt_pairs import SPLITS
 from benchmark.scoring.resampling import LEVEL
 from datasets_build import tables
+from datasets_build.gssbench import SPLITS
 from datasets_build.tables import Cell, Report, Styled, Table
 from leaderboard.reports.metaeval.pair_report import SHORT, differences, records_of
 from leaderboard.reports.metaeval.report import cell
