@@ -1,4 +1,4 @@
-"""Build datasets: rows → Parquet and a manifest. The same rows give the same bytes.
+"""Build datasets: rows → Parquet and a manifest. The same rows give the same bytes with the same version of pyarrow.
 
 A built config is a folder with `data/<config>/<split>.parquet` and `data/<config>/manifest.json`, created atomically.
 """

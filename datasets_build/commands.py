@@ -91,7 +91,9 @@ def build(
     destination: Out = None,
     json: JsonOption = False,
 ) -> None:
-    """Build datasets from checked sources as Parquet files with a manifest. The same sources give the same bytes.
+    """Build datasets from checked sources as Parquet files with a manifest.
+
+    With one version of pyarrow, the same sources give the same bytes.
 
     Without a mirror, released files are downloaded from pinned URLs and kept. Every file is checked by its SHA-256.
     Generated datasets need no released files.

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from datasets_build.files import content_id
-from submissions.choices import Mode, SystemType
+from submissions.choices import Format, Mode, SystemType
 
 MAX_K = 1000
 
@@ -108,7 +108,7 @@ class Submitter(Closed):
 class Origin(Closed):
     """The file that the submission was imported from, and the source of its reported values."""
 
-    format: Literal["noveltybench", "jsonl", "csv", "parquet", "lm-eval", "openai-batch", "inspect", "derived"]
+    format: Literal[Format, "derived"]
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = None
     reported: Line | None = Field(default=None, description="source of the reported partition and scores")
 

@@ -8,16 +8,23 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
+from typing import Any, get_args
 
 import pytest
 
-from benchmark.metrics import METRICS
+from benchmark.metrics import METRICS, Reads
+from benchmark.scoring.inputs import METRIC_INPUTS
 from datasets_build.sources import DATASETS, Source
 from leaderboard.cli import COMMANDS
 from submissions.checking.checks import CHECKS
+from submissions.choices import Format
 from submissions.gaming.attacks import ATTACKS
+from submissions.importing.importers import FORMATS
+from submissions.schema import Origin
 
 ROOT = Path(__file__).parent.parent
+ORIGINS = Origin.model_fields["format"].annotation  # what a manifest takes
 PACKAGES = ("datasets_build", "submissions", "benchmark", "leaderboard", "divbench")
 MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 VAGUE = {"utils", "util", "common", "manager", "base", "helpers", "helper", "misc", "core", "tools"}
@@ -148,6 +155,55 @@ def test_every_source_is_in_the_list_of_datasets() -> None:
         found = [value for value in vars(module).values() if isinstance(value, Source) and value.configs]
         assert found, f"{path.name} has no Source"
         assert all(any(source is known for known in DATASETS) for source in found), f"{path.name} is not in DATASETS"
+
+
+def modules_of(folder: str) -> Iterator[ModuleType]:
+    for path in sorted((ROOT / folder).glob("*.py")):
+        if path.stem != "__init__":
+            yield import_module(f"{folder.replace('/', '.')}.{path.stem}")
+
+
+def test_every_metric_of_a_file_is_in_the_list_of_metrics() -> None:
+    for module in modules_of("benchmark/metrics"):
+        for metric in getattr(module, "METRICS", ()):
+            assert any(metric is known for known in METRICS), (
+                f"{metric.id}: add the METRICS of {module.__name__} to those in benchmark/metrics/__init__.py"
+            )
+
+
+@pytest.mark.parametrize(
+    ("words", "listed", "where"),
+    [
+        pytest.param(Reads, [each.name for each in METRIC_INPUTS], "METRIC_INPUTS of scoring/inputs.py", id="Reads"),
+        pytest.param(Format, list(FORMATS), "FORMATS of importing/importers.py", id="Format"),
+        pytest.param(ORIGINS, [*FORMATS, "derived"], "FORMATS of importing/importers.py", id="Origin"),
+    ],
+)
+def test_every_word_of_a_choice_is_in_its_list(words: Any, listed: list[str], where: str) -> None:
+    assert sorted(get_args(words)) == sorted(listed), f"every word has one line in {where}"
+
+
+# What reads a whole file, or any JSON: a reader of formats has submissions.untrusted for both, which has limits.
+READS = {"open", "read_text", "read_bytes", "loads", "load", "read_csv", "read_json", "read_parquet", "ParquetFile"}
+IN_ITS_OWN_PROCESS = "inspect_reader.py"
+
+
+def unlimited(tree: ast.Module) -> list[tuple[int, str]]:
+    """The calls that read without limits, by line."""
+    called = [(node.lineno, node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    names = [(line, getattr(each, "attr", getattr(each, "id", ""))) for line, each in called]
+    return [(line, name) for line, name in names if name in READS]
+
+
+def test_readers_of_formats_have_limits() -> None:
+    for path in (ROOT / "submissions" / "importing").glob("*.py"):
+        found = [] if path.name == IN_ITS_OWN_PROCESS else unlimited(ast.parse(path.read_text(encoding="utf-8")))
+        assert not found, f"{path.name}, {found}: read untrusted files with submissions.untrusted, which has limits"
+
+
+def test_a_reader_without_limits_would_be_found() -> None:
+    tree = ast.parse("import json\nfor line in open(path):\n    json.loads(line)\npath.read_text()\nread_jsonl(path)")
+    assert unlimited(tree) == [(2, "open"), (4, "read_text"), (3, "loads")]
 
 
 def test_every_command_is_where_the_front_door_looks_for_it() -> None:

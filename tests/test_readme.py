@@ -100,7 +100,8 @@ def test_the_table_of_datasets_is_that_of_the_code() -> None:
 
 
 def test_readme_is_short_and_its_map_names_every_room() -> None:
-    assert len(README.splitlines()) <= 160
+    rows = datasets_table().splitlines()  # a new dataset needs a line
+    assert len(README.splitlines()) - len(rows) <= 148, "README.md is too long: shorten it, or move text to docs/"
     drawn = README.split("## Map")[1].split("```")[1].strip("\n")
     assert len(drawn.splitlines()) <= 30
     parts = re.split(r"\n(?=\S)", drawn)

@@ -117,7 +117,7 @@ def utility_curves(systems: Sequence[System], resampling: Resampling | None = No
         values = np.array([utility_curve(each, PATIENCES) for each in system.judged])
         weights = weights_with_original(len(values), resamples=how.resamples, seed=how.seed)
         means = weights @ values / weights.sum(axis=1, keepdims=True)
-        made.append(UtilityCurve(system.name, tuple(estimate(column, how.level) for column in means.T)))
+        made.append(UtilityCurve(system.name, tuple(estimate(column) for column in means.T)))
     return made
 
 
@@ -142,10 +142,10 @@ def measure(
         backend=backend,
         signature=signature,
         systems=tuple(_of_system(system, parts[system.name], tables[system.name], how) for system in systems),
-        rand_index=estimate(_mean(known, "rand_index"), how.level) if known else None,
-        pair_f1=estimate(_pair_f1(known), how.level) if known else None,
-        count_error=estimate(_mean(known, "count_error"), how.level) if known else None,
-        ranking=estimate(_ranking(known), how.level) if len(known) > 2 else None,
+        rand_index=estimate(_mean(known, "rand_index")) if known else None,
+        pair_f1=estimate(_pair_f1(known)) if known else None,
+        count_error=estimate(_mean(known, "count_error")) if known else None,
+        ranking=estimate(_ranking(known)) if len(known) > 2 else None,
     )
 
 
@@ -225,11 +225,11 @@ def _of_system(system: System, parts: Parts, table: _Table, how: Resampling) -> 
         k=max((len(each.texts) for each in system.responses), default=0),
         prompts=len(parts),
         unjudged=dict(sorted(unjudged.items())),
-        distinct=estimate(table.mean(table.distinct), how.level),
-        published=estimate(table.mean(table.published), how.level) if table.has_published else None,
+        distinct=estimate(table.mean(table.distinct)),
+        published=estimate(table.mean(table.published)) if table.has_published else None,
         curve=tuple(mean),
-        rand_index=estimate(table.mean(table.rand_index), how.level) if table.has_published else None,
-        pair_f1=estimate(_pair_f1([table]), how.level) if table.has_published else None,
+        rand_index=estimate(table.mean(table.rand_index)) if table.has_published else None,
+        pair_f1=estimate(_pair_f1([table])) if table.has_published else None,
     )
 
 

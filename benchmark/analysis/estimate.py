@@ -13,7 +13,6 @@ class Resampling:
     """Settings of a bootstrap."""
 
     resamples: int = 1000
-    level: float = 0.95
     seed: int = 0
 
 
@@ -39,7 +38,7 @@ class Estimate:
         return with_interval(self.value, self.low, self.high)
 
 
-def estimate(draws: Floats, level: float, chance: float | None = None) -> Estimate:
+def estimate(draws: Floats, chance: float | None = None) -> Estimate:
     """Return a statistic with its interval and p-value.
 
     p is twice the smaller of the shares of resamples at or below and at or above chance (Efron & Tibshirani 1993,
@@ -47,7 +46,6 @@ def estimate(draws: Floats, level: float, chance: float | None = None) -> Estima
 
     Args:
         draws: [1 + resamples], the statistic on all rows, then on each resample; NaN where it is undefined.
-        level: Coverage of the interval, such as 0.95.
         chance: Chance level of the statistic; None for no p-value.
     """
     if not np.isfinite(draws[0]):
@@ -55,7 +53,7 @@ def estimate(draws: Floats, level: float, chance: float | None = None) -> Estima
     offset = chance or 0.0
     resampled = draws[1:] - offset
     resampled = resampled[np.isfinite(resampled)]
-    found = percentile_interval(resampled, level)
+    found = percentile_interval(resampled)
     if found is None:
         return Estimate(float(draws[0]))
     p = None

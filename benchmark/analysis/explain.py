@@ -21,14 +21,12 @@ from benchmark.scoring.compute import Value
 from benchmark.scoring.inputs import input_of, metrics_from
 from benchmark.surprisal import response_orders
 from benchmark.surprisal.engine import DEFAULT_LAYOUT, OrderPlan, ResponseSet, SetSurprisals, read_sets
-from benchmark.surprisal.pairwise_surprisal import PairwiseSurprisals, cross_mode_matrix, pairwise_surprisals
+from benchmark.surprisal.pairwise_surprisal import PairwiseSurprisals, pairwise_surprisals
 from benchmark.surprisal.prompt_layout import Layout
 from benchmark.surprisal.response_orders import Estimator
 from benchmark.surprisal.token_surprisals import TokenCost, TokenSaving, pair_tokens, token_surprisals
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import plain_json
-
-__all__ = ["SCALARS", "Curve", "Explanation", "cross_mode_matrix", "explain", "pair_tokens", "token_surprisals"]
 
 Floats = NDArray[np.float64]
 MOST_PAIRED = 30  # responses; they make 465 pairs, and a larger heat map would be unreadable

@@ -79,7 +79,7 @@ def _score(ratings: Mapping[str, Mapping[str, float]]) -> HumanScore:
 
 
 def krippendorff_alpha(
-    study: Study, ratings: Sequence[Rating], question: str, *, resamples: int = 1000, level: float = 0.95, seed: int = 0
+    study: Study, ratings: Sequence[Rating], question: str, *, resamples: int = 1000, seed: int = 0
 ) -> Estimate:
     """Compute Krippendorff's alpha for ordinal answers (rater agreement beyond chance), with a bootstrap over sets.
 
@@ -106,7 +106,7 @@ def krippendorff_alpha(
     weights = resample_weights(len(counts), clusters=clusters, resamples=resamples, seed=seed)
     many = len(set(clusters)) > 1  # of one cluster, all resamples are alike
     draws = [_alpha(counts), *(_alpha(np.repeat(counts, drawn, axis=0)) for drawn in weights if many)]
-    return estimate(np.array(draws), level)
+    return estimate(np.array(draws))
 
 
 def _alpha(counts: NDArray[np.int64]) -> float:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.scoring.resampling import (
+    LEVEL,
     Floats,
     differences,
     equal_up_to_rounding,
@@ -44,7 +45,6 @@ def standings(
     *,
     direction: int = 1,
     clusters: Sequence[Hashable] | None = None,
-    level: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
 ) -> list[Standing]:
@@ -65,8 +65,8 @@ def standings(
     weights = resample_weights(prompts, clusters=clusters, resamples=resamples, seed=seed).astype(np.float64)
     means = _plain_means(good)
     ranks = _positions(means[None, :])[0]
-    drawn = _Drawn(good, np.isfinite(good), weights, weighted_means(good, weights), level)
-    lows, highs = _rank_intervals(_positions(drawn.means), level)
+    drawn = _Drawn(good, np.isfinite(good), weights, weighted_means(good, weights))
+    lows, highs = _rank_intervals(_positions(drawn.means))
     groups = _tie_groups(ranks, drawn)
     several = drawn.there.sum(axis=0) > 1
     made = []
@@ -137,14 +137,15 @@ def _positions(means: Floats) -> Floats:
     return made
 
 
-def _rank_intervals(drawn: Floats, level: float) -> tuple[Floats, Floats]:
-    """Return the ends [systems] of the intervals that hold the middle `level` of resampled ranks; NaN if none.
+def _rank_intervals(drawn: Floats) -> tuple[Floats, Floats]:
+    """Return the ends [systems] of the intervals that hold the middle `LEVEL` of resampled ranks; NaN if none.
+
+    The ends are resampled ranks, rounded outwards.
 
     Args:
         drawn: [resamples, systems], NaN where a resample has no value of a system.
-        level: Coverage, such as 0.95. The ends are resampled ranks, rounded outwards.
     """
-    tail = (1 - level) / 2
+    tail = (1 - LEVEL) / 2
     ordered = np.sort(drawn, axis=0)  # NaN last
     last = np.maximum(np.isfinite(drawn).sum(axis=0) - 1, 0)
     columns = np.arange(drawn.shape[1])
@@ -168,18 +169,17 @@ class _Drawn:
     there: NDArray[np.bool_]
     weights: Floats
     means: Floats
-    level: float
 
     def ties(self, best: int, others: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return whether the interval of the mean difference from each other system contains 0, or is undefined."""
         both = self.there[:, [best]] & self.there[:, others]
         gaps = self._gaps(best, others)
-        tail = (1 - self.level) / 2
+        tail = (1 - LEVEL) / 2
         if np.isfinite(gaps).all():
             low, high = np.quantile(gaps, [tail, 1 - tail], axis=0)
             holds = (low <= 0) & (high >= 0)
         else:
-            intervals = [percentile_interval(column, self.level) for column in gaps.T]
+            intervals = [percentile_interval(column) for column in gaps.T]
             holds = np.array([each is None or each.low <= 0 <= each.high for each in intervals])
         return np.asarray(holds | (both.sum(axis=0) < 2))
 

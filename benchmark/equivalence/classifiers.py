@@ -228,9 +228,3 @@ GENERATION_SIMILARITY = GenerationSimilarity(
     ModelFiles("yimingzhang/deberta-v3-large-generation-similarity", "4e11444c12adf9837e58ae1e598472c45b1d3bd9"),
     DEBERTA_V3_LARGE_TOKENISER,
 )
-
-# The model of Farquhar et al. Its `main` has no safetensors; this commit, of pull request 1 on the model's page
-# (refs/pr/1), adds the ones made by the Hub's converter.
-DEBERTA_V2_XLARGE_MNLI = BothWaysNLI(
-    ModelFiles("microsoft/deberta-v2-xlarge-mnli", "11c091bfe1cb424a4fd559c4f34662faa9ebbe52")
-)

@@ -7,20 +7,16 @@ from benchmark.equivalence.learned.backend import Learned
 from benchmark.equivalence.llm_judge import LLMJudgeSpec
 from benchmark.equivalence.partitioning import ALGORITHMS, PartitionSpec
 from benchmark.equivalence.rules import MINILM_COSINE, Rouge1, ShortAnswers
+from benchmark.models.choices import EQUIVALENCE_NAMES
 from benchmark.models.model_files import find_model_files
 from datasets_build.errors import ConfigurationError
-
-NAMES = (
-    "rouge-1, embedding, learned, deberta=MODEL, deberta-full=MODEL, nli=MODEL, nli-lax=MODEL (MODEL: ORG/NAME@COMMIT "
-    "or a folder), or judge=NAME@URL (of a server that speaks OpenAI's chat completions)"
-)
 
 
 def find_partition_spec(name: str, algorithm: str = "greedy", *, short_answers: bool = False) -> PartitionSpec:
     """Return the partition spec for the name of a backend.
 
     Args:
-        name: One of `NAMES`.
+        name: One of `EQUIVALENCE_NAMES`.
         algorithm: One of `ALGORITHMS`; ignored for a judge.
         short_answers: Whether responses of up to five words are compared by shared words, as in NoveltyBench's code
             since v1.0.
@@ -41,7 +37,7 @@ def find_partition_spec(name: str, algorithm: str = "greedy", *, short_answers: 
         return PartitionSpec(LLMJudgeSpec(url, judge).identified(JudgementCache(default_judgements_path())), "judge")
     backend = _backend(kind, model)
     if backend is None:
-        raise ConfigurationError(f"there is no backend {name!r}", f"one of {NAMES}")
+        raise ConfigurationError(f"there is no backend {name!r}", f"one of {EQUIVALENCE_NAMES}")
     return PartitionSpec(ShortAnswers(backend) if short_answers else backend, chosen)
 
 

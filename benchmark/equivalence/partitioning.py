@@ -16,7 +16,7 @@ response is never novel. Refusals, blanks and placeholders are in no class.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 from unicodedata import normalize
 
 import numpy as np
@@ -37,7 +37,7 @@ from benchmark.models.choices import Algorithm
 from benchmark.models.reward import RewardModel, quality
 from submissions.checking.response_kinds import is_refusal, is_scorable
 
-ALGORITHMS: tuple[Algorithm, ...] = ("greedy", "components", "complete", "average")
+ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
 PARTITION_VERSION = 2  # changed with the normalisation or the algorithms; part of signatures
 _NO_SELECTORS = dict.fromkeys((0xFE0E, 0xFE0F))  # of emoji: as text, as a picture
 _ENDS = " \t\r\n\v\f\"'`*_“”‘’«».,;:!?…"

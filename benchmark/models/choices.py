@@ -8,3 +8,7 @@ Format = Literal["instruct", "completion"]
 Boundaries = Literal["exact", "paper"]
 OrderKind = Literal["balanced", "uniform", "exact", "endpoint"]
 Algorithm = Literal["greedy", "components", "complete", "average"]
+EQUIVALENCE_NAMES = (
+    "rouge-1, embedding, learned, deberta=MODEL, deberta-full=MODEL, nli=MODEL, nli-lax=MODEL, judge=NAME@URL (MODEL: "
+    "ORG/NAME@COMMIT or a folder; URL: of a server that speaks OpenAI's chat completions)"
+)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from benchmark.models.choices import Algorithm, Attention, Boundaries, Format, OrderKind
+from benchmark.models.choices import EQUIVALENCE_NAMES, Algorithm, Attention, Boundaries, Format, OrderKind
 from benchmark.models.device_options import DtypeOption, device_named
 from datasets_build.console import d_can_option, data_option, models_option
 from datasets_build.errors import ConfigurationError, did_you_mean
@@ -121,10 +121,7 @@ class ScoringOptions:
     equivalence: Annotated[
         str | None,
         _equivalence_option(
-            help=(
-                "Equivalence backend: rouge-1, embedding, learned, deberta=MODEL, deberta-full=MODEL, nli=MODEL, "
-                "nli-lax=MODEL, judge=NAME@URL (MODEL: ORG/NAME@COMMIT or a folder); default: the profile's."
-            )
+            help=f"Equivalence backend: {EQUIVALENCE_NAMES}; default: the profile's.",
         ),
     ] = None
     algorithm: Annotated[

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 Alternative = Literal["two-sided", "greater", "less"]
+LEVEL = 0.95  # coverage of all intervals
 _DRAWS_AT_ONCE = 4_000_000
 _COLUMNS_AT_ONCE = 1024  # whose resampled means are in memory: 80 MB of 10,000 resamples
 _FEWEST_PAIRS = 5
@@ -38,7 +39,7 @@ def bootstrap_means(
     *,
     clusters: Sequence[Hashable] | None = None,
     resamples: int = 10_000,
-    level: float = 0.95,
+    level: float = LEVEL,
     seed: int = 0,
 ) -> list[Interval | None]:
     """Compute percentile bootstrap intervals of column means, with the same resamples of rows for all columns.
@@ -135,7 +136,7 @@ def cluster_codes(rows: int, clusters: Sequence[Hashable] | None) -> tuple[NDArr
     return codes, len(numbers)
 
 
-def percentile_interval(values: ArrayLike, level: float = 0.95) -> Interval | None:
+def percentile_interval(values: ArrayLike, level: float = LEVEL) -> Interval | None:
     """Return the interval that holds the middle `level` of resampled values; None if fewer than two are finite.
 
     Args:

@@ -25,7 +25,7 @@ from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.inputs import computed, metrics_from
 from benchmark.scoring.internals_file import InternalsFile
 from benchmark.scoring.profiles import Profile
-from benchmark.scoring.resampling import bootstrap_means
+from benchmark.scoring.resampling import LEVEL, bootstrap_means
 from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, read_result
 from benchmark.scoring.result_schema import Aggregate, Counts, IntervalMethod, Result, ResultKey, sign
 from benchmark.scoring.shards import INVALID, RunShards, Shard, per_prompt_schema, runs_of, score_shards, shards_of
@@ -191,7 +191,7 @@ def _key(
         signatures=tuple(
             sign(m, profile, suite, k, reported_by, None if internals is None else internals.how) for m in chosen
         ),
-        level=0.95,
+        level=LEVEL,
         resamples=options.resamples,
         seed=options.seed,
         internals=internals.digest if internals is not None and metrics_from("internals", chosen) else None,

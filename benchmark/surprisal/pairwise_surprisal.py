@@ -83,38 +83,6 @@ def pairwise_surprisals(
     return PairwiseSurprisals(alone, given)
 
 
-def cross_mode_matrix(
-    model: CausalLM,
-    layout: Layout,
-    prompt: str,
-    modes: Sequence[Sequence[str]],
-    progress: Progress = lambda done: None,
-) -> CrossMode:
-    """Compute the bits that a text of one set saves on a text of another (arXiv:2606.01811, section B.4).
-
-    M_ij is the mean over all texts of set i and all texts of set j that precede them; on the diagonal, over all pairs
-    of positions in the set, so a text that occurs twice counts twice.
-
-    Args:
-        model: Language model; it reads all pairs of all texts.
-        modes: The m sets, each with at least two texts.
-
-    Raises:
-        Unscorable: Fewer than two sets, a set of fewer than two texts, or as in `pairwise_surprisals`.
-        ConfigurationError: As in `read_sets`.
-    """
-    if len(modes) < 2:
-        raise Unscorable("fewer than two sets")
-    if any(len(mode) < 2 for mode in modes):
-        raise Unscorable("a set of fewer than two responses")
-    pairs = pairwise_surprisals(model, layout, prompt, [text for mode in modes for text in mode], progress)
-    ends = np.cumsum([len(mode) for mode in modes])
-    blocks = [slice(end - len(mode), end) for mode, end in zip(modes, ends.tolist(), strict=True)]
-    repeats = np.eye(len(pairs.alone), dtype=bool)
-    given = [[pairs.given[i, j].mean(where=~repeats[i, j]) for j in blocks] for i in blocks]
-    return cross_mode(np.array([pairs.alone[block].mean() for block in blocks]), np.array(given))
-
-
 def _orders(read: SetSurprisals) -> Iterator[tuple[int, int, float]]:
     """Yield for each order the first response, the second one, and the bits of the second."""
     found = read.surprisals

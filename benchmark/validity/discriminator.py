@@ -191,9 +191,9 @@ def mixture(ratios: Floats, prior: tuple[float, float]) -> Floats:
 
 
 @cache
-def load_discriminator(path: Path = PARAMETERS) -> Discriminator:
+def load_discriminator() -> Discriminator:
     """Read the parameters that ship with the package."""
-    return from_json(json.loads(path.read_text(encoding="utf-8")))
+    return from_json(json.loads(PARAMETERS.read_text(encoding="utf-8")))
 
 
 def from_json(document: dict[str, Any]) -> Discriminator:

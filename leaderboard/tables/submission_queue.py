@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import get_args
 
 from submissions.untrusted.plain_text import one_line
 from submissions.work_queue.printing import duration_text, person, standing, when
-from submissions.work_queue.schema import Listing, State, utc_seconds
+from submissions.work_queue.schema import Listing, State, StateName, utc_seconds
 
 QUEUE_HEADERS = ("position", "system", "suite", "submitter", "state", "attempt", "since", "submitted", "id")
 HISTORY_HEADERS = ("time", "state", "attempt", "by", "lease until", "reason")
-STATES = ("pending", "claimed", "scored", "rejected", "failed", "withdrawn")
+STATES: tuple[StateName, ...] = get_args(StateName)
 MAX_ROWS = 1000
 
 

@@ -31,7 +31,7 @@ from benchmark.analysis.estimate import estimate
 from benchmark.analysis.metaeval import agreement
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.compute import Value
-from benchmark.scoring.resampling import Floats, holm, resample_weights, welch
+from benchmark.scoring.resampling import LEVEL, Floats, holm, resample_weights, welch
 from benchmark.scoring.result_schema import package_version
 
 FEWEST_CORRELATED = 4  # with three prompts, a partial correlation is always ±1
@@ -123,7 +123,6 @@ def contrast_groups(
     scores: PromptScores,
     labels: Labels,
     *,
-    level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
     progress: Callable[[int], None] = lambda resamples: None,
@@ -148,7 +147,7 @@ def contrast_groups(
         for metric in scores.metrics
     ]
     draws = _resampled(cases, len(names), resamples, seed, progress)
-    found = [_contrast(case, own, level) for case, own in zip(cases, draws, strict=True)]
+    found = [_contrast(case, own) for case, own in zip(cases, draws, strict=True)]
     adjusted = holm([np.nan if each.p is None else each.p for each in found])
     return LabelStudy(
         system=scores.system,
@@ -163,7 +162,7 @@ def contrast_groups(
         n1=int(is_1.sum()),
         n0=int((~is_1).sum()),
         left_out=dict(labels.left_out),
-        level=level,
+        level=LEVEL,
         resamples=resamples,
         seed=seed,
         divbench=package_version(),
@@ -250,7 +249,7 @@ def _resampled(
     return [np.concatenate(made) for made in found]
 
 
-def _contrast(case: _Case, draws: Floats, level: float) -> LabelContrast:
+def _contrast(case: _Case, draws: Floats) -> LabelContrast:
     one, zero = case.scores[case.is_1], case.scores[~case.is_1]
     test, untested = None, case.untested
     if untested is None and is_constant(one) and is_constant(zero):
@@ -280,33 +279,32 @@ def _contrast(case: _Case, draws: Floats, level: float) -> LabelContrast:
         p_holm=None,
         stars=stars(test.p if test else None),
         d=test.d if test else None,
-        auroc=estimate(draws[:, 0], level),
-        classifier=_classifier(case, draws, level),
+        auroc=estimate(draws[:, 0]),
+        classifier=_classifier(case, draws),
         untested=untested,
         correlations=tuple(
-            _correlation(column, draws[:, 3 + 4 * place : 7 + 4 * place], level)
-            for place, column in enumerate(case.columns)
+            _correlation(column, draws[:, 3 + 4 * place : 7 + 4 * place]) for place, column in enumerate(case.columns)
         ),
     )
 
 
-def _classifier(case: _Case, draws: Floats, level: float) -> Classifier | None:
+def _classifier(case: _Case, draws: Floats) -> Classifier | None:
     if case.predicted is None:
         return None
     threshold = best_threshold(case.scores, case.is_1)
     share = float(np.mean(case.is_1))
     return Classifier(
         folds=case.folds,
-        accuracy=estimate(draws[:, 1], level),
+        accuracy=estimate(draws[:, 1]),
         majority=max(share, 1 - share),
-        macro_f1=estimate(draws[:, 2], level),
+        macro_f1=estimate(draws[:, 2]),
         threshold=threshold.cut if np.isfinite(threshold.cut) else None,
         above=threshold.above,
     )
 
 
-def _correlation(column: _Column, draws: Floats, level: float) -> Correlation:
-    pearson, spearman, partial_pearson, partial_spearman = (estimate(draws[:, place], level) for place in range(4))
+def _correlation(column: _Column, draws: Floats) -> Correlation:
+    pearson, spearman, partial_pearson, partial_spearman = (estimate(draws[:, place]) for place in range(4))
     untested = column.untested
     if untested is None and (partial_pearson.value is None or partial_spearman.value is None):
         untested = "no partial correlation: the length is constant, or determines one of them"

@@ -104,7 +104,6 @@ def paired_contrast(
     *,
     expected: Expected = "greater",
     direction: int = 1,
-    level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
 ) -> tuple[Contrast, ...]:
@@ -125,7 +124,7 @@ def paired_contrast(
     given = {name: [own.get(prompt, NOT_ANSWERED) for prompt in prompts] for name, own in values.items()}
     numbers = {name: np.array([_number(value) for value in own]) for name, own in given.items()}
     gaps = np.array([differences(numbers[a], numbers[b]) for a, b in pairs]).reshape(len(pairs), len(prompts))
-    intervals = bootstrap_means(gaps.T, resamples=resamples, level=level, seed=seed)
+    intervals = bootstrap_means(gaps.T, resamples=resamples, seed=seed)
     alternative = alternative_of(expected, direction)
     tests = [wilcoxon(numbers[a], numbers[b], alternative) for a, b in pairs]
     p = np.array([np.nan if test.p is None else test.p for test in tests])

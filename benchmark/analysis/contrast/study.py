@@ -11,6 +11,7 @@ from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import Value, score_sets
 from benchmark.scoring.inputs import computed
 from benchmark.scoring.profiles import Profile
+from benchmark.scoring.resampling import LEVEL
 from benchmark.scoring.result_schema import package_version, sign
 from benchmark.surprisal.engine import ResponseSet
 
@@ -104,7 +105,7 @@ def contrast_systems(
         ConfigurationError: A model is not pinned, or cannot be loaded.
         ScoringFault: A metric failed.
     """
-    level, first = 0.95, texts[0]
+    first = texts[0]
     pairs = pairs_of(list(first.responses), pairing)
     chosen = computed(backends.profile.metrics(metrics))
     parts = []
@@ -121,7 +122,6 @@ def contrast_systems(
                 pairs,
                 expected=expected,
                 direction=metric.direction,
-                level=level,
                 resamples=resamples,
                 seed=seed,
             )
@@ -136,7 +136,7 @@ def contrast_systems(
         profile=backends.profile.name,
         expected=expected,
         pairing=pairing,
-        level=level,
+        level=LEVEL,
         resamples=resamples,
         seed=seed,
         divbench=package_version(),

@@ -10,7 +10,6 @@ from typing import Any
 from benchmark.analysis.estimate import Estimate, Resampling
 from benchmark.analysis.metaeval.pair_reports import Scorer, accuracies
 from benchmark.analysis.metaeval.prompt_pairs import (
-    SPLITS,
     MissingAs,
     PairComparison,
     PairEvaluation,
@@ -23,8 +22,10 @@ from benchmark.analysis.reproduce.gssbench import MARGIN
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.inputs import metrics_from
+from benchmark.scoring.resampling import LEVEL
 from benchmark.scoring.result_schema import Result, Signature
 from datasets_build.errors import ConfigurationError
+from datasets_build.gssbench import SPLITS
 
 # In the order of the columns of the paper's Table 2.
 TABLE_2: tuple[str, ...] = (
@@ -194,6 +195,7 @@ class GssStudy:
             "missing_as": self.missing_as,
             "against": self.against,
             **asdict(self.how),
+            "level": LEVEL,
             "differing": self.differing,
             "models": [each.as_json() for each in self.models],
             "references": self.references,

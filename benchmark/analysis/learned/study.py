@@ -293,13 +293,13 @@ def run(
             OnTask(
                 task=name,
                 sets=len(rows),
-                oca=estimate(pair[0], how.level),
-                reference=estimate(pair[1], how.level),
-                less=estimate(pair[0] - pair[1], how.level, 0.0),
+                oca=estimate(pair[0]),
+                reference=estimate(pair[1]),
+                less=estimate(pair[0] - pair[1], 0.0),
                 holm=None,
-                spearman=estimate(agreement.spearman(fitted, high.astype(np.float64), given), how.level),
-                human=None if rated is None else estimate(rated[0], how.level),
-                human_reference=None if rated is None else estimate(rated[1], how.level),
+                spearman=estimate(agreement.spearman(fitted, high.astype(np.float64), given)),
+                human=None if rated is None else estimate(rated[0]),
+                human_reference=None if rated is None else estimate(rated[1]),
             )
         )
     adjusted = holm([np.nan if each.less.p is None else each.less.p for each in found])
@@ -312,9 +312,9 @@ def run(
         tasks=tuple(
             replace(each, holm=float(p) if np.isfinite(p) else None) for each, p in zip(found, adjusted, strict=True)
         ),
-        mean=estimate(mean, how.level),
-        reference=estimate(other_mean, how.level),
-        less=estimate(mean - other_mean, how.level, 0.0),
+        mean=estimate(mean),
+        reference=estimate(other_mean),
+        less=estimate(mean - other_mean, 0.0),
     )
 
 

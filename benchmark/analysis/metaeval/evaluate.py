@@ -130,7 +130,7 @@ def evaluate_task(
     def estimated(measure: str, found: Floats, chance: float | None) -> Estimate:
         clusters = with_pairs if measure == "pair_accuracy" else contexts
         found = found if clusters > 1 else found[:1]  # of one cluster, all resamples are alike
-        return estimate(found, how.level, chance if clusters >= FEWEST_TESTED else None)
+        return estimate(found, chance if clusters >= FEWEST_TESTED else None)
 
     evaluations = tuple(
         Evaluation(

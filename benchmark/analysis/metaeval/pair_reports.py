@@ -91,11 +91,11 @@ def evaluate(pairs: Pairs, scorers: Sequence[Scorer], against: str | None, how: 
         raise ConfigurationError(f"there are no scores named {against!r}", f"one of {', '.join(by_name)}")
 
     def of(each: Scorer) -> PairEvaluation:
-        return evaluate_pairs(pairs, each.scores, level=how.level, resamples=how.resamples, seed=how.seed)
+        return evaluate_pairs(pairs, each.scores, resamples=how.resamples, seed=how.seed)
 
     def less(each: Scorer) -> PairComparison:
         other = by_name[str(against)].scores
-        return compare_pairs(pairs, each.scores, other, level=how.level, resamples=how.resamples, seed=how.seed)
+        return compare_pairs(pairs, each.scores, other, resamples=how.resamples, seed=how.seed)
 
     return PairReport(
         evaluations={each.name: of(each) for each in scorers},

@@ -14,9 +14,9 @@ import numpy as np
 
 from benchmark.analysis.estimate import Estimate, estimate
 from benchmark.analysis.metaeval import agreement
-from benchmark.scoring.resampling import Floats, weights_with_original
+from benchmark.scoring.resampling import LEVEL, Floats, weights_with_original
+from datasets_build.gssbench import SPLITS
 
-SPLITS = ("complement", "factualqa", "random_choice", "subset", "union", "intersection")
 PREVAILS = 0.95
 """Share of pairs from which a split counts as one where the longer (or the shorter) prompt has the larger space."""
 TIE = 1e-12  # relative: sums of equal values in another order differ by this much
@@ -119,7 +119,6 @@ def evaluate_pairs(
     scores: Mapping[str, float],
     *,
     missing_as: MissingAs = "wrong",
-    level: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
 ) -> PairEvaluation:
@@ -137,16 +136,16 @@ def evaluate_pairs(
     balanced = overall.get("length_balanced")
     return PairEvaluation(
         splits={
-            split: _split_result(each, _length_correlations(pairs[split], scores, resamples, seed), level)
+            split: _split_result(each, _length_correlations(pairs[split], scores, resamples, seed))
             for split, each in outcomes.items()
         },
-        mean_of_splits=_accuracy(overall["mean_of_splits"], level),
-        pair_weighted=_accuracy(overall["pair_weighted"], level),
-        length_balanced=None if balanced is None else _accuracy(balanced, level),
+        mean_of_splits=_accuracy(overall["mean_of_splits"]),
+        pair_weighted=_accuracy(overall["pair_weighted"]),
+        length_balanced=None if balanced is None else _accuracy(balanced),
         longer=longer,
         shorter=shorter,
         missing_as=missing_as,
-        level=level,
+        level=LEVEL,
         resamples=resamples,
         seed=seed,
     )
@@ -158,7 +157,6 @@ def compare_pairs(
     second: Mapping[str, float],
     *,
     missing_as: MissingAs = "wrong",
-    level: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
 ) -> PairComparison:
@@ -176,7 +174,7 @@ def compare_pairs(
             {split: each.rates for split, each in outcomes.items()} | _overall(outcomes, *_length_groups(outcomes))
         )
     gaps = {name: rates[0][name] - rates[1][name] for name in rates[0]}
-    return PairComparison(*({name: estimate(g[:, i], level, chance=0.0) for name, g in gaps.items()} for i in (0, 1)))
+    return PairComparison(*({name: estimate(g[:, i], chance=0.0) for name, g in gaps.items()} for i in (0, 1)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -275,20 +273,20 @@ def _overall(outcomes: Mapping[str, _Outcome], longer: Sequence[str], shorter: S
     return made
 
 
-def _accuracy(rates: Floats, level: float) -> Accuracy:
-    return Accuracy(*(estimate(rates[:, i], level) for i in range(len(_NUMBERS))))
+def _accuracy(rates: Floats) -> Accuracy:
+    return Accuracy(*(estimate(rates[:, i]) for i in range(len(_NUMBERS))))
 
 
-def _split_result(outcome: _Outcome, correlations: tuple[Floats, Floats], level: float) -> SplitResult:
+def _split_result(outcome: _Outcome, correlations: tuple[Floats, Floats]) -> SplitResult:
     pearson, spearman = correlations
     return SplitResult(
         pairs=int(outcome.of[0, 3]),
         sets=outcome.sets,
         missing=int(outcome.right[0, 3]),
         ties=int(outcome.right[0, 2]),
-        accuracy=_accuracy(outcome.rates, level),
+        accuracy=_accuracy(outcome.rates),
         longer_is_larger=outcome.longer,
         shorter_is_larger=outcome.shorter,
-        length_pearson=estimate(pearson, level),
-        length_spearman=estimate(spearman, level),
+        length_pearson=estimate(pearson),
+        length_spearman=estimate(spearman),
     )

@@ -54,7 +54,6 @@ def metric_agreement(
     *,
     question: str = "more_different",
     weights: Weights | None = None,
-    level: float = 0.95,
 ) -> list[Agreement]:
     """Compute the share of votes for a side that each metric predicts, with intervals over voters and prompts.
 
@@ -72,11 +71,11 @@ def metric_agreement(
     """
     given = (weights or weigh(ballots)).votes
     chosen = np.flatnonzero(ballots.on(question) & (ballots.answer != TIE) & (given > 0))
-    return [_agreement(ballots, name, own, chosen, given[chosen], level) for name, own in scores.items()]
+    return [_agreement(ballots, name, own, chosen, given[chosen]) for name, own in scores.items()]
 
 
 def _agreement(
-    ballots: Ballots, metric: str, scores: Mapping[Key, float], chosen: Integers, weights: Floats, level: float
+    ballots: Ballots, metric: str, scores: Mapping[Key, float], chosen: Integers, weights: Floats
 ) -> Agreement:
     def column(side: Integers) -> Floats:
         names, prompts = ballots.systems, ballots.prompts
@@ -88,11 +87,11 @@ def _agreement(
     sign = np.where(ballots.answer[chosen] == LEFT, 1.0, -1.0)
     right = (1 + np.sign(gap[there]) * sign[there]) / 2
     rows = chosen[there]
-    share = _share(right, weights[there], ballots.voter[rows], ballots.prompt[rows], level)
+    share = _share(right, weights[there], ballots.voter[rows], ballots.prompt[rows])
     return Agreement(metric, share, int(there.sum()), int((~there).sum()))
 
 
-def _share(right: Floats, weights: Floats, voters: Integers, prompts: Integers, level: float) -> Estimate:
+def _share(right: Floats, weights: Floats, voters: Integers, prompts: Integers) -> Estimate:
     total = float(weights.sum())
     if not total:
         return Estimate(None)
@@ -107,13 +106,11 @@ def _share(right: Floats, weights: Floats, voters: Integers, prompts: Integers, 
     covariance = two_way_covariance(sums, voters, prompts)
     if covariance is None:
         return Estimate(mean)
-    far = reach(voters, prompts, level) * float(np.sqrt(covariance[0, 0]))
+    far = reach(voters, prompts) * float(np.sqrt(covariance[0, 0]))
     return Estimate(mean, max(0.0, mean - far), min(1.0, mean + far))
 
 
-def ceiling(
-    ballots: Ballots, *, question: str = "more_different", weights: Weights | None = None, level: float = 0.95
-) -> Ceiling:
+def ceiling(ballots: Ballots, *, question: str = "more_different", weights: Weights | None = None) -> Ceiling:
     """Compute how far voters agree who were shown the same two response sets; intervals over prompts.
 
     Args:
@@ -145,7 +142,7 @@ def ceiling(
         return Ceiling(Estimate(None), Estimate(None), 0, 0)
     weight = np.array(count)
     groups = np.array(prompts)
-    people = _share(np.array(agree) / weight, weight, np.arange(len(weight)), groups, level)
+    people = _share(np.array(agree) / weight, weight, np.arange(len(weight)), groups)
     return Ceiling(people, _bound(people), number, len(count))
 
 

@@ -8,7 +8,7 @@ from benchmark.analysis.votes.ballots import Ballots, Booleans, Floats, Integers
 from benchmark.analysis.votes.davidson import Davidson, fit_votes, outcome_chances, slopes
 from benchmark.analysis.votes.two_way import reach, two_way_covariance
 from benchmark.analysis.votes.weights import Weights, weigh
-from benchmark.scoring.resampling import Interval
+from benchmark.scoring.resampling import LEVEL, Interval
 
 _DRAWS = 2000  # of all strengths together, for the intervals of ranks
 
@@ -59,9 +59,7 @@ class Strengths:
     tie: float
 
 
-def strengths(
-    ballots: Ballots, *, question: str, weights: Weights | None = None, level: float = 0.95, seed: int = 0
-) -> Strengths:
+def strengths(ballots: Ballots, *, question: str, weights: Weights | None = None, seed: int = 0) -> Strengths:
     """Estimate the strengths of systems from the votes on one question.
 
     Args:
@@ -87,9 +85,9 @@ def strengths(
     kept = _only(ballots, linked)
     model = fit_votes(kept, chosen, given)
     covariance = covariance_of(model, kept, chosen, given, weights.careful)
-    far = reach(kept.voter[chosen], kept.prompt[chosen], level)
+    far = reach(kept.voter[chosen], kept.prompt[chosen])
     errors = None if covariance is None else np.sqrt(np.diag(covariance))
-    ranks = None if covariance is None else _rank_intervals(model.strengths, covariance, level, seed)
+    ranks = None if covariance is None else _rank_intervals(model.strengths, covariance, seed)
     places = 1 + (model.strengths[None, :] > model.strengths[:, None] + 1e-9).sum(axis=1)
     sides = np.concatenate([kept.left[chosen], kept.right[chosen]])
     counted = totals(sides, np.tile(given[chosen], 2), len(linked))
@@ -160,12 +158,12 @@ def observed_inverse(model: Davidson, ballots: Ballots, chosen: Booleans, weight
     return np.asarray(np.linalg.inv(left), np.float64)
 
 
-def _rank_intervals(values: Floats, covariance: Floats, level: float, seed: int) -> tuple[Integers, Integers]:
-    """Return the best and the worst rank of each system among the middle `level` of draws."""
+def _rank_intervals(values: Floats, covariance: Floats, seed: int) -> tuple[Integers, Integers]:
+    """Return the best and the worst rank of each system among the middle `LEVEL` of draws."""
     rng = np.random.default_rng(seed)
     drawn = rng.multivariate_normal(values, covariance, size=_DRAWS, method="eigh")
     ranks = len(values) - np.argsort(np.argsort(drawn, axis=1), axis=1)
-    tail = (1 - level) / 2
+    tail = (1 - LEVEL) / 2
     low, high = np.quantile(ranks, [tail, 1 - tail], axis=0, method="nearest")
     return low.astype(np.int64), high.astype(np.int64)
 

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from benchmark.analysis.votes.ballots import Floats, Integers
+from benchmark.scoring.resampling import LEVEL
 
 FEWEST = 2  # voters, and prompts, needed for an interval
 
@@ -36,10 +37,10 @@ def two_way_covariance(sums: Callable[[Integers], Floats], voters: Integers, pro
     return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T)  # the nearest positive semidefinite matrix
 
 
-def reach(voters: Integers, prompts: Integers, level: float) -> float:
+def reach(voters: Integers, prompts: Integers) -> float:
     """Return the half width of an interval in standard errors: Student's t with the fewer of voters and prompts."""
     freedom = max(1, min(len(np.unique(voters)), len(np.unique(prompts))) - 1)
-    return float(stdtrit(freedom, (1 + level) / 2))
+    return float(stdtrit(freedom, (1 + LEVEL) / 2))
 
 
 def _covariance(sums: Floats) -> Floats:

@@ -7,6 +7,7 @@ from typing import Any
 from benchmark.models.bundled_lm.documents import sentences
 
 _WINDOW = 1024  # tokens
+_PASSAGES = 40
 
 
 def bits_per_byte(model: Any, tokeniser: Any, texts: list[str], windows: int | None = None) -> float:
@@ -27,12 +28,12 @@ def bits_per_byte(model: Any, tokeniser: Any, texts: list[str], windows: int | N
     return bits / bytes_
 
 
-def repeat_costs(model: Any, tokeniser: Any, texts: list[str], passages: int = 40) -> tuple[float, float]:
+def repeat_costs(model: Any, tokeniser: Any, texts: list[str]) -> tuple[float, float]:
     """Compute the mean bits of passages at their first and second occurrence, under two labels."""
     rng = random.Random(7)  # noqa: S311 - not for secrets
     source = [sentences(text) for text in texts]
     first = second = 0.0
-    for _ in range(passages):
+    for _ in range(_PASSAGES):
         book = rng.choice(source)
         start = rng.randrange(len(book) - 3)
         passage = " ".join(book[start : start + rng.randint(1, 3)])
@@ -42,7 +43,7 @@ def repeat_costs(model: Any, tokeniser: Any, texts: list[str], passages: int = 4
         begin = len(encoded[0])
         first += sum(bits[begin : begin + len(encoded[1])])
         second += sum(bits[-len(encoded[3]) :])
-    return first / passages, second / passages
+    return first / _PASSAGES, second / _PASSAGES
 
 
 def _token_bits(model: Any, ids: list[int]) -> list[float]:

@@ -15,7 +15,7 @@ from benchmark.analysis.metaeval.scores import Scores
 from benchmark.metrics import METRICS, Metric
 from benchmark.scoring.inputs import input_of
 from benchmark.scoring.profiles import Profile
-from benchmark.scoring.resampling import Floats
+from benchmark.scoring.resampling import LEVEL, Floats
 from benchmark.scoring.result_schema import package_version, signature_parts
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import content_id
@@ -96,7 +96,7 @@ def make_study(
     return MetricStudy(
         divbench=package_version(),
         profile=profile.name,
-        level=how.level,
+        level=LEVEL,
         resamples=how.resamples,
         seed=how.seed,
         metrics=[entry_of(each, profile) for each in columns],

@@ -10,8 +10,9 @@ from pydantic import Field, StringConstraints, model_validator
 
 from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.gss.accuracy import BALANCED, HALF, MEAN, MISSING, TIES, Block, GssStudy, Row
-from benchmark.analysis.metaeval.prompt_pairs import SPLITS
 from benchmark.scoring.internals_file import Part
+from benchmark.scoring.resampling import LEVEL
+from datasets_build.gssbench import SPLITS
 from leaderboard.data.metric_study.record import Line, MetricName, Number, rounded
 
 BUNDLED = "divbench/"  # prefix of the bundled model's id
@@ -114,7 +115,7 @@ def pair_study(report: GssStudy) -> PairStudy:
     return PairStudy(
         suite=report.suite,
         missing_as=report.missing_as,
-        level=report.how.level,
+        level=LEVEL,
         resamples=report.how.resamples,
         seed=report.how.seed,
         blocks=made,

@@ -74,17 +74,16 @@ def _grouped(line: dict[str, Any]) -> GroupedPrompt:
     return GroupedPrompt(tuple(map(tuple, line["labels"])), similarity)
 
 
-def board_across(board: Board, folder: Path = FOLDER) -> tuple[AcrossSystems, tuple[Entry, ...]] | None:
+def board_across(board: Board) -> tuple[AcrossSystems, tuple[Entry, ...]] | None:
     """The reference systems of a board, with their responses grouped together; None if it has fewer than two.
 
     Args:
         board: Board; its results determine which responses are valid.
-        folder: Folder of the reference results.
 
     Raises:
         InputError: A result's files are gone.
     """
-    found = _read(folder / ACROSS_FILE)
+    found = _read(FOLDER / ACROSS_FILE)
     if found is None:
         return None
     submissions, grouped = found

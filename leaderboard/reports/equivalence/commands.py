@@ -1,11 +1,13 @@
 """`divbench metrics equivalence`."""
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from benchmark.models.choices import EQUIVALENCE_NAMES
 from datasets_build.console import JsonOption, MirrorOption, deliver, err, progress
 from datasets_build.errors import ConfigurationError
 from datasets_build.tables import check_report_path
@@ -22,11 +24,7 @@ def classes(
     equivalence: Annotated[
         list[str] | None,
         typer.Option(
-            help=(
-                "Equivalence backend: rouge-1, embedding, learned, deberta=MODEL, deberta-full=MODEL, nli=MODEL, "
-                "nli-lax=MODEL, judge=NAME@URL (MODEL: ORG/NAME@COMMIT or a folder); may be repeated; default: "
-                "rouge-1 and embedding."
-            )
+            help=f"Equivalence backend: {EQUIVALENCE_NAMES}; may be repeated; default: rouge-1 and embedding."
         ),
     ] = None,
     algorithm: Annotated[
@@ -77,7 +75,7 @@ def classes(
     check_figure_path(figure)
     how = Resampling(resamples=resamples, seed=seed)
     systems = _systems(submissions, k, mirror)
-    specs = _specs(equivalence or ["rouge-1", "embedding"], algorithm or ["greedy"], short_answers)
+    specs = _specs(equivalence or ["rouge-1", "embedding"], algorithm or ["greedy"], short_answers=short_answers)
     with progress() as bar:
         task = bar.add_task("grouping", total=len(specs))
         parts, found, sensitivities = _study(systems, specs, orders, how, lambda: bar.advance(task))
@@ -145,16 +143,21 @@ def _systems(folders: list[Path], k: int | None, mirror: Path | None) -> "list[S
     return made
 
 
-def _specs(names: list[str], algorithms: list[str], short_answers: bool) -> "dict[str, PartitionSpec]":
-    """Return each backend with each algorithm, by the name shown; a judge has its own algorithm."""
+def _specs(names: list[str], algorithms: list[str], *, short_answers: bool) -> "dict[str, PartitionSpec]":
+    """Return each backend with each algorithm, by the name shown; a judge has its own algorithm.
+
+    A model is named only where several backends of its kind are compared.
+    """
     from benchmark.equivalence.named_backends import find_partition_spec
 
+    kinds = Counter(name.partition("=")[0] for name in dict.fromkeys(names))
     made = {}
     for name in names:
         for algorithm in algorithms:
             spec = find_partition_spec(name, algorithm, short_answers=short_answers)
             kind = name.partition("=")[0]
-            made[f"{kind}, {spec.algorithm}{', short answers' if short_answers else ''}"] = spec
+            shown = kind if kinds[kind] == 1 else name
+            made[f"{shown}, {spec.algorithm}{', short answers' if short_answers else ''}"] = spec
     return made
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.gss.accuracy import HALF, MEAN, MISSING, TIES, Block, Row
-from benchmark.analysis.metaeval.prompt_pairs import SPLITS
 from datasets_build.errors import need
+from datasets_build.gssbench import SPLITS
 from leaderboard.figures.plots import CLEAR, DIVERGING, FONT, inert
 from leaderboard.reports.metaeval.pair_report import SHORT
 

@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterable, Sequence
 from rich.console import Console
 
 from benchmark.analysis.gss.accuracy import BALANCED, HALF, MEAN, MISSING, TIES, Block, GssStudy, Row
-from benchmark.analysis.metaeval.prompt_pairs import SPLITS
+from benchmark.scoring.resampling import LEVEL
 from datasets_build import tables
+from datasets_build.gssbench import SPLITS
 from datasets_build.tables import Cell, Report, Styled, Table
 from leaderboard.reports.metaeval.pair_report import SHORT, differences, records_of
 from leaderboard.reports.metaeval.report import cell
@@ -45,7 +46,7 @@ def legend(study: GssStudy) -> str:
         "responses; chance is .5. Ties are wrong, as published; half: a tie counts half. A pair with a missing score "
         f"{missing}; n: pairs with both scores. Mean: of the six splits, the published overall accuracy. Balanced: "
         "mean over the splits whose longer prompt has the larger space and over those whose shorter prompt has it, so "
-        f"that length alone gets .5. Intervals: {study.how.level:.0%}, bootstrap over the sets of pairs. "
+        f"that length alone gets .5. Intervals: {LEVEL:.0%}, bootstrap over the sets of pairs. "
         "Bold: the highest mean of a model."
     )
 

@@ -16,7 +16,6 @@ def skewed(rows: int = 60, columns: int = 1, seed: int = 0) -> Floats:
 def mean_gap(
     gaps: Floats,
     clusters: Sequence[Hashable] | None = None,
-    level: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
     chance: float | None = 0.0,
@@ -26,17 +25,17 @@ def mean_gap(
     weights = np.vstack([np.ones((1, len(gaps))), drawn])
     there = np.isfinite(gaps)
     with np.errstate(invalid="ignore"):
-        return estimate(weights @ np.where(there, gaps, 0.0) / (weights @ there), level, chance)
+        return estimate(weights @ np.where(there, gaps, 0.0) / (weights @ there), chance)
 
 
 def test_a_difference_equals_a_plain_resampling() -> None:
     a, b = skewed(columns=2).T
     a[3] = b[9] = np.nan
-    found = mean_gap(a - b, level=0.9, resamples=400, seed=8)
+    found = mean_gap(a - b, resamples=400, seed=8)
     draws = np.random.default_rng(8).integers(60, size=(400, 60))
     gaps = np.array([np.nanmean((a - b)[rows]) for rows in draws])
     assert found.value == pytest.approx(np.nanmean(a - b))
-    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(gaps, [0.05, 0.95])), abs=1e-12)
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(gaps, [0.025, 0.975])), abs=1e-12)
     assert found.p == pytest.approx(2 * min((gaps <= 0).mean(), (gaps >= 0).mean()))
 
 
@@ -46,7 +45,7 @@ def test_chance_moves_p_and_nothing_else() -> None:
     plain, tested = mean_gap(values, chance=None), mean_gap(values, chance=1.0)
     assert plain.p is None
     assert (tested.value, tested.low, tested.high) == pytest.approx((plain.value, plain.low, plain.high), abs=1e-12)
-    assert estimate(np.append(1.0, drawn), 0.95, chance=1.0).p == pytest.approx(
+    assert estimate(np.append(1.0, drawn), chance=1.0).p == pytest.approx(
         2 * min((drawn <= 1).mean(), (drawn >= 1).mean())
     )
 
@@ -72,8 +71,8 @@ def test_clusters_widen_the_interval_of_a_difference() -> None:
 def test_differences_without_enough_rows() -> None:
     nan = np.nan
     assert mean_gap(np.array([nan, nan])) == Estimate(None, None, None, None)
-    assert estimate(np.array([2.0, nan, 2.0]), 0.95, chance=0.0) == Estimate(2.0, None, None, None)
-    assert estimate(np.array([nan, 1.0, 2.0]), 0.95, chance=0.0) == Estimate(None, None, None, None)
+    assert estimate(np.array([2.0, nan, 2.0]), chance=0.0) == Estimate(2.0, None, None, None)
+    assert estimate(np.array([nan, 1.0, 2.0]), chance=0.0) == Estimate(None, None, None, None)
     assert mean_gap(np.zeros(4)).p == 1.0
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmark.analysis import explain as explaining
-from benchmark.analysis.explain import SCALARS, Explanation, cross_mode_matrix, explain, pair_tokens, token_surprisals
+from benchmark.analysis.explain import SCALARS, Explanation, explain
 from benchmark.metrics import METRICS, Unscorable, surprisal
 from benchmark.metrics.curve_fits import fit_exponential, fit_sigmoid
 from benchmark.metrics.metric import Missing
@@ -19,6 +19,7 @@ from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, re
 from benchmark.surprisal.pairwise_surprisal import PairwiseSurprisals, pairwise_surprisals
 from benchmark.surprisal.prompt_layout import PAPER_COMPLETION, PAPER_INSTRUCT, Layout, lay_out
 from benchmark.surprisal.response_orders import balanced, orders_for, standard_errors
+from benchmark.surprisal.token_surprisals import pair_tokens, token_surprisals
 from datasets_build.errors import ConfigurationError
 from tests.benchmark.fakes import HashLM
 from tests.benchmark.lms import STYLES, Style, Wrapped, lm_of
@@ -177,45 +178,6 @@ def test_tokens_of_a_pair_need_exact_boundaries() -> None:
     with pytest.raises(ConfigurationError, match="exact"):
         pair_tokens(HashLM(), PAPER_INSTRUCT, PROMPT, "a", "b")
     assert explain(HashLM(), SET, PAPER_INSTRUCT).strongest is None
-
-
-def test_cross_mode_is_the_mean_over_all_texts_of_two_sets() -> None:
-    model, layout = lm_of("ours"), Layout("completion")
-    modes = (RESPONSES[:2], RESPONSES[2:], ("Where is it?", "In the drawer!", "Where is it?"))
-    found = cross_mode_matrix(model, layout, PROMPT, modes)
-    alone = [np.mean([one_text(model, layout, PROMPT, [text]) for text in mode]) for mode in modes]
-    for i, mine in enumerate(modes):
-        for j, theirs in enumerate(modes):
-            given = [
-                one_text(model, layout, PROMPT, [before, text])
-                for k, text in enumerate(mine)
-                for m, before in enumerate(theirs)
-                if (i, k) != (j, m)
-            ]
-            assert found.reduction[i, j] == pytest.approx(alone[i] - np.mean(given), abs=1e-3)
-    assert found.diagonal == pytest.approx(np.diag(found.reduction).mean())
-    off = found.reduction[~np.eye(3, dtype=bool)]
-    assert found.off_diagonal == pytest.approx(off.mean())
-    assert found.share_positive == (off > 0).mean()
-
-
-def test_sets_that_are_alike_within_have_a_high_diagonal() -> None:
-    modes = (("red green blue", "red green black"), ("一 二 三", "一 二 四"))
-    found = cross_mode_matrix(HashLM(), Layout(), "Go.", modes)
-    assert found.diagonal > 5 > found.off_diagonal == found.asymmetry == 0
-
-
-@pytest.mark.parametrize(
-    ("modes", "reason"),
-    [
-        ((), "fewer than two sets"),
-        ((RESPONSES,), "fewer than two sets"),
-        ((RESPONSES, ("a",)), "fewer than two responses"),
-    ],
-)
-def test_cross_mode_without_enough_texts_says_so(modes: Sequence[Sequence[str]], reason: str) -> None:
-    with pytest.raises(Unscorable, match=reason):
-        cross_mode_matrix(HashLM(), Layout(), PROMPT, modes)
 
 
 @pytest.mark.parametrize("plan", [OrderPlan(), OrderPlan("balanced", 2), OrderPlan("uniform", 9), OrderPlan("exact")])

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from benchmark.analysis.metaeval.prompt_pairs import SPLITS, PairEvaluation, compare_pairs, evaluate_pairs, load_pairs
+from benchmark.analysis.metaeval.prompt_pairs import PairEvaluation, compare_pairs, evaluate_pairs, load_pairs
 from benchmark.analysis.metaeval.prompt_scores import sanity_scores, scores_of_result
 from benchmark.metrics import METRICS
 from benchmark.scoring.backends import ScoringBackends
@@ -19,6 +19,7 @@ from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options, score_submission
 from datasets_build.errors import InputError
 from datasets_build.files import plain_json
+from datasets_build.gssbench import SPLITS
 from datasets_build.load import load_suite
 from tests.benchmark.helpers import rows_of, submit, suite_of
 

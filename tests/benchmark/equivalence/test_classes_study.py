@@ -18,6 +18,7 @@ from benchmark.equivalence.rules import Rouge1
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import Labels, Partition
+from benchmark.models.choices import EQUIVALENCE_NAMES
 from benchmark.models.device_map import DeviceChoice
 from benchmark.models.hf_lm import CausalLMSpec
 from benchmark.models.reward import HFRewardSpec, quality
@@ -115,6 +116,8 @@ def test_backends_by_name() -> None:
     model = "org/name@" + "0" * 40
     names = ("embedding", f"deberta={model}", f"deberta-full={model}", f"nli={model}", f"nli-lax={model}")
     assert len({find_partition_spec(name).signature for name in names}) == len(names)
+    for name in EQUIVALENCE_NAMES.partition(" (")[0].split(", "):  # a judge's server would be asked
+        assert name == "judge=NAME@URL" or find_partition_spec(name.replace("MODEL", model)).signature
     for wrong in ("nothing", "rouge-1=x", "deberta", "deberta=org/name", "judge=gpt", "judge=@http://x"):
         with pytest.raises(ConfigurationError):
             find_partition_spec(wrong)

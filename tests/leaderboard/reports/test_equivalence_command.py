@@ -8,6 +8,7 @@ import pytest
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import score_submission
+from leaderboard.reports.equivalence.commands import _specs
 from leaderboard.tables.about import published
 from leaderboard.tables.curves import class_curves
 from submissions.checking.validate import open_submission
@@ -106,6 +107,19 @@ def test_what_cannot_be_done_is_told(tmp_path: Path, arguments: list[str], messa
     folder, *_ = write_demo_submissions(tmp_path / "subs")
     ended = divbench("metrics", "equivalence", folder, *arguments)
     assert (ended.returncode, message in ended.stderr) == (2, True), ended.stderr
+
+
+def test_two_models_of_one_kind_are_both_compared() -> None:
+    one, other = (f"nli=org/{name}@{'0' * 40}" for name in ("a", "b"))
+    assert list(_specs([one, other, "rouge-1"], ["greedy"], short_answers=False)) == [
+        f"{one}, greedy",
+        f"{other}, greedy",
+        "rouge-1, greedy",
+    ]
+    assert list(_specs([one], ["greedy", "average"], short_answers=True)) == [
+        "nli, greedy, short answers",
+        "nli, average, short answers",
+    ]
 
 
 def test_submissions_of_one_name_are_not_mixed_up(tmp_path: Path) -> None:

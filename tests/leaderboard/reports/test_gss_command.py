@@ -16,12 +16,13 @@ import pytest
 
 from benchmark.analysis.gss.accuracy import TABLE_2, USUAL
 from benchmark.analysis.metaeval import prompt_pairs
-from benchmark.analysis.metaeval.prompt_pairs import SPLITS, compare_pairs, evaluate_pairs
+from benchmark.analysis.metaeval.prompt_pairs import compare_pairs, evaluate_pairs
 from benchmark.analysis.metaeval.prompt_scores import scores_of_result
 from benchmark.metrics import METRICS
 from benchmark.scoring.internals_file import INTERNALS_FILE
 from datasets_build import load
 from datasets_build.files import plain_json
+from datasets_build.gssbench import SPLITS
 from leaderboard.cli import main
 from submissions.checking.validate import open_submission
 from tests.conftest import divbench, document

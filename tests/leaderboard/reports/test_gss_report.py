@@ -20,7 +20,6 @@ from benchmark.analysis.gss.accuracy import (
     published_blocks,
 )
 from benchmark.analysis.metaeval.pair_reports import Scorer
-from benchmark.analysis.metaeval.prompt_pairs import SPLITS
 from benchmark.analysis.metaeval.prompt_scores import sanity_scores
 from benchmark.analysis.reproduce.cells import read_published
 from benchmark.metrics.metric import Missing
@@ -30,6 +29,7 @@ from benchmark.scoring.result_schema import Result
 from benchmark.scoring.scorer import Options, score_submission
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import plain_json
+from datasets_build.gssbench import SPLITS
 from datasets_build.tables import print_blocks
 from leaderboard.reports.gss.report import notes, report_of
 from tests.benchmark.helpers import rows_of, submit, suite_of

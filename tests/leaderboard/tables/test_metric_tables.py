@@ -55,11 +55,17 @@ def test_axioms_are_signs_and_the_metric_that_obeys_most_is_first() -> None:
         AxiomStudy(profile="offline", metrics={"a": one, "b": {"order": True}})
 
 
-def test_axioms_that_ship_are_those_of_the_docs_and_of_all_metrics_with_a_direction() -> None:
+@pytest.mark.thorough
+def test_axioms_that_ship_are_of_all_metrics_with_a_direction() -> None:
     study = read_record(MEASURED / AXIOMS_FILE, AxiomStudy)
     profile = with_named(find_profile(study.profile), ["template_rate"])
     wanted = [metric.id for metric in computed(profile.metrics()) if metric.direction]
-    assert sorted(study.metrics) == sorted(wanted)
+    assert sorted(study.metrics) == sorted(wanted), "run divbench metrics axioms, see CONTRIBUTING.md"
+
+
+def test_axioms_that_ship_are_those_of_the_docs() -> None:
+    study = read_record(MEASURED / AXIOMS_FILE, AxiomStudy)
+    assert study.metrics.keys() <= {metric.id for metric in METRICS if metric.direction}
     assert study.axioms == tuple(axiom.name for axiom in AXIOMS)
     written = (Path(__file__).parents[3] / "docs" / "gaming.md").read_text(encoding="utf-8")
     for name, *signs in axioms_table(study).values:
