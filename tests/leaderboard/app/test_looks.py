@@ -30,7 +30,7 @@ return views.filter((view) => view.clientWidth && view.scrollWidth > view.client
 def test_texts_contrast_with_their_background(reference_address: str, browser: Any, scheme: str) -> None:
     """Intervals, headings and hints had a contrast of 2.7 on the light page; WCAG 2 asks for 4.5 at level AA."""
     with in_scheme(browser, scheme):
-        for page in ("", "metrics", "datasets", "explore", "submit"):
+        for page in ("?suite=noveltybench-curated", "metrics", "datasets", "explore", "submit"):
             open_page(browser, f"{reference_address}/{page}")
             for _ in range(20):  # a page fades in
                 if not (found := pale(browser)):
@@ -95,7 +95,7 @@ return [...document.querySelectorAll(".forest tbody tr")].filter((row) => box(ro
 def test_a_phone_shows_type_mode_and_interval_of_every_system(reference_address: str, browser: Any) -> None:
     """A chip that did not fit beside the name was hidden, so that only some baselines were marked as such."""
     with on_a_phone(browser):
-        open_page(browser, f"{reference_address}/")
+        open_page(browser, f"{reference_address}/?suite=noveltybench-curated")
         until(lambda: browser.execute_script(_CARDS) != [], "no system is shown")
         found = browser.execute_script(_CARDS)
     assert sum("known-bad baseline" in row["text"] for row in found) > 3
