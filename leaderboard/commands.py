@@ -166,7 +166,7 @@ def export(
     else:
         from leaderboard.tables.export import export as write
 
-        written = [str(path) for board in now.boards for path in write(board, destination)]
+        written = [str(path) for board in now.boards for path in write(board, destination, live.scores)]
     if json:
         print_json({"written": written, "left_out": skipped, "fault": now.fault})
     else:
@@ -191,10 +191,11 @@ def show(
     """
     from leaderboard.tables.printing import board_json, print_curves, print_front, print_metrics
 
-    now = _live(results, store, None, None, reference=reference, results_store=results_store).snapshot()
+    live = _live(results, store, None, None, reference=reference, results_store=results_store)
+    now = live.snapshot()
     _left_out(now)
     if json:
-        print_json([board_json(board) for board in now.boards])
+        print_json([board_json(board, live.scores) for board in now.boards])
     elif not now.boards:
         out().print("there are no results")
     for board in now.boards if not json else []:

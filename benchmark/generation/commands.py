@@ -174,7 +174,7 @@ def generate(
     """
     from dataclasses import asdict
 
-    from benchmark.generation.journal import open_journal, remove_journal
+    from benchmark.generation.journal import contents_of, open_journal, remove_journal
     from benchmark.generation.output import write_output
     from benchmark.generation.prompting import PromptingSettings
     from benchmark.generation.run import Plan
@@ -200,7 +200,7 @@ def generate(
         manifest_of(loaded, plan, found.name, ends, given)  # fails before the work if the manifest is not valid
         reader = _reader(plan, loaded.sampler, layer, average_layers) if internals else None
         layers = [layer, average_layers] if internals else None
-        removable = None if prompts is None or points is not None else _content(found)
+        removable = None if prompts is None or points is not None else contents_of(found.prompts)
         journal.begin(_identity(plan, loaded, found, ends, sweep, layers), removable)
         resumed = len(journal.done())
         _sample(plan, loaded, journal, own=removable is not None)
@@ -309,13 +309,6 @@ def _identity(
         "stop": list(stop),
         "internals": layers,
     }
-
-
-def _content(found: "Suite") -> dict[str, str]:
-    """Return a hash of the content of each prompt."""
-    from datasets_build.files import content_id
-
-    return {each.prompt_id: content_id([each.prompt, *each.paraphrases]) for each in found.prompts}
 
 
 def _sample(plan: "Plan", loaded: "Model", journal: "Journal", *, own: bool) -> None:

@@ -6,7 +6,7 @@ responses. The file records the settings of its run, so that a run with other se
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,7 +17,8 @@ from filelock import FileLock, Timeout
 
 from benchmark.generation.sampler import Sampled
 from datasets_build.errors import ConfigurationError
-from datasets_build.files import canonical_json
+from datasets_build.files import canonical_json, content_id
+from datasets_build.schema import Prompt
 
 _PROMPTS = "content of the prompts"
 _TABLES = (
@@ -40,6 +41,11 @@ class PromptSamples:
 
     samples: tuple[Sampled, ...]
     greedy: Sampled | None = None
+
+
+def contents_of(prompts: Iterable[Prompt]) -> dict[str, str]:
+    """Return a hash of the content of each prompt, by id."""
+    return {each.prompt_id: content_id([each.prompt, *each.paraphrases]) for each in prompts}
 
 
 class Journal:

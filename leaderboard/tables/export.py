@@ -10,21 +10,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmark.analysis.ranking import Standing
-from datasets_build.errors import InputError
 from datasets_build.files import atomic_file, canonical_json, readable_json, write_text
 from datasets_build.tables import Table, to_csv
 from leaderboard.data.board import Board, frame, ranking_column
 from leaderboard.data.scores import BoardScores
 
 
-def export(board: Board, folder: Path) -> list[Path]:
+def export(board: Board, folder: Path, scores: Callable[[Board], BoardScores] = BoardScores) -> list[Path]:
     """Write `NAME.csv`, `NAME.parquet` and `NAME.columns.json`; the same board gives the same bytes.
 
     Returns:
         Paths of the files.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    table = ranked_frame(board)
+    table = ranked_frame(board, scores)
     paths = [folder / f"{board.name}{ending}" for ending in (".csv", ".parquet", ".columns.json")]
     write_text(paths[0], as_csv(table))
     about = about_json(board)
@@ -42,17 +41,18 @@ def ranks(standing: Standing) -> dict[str, int | None]:
 
 
 def all_ranks(board: Board, scores: Callable[[Board], BoardScores] = BoardScores) -> list[dict[str, int | None]]:
-    """The ranks of a board's systems by the column that it is sorted by; empty if scores of prompts cannot be read.
+    """The ranks of a board's systems by the column that it is sorted by.
 
     Args:
         scores: Function that returns a board's scores.
+
+    Raises:
+        InputError: A result's files are gone.
     """
-    column, unranked = ranking_column(board), Standing(math.nan, None, None, None, None)
-    try:
-        found = [] if column is None else scores(board).standings(column)
-    except InputError:
-        found = []
-    return list(map(ranks, found or [unranked] * len(board.entries)))
+    column = ranking_column(board)
+    if column is None:
+        return [ranks(Standing(math.nan, None, None, None, None))] * len(board.entries)
+    return list(map(ranks, scores(board).standings(column)))
 
 
 def ranked_frame(board: Board, scores: Callable[[Board], BoardScores] = BoardScores) -> pd.DataFrame:

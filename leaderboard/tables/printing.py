@@ -1,5 +1,6 @@
 """Prints a board in the terminal, and formats it as JSON."""
 
+from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
@@ -77,9 +78,9 @@ def _two_lines(cell: str) -> tuple[str, ...]:
     return tuple(cell.replace(" [", "\n[", 1).split("\n"))
 
 
-def board_json(board: Board) -> dict[str, Any]:
+def board_json(board: Board, scores: Callable[[Board], BoardScores] = BoardScores) -> dict[str, Any]:
     """A board as `--json` prints it."""
-    ranks = all_ranks(board)
+    ranks = all_ranks(board, scores)
     return about_json(board) | {
         "entries": [
             facts(entry)

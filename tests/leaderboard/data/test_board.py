@@ -1,21 +1,34 @@
 """Tables from results: what is comparable stands together, and nothing else does."""
 
+import math
 import os
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pydantic import ValidationError
 
+from benchmark.analysis.ranking import Standing
 from benchmark.scoring.result_schema import Aggregate, Counts, IntervalMethod, Result, Signature
 from datasets_build.files import content_id
-from leaderboard.data.board import Board, frame, make_boards, ranking_column
+from leaderboard.data.board import Board, Column, frame, make_boards, ranking_column
+from leaderboard.data.scores import BoardScores
 from leaderboard.tables.export import about_json, as_csv, export
 from leaderboard.tables.models import cell_texts
 from leaderboard.tables.prompts import find_entry
 from leaderboard.tables.systems import system_labels
 from submissions.schema import Generation, Manifest, Submitter, System
+
+
+def unranked(board: Board) -> BoardScores:
+    """Scores without ranks, for results without files."""
+
+    class Scores:
+        def standings(self, column: Column) -> list[Standing]:
+            return [Standing(math.nan, None, None, None, None)] * len(board.entries)
+
+    return cast("BoardScores", Scores())
 
 
 def aggregate(metric: str, value: float | None, version: int = 1, parameters: str = "", **changes: Any) -> Aggregate:
@@ -215,7 +228,7 @@ def test_exported_csv_holds_no_formula_and_parquet_holds_the_name_itself(name: s
     import pandas as pd
 
     (board,) = boards(result(name, aggregate("distinct_n", -0.5)))
-    csv, parquet, columns = export(board, tmp_path)
+    csv, parquet, columns = export(board, tmp_path, unranked)
     assert pd.read_csv(csv).loc[0, "system"] == f"'{name}"
     assert pd.read_csv(csv).loc[0, "distinct_n"] == -0.5  # a number stays a number
     assert pd.read_parquet(parquet).loc[0, "system"] == name
@@ -225,7 +238,7 @@ def test_exported_csv_holds_no_formula_and_parquet_holds_the_name_itself(name: s
 def test_boards_of_two_revisions_of_a_suite_never_share_a_file(tmp_path: Path) -> None:
     score = aggregate("distinct_n", 0.5)
     one, other = boards(result("a", score), result("a", score, revision="b" * 12))
-    assert set(export(one, tmp_path)).isdisjoint(export(other, tmp_path))
+    assert set(export(one, tmp_path, unranked)).isdisjoint(export(other, tmp_path, unranked))
 
 
 @pytest.mark.parametrize("field", ["suite", "profile", "suite_revision", "result_id", "submission_id"])
@@ -238,5 +251,5 @@ def test_a_result_whose_words_could_name_other_files_is_refused(field: str, valu
 
 def test_exporting_twice_gives_the_same_bytes(tmp_path: Path) -> None:
     (board,) = boards(result("a", aggregate("distinct_n", 0.5)), result("b", aggregate("ead", 0.7)))
-    first = [path.read_bytes() for path in export(board, tmp_path / "1")]
-    assert first == [path.read_bytes() for path in export(board, tmp_path / "2")]
+    first = [path.read_bytes() for path in export(board, tmp_path / "1", unranked)]
+    assert first == [path.read_bytes() for path in export(board, tmp_path / "2", unranked)]
