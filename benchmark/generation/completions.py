@@ -76,7 +76,7 @@ def outcome_of(document: dict[str, Any]) -> Outcome:
     apart = message.get("reasoning_content") or message.get("reasoning")
     if not apart and "</think>" in text and "<think>" not in text.partition("</think>")[0]:
         return UNSEPARATED  # the block begins in the prompt; in responses truncated inside it, nothing marks it
-    text = _after_thinking(text, finish_reason)
+    text = _after_thinking(text)
     try:
         size = len(text.encode())
     except UnicodeEncodeError:
@@ -113,18 +113,13 @@ def _joined(parts: list[Any]) -> str:
     return "".join(map(str, texts))
 
 
-def _after_thinking(text: str, finish_reason: str | None) -> str:
-    r"""Drop the thinking block at the beginning of a response; a response truncated inside it becomes empty.
+def _after_thinking(text: str) -> str:
+    r"""Drop the thinking block at the beginning of a response; one without an end is all there is.
 
-    >>> [_after_thinking(text, None) for text in ("\n<think>a\n</think>\n\nb", "a<think>b</think>", "<think>a")]
-    ['b', 'a<think>b</think>', '<think>a']
+    >>> [_after_thinking(text) for text in ("\n<think>a\n</think>\n\nb", "a<think>b</think>", "<think>a")]
+    ['b', 'a<think>b</think>', '']
     """
-    if not text.lstrip().startswith("<think>"):
-        return text
-    _, end, rest = text.partition("</think>")
-    if end:
-        return rest.lstrip()
-    return "" if finish_reason == "length" else text
+    return text.partition("</think>")[2].lstrip() if text.lstrip().startswith("<think>") else text
 
 
 def _usage(usage: object) -> tuple[int | None, int | None]:

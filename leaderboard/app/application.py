@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from datasets_build.console import err
-from datasets_build.errors import ConfigurationError
+from datasets_build.errors import ConfigurationError, InputError
 from leaderboard.app.api import register
 from leaderboard.app.navigation import Link, navigation
 from leaderboard.app.one_server import without_servers
@@ -94,7 +94,7 @@ def _heads(live: LiveResults, pages: tuple[Page, ...]) -> Mapping[str, Head]:
     return {page.path: Head(f"{page.title} · {TITLE}" if page.path else TITLE, about(page)) for page in pages}
 
 
-def _board_csv(live: LiveResults) -> Route:
+def board_csv(live: LiveResults) -> Route:
     """Return the route that serves a board as a CSV file."""
 
     def download(request: Request) -> Response:
@@ -102,8 +102,12 @@ def _board_csv(live: LiveResults) -> Route:
         board = next((each for each in live.snapshot().boards if each.name == name), None)
         if board is None:
             return PlainTextResponse("There is no such table. The API endpoint /boards lists them.\n", 404)
+        try:
+            content = as_csv(ranked_frame(board, live.scores))
+        except InputError:  # ranks need the files of the results, one of which was withdrawn after the snapshot
+            return PlainTextResponse("The results are changing; try again in a minute.\n", 503)
         headers = {"content-disposition": f'attachment; filename="{board.name}.csv"'}
-        return Response(as_csv(ranked_frame(board, live.scores)), media_type="text/csv; charset=utf-8", headers=headers)
+        return Response(content, media_type="text/csv; charset=utf-8", headers=headers)
 
     return Route("/board.csv", download)
 
@@ -134,7 +138,7 @@ def launch(
     drop_stale_choices()
     app.queue(api_open=False, max_size=_WAITING, default_concurrency_limit=4)
     served: dict[str, Any] = {
-        "routes": [_board_csv(live), *system_routes(live, partial(_navigation, pages, SYSTEM_PATH, repository))],
+        "routes": [board_csv(live), *system_routes(live, partial(_navigation, pages, SYSTEM_PATH, repository))],
         "middleware": [
             Middleware(RequestLimits, proxied=behind_proxy()),
             Middleware(PageHeads, heads=_heads(live, pages), name=TITLE),

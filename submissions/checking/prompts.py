@@ -26,6 +26,7 @@ ID_HINT = "use at most 200 printable characters, without white space at either e
 SIZES_HINT = f"at most {MAX_PROMPTS_BYTES:,} are allowed: split the prompts over several files"
 _IDS = ("prompt_id", "id")  # default columns of ids
 _PARAPHRASES = "paraphrases"
+_INSTRUCTIONS = ("messages", "system", "system_prompt")  # columns that would change what a model is asked
 _LINE = TypeAdapter[str](Line)
 
 
@@ -83,8 +84,9 @@ def read_prompts(path: Path, *, prompt_column: str = "prompt", id_column: str | 
             p0002, …
 
     Raises:
-        Rejected: The file cannot be read, has no such column or no prompts; a prompt is missing, blank, or longer than
-            `MAX_PROMPT_BYTES`; or an id is missing, invalid or repeated. All problems are reported at once.
+        Rejected: The file cannot be read, has no such column, has instructions in another column, or has no prompts; a
+            prompt is missing, blank, or longer than `MAX_PROMPT_BYTES`; or an id is missing, invalid or repeated. All
+            problems are reported at once.
     """
     findings = Findings()
     is_text = path.suffix.lower() == ".txt"
@@ -119,6 +121,10 @@ def _columns(path: Path, prompt_column: str, id_column: str | None, findings: Fi
         return None
     needed = (prompt_column,) if id_column is None else (prompt_column, id_column)
     lacking = [column for column in needed if lacks_column(table, column, findings)]
+    for column in sorted({*_INSTRUCTIONS}.intersection(table.columns) - {*needed}):
+        message = "instructions of single prompts cannot be sampled"
+        hint = "run once per system prompt, with --system-prompt, or rename the column if it does not matter"
+        findings.add(Problem("schema", "error", table.name, None, column, message, hint))
     return None if lacking else table
 
 

@@ -143,7 +143,7 @@ LARGEST = "x" * MAX_RESPONSE_BYTES
         (saying("<think>\nSo </b> what?\n</think>\n\nA <think>thought</think>."), "A <think>thought</think>.", "stop"),
         (saying("<think></think>"), "", "stop"),
         (saying("<think>and on", "length"), "", "length"),
-        (saying("<think>is a tag"), "<think>is a tag", "stop"),
+        (saying("<think>without an end"), "", "stop"),
         (saying("I <think>so</think>"), "I <think>so</think>", "stop"),
         (saying("\n<think>so</think>yes</think>"), "yes</think>", "stop"),
     ],

@@ -5,8 +5,17 @@ from pathlib import Path
 from threading import Thread
 
 import pandas as pd
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
+from datasets_build.errors import InputError
+from leaderboard.app.application import board_csv
 from leaderboard.app.downloads import KEPT_SECONDS, Downloads
+from leaderboard.data.board import Board
+from leaderboard.data.live_results import LiveResults
+from leaderboard.data.scores import BoardScores
+from leaderboard.data.sources import FolderSource
 
 FRAME = pd.DataFrame({"system": ["=1+1", "plain"], "value": [0.5, None]})
 
@@ -51,3 +60,19 @@ def test_several_visitors_may_ask_for_the_same_file_at_once() -> None:
     assert len(found) == 8
     assert len(set(found)) == 1
     pd.testing.assert_frame_equal(pd.read_parquet(found[0]), FRAME)
+
+
+def test_a_table_whose_result_was_withdrawn_since_it_was_read_asks_for_another_try(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(board: Board) -> BoardScores:
+        raise InputError(f"a result of {board.name} is gone", "try again")
+
+    live = LiveResults(FolderSource(results), refresh=None)
+    board = live.snapshot().boards[0]
+    client = TestClient(Starlette(routes=[board_csv(live)]))
+    assert client.get("/board.csv", params={"table": board.name}).status_code == 200
+    monkeypatch.setattr(live, "scores", gone)
+    client = TestClient(Starlette(routes=[board_csv(live)]))
+    answer = client.get("/board.csv", params={"table": board.name})
+    assert (answer.status_code, answer.text) == (503, "The results are changing; try again in a minute.\n")

@@ -88,6 +88,16 @@ def test_the_column_id_is_the_second_choice(tmp_path: Path) -> None:
     assert [p.prompt_id for p in read_prompts(write(tmp_path / "b.jsonl", both))] == ["xx", "yy"]
 
 
+@each("column", ["messages", "system", "system_prompt"])
+def test_instructions_in_another_column_are_not_ignored(tmp_path: Path, column: str) -> None:
+    path = write(tmp_path / "p.jsonl", [{"prompt": "a"}, {"prompt": "b", column: "Answer in rhymes."}])
+    (problem,) = problems_of(path)
+    assert (problem.check, problem.field) == ("schema", column)
+    assert "--system-prompt" in problem.hint
+    (found,) = read_prompts(write(tmp_path / "named.jsonl", [{column: "c"}]), prompt_column=column)
+    assert found.prompt == "c"
+
+
 @each("ending", ["jsonl", "parquet"])
 def test_other_wordings_are_kept(tmp_path: Path, ending: str) -> None:
     rows = [{"prompt": "a", "paraphrases": ["b", "c"]}, {"prompt": "d", "paraphrases": None}]
