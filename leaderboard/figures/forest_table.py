@@ -77,13 +77,13 @@ def trust_table(rows: Sequence[Trusted], sentence: str, caption: str, link: Link
 
 
 def other_boards(board: Board, boards: Sequence[Board], address: Callable[..., str]) -> Markup:
-    """A line that counts the systems that only other boards of the suite have, with links to these boards.
+    """Count the systems that only other boards of the suite have, with links to these boards.
 
     Args:
         address: Function from `table=` to the address of the page with that board.
     """
     here = {entry.result.submission_id for entry in board.entries}
-    lines = []
+    sentences = []
     for each in boards:
         there = {entry.result.submission_id for entry in each.entries}
         more = len(there - here)
@@ -95,13 +95,14 @@ def other_boards(board: Board, boards: Sequence[Board], address: Callable[..., s
             f"at revision {each.revision[:6]}": each.revision != board.revision,
         }
         terms = " ".join(term for term, new in differs.items() if new)
-        link = Markup('<a href="{}">compare {} {}</a>').format(
-            address(table=each.name), "all" if here <= there else f"its {len(there)}", terms
-        )
-        hint = ""
-        if not here <= there and each.k != board.k:
-            hint = Markup(" (to add the others, run <code>divbench score --k {}</code>)").format(each.k)
-        lines.append(Markup("{} only {}; {}{}").format(counted(more, "system"), terms, link, hint))
-    if not lines:
-        return Markup("")
-    return Markup('<p class="elsewhere">{}.</p>').format(Markup(". ").join(lines))
+        link = Markup('<a href="{}">the table {}</a>').format(address(table=each.name), terms)
+        end = "."
+        if here <= there:
+            end = ", beside all of these."
+        elif each.revision == board.revision:
+            options = [f"--k {each.k}"] * (each.k != board.k)
+            options += [f"--profile {each.profile}"] * (each.profile != board.profile)
+            end = Markup(" (to join it, run <code>divbench score {}</code>).").format(" ".join(options))
+        verb = "is" if more == 1 else "are"
+        sentences.append(Markup("{} {} in {}{}").format(counted(more, "more system"), verb, link, end))
+    return Markup('<p class="elsewhere">{}</p>').format(Markup(" ").join(sentences)) if sentences else Markup("")

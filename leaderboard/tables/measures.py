@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from benchmark.metrics import METRICS
+from benchmark.scoring.result_schema import signature_parts
 from leaderboard.data.board import Board, Column, ranking_column
 from leaderboard.data.metric_study.record import MetricStudy, Number
 
@@ -24,7 +25,8 @@ class Measure:
     """A kind of diversity on a board.
 
     Attributes:
-        agreement: Mean Spearman correlation with the labels of the tasks written by people; None if not measured.
+        agreement: Mean Spearman correlation with the labels of the tasks written by people; None if not measured, as
+            for the same metric with other models.
     """
 
     name: str
@@ -45,11 +47,20 @@ def measures(board: Board, study: MetricStudy | None) -> tuple[Measure, ...]:
         column = next((c for metric in metrics for c in board.columns if c.metric == metric), None)
         if column is None:
             continue
-        made.append(Measure(name, column, found[column.metric].value if column.metric in found else None))
+        known = column.metric in found and study is not None and _is_studied(column, study)
+        made.append(Measure(name, column, found[column.metric].value if known else None))
     headline = ranking_column(board)
     if not made and headline is not None:
         made.append(Measure(headline.label, headline, None))
     return tuple(made)
+
+
+def _is_studied(column: Column, study: MetricStudy) -> bool:
+    """Whether a study has a column's metric with the same version, parameters and models."""
+    own = column.signature
+    parts = signature_parts(own.version, own.parameters, own.models, study.profile, divbench=study.divbench)
+    studied = {each.name: each.signature for each in study.metrics}
+    return studied.get(column.metric) == "|".join((column.metric, *parts))
 
 
 def agreements(study: MetricStudy | None) -> Mapping[str, Number]:
@@ -64,14 +75,18 @@ def agreements(study: MetricStudy | None) -> Mapping[str, Number]:
 
 
 def metric_sentences(study: MetricStudy | None) -> dict[str, str]:
-    """Describe each metric by id: a summary in plain words, its direction, and its agreement with people."""
+    """Describe each metric by id: a summary in plain words, its direction, and its agreement with people.
+
+    The agreement is that of the study's profile.
+    """
     found, made = agreements(study), {}
     for metric in METRICS:
         said = [metric.summary]
         said += {1: ["Higher = more diverse."], -1: ["Lower = more diverse."], 0: []}[metric.direction]
         number = found.get(metric.id)
         agrees = "not measured" if number is None or number.value is None else f"Spearman {_short(number.value)}"
-        made[metric.id] = " ".join([*said, f"Agreement with people: {agrees}."])
+        where = "" if number is None or study is None else f" (profile {study.profile})"
+        made[metric.id] = " ".join([*said, f"Agreement with people{where}: {agrees}."])
     return made
 
 

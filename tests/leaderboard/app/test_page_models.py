@@ -222,7 +222,7 @@ def test_downloads_equal_the_table_which_sorts_by_number_and_texts_move_along(
     heading = browser.find_element("css selector", "#systems th[data-heading='2']")
     told = heading.get_attribute("title")
     assert told.startswith("ead: ")
-    assert "Higher = more diverse. Agreement with people: Spearman ." in told
+    assert "Higher = more diverse. Agreement with people (profile offline): Spearman ." in told
     assert heading.get_attribute("aria-sort") == "none"
     for order, names in (("descending", wanted[::-1]), ("ascending", wanted)):  # the best comes first
         heading.click()
@@ -295,7 +295,7 @@ def test_a_submission_scored_twice_has_one_row_and_systems_at_another_k_are_a_li
         assert (smaller.k, len(smaller.entries)) == (8, 2)
         open_page(browser, f"{address}/?table={smaller.name}")
         line = browser.find_element("css selector", ".elsewhere")
-        assert line.text == "5 systems only at k = 10; compare all at k = 10."
+        assert line.text == "5 more systems are in the table at k = 10, beside all of these."
         line.find_element("tag name", "a").click()
         until(
             lambda: len(browser.find_elements("css selector", ".forest tbody th a")) == len(board.entries),

@@ -11,13 +11,15 @@ from scipy.stats import spearmanr
 
 from benchmark.analysis.ranking import unranked
 from leaderboard.data.board import REFERENCE_TYPES, Board, Column, Entry
+from leaderboard.data.reference.results import WithReference
 from leaderboard.data.scores import BoardScores, prompt_ranks
 from leaderboard.figures.forest_table import forest_table, other_boards
 from leaderboard.tables.forest import Forest, forest
-from leaderboard.tables.measures import measures
+from leaderboard.tables.measures import agreements, measures
 from leaderboard.tables.system_card import extreme_prompts, nearest_systems
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.injections import HTML, MARKDOWN, SVG
+from tests.leaderboard.shipped import shipped_study
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +198,7 @@ def test_a_cut_keeps_the_best_by_the_metric_shown_and_all_references(board: Boar
 def test_no_name_becomes_markup(board: Board) -> None:
     """The table parses as XML whose only elements are our own, whatever systems are called."""
     hostile = (*HTML, *MARKDOWN, *SVG)
-    own = {"section", "p", "bdi", "table", "caption", "thead", "tbody", "tr", "th", "td", "span", "small", "a"}
+    own = {"section", "div", "p", "bdi", "table", "caption", "thead", "tbody", "tr", "th", "td", "span", "small", "a"}
     own |= {"svg", "line", "circle", "rect", "text"}
     for start in range(0, len(hostile), len(board.entries)):
         names = hostile[start : start + len(board.entries)]
@@ -235,16 +237,18 @@ def test_systems_on_other_tables_are_linked(board: Board) -> None:
     first, second, *_ = board.entries
     here, there = replace(board, entries=(first,)), replace(board, k=board.k + 1, entries=(first, second))
     line = str(other_boards(here, [here, there], lambda table: f"?table={table}"))
-    assert f"1 system only at k = {there.k}; " in line
-    assert f'<a href="?table={there.name}">compare all at k = {there.k}</a>' in line
+    link = f'<a href="?table={there.name}">the table at k = {there.k}</a>'
+    assert f"1 more system is in {link}, beside all of these." in line
     apart = replace(there, entries=(second,))  # as people scored at a k that nothing else has
     alone = str(other_boards(here, [here, apart], lambda table: f"?table={table}"))
-    assert f"compare its 1 at k = {there.k}</a>" in alone
-    assert f"divbench score --k {there.k}" in alone
+    assert f"{link} (to join it, run <code>divbench score --k {there.k}</code>)." in alone
     assert str(other_boards(there, [here, there], lambda table: "")) == ""
     profile = replace(here, profile="other", entries=(second,))
     said = str(other_boards(here, [here, profile], lambda table: ""))
-    assert "1 system only with profile other; " in said  # no k and no revision, which are the same
+    assert "the table with profile other</a>" in said  # no k and no revision, which are the same
+    assert "<code>divbench score --profile other</code>" in said
+    newer = replace(apart, revision="0" * 12)
+    assert "to join it" not in str(other_boards(here, [here, newer], lambda table: ""))  # other prompts
     other_suite = replace(there, suite="another")
     assert str(other_boards(here, [here, other_suite], lambda table: "")) == ""
 
@@ -254,6 +258,18 @@ def test_kinds_of_diversity_are_those_that_the_board_has(board: Board) -> None:
     assert found
     assert all(board.column(each.column.label) is each.column for each in found)
     assert all(re.fullmatch(r"[a-z' ]+", each.label) for each in found)  # without a study no agreement is claimed
+
+
+def test_only_agreement_of_the_same_models_is_shown() -> None:
+    study = shipped_study()
+    board = max(WithReference().read().boards, key=lambda each: len(each.entries))
+    found = {each.name: each for each in measures(board, study)}
+    assert found["meaning"].agreement == agreements(study)["valid_distinct_k"].value
+    column = found["meaning"].column
+    other = replace(column, signature=column.signature.model_copy(update={"models": ("rouge-1",)}))
+    columns = tuple(other if each is column else each for each in board.columns)
+    (meaning,) = (each for each in measures(replace(board, columns=columns), study) if each.name == "meaning")
+    assert (meaning.column, meaning.label) == (other, "meaning")
 
 
 def test_extreme_prompts_follow_the_direction_and_skip_missing_values() -> None:
