@@ -190,7 +190,7 @@ class LLMJudge:
                 if self._cache is not None:  # at once: a kill loses nothing that was paid for
                     self._cache.put(self._key(distinct), labels)
                 return labels
-        return Missing(f"the judge's reply is no partition: {wrong}")
+        return Missing(f"the judge's reply is not a partition: {wrong}")
 
     def _labels(self, choice: dict[str, Any], count: int) -> tuple[int, ...]:
         if choice.get("finish_reason") == "length":
@@ -261,7 +261,7 @@ def _labels(reply: object, count: int) -> tuple[int, ...]:
     for number, group in enumerate(groups):
         for index in group:
             if type(index) is not int or not 0 <= index < count:  # True is no index
-                raise _NoPartitionError(f"it has something that is no index from 0 to {count - 1}")
+                raise _NoPartitionError(f"it has something that is not an index from 0 to {count - 1}")
             if index in group_of:
                 raise _NoPartitionError(f"it has index {index} twice")
             group_of[index] = number

@@ -161,7 +161,7 @@ SEES = (
 )
 MODELS = "Values under different embedders cannot be compared."
 GROWS = "It grows with the number of responses: compare equal k only."
-NOISE = "Random characters are far from everything and score high."
+NOISE = "Random characters are far from everything: they score above some real systems."
 COX = "Cox et al. 2021, DOI 10.1145/3411764.3445782"
 _XIE = "Xie et al. 2021, arXiv:2112.12542"
 _MIRONOV = "Mironov & Prokhorenkova 2024, arXiv:2410.14556"

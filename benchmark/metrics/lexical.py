@@ -108,8 +108,8 @@ def ngram_entropy(ngrams: NgramStatistics, n: int) -> float:
     return min(ngrams.entropy[n - 1] / math.log(total), 1.0)
 
 
-NOISE = "Random characters score highest: nothing in them repeats, although they say nothing."
-SHUFFLED = "Shuffled words score a little higher than the sentences they come from."
+NOISE = "Random characters count as the most diverse: nothing in them repeats, although they say nothing."
+SHUFFLED = "Shuffled words count as more diverse than the sentences they come from."
 _ORDERLESS = "The order of words has no effect: shuffled words score the same as the sentences."
 WORDING = "The same response in other words counts as a new one."
 _NUGGETS = "On McDiv_nuggets, whose high and low sets have equal distinct-n, it is near chance."

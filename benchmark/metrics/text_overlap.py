@@ -239,7 +239,7 @@ METRICS: tuple[Metric, ...] = (
         partial(self_repetition, n=4),
         bounds=(0, None),
         unit="log count",
-        paper="Salkar et al. 2022, arXiv:2212.10937; Shaib et al. 2024, arXiv:2403.00553",
+        paper="Salkar et al. 2022, arXiv:2210.08145; Shaib et al. 2024, arXiv:2403.00553",
         parameters={"n": "4", "tokens": "whitespace"},
         formula="mean over responses i of ln(1 + Σ over different 4-grams g of i of the number of other responses "
         "with g); less is more diverse",

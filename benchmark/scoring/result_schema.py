@@ -242,7 +242,7 @@ def from_version_1(document: dict[str, Any]) -> dict[str, Any]:
         text = score["signature"]
         found = _SIGNATURE_1.fullmatch(text) if len(text) <= _LONGEST_SIGNATURE_1 else None
         if found is None:
-            raise ValueError(f"{text[:200]!r} is no signature")
+            raise ValueError(f"{text[:200]!r} is not a signature")
         parameters = [part.partition(":") for part in re.split(r"\|(?=[\w-]+:)", found["parameters"])[1:]]
         signature = found.groupdict() | {
             "parameters": [(key, value) for key, _, value in parameters],

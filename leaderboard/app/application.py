@@ -163,7 +163,7 @@ def launch(
         )
     except OSError as error:  # Gradio's message advises to change our code
         where = host if port is None else f"{host}:{port}"
-        hint = "another program uses it, or it is no address of this machine: choose another --port or --host"
+        hint = "another program uses it, or it is not an address of this machine: choose another --port or --host"
         raise ConfigurationError(f"the board cannot listen on {where}", hint) from error
     if wait:
         err().print(f"The board is at {local} (Ctrl+C stops it)", markup=False, soft_wrap=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from benchmark.metrics import METRICS, Metric
 from benchmark.scoring.inputs import input_of
+from datasets_build.errors import counted
 from leaderboard.data.board import RANKED_BY
 from leaderboard.data.metric_study.attack_gains import PAID, GamingRecord
 from leaderboard.data.metric_study.record import MetricStudy
@@ -152,7 +153,7 @@ def trust_caption(gaming: GamingRecord | None) -> str:
         said += (
             f" Attacks rewarded: the number of {len(gaming.attacks)} attacks on {gaming.source} ({gaming.prompts} "
             f"prompts, profile {gaming.profile}) that gain more than {PAID:g} of the range between the least and the "
-            "most diverse real system, with the largest gain. –: not measured."
+            f"most diverse of {counted(len(gaming.systems), 'real system')}, with the largest gain. –: not measured."
         )
         headline = [gain.value or 0.0 for gain in gaming.gains(RANKED_BY[0]).values()]
         if headline:

@@ -32,6 +32,7 @@ class GamingRecord(_Part):
     k: Annotated[int, Field(ge=1, le=10_000)]
     prompts: Annotated[int, Field(ge=1, le=1_000_000)]
     profile: Line
+    systems: dict[Line, object] = Field(min_length=1, max_length=_MOST)
     attacks: dict[MetricName, dict[MetricName, _Scores]] = Field(min_length=1, max_length=_MOST)
 
     def gains(self, metric: str) -> dict[str, Number]:

@@ -18,8 +18,8 @@ def learn(
     version: Annotated[
         list[str] | None,
         metrics_option(
-            help="Version to fit: open (no language model), surprisals (and R of a causal model), sent-bert (and "
-            "sent-BERT's released scores); default: all."
+            help="Version to fit: open (no language model), surprisals (adds those of Qwen2.5-3B) or sent-bert (also "
+            "adds sent-BERT's released scores); default: all."
         ),
     ] = None,
     features: Annotated[

@@ -157,7 +157,7 @@ class Judge:
         for prompt, answers in sets:
             seen: dict[str, int] = {}
             labels = tuple(seen.setdefault(text[0], len(seen)) for text in answers)
-            made.append(Missing("the judge's reply is no partition") if prompt == "silence" else labels)
+            made.append(Missing("the judge's reply is not a partition") if prompt == "silence" else labels)
         return made
 
 
@@ -169,7 +169,7 @@ def test_a_judge_sees_each_text_once_and_its_silence_is_no_score() -> None:
         ResponsesToGroup.of("one", ("same", "SAME")),
     ]
     found = partition_by_judge(sets, judge)
-    assert found == [(0, 0, 1, 0, None), Missing("the judge's reply is no partition"), (0, 0)]
+    assert found == [(0, 0, 1, 0, None), Missing("the judge's reply is not a partition"), (0, 0)]
     assert judge.asked == [("ask", ("axe", "apple", "bee")), ("silence", ("a", "b")), ("one", ("same",))]
     spec = PartitionSpec(LLMJudgeSpec("http://127.0.0.1:1", "m", reported="m-1"), "judge")
     assert spec.signature == "judge-v2,m=m-1,judge-v1,4096-tokens"
@@ -178,7 +178,7 @@ def test_a_judge_sees_each_text_once_and_its_silence_is_no_score() -> None:
     backends = ScoringBackends(profile, equivalence=judge)
     made = score_sets(backends.materials([ResponseSet(s.prompt, s.texts) for s in sets], chosen), chosen)
     assert made[0]["distinct_k"] == 2.0
-    assert made[1]["distinct_k"] == Missing("the judge's reply is no partition")
+    assert made[1]["distinct_k"] == Missing("the judge's reply is not a partition")
 
 
 def test_only_first_answers_are_judged_for_quality() -> None:

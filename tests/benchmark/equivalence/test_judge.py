@@ -122,26 +122,26 @@ NO_PARTITION = [
     ('{"groups": []}', "it lacks index 0"),
     ('{"groups": [[0, 1], [1]]}', "it has index 1 twice"),
     ('{"groups": [[0, 0], [1]]}', "it has index 0 twice"),
-    ('{"groups": [[0], [1], [2]]}', "it has something that is no index from 0 to 1"),
-    ('{"groups": [[0], [-1]]}', "it has something that is no index from 0 to 1"),
-    ('{"groups": [[0], ["1"]]}', "it has something that is no index from 0 to 1"),
-    ('{"groups": [[false], [true]]}', "it has something that is no index from 0 to 1"),
-    ('{"groups": [[0], [1.0]]}', "it has something that is no index from 0 to 1"),
-    (f'{{"groups": [[0], [{"9" * 4000}]]}}', "it has something that is no index from 0 to 1"),
+    ('{"groups": [[0], [1], [2]]}', "it has something that is not an index from 0 to 1"),
+    ('{"groups": [[0], [-1]]}', "it has something that is not an index from 0 to 1"),
+    ('{"groups": [[0], ["1"]]}', "it has something that is not an index from 0 to 1"),
+    ('{"groups": [[false], [true]]}', "it has something that is not an index from 0 to 1"),
+    ('{"groups": [[0], [1.0]]}', "it has something that is not an index from 0 to 1"),
+    (f'{{"groups": [[0], [{"9" * 4000}]]}}', "it has something that is not an index from 0 to 1"),
 ]
 
 
 @pytest.mark.parametrize(("words", "wrong"), NO_PARTITION)
 def test_a_reply_that_is_no_partition_is_no_judgement(server: ChatServer, words: object, wrong: str) -> None:
     server.always = saying(words)
-    assert judge_of(server).partition(PAIR) == [Missing(f"the judge's reply is no partition: {wrong}")]
+    assert judge_of(server).partition(PAIR) == [Missing(f"the judge's reply is not a partition: {wrong}")]
     assert len(server.seen) == 3
 
 
 def test_a_reply_that_was_cut_off_is_no_judgement(server: ChatServer) -> None:
     server.always = saying('{"groups": [[0], [1]]}', finish_reason="length")
     [found] = judge_of(server, max_tokens=7).partition(PAIR)
-    assert found == Missing("the judge's reply is no partition: it does not end within 7 tokens")
+    assert found == Missing("the judge's reply is not a partition: it does not end within 7 tokens")
 
 
 def test_a_bad_reply_is_told_and_a_good_one_after_it_taken(server: ChatServer) -> None:

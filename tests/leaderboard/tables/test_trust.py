@@ -32,8 +32,8 @@ def record(**gains: dict[str, float | None]) -> GamingRecord:
         attack.replace("_", "-"): {metric: {"gain": {"value": v, "low": v, "high": v}} for metric, v in of.items()}
         for attack, of in gains.items()
     }
-    known = {"source": "a", "suite": "s@1", "k": 8, "prompts": 20, "profile": "semantic", "attacks": attacks}
-    return GamingRecord.model_validate(known)
+    known = {"source": "a", "suite": "s@1", "k": 8, "prompts": 20, "profile": "semantic", "systems": {"a": {}, "b": {}}}
+    return GamingRecord.model_validate({**known, "attacks": attacks})
 
 
 def test_ten_metrics_stand_by_their_agreement_with_people() -> None:
@@ -65,6 +65,7 @@ def test_attacks_that_pay_are_counted_and_the_worst_is_named() -> None:
         trusted(study, gaming), study, gaming
     )
     assert "of 3 attacks on a (20 prompts, profile semantic)" in trust_caption(gaming)
+    assert "the most diverse of 2 real systems" in trust_caption(gaming)
 
 
 def test_a_metric_is_dominated_by_a_better_one_that_costs_no_more() -> None:
