@@ -38,7 +38,8 @@ def test_a_metric_of_ones_own_is_tested_beside_ours(mirror: Path) -> None:
         mirror=mirror,
     )
     count = partial.missing["not finite: nan"]
-    assert f"Left out for all metrics: {count} sets without a score of odd." in str(partial)
+    assert f"Left out for all metrics: {count} sets without a score of odd" in str(partial)
+    assert f"({count} not finite: nan)." in str(partial)
     means = db.evaluate_metric(len, ["contest", "dectest/story_gen"], beside=(), resamples=0, mirror=mirror)
     assert str(means).startswith("Agreement with human labels, 3 tasks\n")  # those with two labels
     several = str(db.evaluate_metric(len, ["contest/story_gen", "dectest"], beside=(), resamples=0, mirror=mirror))

@@ -26,6 +26,7 @@ _MEASURES = {
     "human_pearson": ("human r", False),
 }
 _NARROW = tuple(name for name in _MEASURES if name not in ("pearson", "kendall", "human_pearson"))  # for a terminal
+_REASONS = 3  # listed for a metric; --json has all
 _COMPARED = ("spearman", "roc_auc", "pair_accuracy", "human_spearman")
 OPTIMISTIC = (
     "OCA and its interval are biased upwards, because the threshold is chosen on the same sets, and anew in each "
@@ -47,7 +48,7 @@ def report_of(reports: Sequence[TaskReport], overall: Sequence[Overall], documen
     if overall:
         means = [Table(_title_of_means(overall[0].tasks, len(binary)), *_overall_rows(overall))]
     elif len(binary) > 1:
-        means = ["No mean over tasks: fewer than two tasks have a set that all metrics scored."]
+        means = ["No mean over tasks: fewer than two tasks have sets of both labels that all metrics scored."]
     return Report(
         title="Meta-evaluation",
         blocks=[LEGEND, *means, *(block for each in reports for block in _task_blocks(each, tuple(_MEASURES)))],
@@ -69,7 +70,9 @@ def heldout_report(found: Sequence[HeldOut]) -> Report:
 
 
 def _title_of_means(tasks: int, binary: int) -> str:
-    left_out = "" if tasks == binary else f" of {binary}; the others have no set that all metrics scored"
+    left_out = (
+        "" if tasks == binary else f" of {binary}; the others have no sets of both labels that all metrics scored"
+    )
     return f"Mean over {tasks} tasks{left_out}"
 
 
@@ -121,9 +124,17 @@ def missing_of(report: TaskReport) -> list[Styled]:
     for reasons, metrics in lacking.items():
         count = sum(count for _, count in reasons)
         which = "any set" if count == report.sets else f"{counted(count, 'set')}, excluded for all metrics"
-        why = ", ".join(f"{count} {reason}" for reason, count in reasons)
+        why = most_frequent(dict(reasons))
         lines.append(Styled(f"{', '.join(metrics)}: no score for {which} ({why})", "yellow"))
     return lines
+
+
+def most_frequent(reasons: Mapping[str, int]) -> str:
+    """Return the three most frequent reasons with their counts: a user's function may give another one for each set."""
+    ranked = sorted(reasons.items(), key=lambda each: -each[1])
+    told = [f"{count:,} {reason}" for reason, count in ranked[:_REASONS]]
+    rest = sum(count for _, count in ranked[_REASONS:])
+    return ", ".join(told) + (f", and {rest:,} for other reasons" if rest else "")
 
 
 def _differences(title: str, comparisons: Sequence[Comparison]) -> Table:

@@ -130,6 +130,17 @@ def test_a_metric_that_scores_no_set_leaves_out_none() -> None:
     assert missing_of(with_it)[0].text == "none: no score for any set (80 hidden)"
 
 
+def test_the_most_frequent_reasons_are_listed() -> None:
+    """A function may give another reason for every set."""
+    task = labelled()
+    given = [Missing(f"raised ValueError: {i if i < 60 else 'same'}") if i < 70 else 1.0 for i in range(80)]
+    (line,) = missing_of(evaluate_task(task, [Scores("m", "made", dict(zip(task.set_ids, given, strict=True)))]))
+    assert line.text.startswith(
+        "m: no score for 70 sets, excluded for all metrics (10 raised ValueError: same, 1 raised "
+    )
+    assert line.text.endswith(", and 58 for other reasons)")
+
+
 def test_no_scores_at_all_are_no_numbers() -> None:
     task = labelled()
     report = evaluate_task(task, [scores("none", task, np.full(80, np.nan))], resampling=FEW)
