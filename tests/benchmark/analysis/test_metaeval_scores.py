@@ -233,6 +233,11 @@ def test_a_file_has_a_column_of_ids_and_columns_of_scores(tmp_path: Path, ending
     assert negated.column(["a"]).tolist() == [-1.5]
 
 
+def test_the_index_that_pandas_writes_is_no_metric(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(",set_id,m\n0,a,1.5\n1,b,2.5\n")
+    assert [each.name for each in file_scores(tmp_path / "mine.csv", "set_id", ["a", "b"])] == ["mine:m"]
+
+
 def test_flaws_of_a_file_are_told_and_the_rest_is_used(tmp_path: Path) -> None:
     rows = [
         ("good", "1.5"),
@@ -272,6 +277,7 @@ def test_flaws_of_a_file_are_told_and_the_rest_is_used(tmp_path: Path) -> None:
     [
         ("no.csv", "id,m\na,1\n", "no column set_id"),
         ("only.csv", "set_id\na\n", "no column of scores"),
+        ("same.csv", "set_id,m,m\na,1,2\n", "more than one column named 'm'"),
         ("empty.csv", "", "cannot be read"),
         ("torn.csv", "set_id,m\na,1,2\n", "cannot be read"),
         ("not.parquet", "set_id", "cannot be read"),
