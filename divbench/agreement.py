@@ -83,7 +83,8 @@ class Agreement:
         evaluations = [each for task in self.tasks for each in task.evaluations]
         others = {each.metric for each in evaluations if each.missing and each.measures} - {own}
         if others:
-            notes.append(f"Left out for all metrics as well: sets without a score of {', '.join(sorted(others))}.")
+            also = ", too" if count else ""
+            notes.append(f"Left out for all metrics{also}: sets without a score of {', '.join(sorted(others))}.")
         unscored = [task for task in self.tasks if not all(each.measures for each in task.evaluations)]
         if outside := [task.task for task in unscored if task.label == "binary" and self.overall]:
             notes.append(f"The mean leaves out {', '.join(outside)}, where a metric has no score.")
