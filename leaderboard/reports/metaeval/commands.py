@@ -171,7 +171,7 @@ def metaeval(
             reports, overall = _evaluate(labelled, columns, against, how, tell)
     _warn({each.name: each.problems for each in columns} | {each.name: [_no_value(each)] for each in empty})
     if columns:
-        document = _document(labelled, [*columns, *empty], reports, overall)
+        document = _document(labelled, [*columns, *empty], reports, overall) | {"profile": chosen.name}
         deliver(report_of(reports, overall, document), destination, as_json=json)
         if figure is not None:
             write_figures([label_figure(task, columns) for task in labelled], "Scores by label", figure)

@@ -44,6 +44,8 @@ LEGEND = (
 def report_of(reports: Sequence[TaskReport], overall: Sequence[Overall], document: Mapping[str, Any]) -> Report:
     """The report of a meta-evaluation."""
     means: list[Block] = []
+    # The same metric has other values under another profile: the lexical one groups responses by ROUGE-1.
+    read = [f"Profile of this package's metrics: {document['profile']}."] if "profile" in document else []
     binary = [each for each in reports if each.label == "binary"]
     if overall:
         means = [Table(_title_of_means(overall[0].tasks, len(binary)), *_overall_rows(overall))]
@@ -51,9 +53,9 @@ def report_of(reports: Sequence[TaskReport], overall: Sequence[Overall], documen
         means = ["No mean over tasks: fewer than two tasks have sets of both labels that all metrics scored."]
     return Report(
         title="Meta-evaluation",
-        blocks=[LEGEND, *means, *(block for each in reports for block in _task_blocks(each, tuple(_MEASURES)))],
+        blocks=[LEGEND, *read, *means, *(block for each in reports for block in _task_blocks(each, tuple(_MEASURES)))],
         document=document,
-        printed=[*(block for each in reports for block in _task_blocks(each, _NARROW)), *means, LEGEND],
+        printed=[*(block for each in reports for block in _task_blocks(each, _NARROW)), *means, *read, LEGEND],
         records=_records(reports),
     )
 

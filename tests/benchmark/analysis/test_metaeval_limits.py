@@ -57,12 +57,13 @@ def test_a_metric_without_scores_leaves_the_means_over_tasks_as_they_are_and_few
 
     def said(number: int) -> str:
         own = evaluate_overall(tasks, [a, all_scores("b", tasks[:number])], resampling=FEW)
-        blocks = report_of(reports, own, {}).blocks
+        blocks = report_of(reports, own, {"profile": "lexical"}).blocks
         return " ".join(each.title if isinstance(each, Table) else str(each) for each in blocks)
 
     assert "No mean over tasks: fewer than two tasks have sets of both labels that all metrics scored." in said(1)
     assert "Mean over 2 tasks of 3; the others have no sets of both labels that all metrics scored" in said(2)
     assert "Mean over 3 tasks made/" in said(3)
+    assert "Profile of this package's metrics: lexical." in said(3)
 
 
 def test_a_task_of_which_one_label_is_scored_has_no_measures_and_is_not_in_the_mean() -> None:
