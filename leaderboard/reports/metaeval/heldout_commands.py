@@ -14,13 +14,14 @@ def heldout(
     ] = "offline",
     metric: Metrics = None,
     external: Annotated[
-        list[str] | None, metrics_option(help="Custom metric, MODULE:FUNCTION, combined with the others.")
+        list[str] | None,
+        metrics_option(help="Custom metric, MODULE:FUNCTION, larger for more diverse; combined with the others."),
     ] = None,
     scores: Annotated[
         list[Path] | None,
         metrics_option(
             help="Scores file (.csv or .parquet) with set_id and a numeric column per metric, or qwen25_curves "
-            "(metrics from the released results of Qwen2.5-3B); combined as well."
+            "(metrics from the released results of Qwen2.5-3B), larger for more diverse; combined as well."
         ),
     ] = None,
     combine_released: Annotated[
