@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from datasets_build.console import JsonOption, deliver, metrics_option, statistics_option, steps
 from datasets_build.tables import check_report_path
-from leaderboard.reports.metaeval.commands import Metrics, Mirror, Numbers, Resamples, TimeLimit
+from leaderboard.reports.metaeval.commands import Metrics, Mirror, Numbers, Resamples, TimeLimit, warn
 
 
 def heldout(
@@ -53,9 +53,9 @@ def heldout(
     """
     from benchmark.analysis.estimate import Resampling
     from benchmark.analysis.metaeval.heldout import halves, held_out, kinds
-    from benchmark.analysis.metaeval.scores import released_scores
+    from benchmark.analysis.metaeval.scores import released_scores, unique_sets
     from leaderboard.reports.metaeval.inputs import given_scores, load_tasks, package_metrics, profile_of
-    from leaderboard.reports.metaeval.report import heldout_report
+    from leaderboard.reports.metaeval.report import heldout_report, missing_sets
 
     check_report_path(destination, endings=(".md", ".json"))
     labelled = load_tasks([], mirror)
@@ -71,4 +71,6 @@ def heldout(
             tell(f"{fold.name}: trying combinations", done, len(folds))
             how = Resampling(resamples=resamples, seed=seed)
             found.append(held_out(fold, features, references, largest=largest, against=against, resampling=how))
+    ids = list(unique_sets(labelled))
+    warn({each.name: [*each.problems, *missing_sets(each, ids)] for each in features})
     deliver(heldout_report(found), destination, as_json=json)

@@ -9,8 +9,10 @@ from benchmark.analysis.metaeval.decoding import Draws
 from benchmark.analysis.metaeval.evaluate import Comparison, DecodingTest, Evaluation, TaskReport
 from benchmark.analysis.metaeval.heldout import HeldOut
 from benchmark.analysis.metaeval.overall import OVERALL, Overall
+from benchmark.analysis.metaeval.scores import Scores
 from datasets_build.errors import counted
 from datasets_build.tables import Block, Cell, Report, Styled, Table, p_value, with_interval
+from submissions.untrusted.plain_text import one_line
 
 # measure: (heading, whether its interval is shown)
 _MEASURES = {
@@ -26,6 +28,7 @@ _MEASURES = {
     "human_pearson": ("human r", False),
 }
 _NARROW = tuple(name for name in _MEASURES if name not in ("pearson", "kendall", "human_pearson"))  # for a terminal
+_LINE = 600  # characters of reasons
 _REASONS = 3  # listed for a metric; --json has all
 _COMPARED = ("spearman", "roc_auc", "pair_accuracy", "human_spearman")
 OPTIMISTIC = (
@@ -64,7 +67,10 @@ def heldout_report(found: Sequence[HeldOut]) -> Report:
     """The report of combinations of metrics that were chosen on some contexts and evaluated on the others."""
     blocks: list[Block] = []
     for each in found:
-        rows = [(" + ".join(one.members), f"{one.chosen_on:.3f}", f"{one.held_out:.3f}") for one in each.best]
+        rows = [
+            (" + ".join(one.members), *(with_interval(value, None, None) for value in (one.chosen_on, one.held_out)))
+            for one in each.best
+        ]
         columns = ("combination", "mean Spearman where chosen", "held out")
         blocks += [_heldout_table(each), Table(f"{each.fold}: the best combinations", columns, rows)]
     blocks.append(f"Intervals: 95%, bootstrap over contexts. {OPTIMISTIC}")
@@ -129,6 +135,14 @@ def missing_of(report: TaskReport) -> list[Styled]:
         why = most_frequent(dict(reasons))
         lines.append(Styled(f"{', '.join(metrics)}: no score for {which} ({why})", "yellow"))
     return lines
+
+
+def missing_sets(scores: Scores, ids: Sequence[str]) -> list[str]:
+    """Return a line about the sets that a metric lacks, and why; empty if it lacks none."""
+    reasons = scores.reasons(ids)
+    which = counted(sum(reasons.values()), "set")
+    why = one_line(most_frequent(reasons), _LINE)
+    return [f"no score for {which}, excluded for all metrics ({why})"] if reasons else []
 
 
 def most_frequent(reasons: Mapping[str, int]) -> str:
