@@ -72,11 +72,19 @@ class Agreement:
     def _notes(self) -> list[str]:
         """Say what the table lacks: sets, tasks of the mean, scores released with the texts."""
         from datasets_build.sources.tevet import SOURCE
+        from leaderboard.reports.metaeval.report import most_frequent
+        from submissions.untrusted.plain_text import one_line
 
         notes = []
         count, own = sum(self.missing.values()), self.tasks[0].evaluations[0].metric
         if count:
-            notes.append(f"Left out for all metrics: {counted(count, 'set')} without a score of {own}.")
+            reasons = one_line(most_frequent(self.missing))
+            notes.append(f"Left out for all metrics: {counted(count, 'set')} without a score of {own} ({reasons}).")
+        evaluations = [each for task in self.tasks for each in task.evaluations]
+        others = {each.metric for each in evaluations if each.missing and each.measures} - {own}
+        if others:
+            also = ", too" if count else ""
+            notes.append(f"Left out for all metrics{also}: sets without a score of {', '.join(sorted(others))}.")
         unscored = [task for task in self.tasks if not all(each.measures for each in task.evaluations)]
         if outside := [task.task for task in unscored if task.label == "binary" and self.overall]:
             notes.append(f"The mean leaves out {', '.join(outside)}, where a metric has no score.")

@@ -27,8 +27,8 @@ class Card:
         source: Paper that defines it.
         version: Version of the definition.
         profiles: Profiles that compute it.
-        agreement: Mean Spearman correlation with the labels of the nine tasks written by people, and its 95% interval;
-            None if the shipped study has none, or the metric was fitted to these labels.
+        agreement: Mean Spearman correlation with the labels of the nine tasks written by people, and its 95% interval,
+            under the profile *offline*; None if the shipped study has none, or the metric was fitted to these labels.
         failures: Known failures, worst first.
     """
 
@@ -138,8 +138,9 @@ def _card(given: "Metric", study: "MetricStudy | None") -> Card:
 
 
 def _agreement(found: tuple[float, float | None, float | None] | None) -> str:
-    if found is None:
+    study = _study()
+    if found is None or study is None:
         return "none: not measured, or fitted to these labels"
     value, low, high = found
     interval = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
-    return f"Spearman {value:.2f}{interval} with human labels, mean of nine tasks"
+    return f"Spearman {value:.2f}{interval} with human labels, mean of nine tasks, profile {study.profile}"

@@ -283,12 +283,14 @@ def _fail(error: DivBenchError, as_json: bool) -> NoReturn:
         with suppress(OSError):  # stdout may be what failed
             print_json(error.as_json())
             sys.stdout.flush()
-    else:
+    said = str(error)
+    if not as_json:
         from submissions.untrusted.findings import Rejected
 
         if isinstance(error, Rejected):
             from submissions.checking.printing import print_findings
 
             print_findings(error.findings, err())
-    err().print(f"error: {error}", style="red", markup=False, soft_wrap=True)
+            said = error.message  # the table above has the problems
+    err().print(f"error: {said}", style="red", markup=False, soft_wrap=True)
     sys.exit(error.exit_status)

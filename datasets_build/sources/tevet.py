@@ -7,7 +7,7 @@ the same for the same set in conTest, McDiv and McDiv_nuggets; `pair_id` links t
 import csv
 import hashlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -93,9 +93,13 @@ def responses_of(row: dict[str, str]) -> list[str]:
 
 
 def set_id(task: str, row: dict[str, str]) -> str:
-    """Name a set by its task and 12 hex digits over context and responses."""
-    content = canonical_json([row["context"], responses_of(row)])
-    return f"{task}-{hashlib.sha256(content).hexdigest()[:12]}"
+    """Name a set by its task and its content."""
+    return f"{task}-{content_digits(row['context'], responses_of(row))}"
+
+
+def content_digits(context: str, responses: Sequence[str]) -> str:
+    """Return 12 hex digits over context and responses: the end of a set's id."""
+    return hashlib.sha256(canonical_json([context, list(responses)])).hexdigest()[:12]
 
 
 def pairs(task: str, rows: list[dict[str, str]]) -> dict[str, str]:

@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from benchmark.analysis.axioms import AXIOMS
 from benchmark.metrics import FAMILIES, METRICS
 from benchmark.metrics.metric import bounds_text
+from datasets_build.errors import counted
 from leaderboard.data.board import Board
 from leaderboard.data.metric_study.axioms import AxiomStudy
 from leaderboard.data.metric_study.build import systems_agreement
 from leaderboard.data.metric_study.files import SetTexts
 from leaderboard.data.metric_study.pair_accuracies import COLUMNS, PairStudy
-from leaderboard.data.metric_study.record import MEASURES, Agreement, Measure, MetricStudy, Number
+from leaderboard.data.metric_study.record import MEASURES, Agreement, Measure, MetricStudy, Number, Task
 from leaderboard.tables.models import DIRECTIONS
 from leaderboard.tables.table_view import Cell, TableView, number_text, plain_table, ranged_cell, table_of
 
@@ -33,7 +34,7 @@ def agreements_of(study: MetricStudy | None, boards: Sequence[Board]) -> tuple[A
 def correlations(study: MetricStudy, measure: Measure) -> TableView:
     """A measure of each metric, overall and by task, with intervals; one row per metric, the best overall first."""
     overall = {each.metric: each.measures.get(measure, NOTHING) for each in study.overall}
-    tasks = [task for task in study.tasks if any(measure in each.measures for each in task.results)]
+    tasks = _tasks_with(study, measure)
     cells = {task.name: {each.metric: each.measures.get(measure, NOTHING) for each in task.results} for task in tasks}
     shown = [each for each in study.metrics if any(each.name in found for found in cells.values())]
     values_of = {each.name: overall.get(each.name, NOTHING).value for each in shown}
@@ -50,16 +51,32 @@ def correlations(study: MetricStudy, measure: Measure) -> TableView:
     return table_of(headers, ("str", "str", *["number"] * (1 + len(tasks))), rows)
 
 
+def _tasks_with(study: MetricStudy, measure: Measure) -> list[Task]:
+    """The tasks that have a measure: temperatures have no accuracy, and most sets no human scores."""
+    return [task for task in study.tasks if any(measure in each.measures for each in task.results)]
+
+
 def about_study(study: MetricStudy, measure: Measure) -> str:
     """The caption of the table of correlations."""
-    sets = sum(task.evaluated for task in study.tasks)
-    ceilings = [task for task in study.tasks if task.noise_ceiling is not None and task.noise_ceiling.value is not None]
+    tasks = _tasks_with(study, measure)
+    sets = sum(task.evaluated for task in tasks)
+    # A metric that was added by --merge may lack scores of sets that the others have.
+    fewer = {
+        each.metric
+        for task in tasks
+        for each in task.results
+        if each.measures and sum(each.missing.values()) > task.sets - task.evaluated
+    }
+    ceilings = [task for task in tasks if task.noise_ceiling is not None and task.noise_ceiling.value is not None]
     lines = [
-        f"{MEASURES[measure][0].upper()}{MEASURES[measure][1:]}, on {len(study.tasks)} tasks with {sets:,} "
-        f"response sets that all metrics scored, profile {study.profile}; ranges are {study.level:.0%} intervals from "
-        f"{study.resamples:,} bootstrap resamples of contexts. Metrics that decrease with diversity are negated, so "
-        "that higher is better in every column."
+        f"{MEASURES[measure][0].upper()}{MEASURES[measure][1:]}, on {counted(len(tasks), 'task')} with "
+        f"{counted(sets, 'response set')} (some are in several tasks), profile {study.profile}; ranges are "
+        f"{study.level:.0%} intervals from {study.resamples:,} bootstrap resamples of contexts. Metrics that decrease "
+        "with diversity are negated, so that higher is better in every column."
     ]
+    if fewer:
+        names = ", ".join(each.name for each in study.metrics if each.name in fewer)
+        lines.append(f"On fewer sets, because they lack scores of some: {names}, and metrics studied with them.")
     if measure == "human_spearman" and ceilings:
         said = ", ".join(
             f"{task.name} {number_text(task.noise_ceiling[0], 2)}" for task in ceilings if task.noise_ceiling

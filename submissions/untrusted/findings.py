@@ -7,9 +7,11 @@ from typing import Any
 
 from datasets_build.errors import InputError, counted
 from submissions.schema import Problem
+from submissions.untrusted.plain_text import one_line
 
 KEPT_PER_CHECK = 200
 LETTERS_KEPT = 500
+_TOLD = 3  # errors in the text of an exception
 
 
 class Findings:
@@ -55,15 +57,31 @@ def _short(text: str) -> str:
 
 
 class Rejected(InputError):
-    """A file or folder is rejected; `findings` lists everything that is wrong with it."""
+    """A file or folder is rejected; `findings` lists everything that is wrong with it.
+
+    Its text has the first errors, for callers in Python. A command prints `message` below the table of all.
+    """
 
     def __init__(self, what: str, findings: Findings) -> None:
         super().__init__(f"{what} was rejected: {counted(findings.count('error'), 'problem')}")
         self.findings = findings
 
+    def __str__(self) -> str:
+        errors = [problem for problem in self.findings.problems if problem.severity == "error"]
+        more = self.findings.count("error") - len(errors[:_TOLD])
+        told = [_in_words(problem) for problem in errors[:_TOLD]] + ([f"and {more:,} more"] if more else [])
+        return "; ".join([self.message, *told])
+
     def as_json(self) -> dict[str, Any]:
         """The error with the whole list of problems."""
         return super().as_json() | problems_json(self.findings)
+
+
+def _in_words(problem: Problem) -> str:
+    """File, row, field, what is wrong, and the suggested fix."""
+    row = None if problem.row is None else f"row {problem.row}"
+    where = ", ".join(part for part in (problem.file, row, problem.field) if part)
+    return one_line(f"{where}: {problem.message}" + (f" ({problem.hint})" if problem.hint else ""))
 
 
 def problems_json(findings: Findings) -> dict[str, Any]:

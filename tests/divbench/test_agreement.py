@@ -3,9 +3,12 @@
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import divbench as db
+from benchmark.analysis.metaeval.set_files import SETS
 from benchmark.metrics import METRICS
 from datasets_build.errors import ConfigurationError
 from divbench.agreement import BESIDE
@@ -38,7 +41,8 @@ def test_a_metric_of_ones_own_is_tested_beside_ours(mirror: Path) -> None:
         mirror=mirror,
     )
     count = partial.missing["not finite: nan"]
-    assert f"Left out for all metrics: {count} sets without a score of odd." in str(partial)
+    assert f"Left out for all metrics: {count} sets without a score of odd" in str(partial)
+    assert f"({count} not finite: nan)." in str(partial)
     means = db.evaluate_metric(len, ["contest", "dectest/story_gen"], beside=(), resamples=0, mirror=mirror)
     assert str(means).startswith("Agreement with human labels, 3 tasks\n")  # those with two labels
     several = str(db.evaluate_metric(len, ["contest/story_gen", "dectest"], beside=(), resamples=0, mirror=mirror))
@@ -64,6 +68,16 @@ def test_what_a_comparison_with_released_scores_lacks_is_said(mirror: Path, tmp_
     outside, alone = said()
     assert outside == "The mean leaves out contest/story_gen, where a metric has no score"
     assert alone.startswith("No released scores (sent-BERT and others) of contest/story_gen: their files")
+
+
+def test_sets_that_another_metric_lacks_are_said(mirror: Path, tmp_path: Path) -> None:
+    rows = db.load("contest", "story_gen", mirror=mirror)
+    kept = {name: rows[name] for name in ("set_id", "context", "label")}
+    texts = [given[:1] if i < 3 else given for i, given in enumerate(rows["responses"])]
+    kept |= {"responses": texts, "label_name": ["diversity"] * len(texts)}
+    pq.write_table(pa.table(kept, schema=SETS), tmp_path / "own.parquet")
+    found = db.evaluate_metric(len, tmp_path / "own.parquet", beside=["self_bleu"], resamples=0)
+    assert "Left out for all metrics: sets without a score of self_bleu." in str(found)
 
 
 def test_a_metric_that_takes_the_context_is_given_it(mirror: Path) -> None:

@@ -350,6 +350,7 @@ def test_every_metric_has_a_card_that_can_be_read() -> None:
     assert card.profiles[0] == "semantic"
     assert card.agreement is not None
     assert 0.4 < card.agreement[0] < 0.7
+    assert "mean of nine tasks, profile offline" in str(card)  # under another one, a metric has other values
 
 
 def test_importing_loads_nothing_heavy_and_a_folder_that_hides_ours_is_named(tmp_path: Path) -> None:

@@ -159,7 +159,7 @@ def optimal_accuracy(
 
     *Directional* is the definition of Tevet & Berant 2021 (section 4.2): a set is high if its score is above the
     threshold. *Folded* is their code: the better of that and its opposite, so it is equal for a metric and its
-    negation, and at least the share of the larger class.
+    negation, and at least the share of the larger class. NaN where all rows have one label.
 
     Args:
         scores: [rows].
@@ -176,7 +176,9 @@ def optimal_accuracy(
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = np.concatenate([total_high, above], axis=1) / total  # first: a threshold under all scores
     best = shares.max(axis=1)
-    return np.asarray(np.maximum(best, 1 - shares.min(axis=1)) if folded else best)
+    found = np.maximum(best, 1 - shares.min(axis=1)) if folded else best
+    has_both = (total_high > 0) & (total_high < total)
+    return np.where(has_both[:, 0], found, np.nan)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -35,19 +35,20 @@ def find_function(name: str) -> External:
         )
     sys.path.insert(0, os.getcwd())  # noqa: PTH109
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        imported = importlib.import_module(module)
     except ImportError as error:
         raise ConfigurationError(
             f"{module} cannot be imported: {error}", "install it, or run in the folder that has it"
         ) from error
-    except AttributeError as error:
-        raise ConfigurationError(f"{module} has no {attribute}", "name a function of that module") from error
     except Exception as error:
         raise ConfigurationError(
             f"importing {module} failed: {type(error).__name__}: {error}", "fix the module"
         ) from error
     finally:
         sys.path.pop(0)
+    found = getattr(imported, attribute, None)
+    if found is None:
+        raise ConfigurationError(f"{module} has no {attribute}", "name a function of that module")
     if not callable(found):
         raise ConfigurationError(f"{name} is not a function", "name a function that takes a list of responses")
     function: External = found
@@ -65,6 +66,7 @@ def takes_context(function: External) -> bool:
 def serve(name: str, connection: Connection) -> None:
     """Answer calls until the other side closes. The function's own output goes to stderr: stdout is for results."""
     os.dup2(2, 1)
+    sys.path.insert(0, os.getcwd())  # noqa: PTH109 (for what the function imports only when it is called)
     try:
         function = find_function(name)
     except ConfigurationError as error:
@@ -85,11 +87,17 @@ def serve(name: str, connection: Connection) -> None:
 
 
 def number_in(given: Any) -> float | str:
-    """Return a number, or say what was returned instead. Zero-dimensional arrays are numbers; text and bool are not."""
-    if isinstance(given, str | bytes | bool | np.bool_) or given is None:
+    """Return a number, or say what was returned instead. Zero-dimensional arrays are numbers.
+
+    Text, bool, complex and masked values are not, alone or in an array: NumPy would convert them without an error.
+    """
+    if isinstance(given, str | bytes | bool) or given is None or given is np.ma.masked:
         return f"not a number: {type(given).__name__}"
     try:
-        array = np.asarray(given, dtype=np.float64)
+        found = np.asarray(given)
+        if found.dtype.kind not in "iufO" and found.size == 1:
+            return f"not a number: {found.dtype.name}"
+        array = found.astype(np.float64)
     except (TypeError, ValueError):
         return f"not a number: {type(given).__name__}"
     if array.shape != ():

@@ -46,11 +46,14 @@ _SHOWN = 15
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A combination with its mean Spearman's rho on the sets for choosing, and on the held-out sets."""
+    """A combination with its mean Spearman's rho on the sets for choosing, and on the held-out sets.
+
+    None where it is constant on a task, so that it has no rho.
+    """
 
     members: Members
-    chosen_on: float
-    held_out: float
+    chosen_on: float | None
+    held_out: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,24 +123,32 @@ def held_out(
         against: Name of the feature or reference to compare all others with.
 
     Raises:
-        ConfigurationError: There are no scores named `against`, or a task has no set that every metric has scored.
+        ConfigurationError: There are no scores named `against`, two metrics have the same name, a task has no set that
+            every metric has scored, or every combination is constant on a task.
     """
     columns = [*features, *references]
     names = [each.name for each in columns]
+    if len(set(names)) < len(names):
+        raise ConfigurationError(f"two metrics are named {max(names, key=names.count)!r}", "give each once")
     if against is not None and against not in names:
         raise ConfigurationError(f"there are no scores named {against!r}", f"one of {', '.join(names)}")
     # Everything is measured on the same sets: those that all metrics have scored.
     choose = [_scored(task, columns) for task in fold.choose]
     report = [_scored(task, columns) for task in fold.report]
-    if not all(task.set_ids for task in (*choose, *report)):
-        raise ConfigurationError(
-            f"{fold.name}: no set of a task has a score of every metric", "leave out the metric that lacks them"
-        )
+    for task, kept in zip((*fold.choose, *fold.report), (*choose, *report), strict=True):
+        if not kept.set_ids:
+            lacking = [each.name for each in columns if not np.isfinite(each.column(task.set_ids)).any()]
+            raise ConfigurationError(
+                f"{fold.name}: no set of {task.name} has a score of every metric",
+                f"leave out {', '.join(lacking)}, without any score there" if lacking else "leave out a metric",
+            )
     scale = _scale(choose, features)
     tried = candidates([each.name for each in features], largest)
     rho = _mean_rho(choose, features, scale, tried)
-    best = int(np.argmax(rho))
-    single = int(np.argmax(rho[: len(features)]))
+    if not np.isfinite(rho[: len(features)]).any():
+        raise ConfigurationError(f"{fold.name}: every metric is constant on a task", "give one that varies")
+    best = int(np.nanargmax(rho))
+    single = int(np.nanargmax(rho[: len(features)]))
     chosen = combined(tried[best], features, scale, report)
     rest = _mean_rho(report, features, scale, tried)
     shown = [chosen, *columns] if len(tried[best]) > 1 else columns
@@ -148,7 +159,8 @@ def held_out(
         chosen_single=tried[single][0],
         chosen_on=float(rho[best]),
         best=tuple(
-            Tried(tried[i], float(rho[i]), float(rest[i])) for i in np.argsort(-rho, kind="stable")[:_SHOWN].tolist()
+            Tried(tried[i], _defined(rho[i]), _defined(rest[i]))
+            for i in np.argsort(-rho, kind="stable")[:_SHOWN].tolist()  # NaN comes last
         ),
         held_out=tuple(evaluate_overall(report, shown, against=against, resampling=resampling)),
     )
@@ -198,7 +210,7 @@ def _mean_rho(
     scale: dict[str, tuple[float, float]],
     tried: Sequence[Members],
 ) -> Floats:
-    """Return the mean Spearman's rho of each combination over tasks; a constant gets -1, so it is never chosen."""
+    """Return the mean Spearman's rho of each combination over tasks; NaN for a combination constant on one."""
     place = {each.name: i for i, each in enumerate(features)}
     chosen = np.zeros((len(tried), len(features)))
     for row, members in enumerate(tried):
@@ -213,5 +225,9 @@ def _mean_rho(
         labels -= labels.mean()
         with np.errstate(invalid="ignore", divide="ignore"):
             rho = (ranks @ labels) / np.sqrt((ranks**2).sum(axis=1) * (labels**2).sum())
-        total += np.nan_to_num(rho, nan=-1.0)
+        total += rho
     return total / len(tasks)
+
+
+def _defined(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

@@ -39,7 +39,7 @@ def evaluate_overall(
     """Compute means over the tasks with two labels; an empty list if there are fewer than two such tasks.
 
     Args:
-        tasks: Tasks; those without binary labels, or without a set that all metrics scored, are skipped.
+        tasks: Tasks; those without binary labels, or without sets of both labels that all metrics scored, are skipped.
         columns: Scores; a metric without a score in any of these tasks has no mean, and skips no task.
     """
     how = resampling or Resampling()
@@ -48,7 +48,7 @@ def evaluate_overall(
     kept = []
     for task in binary if scored else []:
         there = np.logical_and.reduce([np.isfinite(each.column(task.set_ids)) for each in scored])
-        if there.any():
+        if len(np.unique(task.labels[there])) > 1:
             kept.append(task.rows(there))
     if len(kept) < 2:
         return []

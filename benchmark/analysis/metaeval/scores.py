@@ -171,13 +171,18 @@ def file_scores(
         unit: Noun for what the ids name, for messages.
 
     Raises:
-        InputError: The file cannot be read, lacks the column of ids, or has no column of scores.
+        InputError: The file cannot be read, lacks the column of ids, has two columns of one name, or has no column of
+            scores.
     """
     table = _table(path, key)
     if key not in table.column_names:
         raise InputError(f"{path} has no column {key}", f"it has {', '.join(table.column_names)[:200]}")
+    repeated = [name for name, count in Counter(table.column_names).items() if count > 1]
+    if repeated:
+        raise InputError(f"{path} has more than one column named {repeated[0]!r}", "rename or remove one")
     ids = [None if each is None else str(each) for each in table[key].to_pylist()]
-    columns = [name for name in table.column_names if name != key and _could_be_numbers(table.schema.field(name).type)]
+    given = [name for name in table.column_names if name not in (key, "")]  # pandas writes an index without a name
+    columns = [name for name in given if _could_be_numbers(table.schema.field(name).type)]
     if not columns:
         raise InputError(f"{path} has no column of scores beside {key}", "add one column of numbers for each metric")
     there = set(known)

@@ -103,7 +103,8 @@ class Task(Part):
         revision: Fingerprint of the ids and labels of its sets, in order.
         label: *binary*: sets made to be more or less diverse; *graded*: many values, such as temperatures.
         k: Responses per set; 0 if it varies.
-        evaluated: Number of sets that all metrics with a result score; all measures are over these.
+        evaluated: Number of sets that all metrics with a result score; all measures are over these, but those of
+            metrics from an earlier study that was merged are over its own.
         noise_ceiling: Maximum correlation with people that disagreement between raters allows.
         disagreements: Sets with the largest rank differences from people, largest first, by metric; only if `human`.
     """

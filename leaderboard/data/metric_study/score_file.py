@@ -24,6 +24,7 @@ from benchmark.scoring.inputs import metrics_from
 from benchmark.scoring.profiles import find_profile, with_reading
 from datasets_build.errors import InputError, first_line
 from datasets_build.files import atomic_file
+from datasets_build.sources.tevet import content_digits
 from leaderboard.data.metric_study.build import signature_of
 from leaderboard.data.metric_study.files import MEASURED, SCORES_FILE
 
@@ -84,10 +85,14 @@ def read_scores(path: Path, names: Sequence[str] | None = None) -> dict[str, Sco
 def measured_scores(tasks: Sequence[Labelled], names: Sequence[str]) -> dict[str, Scores]:
     """Return the scores that come with the package, by metric: of those named, the ones that cover all sets.
 
-    They are of the present versions under the profile *offline*, rounded to float32.
+    They are of the present versions under the profile *offline*, rounded to float32. None are returned if a set has
+    other texts than its id says, such as responses that a user shortened in a copy of the released sets.
     """
+    sets = unique_sets(tasks)
+    if not all(name.endswith(f"-{content_digits(*content)}") for name, content in sets.items()):
+        return {}
     profile = with_reading(find_profile("offline"), format="completion")  # as in the study
-    known, ids = read_scores(MEASURED / SCORES_FILE, names), list(unique_sets(tasks))
+    known, ids = read_scores(MEASURED / SCORES_FILE, names), list(sets)
     found = {each.id: known.get(signature_of(each, profile)) for each in METRICS if each.id in names}
     return {name: scores for name, scores in found.items() if scores is not None and _covers(scores, ids)}
 

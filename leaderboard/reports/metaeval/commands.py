@@ -169,9 +169,9 @@ def metaeval(
         columns = [each for each in columns if each not in empty]  # it would exclude every set for all
         if columns:
             reports, overall = _evaluate(labelled, columns, against, how, tell)
-    _warn({each.name: each.problems for each in columns} | {each.name: [_no_value(each)] for each in empty})
+    warn({each.name: each.problems for each in columns} | {each.name: [_no_value(each)] for each in empty})
     if columns:
-        document = _document(labelled, [*columns, *empty], reports, overall)
+        document = _document(labelled, [*columns, *empty], reports, overall) | {"profile": chosen.name}
         deliver(report_of(reports, overall, document), destination, as_json=json)
         if figure is not None:
             write_figures([label_figure(task, columns) for task in labelled], "Scores by label", figure)
@@ -230,11 +230,11 @@ def _pairs(
     rows = load_pairs()
     scorers = pair_reports.collect(rows, results, files, lower_is_more_diverse)
     found = pair_reports.evaluate(rows, scorers, against, how)
-    _warn(found.problems)
+    warn(found.problems)
     return report_of(found)
 
 
-def _warn(problems: Mapping[str, Iterable[str]]) -> None:
+def warn(problems: Mapping[str, Iterable[str]]) -> None:
     """Print the problems of each metric's scores on stderr."""
     for name, own in problems.items():
         for problem in own:

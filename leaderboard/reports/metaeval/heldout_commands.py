@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from datasets_build.console import JsonOption, deliver, metrics_option, statistics_option, steps
 from datasets_build.tables import check_report_path
-from leaderboard.reports.metaeval.commands import Metrics, Mirror, Numbers, Resamples, TimeLimit
+from leaderboard.reports.metaeval.commands import Metrics, Mirror, Numbers, Resamples, TimeLimit, warn
 
 
 def heldout(
@@ -14,13 +14,14 @@ def heldout(
     ] = "offline",
     metric: Metrics = None,
     external: Annotated[
-        list[str] | None, metrics_option(help="Custom metric, MODULE:FUNCTION, combined with the others.")
+        list[str] | None,
+        metrics_option(help="Custom metric, MODULE:FUNCTION, larger for more diverse; combined with the others."),
     ] = None,
     scores: Annotated[
         list[Path] | None,
         metrics_option(
             help="Scores file (.csv or .parquet) with set_id and a numeric column per metric, or qwen25_curves "
-            "(metrics from the released results of Qwen2.5-3B); combined as well."
+            "(metrics from the released results of Qwen2.5-3B), larger for more diverse; combined as well."
         ),
     ] = None,
     combine_released: Annotated[
@@ -52,9 +53,9 @@ def heldout(
     """
     from benchmark.analysis.estimate import Resampling
     from benchmark.analysis.metaeval.heldout import halves, held_out, kinds
-    from benchmark.analysis.metaeval.scores import released_scores
+    from benchmark.analysis.metaeval.scores import released_scores, unique_sets
     from leaderboard.reports.metaeval.inputs import given_scores, load_tasks, package_metrics, profile_of
-    from leaderboard.reports.metaeval.report import heldout_report
+    from leaderboard.reports.metaeval.report import heldout_report, missing_sets
 
     check_report_path(destination, endings=(".md", ".json"))
     labelled = load_tasks([], mirror)
@@ -70,4 +71,6 @@ def heldout(
             tell(f"{fold.name}: trying combinations", done, len(folds))
             how = Resampling(resamples=resamples, seed=seed)
             found.append(held_out(fold, features, references, largest=largest, against=against, resampling=how))
+    ids = list(unique_sets(labelled))
+    warn({each.name: [*each.problems, *missing_sets(each, ids)] for each in features})
     deliver(heldout_report(found), destination, as_json=json)

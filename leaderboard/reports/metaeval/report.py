@@ -9,8 +9,10 @@ from benchmark.analysis.metaeval.decoding import Draws
 from benchmark.analysis.metaeval.evaluate import Comparison, DecodingTest, Evaluation, TaskReport
 from benchmark.analysis.metaeval.heldout import HeldOut
 from benchmark.analysis.metaeval.overall import OVERALL, Overall
+from benchmark.analysis.metaeval.scores import Scores
 from datasets_build.errors import counted
 from datasets_build.tables import Block, Cell, Report, Styled, Table, p_value, with_interval
+from submissions.untrusted.plain_text import one_line
 
 # measure: (heading, whether its interval is shown)
 _MEASURES = {
@@ -26,6 +28,8 @@ _MEASURES = {
     "human_pearson": ("human r", False),
 }
 _NARROW = tuple(name for name in _MEASURES if name not in ("pearson", "kendall", "human_pearson"))  # for a terminal
+_LINE = 600  # characters of reasons
+_REASONS = 3  # listed for a metric; --json has all
 _COMPARED = ("spearman", "roc_auc", "pair_accuracy", "human_spearman")
 OPTIMISTIC = (
     "OCA and its interval are biased upwards, because the threshold is chosen on the same sets, and anew in each "
@@ -43,16 +47,18 @@ LEGEND = (
 def report_of(reports: Sequence[TaskReport], overall: Sequence[Overall], document: Mapping[str, Any]) -> Report:
     """The report of a meta-evaluation."""
     means: list[Block] = []
+    # The same metric has other values under another profile: the lexical one groups responses by ROUGE-1.
+    read = [f"Profile of this package's metrics: {document['profile']}."] if "profile" in document else []
     binary = [each for each in reports if each.label == "binary"]
     if overall:
         means = [Table(_title_of_means(overall[0].tasks, len(binary)), *_overall_rows(overall))]
     elif len(binary) > 1:
-        means = ["No mean over tasks: fewer than two tasks have a set that all metrics scored."]
+        means = ["No mean over tasks: fewer than two tasks have sets of both labels that all metrics scored."]
     return Report(
         title="Meta-evaluation",
-        blocks=[LEGEND, *means, *(block for each in reports for block in _task_blocks(each, tuple(_MEASURES)))],
+        blocks=[LEGEND, *read, *means, *(block for each in reports for block in _task_blocks(each, tuple(_MEASURES)))],
         document=document,
-        printed=[*(block for each in reports for block in _task_blocks(each, _NARROW)), *means, LEGEND],
+        printed=[*(block for each in reports for block in _task_blocks(each, _NARROW)), *means, *read, LEGEND],
         records=_records(reports),
     )
 
@@ -61,7 +67,10 @@ def heldout_report(found: Sequence[HeldOut]) -> Report:
     """The report of combinations of metrics that were chosen on some contexts and evaluated on the others."""
     blocks: list[Block] = []
     for each in found:
-        rows = [(" + ".join(one.members), f"{one.chosen_on:.3f}", f"{one.held_out:.3f}") for one in each.best]
+        rows = [
+            (" + ".join(one.members), *(with_interval(value, None, None) for value in (one.chosen_on, one.held_out)))
+            for one in each.best
+        ]
         columns = ("combination", "mean Spearman where chosen", "held out")
         blocks += [_heldout_table(each), Table(f"{each.fold}: the best combinations", columns, rows)]
     blocks.append(f"Intervals: 95%, bootstrap over contexts. {OPTIMISTIC}")
@@ -69,7 +78,9 @@ def heldout_report(found: Sequence[HeldOut]) -> Report:
 
 
 def _title_of_means(tasks: int, binary: int) -> str:
-    left_out = "" if tasks == binary else f" of {binary}; the others have no set that all metrics scored"
+    left_out = (
+        "" if tasks == binary else f" of {binary}; the others have no sets of both labels that all metrics scored"
+    )
     return f"Mean over {tasks} tasks{left_out}"
 
 
@@ -121,9 +132,25 @@ def missing_of(report: TaskReport) -> list[Styled]:
     for reasons, metrics in lacking.items():
         count = sum(count for _, count in reasons)
         which = "any set" if count == report.sets else f"{counted(count, 'set')}, excluded for all metrics"
-        why = ", ".join(f"{count} {reason}" for reason, count in reasons)
+        why = most_frequent(dict(reasons))
         lines.append(Styled(f"{', '.join(metrics)}: no score for {which} ({why})", "yellow"))
     return lines
+
+
+def missing_sets(scores: Scores, ids: Sequence[str]) -> list[str]:
+    """Return a line about the sets that a metric lacks, and why; empty if it lacks none."""
+    reasons = scores.reasons(ids)
+    which = counted(sum(reasons.values()), "set")
+    why = one_line(most_frequent(reasons), _LINE)
+    return [f"no score for {which}, excluded for all metrics ({why})"] if reasons else []
+
+
+def most_frequent(reasons: Mapping[str, int]) -> str:
+    """Return the three most frequent reasons with their counts: a user's function may give another one for each set."""
+    ranked = sorted(reasons.items(), key=lambda each: -each[1])
+    told = [f"{count:,} {reason}" for reason, count in ranked[:_REASONS]]
+    rest = sum(count for _, count in ranked[_REASONS:])
+    return ", ".join(told) + (f", and {rest:,} for other reasons" if rest else "")
 
 
 def _differences(title: str, comparisons: Sequence[Comparison]) -> Table:

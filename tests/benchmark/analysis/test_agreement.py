@@ -143,9 +143,9 @@ def test_a_constant_has_no_correlation_and_the_accuracy_of_chance(value: float) 
 
 
 @every_measure
-def test_one_class_alone_is_no_number_but_for_accuracy(name: str) -> None:
-    found = MEASURES[name](tied(), np.ones(60), ones(60))[0]
-    assert found == 1.0 if name.startswith("oca") else np.isnan(found)
+@pytest.mark.parametrize("label", [0.0, 1.0])
+def test_one_class_alone_is_no_number(name: str, label: float) -> None:
+    assert np.isnan(MEASURES[name](tied(), np.full(60, label), ones(60))[0])
 
 
 def test_small_scales_are_no_constants() -> None:

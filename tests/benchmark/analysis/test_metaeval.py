@@ -23,7 +23,8 @@ from benchmark.scoring.compute import Value
 from benchmark.scoring.profiles import find_profile
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import plain_json
-from leaderboard.reports.metaeval.report import missing_of
+from datasets_build.tables import Table
+from leaderboard.reports.metaeval.report import heldout_report, missing_of, missing_sets
 
 FEW = Resampling(resamples=200)
 
@@ -128,6 +129,20 @@ def test_a_metric_that_scores_no_set_leaves_out_none() -> None:
     none = with_it.evaluations[1]
     assert (none.sets, none.missing, none.measures, with_it.comparisons) == (0, {"hidden": 80}, {}, ())
     assert missing_of(with_it)[0].text == "none: no score for any set (80 hidden)"
+
+
+def test_the_most_frequent_reasons_are_listed() -> None:
+    """A function may give another reason for every set."""
+    task = labelled()
+    given = [Missing(f"raised ValueError: {i if i < 60 else 'same'}") if i < 70 else 1.0 for i in range(80)]
+    (line,) = missing_of(evaluate_task(task, [Scores("m", "made", dict(zip(task.set_ids, given, strict=True)))]))
+    assert line.text.startswith(
+        "m: no score for 70 sets, excluded for all metrics (10 raised ValueError: same, 1 raised "
+    )
+    assert line.text.endswith(", and 58 for other reasons)")
+    lacking = scores("m", task, [np.nan, *[1.0] * 79])
+    assert missing_sets(lacking, task.set_ids) == ["no score for 1 set, excluded for all metrics (1 hidden)"]
+    assert missing_sets(lacking, task.set_ids[1:]) == []
 
 
 def test_no_scores_at_all_are_no_numbers() -> None:
@@ -376,5 +391,14 @@ def test_what_cannot_be_held_out_is_told() -> None:
     nothing = Scores("n", "made", {name: Missing("hidden") for task in tasks for name in task.set_ids})
     with pytest.raises(ConfigurationError, match="no scores named 'released:sent_bert'"):
         held_out(halves(tasks)[0], [whole], against="released:sent_bert")
-    with pytest.raises(ConfigurationError, match="no set of a task has a score of every metric"):
+    with pytest.raises(ConfigurationError, match=r"no set of made/story_gen has a score of .*leave out n, without"):
         held_out(halves(tasks)[0], [whole, nothing])
+    with pytest.raises(ConfigurationError, match="two metrics are named 'm'"):
+        held_out(halves(tasks)[0], [whole, whole])
+    constant = Scores("c", "made", dict.fromkeys(whole.values, 1.0))
+    with pytest.raises(ConfigurationError, match="every metric is constant on a task"):
+        held_out(halves(tasks)[0], [constant])
+    found = held_out(halves(tasks)[0], [constant, whole], largest=1, resampling=FEW)
+    assert found.chosen == ("m",)
+    assert [(each.members, each.chosen_on is None) for each in found.best] == [(("m",), False), (("c",), True)]
+    assert any(("c", "-", "-") in block.rows for block in heldout_report([found]).blocks if isinstance(block, Table))

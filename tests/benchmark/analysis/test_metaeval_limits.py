@@ -57,12 +57,26 @@ def test_a_metric_without_scores_leaves_the_means_over_tasks_as_they_are_and_few
 
     def said(number: int) -> str:
         own = evaluate_overall(tasks, [a, all_scores("b", tasks[:number])], resampling=FEW)
-        blocks = report_of(reports, own, {}).blocks
+        blocks = report_of(reports, own, {"profile": "lexical"}).blocks
         return " ".join(each.title if isinstance(each, Table) else str(each) for each in blocks)
 
-    assert "No mean over tasks: fewer than two tasks have a set that all metrics scored." in said(1)
-    assert "Mean over 2 tasks of 3; the others have no set that all metrics scored" in said(2)
+    assert "No mean over tasks: fewer than two tasks have sets of both labels that all metrics scored." in said(1)
+    assert "Mean over 2 tasks of 3; the others have no sets of both labels that all metrics scored" in said(2)
     assert "Mean over 3 tasks made/" in said(3)
+    assert "Profile of this package's metrics: lexical." in said(3)
+
+
+def test_a_task_of_which_one_label_is_scored_has_no_measures_and_is_not_in_the_mean() -> None:
+    tasks = [labelled(seed=1), labelled(30, name="made/resp_gen", seed=2), labelled(30, name="made/prompt_gen")]
+    only_high = [replace(task, labels=np.where(task.labels == 1, 1.0, np.nan)) for task in tasks]
+    some = {name: value for task in tasks[:2] for name, value in scores("b", task, noisy(task, 0.5)).values.items()}
+    some |= scores("b", tasks[2], only_high[2].labels).values
+    columns = [all_scores("a", tasks), Scores("b", "made", some)]
+    (alone, _) = evaluate_task(tasks[2], columns, resampling=FEW).evaluations
+    assert alone.sets == 30
+    assert {each.value for name, each in alone.measures.items() if name != "human_spearman"} == {None}
+    mean, _ = evaluate_overall(tasks, columns, resampling=FEW)
+    assert (mean.tasks, mean) == (2, evaluate_overall(tasks[:2], columns, resampling=FEW)[0])
 
 
 def test_a_file_of_labels_0_and_1_is_a_task_with_two_labels(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Scores from anywhere: functions that misbehave, files with flaws. What is bad is told, the rest is used."""
 
 import os
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark.analysis.metaeval.called_function import find_function, takes_context
+from benchmark.analysis.metaeval.called_function import find_function, number_in, takes_context
 from benchmark.analysis.metaeval.external import score_externally
 from benchmark.analysis.metaeval.scores import external_scores, file_scores, metric_scores, released_scores
 from benchmark.metrics import METRICS
@@ -48,6 +49,10 @@ def prints(responses):
     print("to stdout")
     return 1.0
 
+def imports_late(responses):
+    import helper
+    return helper.VALUE
+
 class Measure:
     def __call__(self, responses):
         return 2.0
@@ -62,6 +67,8 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A module of one's own, in the current folder."""
     (tmp_path / "mine.py").write_text(MINE)
     (tmp_path / "broken.py").write_text("raise RuntimeError('half-finished')\n")
+    (tmp_path / "helper.py").write_text("VALUE = 4.0\n")
+    (tmp_path / "outdated.py").write_text("import math\nmath.no_longer_there\n\ndef f(texts): return 1.0\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -75,6 +82,7 @@ def test_a_function_is_called_with_responses_and_with_the_context_if_it_takes_it
     assert score_externally("mine:spread", [("", ["a", "a"]), ("", ["a", "b"])]) == [0.5, 1.0]
     assert score_externally("mine:of_context", [("abc", ["a"]), ("", ["a"])]) == [3.0, 0.0]
     assert score_externally("mine:measure", [("", ["a"])]) == [2.0]
+    assert score_externally("mine:imports_late", [("", ["a"])]) == [4.0]  # a module of the same folder
     assert takes_context(lambda responses, context=None: 0)
     assert not takes_context(lambda responses: 0)
     assert not takes_context(dict)
@@ -99,6 +107,25 @@ def test_what_is_no_number_is_missing_and_the_rest_goes_on() -> None:
         "and fine": 1.5,
     }
     assert dict(zip(wanted, call("mine:odd", *wanted), strict=True)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (np.array("0.5"), "not a number: str96"),
+        (np.array(True), "not a number: bool"),
+        (np.complex128(1 + 2j), "not a number: complex128"),
+        (np.ma.masked, "not a number: MaskedConstant"),
+        (np.array(None), "not finite: nan"),
+    ],
+)
+def test_what_numpy_would_convert_without_an_error_is_no_number(given: Any, reason: str) -> None:
+    assert number_in(given) == reason
+
+
+def test_numbers_of_other_libraries_are_numbers() -> None:
+    given = (np.float32(0.5), np.uint8(3), Fraction(1, 4), np.array(2))
+    assert [number_in(each) for each in given] == [0.5, 3.0, 0.25, 2.0]
 
 
 @pytest.mark.usefixtures("mine")
@@ -129,6 +156,7 @@ def test_what_a_function_prints_is_not_among_results(capfd: pytest.CaptureFixtur
         ("mine:number", "is not a function"),
         ("no_such_module_here:f", "cannot be imported"),
         ("broken:f", "half-finished"),
+        ("outdated:f", "importing outdated failed: AttributeError: .*no_longer_there"),
     ],
 )
 def test_a_function_that_is_not_there_is_told_before_anything_runs(name: str, message: str) -> None:
@@ -205,6 +233,11 @@ def test_a_file_has_a_column_of_ids_and_columns_of_scores(tmp_path: Path, ending
     assert negated.column(["a"]).tolist() == [-1.5]
 
 
+def test_the_index_that_pandas_writes_is_no_metric(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(",set_id,m\n0,a,1.5\n1,b,2.5\n")
+    assert [each.name for each in file_scores(tmp_path / "mine.csv", "set_id", ["a", "b"])] == ["mine:m"]
+
+
 def test_flaws_of_a_file_are_told_and_the_rest_is_used(tmp_path: Path) -> None:
     rows = [
         ("good", "1.5"),
@@ -244,6 +277,7 @@ def test_flaws_of_a_file_are_told_and_the_rest_is_used(tmp_path: Path) -> None:
     [
         ("no.csv", "id,m\na,1\n", "no column set_id"),
         ("only.csv", "set_id\na\n", "no column of scores"),
+        ("same.csv", "set_id,m,m\na,1,2\n", "more than one column named 'm'"),
         ("empty.csv", "", "cannot be read"),
         ("torn.csv", "set_id,m\na,1,2\n", "cannot be read"),
         ("not.parquet", "set_id", "cannot be read"),

@@ -45,6 +45,7 @@ def test_a_metric_of_ones_own_beside_the_packages_and_the_released(mirror: Path,
             "--against", "released:sent_bert", "--figure", tmp_path / "figure.html",
         )
     )  # fmt: skip
+    assert found["profile"] == "lexical"
     (task,) = found["tasks"]
     metrics = {each["metric"]: each for each in task["evaluations"]}
     assert {"distinct_n_tevet", "mine:spread", "released:sent_bert"} <= set(metrics)

@@ -81,6 +81,10 @@ def test_what_the_table_is_of_is_said(study: MetricStudy) -> None:
         assert MEASURES[measure][1:] in text
         assert study.profile in text
         assert "95%" in text
+        tasks = [study.task(name) for name in correlations(study, measure).headers[3:]]
+        sets = sum(task.evaluated for task in tasks if task is not None)
+        assert f", on {len(tasks)} tasks with {sets:,} response sets (some are in several tasks)" in text
+        assert "lack scores of some: template_rate, templates_per_token, and metrics studied with them." in text
 
 
 def test_pair_accuracies_have_every_row(study: MetricStudy) -> None:

@@ -104,6 +104,19 @@ def test_the_json_has_every_kept_problem_and_the_counts() -> None:
     assert error["problems"] == made["problems"]
 
 
+def test_the_text_of_the_error_has_the_first_problems() -> None:
+    """In Python there is no table of problems beside the error."""
+    findings = many(1)
+    findings.add(replace(ERROR, row=4, field="label", message="null\x1b[31m"))
+    first = "generations.parquet, row 4, label: null\\x1b[31m (mend it)"
+    assert str(Rejected("x", findings)) == f"x was rejected: 1 problem; {first}"
+    for _ in range(249):
+        findings.add(replace(ERROR, row=None, field=""))
+    told = str(Rejected("x", findings))
+    assert told.startswith(f"x was rejected: 250 problems; {first}; generations.parquet: it is wrong (mend it); ")
+    assert told.endswith("; and 247 more")
+
+
 def test_text_of_strangers_is_printed_as_text() -> None:
     findings = Findings()
     findings.add(replace(ERROR, message="[red]not red[/red] \x1b]0;title\a \u202etsal\u202c [/]"))

@@ -88,3 +88,5 @@ def test_scores_that_come_with_the_package_are_those_that_it_computes(mirror: Pa
     (read,) = metric_scores([few], [m for m in METRICS if m.id == "d_can"], ScoringBackends(reading))
     assert found["d_can"].column(few.set_ids) == pytest.approx(read.column(few.set_ids), rel=1e-4)
     assert measured_scores([few, task("own/sets")], ["distinct_n"]) == {}  # a set that is not among them
+    shorter = replace(few, responses=tuple(texts[:3] for texts in few.responses))
+    assert measured_scores([shorter], ["distinct_n"]) == {}  # other texts under the ids of released sets
