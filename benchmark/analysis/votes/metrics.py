@@ -141,7 +141,7 @@ def ceiling(ballots: Ballots, *, question: str = "more_different", weights: Weig
     people = float(weights_of_pairs @ same) / total
     voters, others, prompts = ballots.voter[rows[one]], ballots.voter[rows[other]], ballots.prompt[rows[one]]
     variance = pair_variance(weights_of_pairs * (same - people) / total, voters, others, prompts)
-    if variance is None or np.ptp(same) == 0:  # as for a metric, pairs that all agree do not tell how far a share varies
+    if variance is None or np.ptp(same) == 0:  # as in `_share`
         found = Estimate(people)
     else:
         far = reach(np.concatenate([voters, others]), prompts) * float(np.sqrt(variance))
