@@ -67,7 +67,7 @@ def votes_text(found: VoteResults) -> str:
         )
         others = sum(each.ranks is not None and each.ranks[0] == 1 for each in strongest[1:])
         if first.points_interval is None:
-            said.append("There are too few votes for intervals, so the order may be due to chance.")
+            said.append("There are too few visitors or prompts for intervals, so the order may be due to chance.")
         elif others:
             said.append(f"{counted(others, 'other system')} may be first as well, by the 95% intervals of ranks.")
     if best is not None:

@@ -138,7 +138,7 @@ def test_votes_are_counted_with_what_metrics_predict(polls: Polls, results: Path
     first = found.strengths["more_different"]
     unsure = replace(first, systems=tuple(replace(each, points_interval=None) for each in first.systems))
     few = replace(found, strengths={**found.strengths, "more_different": unsure})
-    assert "too few votes for intervals" in votes_text(few)
+    assert "too few visitors or prompts for intervals" in votes_text(few)
     assert [row[1] for row in strengths_table(found).values] == ranked
     assert len(agreement_table(found).values) == len([v for v in shares.values() if v is not None])
     store, exported = tmp_path / "store", tmp_path / "exported"
