@@ -134,7 +134,7 @@ def test_votes_are_counted_with_what_metrics_predict(polls: Polls, results: Path
     assert shares["distinct_k"] == pytest.approx(share_by_hand(polls, "distinct_k"), abs=0.03)  # votes weigh nearly 1
     assert (found.pairs, found.voters) == (120, 12)
     assert "120 pairs, checks included, judged by 12 visitors." in votes_text(found)
-    assert "too few votes" not in votes_text(found)
+    assert "too few" not in votes_text(found)
     first = found.strengths["more_different"]
     unsure = replace(first, systems=tuple(replace(each, points_interval=None) for each in first.systems))
     few = replace(found, strengths={**found.strengths, "more_different": unsure})
