@@ -314,6 +314,17 @@ def test_no_interval_claims_certainty_from_a_few_votes() -> None:
     assert found.share.high - found.share.low > 0.1
 
 
+def test_voters_who_judge_more_sharply_than_others_are_not_taken_for_biased() -> None:
+    """A team whose raters give 300 votes each: a fifth of the careful ones were excluded, for all systems at once."""
+    for seed in range(3):
+        made = simulate(Board(systems=6, votes=9000, per_voter=300, sharpness=0.6, careless=0.1), seed)
+        assert not (weigh(made.ballots).hostile & ~made.careless).any()
+    # Who always votes for the weakest of three systems is no sharp voter.
+    made = simulate(Board(systems=3, votes=3000, per_voter=60, careless=0, hostile=0.1, target=0.0, attack="loyal"), 0)
+    found = weigh(made.ballots)
+    assert ((found.careful < 0.5) | found.hostile)[made.hostile].mean() > 0.6
+
+
 def test_the_same_answer_to_both_questions_is_not_twice_the_evidence_against_a_voter() -> None:
     made = simulate(Board(systems=10, votes=2000), 0)
     one = made.ballots
