@@ -8,6 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -101,15 +102,16 @@ def choose_pair(
         strengths: Strengths in log-odds by system; a system without one counts as 0.
 
     Returns:
-        The pair; None if no prompt has responses from two systems.
+        The pair; None if no prompt has responses from two systems, or the visitor has judged all pairs.
     """
-    if len(set(contest.names)) < 2 or not contest.prompts:
+    counted, own = _counts(contest, votes, voter)
+    new = _new_to(own, contest)
+    if not new:
         return None
     if rng.random() < CHECK_SHARE and (pair := _check(contest, texts, rng)) is not None:
         return pair
-    counted, own = _counts(contest, votes, voter)
     for _ in range(_TRIES):
-        first, second, prompt = _drawn(contest, counted, own, strengths, rng)
+        first, second, prompt = _drawn(contest, counted, own, new, strengths, rng)
         sides = [shown_set(contest, system, prompt, texts) for system in (first, second)]
         rng.shuffle(sides)
         left, right = sides
@@ -156,25 +158,44 @@ def _counts(contest: Contest, votes: Iterable[Vote], voter: str) -> tuple[Counte
     return counted, own
 
 
+def _new_to(own: set[_Key], contest: Contest) -> list[tuple[int, int]]:
+    """Return the pairs of systems with different names that the visitor has not judged on all prompts."""
+    judged = Counter((first, second) for first, second, _ in own)
+    return [
+        (one, other)
+        for one, other in combinations(range(len(contest.names)), 2)
+        if contest.names[one] != contest.names[other] and judged[one, other] < len(contest.prompts)
+    ]
+
+
 def _drawn(
-    contest: Contest, counted: Counter[_Key], own: set[_Key], strengths: Mapping[str, float], rng: random.Random
+    contest: Contest,
+    counted: Counter[_Key],
+    own: set[_Key],
+    new: Sequence[tuple[int, int]],
+    strengths: Mapping[str, float],
+    rng: random.Random,
 ) -> _Key:
     if rng.random() < REPEAT_SHARE:
         again = sorted(key for key, count in counted.items() if count < MOST_REPEATS and key not in own)
         if again:
             return rng.choice(again)
-    first, second = _systems(contest, counted, strengths, rng)
+    first, second = _systems(contest, counted, new, strengths, rng)
     weights = _prompt_weights(contest, first, second)
     for place, prompt in enumerate(contest.prompts):
         key = (first, second, prompt)
-        weights[place] *= 1e-6 if key in own else 1 / (1 + counted[key])
+        weights[place] *= 0 if key in own else 1 / (1 + counted[key])
     return first, second, rng.choices(contest.prompts, weights.tolist())[0]
 
 
 def _systems(
-    contest: Contest, counted: Counter[_Key], strengths: Mapping[str, float], rng: random.Random
+    contest: Contest,
+    counted: Counter[_Key],
+    pairs: Sequence[tuple[int, int]],
+    strengths: Mapping[str, float],
+    rng: random.Random,
 ) -> tuple[int, int]:
-    """Draw two systems with different names, the lower index first.
+    """Draw one of the pairs of systems.
 
     The weight of a pair is the information in one more vote, which is the variance p (1 − p) of its outcome, divided by
     the square root of one plus the votes of each system.
@@ -184,13 +205,10 @@ def _systems(
         votes[one] += count
         votes[other] += count
     values = [strengths.get(name, 0.0) for name in contest.names]
-    pairs, weights = [], []
-    for one in range(len(values)):
-        for other in range(one + 1, len(values)):
-            if contest.names[one] != contest.names[other]:
-                chance = 1 / (1 + math.exp(-max(-30.0, min(30.0, values[one] - values[other]))))
-                pairs.append((one, other))
-                weights.append(max(1e-6, chance * (1 - chance)) / math.sqrt((1 + votes[one]) * (1 + votes[other])))
+    weights = []
+    for one, other in pairs:
+        chance = 1 / (1 + math.exp(-max(-30.0, min(30.0, values[one] - values[other]))))
+        weights.append(max(1e-6, chance * (1 - chance)) / math.sqrt((1 + votes[one]) * (1 + votes[other])))
     return rng.choices(pairs, weights)[0]
 
 

@@ -109,7 +109,8 @@ def ratings(
     """Read what raters sent back: check it, remove raters by stated rules, report agreement, write labelled sets.
 
     A rater is removed for failing more than a third of the attention checks, for giving ten or more ratings that are
-    all the same, or for a median time per item under 2 seconds. If an item is answered twice, the first answer counts.
+    all the same, or for a median time per item under 2 seconds. If an item is answered twice, the first answer counts,
+    in the order of the files' names.
 
     Agreement is Krippendorff's alpha for ordered answers, with an interval over response sets (pip install
     'divbench[rate]').
@@ -168,6 +169,8 @@ def _counts(given: "Ratings") -> dict[str, Any]:
         "removed_raters": given.removed,
         "removed_ratings": given.removed_ratings,
         "repeated": given.repeated,
+        "contradicted": given.contradicted,
+        "rejected": given.rejected,
         "blank": given.blank,
         "without_checks": given.unchecked,
         "ignored": list(given.ignored),
@@ -183,7 +186,10 @@ def _tell(given: "Ratings") -> None:
     if given.removed_ratings:
         lines.append(f"Their {given.removed_ratings} ratings are removed, too.")
     if given.repeated:
-        lines.append(f"{given.repeated} answers came twice; the first counts.")
+        differ = f" ({given.contradicted} of them differ from it)" if given.contradicted else ""
+        lines.append(f"{given.repeated} answers came twice; the first counts{differ}.")
+    if given.rejected:
+        lines.append(f"{given.rejected} answers of rejected assignments are left out.")
     if given.blank:
         lines.append(f"{given.blank} answers are blank.")
     if given.unchecked:

@@ -131,6 +131,7 @@ NO_PAIRS = (
     "least five responses per prompt. Reference results have no texts, and known-bad baselines are not shown. Score "
     "two submissions with divbench score and serve their results, or submit them on the page Submit."
 )
+ALL_JUDGED = "There is no pair left that you have not judged. Thank you! New systems will bring new pairs."
 NO_VOTES_YET = "There are no votes yet. The first ones appear here within a minute."
 DATASETS = (
     "The prompts that systems respond to, and the data that metrics are tested on. Every dataset is built from "

@@ -56,9 +56,11 @@ def votes_text(found: VoteResults) -> str:
     strongest, best = found.strengths[asked].systems, best_metric(found, asked)
     said = [f"{counted(found.pairs, 'pair')}, checks included, judged by {counted(found.voters, 'visitor')}."]
     if found.weights.left_out:
-        said.append(
-            f"{found.weights.left_out} of them count less than half, because of failed checks or random answers."
-        )
+        inattentive = found.weights.inattentive
+        biased = found.weights.left_out - inattentive
+        why = [f"{inattentive} because of failed checks or random answers"] if inattentive else []
+        why += [f"{biased} because of far more or fewer votes for one system than others gave it"] if biased else []
+        said.append(f"{found.weights.left_out} of them count less than half: {', '.join(why)}.")
     if strongest:
         first = strongest[0]
         said.append(
@@ -67,7 +69,7 @@ def votes_text(found: VoteResults) -> str:
         )
         others = sum(each.ranks is not None and each.ranks[0] == 1 for each in strongest[1:])
         if first.points_interval is None:
-            said.append("There are too few votes for intervals, so the order may be due to chance.")
+            said.append("There are too few visitors or prompts for intervals, so the order may be due to chance.")
         elif others:
             said.append(f"{counted(others, 'other system')} may be first as well, by the 95% intervals of ranks.")
     if best is not None:

@@ -5,6 +5,7 @@ the form's questions. Training items come first and explain the answer; checks h
 see.
 """
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -113,8 +114,7 @@ def rating_items(form: FormName, sets: Sequence[RatedSet], seed: int) -> list[It
     rng = np.random.default_rng([seed, FORMS.index(form)])
     made: list[Item] = []
     for context, panels, about in _asked(form, sets, rng):
-        name = content_id([form, seed, len(made), about, panels])[:12]
-        made.append(Item(name, "rating", context, panels, about))
+        made.append(Item(_item_id([form, seed, len(made), about, panels]), "rating", context, panels, about))
     if not made:
         raise ConfigurationError(
             f"there is nothing to rate with the form {form}",
@@ -199,8 +199,14 @@ def _built_in(form: FormName, kind: Kind, example: _Example, name: str, rng: np.
         expected = {"content": _HIGH if name == "different" else _LOW}
         if form == "aspects" and name != "different":
             expected["form"] = _LOW if name == "repeated" else _HIGH
-    item = content_id([form, kind, example.context, name, panels])[:12]
+    item = _item_id([form, kind, example.context, name, panels])
     return Item(item, kind, example.context, panels, expected=expected, why=why if kind == "training" else "")
+
+
+def _item_id(content: object) -> str:
+    """Return an id that no spreadsheet takes for a number, such as 368052211082 or 12e345678901, and rewrites."""
+    name = content_id(content)[:12]
+    return name if re.search("[a-df]", name) else _item_id([content])
 
 
 def _shuffled(texts: Sequence[str], rng: np.random.Generator) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from the study's own file.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ _ITEM = ("item", "Input.item", "item_id")
 _RATER = ("rater", "WorkerId", "Participant id", "participant_id", "workerId")
 _SECONDS = ("seconds", "WorkTimeInSeconds")
 _PREFIX = "Answer."
+_STATUS, _REJECTED = "AssignmentStatus", "Rejected"  # of Mechanical Turk
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,9 @@ class Ratings:
     Attributes:
         ratings: Ratings of the sets by the kept raters, without checks and training.
         removed: Number of raters removed, by rule of `RULES`.
-        repeated: Number of answers that a rater gave twice, of which the first counts.
+        repeated: Number of answers that a rater gave twice, of which the first counts, in the order of files' names.
+        contradicted: Number of these that differ from the first.
+        rejected: Number of answers of assignments that were rejected on the crowd platform, which are left out.
         ignored: Names of what is in the folders besides .json and .csv files, without hidden files.
         unchecked: Number of kept raters who answered no check.
     """
@@ -76,6 +79,8 @@ class Ratings:
     files: int
     unchecked: int
     ignored: tuple[str, ...] = ()
+    contradicted: int = 0
+    rejected: int = 0
 
 
 def read_ratings(study: Study, paths: Sequence[Path]) -> Ratings:
@@ -94,32 +99,21 @@ def read_ratings(study: Study, paths: Sequence[Path]) -> Ratings:
         raise ConfigurationError("there are no ratings yet", hint)
     findings = Findings()
     found: dict[tuple[str, str, str], Rating] = {}
-    repeated = blank = 0
+    repeated = contradicted = blank = rejected = 0
     items, questions = study.by_id(), {each.name: len(each.answers) for each in FORM_OF[study.form].questions}
     for path in files:
         for number, row in _rows(path, study, findings):
-            if row.get("answer") in (None, ""):
+            if row.get("status") == _REJECTED:
+                rejected += 1
+            elif row.get("answer") in (None, ""):
                 blank += 1
             elif rating := _rating(row, items, questions, path.name, number, findings):
                 key = (rating.rater, rating.item, rating.question)
                 repeated += key in found
-                found.setdefault(key, rating)
+                contradicted += found.setdefault(key, rating).answer != rating.answer
     if findings.rejected():
         raise Rejected("at least one returned file", findings)
-    by_rater: dict[str, list[Rating]] = defaultdict(list)
-    for each in sorted(found.values(), key=lambda each: (each.rater, each.item, each.question)):
-        by_rater[each.rater].append(each)
-    kept: list[Rating] = []
-    removed = {name: 0 for name, _ in RULES}
-    lost = 0
-    for own in by_rater.values():
-        real = [each for each in own if items[each.item].kind == "rating"]
-        reason = _reason(own, real, items)
-        if reason is None:
-            kept += real
-        else:
-            removed[reason] += 1
-            lost += len(real)
+    kept, removed, lost = _kept(found.values(), items)
     counted = {each.rater for each in kept}
     checked = {each.rater for each in found.values() if items[each.item].kind == "check"}
     return Ratings(
@@ -132,7 +126,28 @@ def read_ratings(study: Study, paths: Sequence[Path]) -> Ratings:
         len(files),
         unchecked=len(counted - checked),
         ignored=tuple(_ignored(paths)),
+        contradicted=contradicted,
+        rejected=rejected,
     )
+
+
+def _kept(found: Iterable[Rating], items: Mapping[str, Item]) -> tuple[list[Rating], dict[str, int], int]:
+    """Return the ratings of the raters who are kept, the number removed by rule, and the number of their ratings."""
+    by_rater: dict[str, list[Rating]] = defaultdict(list)
+    for each in sorted(found, key=lambda each: (each.rater, each.item, each.question)):
+        by_rater[each.rater].append(each)
+    kept: list[Rating] = []
+    removed = {name: 0 for name, _ in RULES}
+    lost = 0
+    for own in by_rater.values():
+        real = [each for each in own if items[each.item].kind == "rating"]
+        reason = _reason(own, real, items)
+        if reason is None:
+            kept += real
+        else:
+            removed[reason] += 1
+            lost += len(real)
+    return kept, removed, lost
 
 
 def _reason(own: Sequence[Rating], real: Sequence[Rating], items: Mapping[str, Item]) -> str | None:
@@ -162,7 +177,7 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 def _is_read(path: Path) -> bool:
-    return path.suffix in (".json", ".csv") and path.is_file()
+    return path.suffix.lower() in (".json", ".csv") and path.is_file()
 
 
 def _ignored(paths: Sequence[Path]) -> Iterator[str]:
@@ -173,11 +188,11 @@ def _ignored(paths: Sequence[Path]) -> Iterator[str]:
 
 def _rows(path: Path, study: Study, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the unchecked answers in a file: item, rater, question, answer and seconds."""
-    if path.suffix == ".json":
+    if path.suffix.lower() == ".json":
         yield from _of_json(path, study, findings)
         return
     names = [each.name for each in FORM_OF[study.form].questions]
-    wanted = ["study", "form", "question", "answer", *_ITEM, *_RATER, *_SECONDS]
+    wanted = ["study", "form", "question", "answer", _STATUS, *_ITEM, *_RATER, *_SECONDS]
     wanted += [prefix + name for name in names for prefix in ("", _PREFIX)]
     table = read_table(path, wanted, findings, endings=(".json", ".csv"))
     if table is None:
@@ -198,8 +213,9 @@ def _rows(path: Path, study: Study, findings: Findings) -> Iterator[tuple[int, d
             continue
         who = row[rater]
         if has_numbers and who and "form" in row and rater == "rater":
-            who = f"{row['form']}-{who}"
-        common = {"item": row[item], "rater": who, "seconds": row.get(seconds) or None}
+            number_of_form = _whole(row["form"])  # pandas writes 3 as 3.0 if a cell of the column is empty
+            who = f"{row['form'] if number_of_form is None else number_of_form}-{who}"
+        common = {"item": row[item], "rater": who, "seconds": row.get(seconds), "status": row.get(_STATUS)}
         if long:
             yield number, common | {"question": row["question"], "answer": row["answer"]}
         else:
@@ -212,7 +228,7 @@ def _of_json(path: Path, study: Study, findings: Findings) -> Iterator[tuple[int
     if not openable(path, findings, MAX_FILE_BYTES):
         return
     try:
-        document = strict_json(path.read_bytes().decode("utf-8"))
+        document = strict_json(path.read_bytes().decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         message = f"not {'UTF-8' if isinstance(error, UnicodeDecodeError) else 'JSON'}: {error}"
         hint = "ask the rater to send the file again, or leave it out"
@@ -251,8 +267,14 @@ def _rating(
         field, message = "question", f"{question!r} is not a question of this study"
     elif (answer := _whole(given)) is None or not 1 <= answer <= questions[question]:
         field, message = question, f"{given!r} is not a whole number from 1 to {questions[question]}"
+    elif (seconds := _number(row.get("seconds"))) is None and row.get("seconds") not in (None, ""):
+        # As an unknown time it would keep a rater whom the rule on times removes.
+        field, message = (
+            "seconds",
+            f"{row['seconds']!r} is not a time such as 8.5, or empty if unknown",
+        )
     else:
-        return Rating(item, rater, question, answer, _number(row.get("seconds")))
+        return Rating(item, rater, question, answer, seconds)
     findings.add(_wrong(file, number, field, message))
     return None
 

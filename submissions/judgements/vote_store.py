@@ -3,13 +3,14 @@
     <spool>/waiting.jsonl            accepted votes, one JSON object per line, appended and synced
     <spool>/<date>-<id>.jsonl        a batch: the waiting votes, renamed; deleted once the store has it
     votes/<date>/<id>.jsonl          the same in the store
-    votes/<date>.jsonl               all batches of a past day, merged
+    votes/<date>/<id>.jsonl          all batches of a past day, merged; of older versions: votes/<date>.jsonl
 
 A batch gets its name before it is sent. So if a process is killed, the batch is sent later under the same name, unless
 the store already has it. If it is stored twice nevertheless (because it was merged in between), the ids of the votes
 ensure that each counts once. Several processes may share a spool, and several spools a store.
 """
 
+import hashlib
 import os
 import re
 import uuid
@@ -212,6 +213,9 @@ class VoteReader:
 def merge_past_days(store: FileStore, today: date) -> int:
     """Merge the batches of each past day into one file, in one commit, so that a store stays quick to read.
 
+    The file is named by its content, because readers read a file once: a late batch makes another file.
+    A day with a file that cannot be read, or a line that is not a vote, stays as it is, so that it is still reported.
+
     Returns:
         Number of merged days; 0 also if another commit came first.
 
@@ -227,13 +231,19 @@ def merge_past_days(store: FileStore, today: date) -> int:
     add: dict[str, bytes | Path] = {}
     gone: list[str] = []
     for day, paths in days.items():
-        merged = f"{FOLDER}/{day}.jsonl"
-        if paths == [merged]:
+        if len(paths) == 1:
             continue
-        content = b"".join(store.read(head, path, MAX_BATCH_BYTES) for path in paths)
+        try:
+            # A file that another program wrote may lack its last line end.
+            content = b"\n".join(store.read(head, path, MAX_BATCH_BYTES) for path in paths)
+            votes = [parsed_vote(line) for line in content.splitlines() if line]
+        except (InputError, ValueError):
+            continue
         if len(content) > MAX_BATCH_BYTES:
             continue
-        add[merged] = _lines(unique(_readable(content)))
+        made = _lines(unique(votes))
+        merged = f"{FOLDER}/{day}/{hashlib.sha256(made).hexdigest()[:32]}.jsonl"
+        add[merged] = made
         gone += [path for path in paths if path != merged]
     if not add:
         return 0

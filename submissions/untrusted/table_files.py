@@ -129,7 +129,7 @@ def _of_csv(path: Path, wanted: frozenset[str], findings: Findings) -> Table | N
     heads: list[str] = []
     lines = (line for _, line in text_lines(path, findings))
     head = next(lines, "")
-    records = csv.reader(chain([head], lines), delimiter=_delimiter(head), strict=True)
+    records = csv.reader(chain([head], lines), delimiter=delimiter_of(head), strict=True)
     try:
         heads = next(records, [])
         if _too_many_columns(len(heads), path.name, findings):
@@ -157,11 +157,11 @@ def _of_csv(path: Path, wanted: frozenset[str], findings: Findings) -> Table | N
     return Table(path.name, tuple(heads), tuple(rows))
 
 
-def _delimiter(head: str) -> str:
+def delimiter_of(head: str) -> str:
     r"""Return the delimiter of a table's first line: a comma if it has one, or else a tab or a semicolon.
 
-    >>> _delimiter("prompt,response;score\n"), _delimiter("prompt\tresponse\n"), _delimiter("prompt;response\n")
-    (',', '\t', ';')
+    >>> [delimiter_of(head) for head in ("prompt,response;score\n", "prompt\tresponse\n", "prompt;response\n")]
+    [',', '\t', ';']
     """
     return next((mark for mark in ",\t;" if mark in head), ",")
 

@@ -24,10 +24,13 @@ from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import Value, score_sets
 from benchmark.surprisal.engine import ResponseSet
 from datasets_build.errors import ConfigurationError, InputError, counted, first_line
+from submissions.untrusted.table_files import delimiter_of
 
 Floats = NDArray[np.float64]
 MAX_FILE_BYTES = 2**30
 NOT_IN_FILE = "not in the file"
+_INDEX = ("", "Unnamed: 0", "__index_level_0__")  # row numbers that pandas writes; they are no metric
+_LONGEST_HEAD = 2**20  # characters
 _SCORED_AT_ONCE = 1000  # sets; enough that their texts are embedded in full batches
 
 Progress = Callable[[str, int, int], None]
@@ -181,8 +184,11 @@ def file_scores(
     if repeated:
         raise InputError(f"{path} has more than one column named {repeated[0]!r}", "rename or remove one")
     ids = [None if each is None else str(each) for each in table[key].to_pylist()]
-    given = [name for name in table.column_names if name not in (key, "")]  # pandas writes an index without a name
-    columns = [name for name in given if _could_be_numbers(table.schema.field(name).type)]
+    columns = [
+        name
+        for name in table.column_names
+        if name not in {key, *_INDEX} and _could_be_numbers(table.schema.field(name).type)
+    ]
     if not columns:
         raise InputError(f"{path} has no column of scores beside {key}", "add one column of numbers for each metric")
     there = set(known)
@@ -250,7 +256,9 @@ def _table(path: Path, key: str) -> pa.Table:
             return pq.read_table(path)
         if path.suffix == ".csv":
             as_text = pa.csv.ConvertOptions(column_types={key: pa.string()})  # otherwise the id 007 would become 7
-            return pa.csv.read_csv(path, convert_options=as_text)
+            with path.open(encoding="utf-8-sig", errors="replace") as file:
+                parsed = pa.csv.ParseOptions(delimiter=delimiter_of(file.readline(_LONGEST_HEAD)))
+            return pa.csv.read_csv(path, parse_options=parsed, convert_options=as_text)
     except (pa.ArrowInvalid, pa.ArrowKeyError, OSError) as error:
         raise InputError(f"{path} cannot be read: {first_line(error)}", "repair the file or write it again") from error
     raise InputError(f"{path} is neither .csv nor .parquet", "convert or rename the file")

@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.votes.ballots import LEFT, TIE, Ballots, Floats, Integers, totals
-from benchmark.analysis.votes.two_way import reach, two_way_covariance
+from benchmark.analysis.votes.two_way import pair_variance, reach, two_way_covariance
 from benchmark.analysis.votes.weights import Weights, weigh
 
 Key = tuple[str, str, str]
@@ -111,7 +111,7 @@ def _share(right: Floats, weights: Floats, voters: Integers, prompts: Integers) 
 
 
 def ceiling(ballots: Ballots, *, question: str = "more_different", weights: Weights | None = None) -> Ceiling:
-    """Compute how far voters agree who were shown the same two response sets; intervals over prompts.
+    """Compute how far voters agree who were shown the same two response sets; intervals over voters and prompts.
 
     Args:
         weights: Weights of the votes, from `weigh`; None: they are computed here.
@@ -126,24 +126,27 @@ def ceiling(ballots: Ballots, *, question: str = "more_different", weights: Weig
     order = np.argsort(ballots.shown[chosen], kind="stable")
     rows, named = chosen[order], named[order]
     starts = np.flatnonzero(np.append(True, np.diff(ballots.shown[rows]) != 0)) if len(rows) else np.zeros(0, np.int64)
-    agree, count, prompts, number = [], [], [], 0
+    pairs, shown = [np.zeros((2, 0), np.int64)], 0
     for part in np.split(np.arange(len(rows)), starts[1:]):
-        one, other = np.triu_indices(len(part), 1)
-        one, other = part[one], part[other]
-        different = ballots.voter[rows[one]] != ballots.voter[rows[other]]
-        one, other = one[different], other[different]
-        if len(one):
-            both = given[rows[one]] * given[rows[other]]
-            agree.append(float(both @ (named[one] == named[other])))
-            count.append(float(both.sum()))
-            prompts.append(int(ballots.prompt[rows[part[0]]]))
-            number += len(one)
-    if not count:
+        two = part[np.array(np.triu_indices(len(part), 1))]
+        two = two[:, ballots.voter[rows[two[0]]] != ballots.voter[rows[two[1]]]]
+        pairs.append(two)
+        shown += bool(two.size)
+    one, other = np.concatenate(pairs, axis=1)
+    weights_of_pairs = given[rows[one]] * given[rows[other]]
+    total = float(weights_of_pairs.sum())
+    if not total:
         return Ceiling(Estimate(None), Estimate(None), 0, 0)
-    weight = np.array(count)
-    groups = np.array(prompts)
-    people = _share(np.array(agree) / weight, weight, np.arange(len(weight)), groups)
-    return Ceiling(people, _bound(people), number, len(count))
+    same = (named[one] == named[other]).astype(np.float64)
+    people = float(weights_of_pairs @ same) / total
+    voters, others, prompts = ballots.voter[rows[one]], ballots.voter[rows[other]], ballots.prompt[rows[one]]
+    variance = pair_variance(weights_of_pairs * (same - people) / total, voters, others, prompts)
+    if variance is None or np.ptp(same) == 0:  # as in `_share`
+        found = Estimate(people)
+    else:
+        far = reach(np.concatenate([voters, others]), prompts) * float(np.sqrt(variance))
+        found = Estimate(people, max(0.0, people - far), min(1.0, people + far))
+    return Ceiling(found, _bound(found), len(one), shown)
 
 
 def _bound(people: Estimate) -> Estimate:

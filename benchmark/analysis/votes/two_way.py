@@ -43,6 +43,41 @@ def reach(voters: Integers, prompts: Integers) -> float:
     return float(stdtrit(freedom, (1 + LEVEL) / 2))
 
 
+def pair_variance(influence: Floats, one: Integers, other: Integers, prompts: Integers) -> float | None:
+    """Estimate the variance over voters and prompts of a mean over pairs of votes; None with under two of each.
+
+    Two pairs of votes are correlated if they share a voter or a prompt. The sums over voters contain each pair of
+    voters twice, which is taken off once (Aronow, Samii & Assenova 2015).
+
+    Args:
+        influence: [pairs], influence of each pair of votes on the mean.
+        one: [pairs], voter of the one vote.
+        other: [pairs], voter of the other vote, a different one.
+        prompts: [pairs], the prompt of both.
+    """
+    voters, numbered = np.unique(np.concatenate([one, other]), return_inverse=True)
+    two = np.sort(numbered.reshape(2, -1), axis=0)
+    place = np.unique(prompts, return_inverse=True)[1]
+    number = int(place.max(initial=-1)) + 1
+    if min(len(voters), number) < FEWEST:
+        return None
+
+    def squares(groups: Integers) -> float:
+        return float(np.square(np.bincount(np.unique(groups, return_inverse=True)[1], influence)).sum())
+
+    def of_voters(groups: Integers) -> float:
+        both = np.concatenate([two[0] * number + groups, two[1] * number + groups])
+        sums = np.bincount(np.unique(both, return_inverse=True)[1], np.tile(influence, 2))
+        return float(np.square(sums).sum())
+
+    pair = two[0] * len(voters) + two[1]
+    by_voter = of_voters(np.zeros_like(place)) * len(voters) / (len(voters) - 1) - squares(pair)
+    by_prompt = squares(place) * number / (number - 1)
+    by_both = of_voters(place) - squares(pair * number + place)
+    # The sums of a few voters or prompts may nearly cancel, which says little about others.
+    return max(by_voter + by_prompt - by_both, by_prompt, float(np.square(influence).sum()))
+
+
 def _covariance(sums: Floats) -> Floats:
     groups = len(sums)
     return np.asarray(sums.T @ sums * (groups / max(groups - 1, 1)))

@@ -5,8 +5,8 @@ The rules, as stated in docs/votes.md:
 1. A voter is careful or careless. A careful one passes a check with probability `PASS` and votes by the strengths of
    the systems; a careless one answers in fixed shares, whatever is shown. A voter's votes are weighted by the
    probability of being careful, from all checks and votes on both questions (a mixture, fitted by EM).
-2. A voter does not count if, on one question, `FEWEST_WITH` or more votes on one system depart from the model of all
-   votes by over `DEPARTURE` standard deviations to one side.
+2. A voter does not count if, on one question, `FEWEST_WITH` or more votes on one system depart by over `DEPARTURE`
+   standard deviations to one side from the model of all votes, at the sharpness with which this voter judges.
 3. Pairs are shown at random. The votes of a voter on one system count, together, at most as many as chance would have
    shown to all but one in a thousand voters, at the rate at which others were shown it, at that time or overall (new
    systems are shown more often for a while).
@@ -25,6 +25,7 @@ from submissions.judgements.votes import QUESTIONS
 PASS = 0.95  # probability that a careful voter passes a check
 FEWEST_WITH = 5
 DEPARTURE = 3.5
+_LEAST_SPREAD = 0.01  # share that remains where a system cannot be told from sharpness, as with two systems
 _CARELESS = 0.1  # initial share, which also counts as much as _PRIOR voters, so that the share stays off 0 and 1
 _PRIOR = 10.0
 _SETTLED = 1e-4  # change of a voter's probability below which the fit has converged
@@ -55,9 +56,14 @@ class Weights:
     capped: int
 
     @property
+    def inattentive(self) -> int:
+        """Number of voters whose weight is below one half because they seem careless."""
+        return int(((self.careful < 0.5) & ~self.hostile).sum())
+
+    @property
     def left_out(self) -> int:
-        """Number of voters whose weight is below one half."""
-        return int(((self.careful < 0.5) | self.hostile).sum())
+        """Number of voters whose weight is below one half, for this or because the second rule excludes them."""
+        return self.inattentive + int(self.hostile.sum())
 
 
 def plain(ballots: Ballots) -> Floats:
@@ -128,6 +134,9 @@ def _departing(ballots: Ballots, models: dict[str, Davidson]) -> Booleans:
     """Return which voters [voters] the second rule excludes.
 
     Each question is tested by itself: the two answers to a pair of sets are alike, so they are not twice the evidence.
+    A voter who judges more or less sharply than most deviates on all systems; this is no bias for one of them, so it is
+    fitted (as a slope of the points on the strengths' difference) and taken off. Nobody judges less sharply than by
+    chance, so a voter who does departs from chance.
     """
     systems, voters = len(ballots.systems), len(ballots.voters)
     far = np.zeros(voters * systems, bool)
@@ -138,9 +147,16 @@ def _departing(ballots: Ballots, models: dict[str, Davidson]) -> Booleans:
         expected = chances[:, 0] + chances[:, 2] / 2
         variance = chances[:, 0] + chances[:, 2] / 4 - expected**2
         beyond = ballots.points()[votes] - expected
+        gaps = model.strengths[left] - model.strengths[right]
         cells = np.concatenate([voter * systems + left, voter * systems + right])
-        surplus = totals(cells, np.concatenate([beyond, -beyond]), len(far))
+        known = totals(voter, variance * gaps**2, voters)
+        shared = totals(cells, np.concatenate([variance * gaps, -variance * gaps]), len(far))
+        slope = np.divide(totals(voter, beyond * gaps, voters), known, out=np.zeros(voters), where=known > 0)
+        of = np.repeat(np.arange(voters), systems)
+        surplus = totals(cells, np.concatenate([beyond, -beyond]), len(far)) - np.maximum(slope, -1)[of] * shared
         spread = totals(cells, np.tile(variance, 2), len(far))
+        lost = np.divide(shared**2, known[of], out=np.zeros(len(far)), where=(known > 0)[of] & (slope > -1)[of])
+        spread = np.maximum(spread - lost, _LEAST_SPREAD * spread)
         number = np.bincount(cells, minlength=len(far))
         far |= (number >= FEWEST_WITH) & (np.abs(surplus) > DEPARTURE * np.sqrt(spread))
     return np.asarray(far.reshape(voters, systems).any(axis=1))

@@ -169,7 +169,7 @@ def _step(
     except (DivBenchError, OSError) as error:
         return _closed(error_text(error))
     if offer is None:
-        return _closed(page_text.NO_PAIRS)
+        return _closed(page_text.ALL_JUDGED if polls.arenas() else page_text.NO_PAIRS)
     if offer.answers is not None:
         return _judged(kept, offer)
     pending = [kept[name] if kept["pair"] == offer.pair_id and kept[name] in ANSWERS else None for name in QUESTIONS]

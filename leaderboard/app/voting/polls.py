@@ -98,7 +98,7 @@ class Polls:
         """Return the visitor's unanswered pair, or else a new one, so that nobody can choose a pair by reloading.
 
         Returns:
-            The offer; None if there is nothing to show.
+            The offer; None if there is nothing to show, or nothing that the visitor has not judged.
         """
         with self._lock:
             pair_id = self._open.get(voter, "")
@@ -108,10 +108,12 @@ class Polls:
         if not found:
             return None
         chance = random.Random(self._rng.getrandbits(128))  # noqa: S311 - seeded by the system
-        arena = chance.choice(found)
-        strengths = self.tally.log_odds(arena.contest.suite)
-        pair = choose_pair(arena.contest, self.tally.votes(), strengths, voter, arena.texts, chance)
-        if pair is None:
+        votes = self.tally.votes()
+        for arena in chance.sample(found, len(found)):
+            strengths = self.tally.log_odds(arena.contest.suite)
+            if (pair := choose_pair(arena.contest, votes, strengths, voter, arena.texts, chance)) is not None:
+                break
+        else:
             return None
         made = Offer(secrets.token_hex(16), voter, arena, pair, arena.prompt(pair.prompt_id))
         with self._lock:

@@ -43,6 +43,7 @@ def _document(found: VoteResults) -> dict[str, Any]:
         "voters": found.voters,
         "checks": {"answered": int(weights.checks.sum()), "passed": int(weights.passed.sum())},
         "voters_below_half": weights.left_out,
+        "voters_excluded_for_bias": int(weights.hostile.sum()),
         "questions": {
             question: {
                 "strengths": [_strength(each) for each in found.strengths[question].systems],

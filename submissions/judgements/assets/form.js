@@ -38,6 +38,12 @@ function save() {
   }
 }
 
+// Another window with this form, seen beside this one, may know more: its answers are kept, too.
+function catchUp() {
+  const known = load();
+  if (known && known.saves > state.saves) Object.assign(state, known, { at: state.at });
+}
+
 function make(tag, properties = {}, ...children) {
   const made = Object.assign(document.createElement(tag), properties);
   made.append(...children);
@@ -58,6 +64,7 @@ function count() {
 }
 
 function go(to) {
+  catchUp();
   count();
   state.at = to;
   save();
@@ -113,6 +120,7 @@ function asked(item, question) {
   question.answers.forEach((text, i) => {
     const input = make("input", { type: "radio", name: question.name, value: i + 1, checked: given === i + 1 });
     input.onchange = () => {
+      catchUp();
       state.answers[item.item] = { ...state.answers[item.item], [question.name]: i + 1 };
       save();
     };

@@ -233,9 +233,16 @@ def test_a_file_has_a_column_of_ids_and_columns_of_scores(tmp_path: Path, ending
     assert negated.column(["a"]).tolist() == [-1.5]
 
 
-def test_the_index_that_pandas_writes_is_no_metric(tmp_path: Path) -> None:
-    (tmp_path / "mine.csv").write_text(",set_id,m\n0,a,1.5\n1,b,2.5\n")
-    assert [each.name for each in file_scores(tmp_path / "mine.csv", "set_id", ["a", "b"])] == ["mine:m"]
+def test_files_of_spreadsheets_and_of_pandas_are_read_without_row_numbers(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"set_id": ["a", "b"], "m": [1.5, 2.0]})
+    frame.to_csv(tmp_path / "index.csv")
+    frame.set_index(pd.Index([5, 7])).to_parquet(tmp_path / "index.parquet")
+    for name, mark in (("semicolons", ";"), ("tabs", "\t")):
+        frame.to_csv(tmp_path / f"{name}.csv", sep=mark, index=False, encoding="utf-8-sig")
+    for path in sorted(tmp_path.iterdir()):
+        (found,) = file_scores(path, "set_id", ["a", "b"])
+        assert found.name == f"{path.stem}:m"
+        assert found.column(["a", "b"]).tolist() == [1.5, 2.0]
 
 
 def test_flaws_of_a_file_are_told_and_the_rest_is_used(tmp_path: Path) -> None:

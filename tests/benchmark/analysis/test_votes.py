@@ -14,6 +14,7 @@ from benchmark.analysis.votes.metrics import ceiling, metric_agreement
 from benchmark.analysis.votes.simulation import Board, simulate
 from benchmark.analysis.votes.strengths import covariance_of, observed_inverse, strengths
 from benchmark.analysis.votes.study import recovery, resistance
+from benchmark.analysis.votes.two_way import pair_variance
 from benchmark.analysis.votes.weights import plain, weigh
 from submissions.judgements.votes import Answer, Check, Vote, vote_id
 from tests.conftest import divbench, document
@@ -226,6 +227,45 @@ def test_the_ceiling_is_what_two_voters_on_the_same_sets_agree_on() -> None:
     assert found.most.value == pytest.approx(0.5 + np.sqrt(0.3 / 2))
 
 
+def test_the_ceiling_of_many_votes_by_few_voters_has_an_interval_over_voters() -> None:
+    """Voters differ in sharpness: intervals contain the agreement of endless voters (over prompts alone, in 53%)."""
+
+    def judged(rng: np.random.Generator, voters: int, prompts: int) -> tuple[Floats, Floats]:
+        gaps, sharpness = rng.normal(0, 1.5, prompts), np.exp(rng.normal(0, 1, voters))
+        return np.asarray(1 / (1 + np.exp(-np.outer(sharpness, gaps)))), sharpness
+
+    mean = judged(np.random.default_rng(99), 3000, 3000)[0].mean(axis=0)
+    truth = float((mean**2 + (1 - mean) ** 2).mean())
+    inside = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        left = rng.random((12, 60)) < judged(rng, 12, 60)[0]
+        voter, prompt = np.indices(left.shape).reshape(2, -1)
+        zero = np.zeros_like(voter)
+        prompts = tuple(("s", str(i)) for i in range(60))
+        columns = (prompt, voter, zero, np.where(left.ravel(), LEFT, RIGHT), zero - 1, np.arange(len(voter)), prompt)
+        board = Ballots(("a", "b"), prompts, tuple(map(str, range(12))), zero, zero + 1, *columns)
+        people = ceiling(board, weights=replace(weigh(board), votes=plain(board))).people
+        assert people.low is not None
+        assert people.high is not None
+        inside += people.low <= truth <= people.high
+    assert inside >= 53
+
+
+def test_pairs_of_votes_are_correlated_if_they_share_a_voter_or_a_prompt() -> None:
+    rng = np.random.default_rng(0)
+    voters = np.array([rng.permutation(500)[:2] for _ in range(300)])
+    prompts, influence = rng.integers(400, size=300), rng.normal(size=300)
+    wanted = sum(
+        influence[a] * influence[b]
+        for a in range(300)
+        for b in range(300)
+        if prompts[a] == prompts[b] or set(voters[a]) & set(voters[b])
+    )
+    found = pair_variance(influence, voters[:, 0], voters[:, 1], prompts)
+    assert found == pytest.approx(wanted, rel=0.01)  # but for the factors of finite numbers of voters and prompts
+
+
 def test_no_votes_or_one_are_no_error() -> None:
     for votes in ([], [vote(1, "a", "b", "left")], [vote(1, "c", "c", "right", check="repeated")]):
         board: Ballots = ballots_of(votes)
@@ -272,6 +312,17 @@ def test_no_interval_claims_certainty_from_a_few_votes() -> None:
     assert found.share.low is not None
     assert found.share.high is not None
     assert found.share.high - found.share.low > 0.1
+
+
+def test_voters_who_judge_more_sharply_than_others_are_not_taken_for_biased() -> None:
+    """A team whose raters give 300 votes each: a fifth of the careful ones were excluded, for all systems at once."""
+    for seed in range(3):
+        made = simulate(Board(systems=6, votes=9000, per_voter=300, sharpness=0.6, careless=0.1), seed)
+        assert not (weigh(made.ballots).hostile & ~made.careless).any()
+    # Who always votes for the weakest of three systems is no sharp voter.
+    made = simulate(Board(systems=3, votes=3000, per_voter=60, careless=0, hostile=0.1, target=0.0, attack="loyal"), 0)
+    found = weigh(made.ballots)
+    assert ((found.careful < 0.5) | found.hostile)[made.hostile].mean() > 0.6
 
 
 def test_the_same_answer_to_both_questions_is_not_twice_the_evidence_against_a_voter() -> None:

@@ -6,6 +6,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -134,11 +135,14 @@ def test_votes_are_counted_with_what_metrics_predict(polls: Polls, results: Path
     assert shares["distinct_k"] == pytest.approx(share_by_hand(polls, "distinct_k"), abs=0.03)  # votes weigh nearly 1
     assert (found.pairs, found.voters) == (120, 12)
     assert "120 pairs, checks included, judged by 12 visitors." in votes_text(found)
-    assert "too few votes" not in votes_text(found)
+    assert "too few" not in votes_text(found)
+    weights = replace(found.weights, careful=np.r_[0.1, found.weights.careful[1:]], hostile=np.arange(12) >= 10)
+    counted = votes_text(replace(found, weights=weights))
+    assert "3 of them count less than half: 1 because of failed checks or random answers, 2 because of far" in counted
     first = found.strengths["more_different"]
     unsure = replace(first, systems=tuple(replace(each, points_interval=None) for each in first.systems))
     few = replace(found, strengths={**found.strengths, "more_different": unsure})
-    assert "too few votes for intervals" in votes_text(few)
+    assert "too few visitors or prompts for intervals" in votes_text(few)
     assert [row[1] for row in strengths_table(found).values] == ranked
     assert len(agreement_table(found).values) == len([v for v in shares.values() if v is not None])
     store, exported = tmp_path / "store", tmp_path / "exported"

@@ -128,6 +128,20 @@ def test_where_there_is_nothing_to_show_there_is_no_pair() -> None:
         assert choose_pair(contest, [], {}, "0" * 32, given, rng) is None
 
 
+def test_who_has_judged_all_pairs_is_shown_none_again() -> None:
+    voter, rng, votes = "f" * 32, random.Random(0), list[Vote]()  # noqa: S311
+    for number in range(100):
+        pair = choose_pair(CONTEST, votes, {}, voter, texts, rng)
+        if pair is None:
+            break
+        if not pair.check:
+            votes.append(judged(pair, number, voter))
+    seen = {(vote.prompt_id, *sorted((vote.left, vote.right))) for vote in votes}
+    assert len(votes) == len(seen) == 6 * len(PROMPTS)
+    assert all(choose_pair(CONTEST, votes, {}, voter, texts, rng) is None for _ in range(50))
+    assert choose_pair(CONTEST, votes, {}, "e" * 32, texts, rng) is not None
+
+
 def test_a_visitor_who_judged_an_older_result_does_not_see_the_pair_again() -> None:
     voter = "f" * 32
     pairs = {(pair.prompt_id, *sorted((pair.left.system, pair.right.system))): pair for pair in draw(2000)}

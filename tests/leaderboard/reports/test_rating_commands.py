@@ -154,6 +154,29 @@ def test_a_form_is_answered_by_keyboard_survives_a_reload_and_is_read_back(brows
     assert not console_errors(browser)
 
 
+@pytest.mark.browser
+def test_two_windows_side_by_side_lose_no_answer(browser: "Chrome", tmp_path: Path) -> None:
+    """Both are seen all the time, so neither learns by being hidden what was answered in the other."""
+    sets = [RatedSet(f"set-{i}", "A prompt", (f"one {i}", "two")) for i in range(4)]
+    (page,) = write_pages(make_study("absolute", sets, raters_per_item=1, per_rater=4, seed=0), tmp_path)
+    answer = "go(arguments[0]); document.querySelector('input').click()"
+    browser.get(page.as_uri())
+    browser.execute_script("go(-1)")  # so that the other window has the same rater
+    first, other = browser.current_window_handle, _tab(browser, page)
+    seen = "document.addEventListener('visibilitychange', (event) => event.stopImmediatePropagation(), true)"
+    for window in (other, first):
+        browser.switch_to.window(window)
+        browser.execute_script(seen)
+    for window, number in ((first, 0), (first, 1), (other, 2), (first, 3)):
+        browser.switch_to.window(window)
+        browser.execute_script(answer, number)
+    known = browser.execute_script("return Object.keys(JSON.parse(localStorage.getItem(key)).answers).length")
+    browser.switch_to.window(other)
+    browser.close()
+    browser.switch_to.window(first)
+    assert known == 4
+
+
 def _tab(browser: "Chrome", page: Path) -> str:
     """Open a page in a tab that is left open, and go back."""
     first = browser.current_window_handle

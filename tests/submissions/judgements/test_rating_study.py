@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections import Counter
 from itertools import combinations
 from pathlib import Path
@@ -134,6 +135,45 @@ def test_in_a_wide_table_of_aspects_form_is_an_answer_and_not_part_of_the_raters
     found = read_ratings(study, [tmp_path])
     assert {each.rater for each in found.ratings} == {"ann"}
     assert (found.raters, len(found.ratings)) == (1, 2 * len(items))
+
+
+def test_files_that_went_through_other_programs_change_no_result(tmp_path: Path) -> None:
+    """Names in capitals, a byte order mark, form numbers with a point: still one rater, whose second file differs."""
+    study = study_of()
+    rows = answered(study, 0)["answers"]
+    lines = [f"{study.study},1.0,r0,{row['item']},content,{row['answer']},10" for row in rows]
+    changed = answered(study, 0)
+    changed["answers"][-1] = rows[-1] | {"answer": rows[-1]["answer"] % 5 + 1}
+    (tmp_path / "A.JSON").write_text(json.dumps(changed), encoding="utf-8-sig")
+    (tmp_path / "B.CSV").write_text("\n".join(["study,form,rater,item,question,answer,seconds", *lines]), "utf-8-sig")
+    found = read_ratings(study, [tmp_path])
+    assert (found.files, found.raters, found.repeated, found.contradicted) == (2, 1, len(rows), 1)
+
+
+def test_assignments_rejected_on_a_platform_are_left_out(tmp_path: Path) -> None:
+    study = study_of()
+    one, other = (each.item for each in study.items[:2])
+    text = "Input.item,WorkerId,Answer.content,AssignmentStatus\n"
+    given = read(study, tmp_path, f"{text}{one},A,4,Approved\n{other},A,4,Submitted\n{one},B,1,Rejected\n")
+    assert (len(given.ratings), given.raters, given.rejected) == (2, 1, 1)
+
+
+def test_a_time_that_cannot_be_read_is_not_an_unknown_time(tmp_path: Path) -> None:
+    """A spreadsheet with decimal commas would keep a rater who took half a second."""
+    study = study_of()
+    rows = [f"{row['item']};A;{row['answer']};0,5" for row in answered(study, 0)["answers"]]
+    with pytest.raises(Rejected) as caught:
+        read(study, tmp_path, "\n".join(["item;rater;content;seconds", *rows]))
+    problem = caught.value.findings.problems[0]
+    assert (problem.row, problem.field) == (2, "seconds")
+    assert "'0,5' is not a time" in problem.message
+
+
+def test_no_id_of_an_item_is_a_number_to_a_spreadsheet() -> None:
+    sets = [RatedSet(f"{i}", "A prompt", (f"one {i}", "two")) for i in range(1500)]  # of which some 10 would be
+    names = [each.item for each in make_study("absolute", sets, raters_per_item=1, per_rater=50, seed=0).items]
+    assert len(set(names)) == len(names)
+    assert not [name for name in names if re.fullmatch("[0-9e]*", name)]
 
 
 def test_ratings_without_a_raters_name_are_refused_and_other_files_are_named(tmp_path: Path) -> None:

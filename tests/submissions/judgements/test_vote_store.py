@@ -99,17 +99,40 @@ def test_past_days_are_merged_and_a_late_batch_counts_once(
     for number in range(3):
         spool.accept([a_vote(number)])
         late = _sent(spool, monkeypatch)
-    before = stored(store)
+    before, reader = stored(store), VoteReader(store)
     assert merge_past_days(store, today) == 0
     assert merge_past_days(store, today + timedelta(days=1)) == 1
-    assert store.paths(store.head(), "votes") == [f"votes/{today}.jsonl"]
-    assert stored(store) == before
+    (merged,) = store.paths(store.head(), "votes")
+    assert merged.startswith(f"votes/{today}/")
+    assert stored(store) == [*reader.read().votes] == before
     for path, content in late.items():
         path.write_bytes(content)
     spool.commit()
     assert (lines(store), stored(store)) == (4, before)
     assert merge_past_days(store, today + timedelta(days=1)) == 1
     assert lines(store) == 3
+    spool.accept([a_vote(9)])
+    spool.commit()
+    assert merge_past_days(store, today + timedelta(days=1)) == 1
+    assert [*reader.read().votes] == stored(store) == sorted([*before, a_vote(9)], key=lambda each: each.vote_id)
+
+
+def test_merging_loses_no_vote_of_files_that_another_program_wrote(store: Faulty) -> None:
+    """Two teams' files without the last line end; and a line that is not a vote is not removed unseen."""
+
+    def name(day: str, number: int) -> str:
+        return f"votes/2026-01-0{day}/{number:032x}.jsonl"
+
+    files: dict[str, bytes | Path] = {name("1", i): a_vote(i).as_line() for i in range(2)}
+    files |= {name("2", i): a_vote(i).as_line() + b"\n" for i in (2, 3)}
+    files[name("2", 4)] = a_vote(4).as_line() + b"\n{}\n"
+    store.commit(store.head(), files, (), "by hand")
+    before = VoteReader(store).read()
+    assert len(before.votes) == 5
+    assert merge_past_days(store, datetime.now(UTC).date()) == 1
+    after = VoteReader(store).read()
+    assert (after.votes, after.damaged) == (before.votes, before.damaged)
+    assert sum(path.startswith("votes/2026-01-01/") for path in store.paths(store.head(), "votes")) == 1
 
 
 def _sent(spool: VoteSpool, monkeypatch: pytest.MonkeyPatch) -> dict[Path, bytes]:
