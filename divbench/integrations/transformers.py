@@ -4,6 +4,7 @@
 >>> trainer.add_callback(DiversityCallback(trainer, ["Name a pet.", "Tell me a joke."]))  # doctest: +SKIP
 """
 
+import random
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -165,8 +166,10 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
     def _measure(self, state: Any, control: Any, model: Any) -> None:
         if not state.is_world_process_zero:
             return
+        python_random = random.getstate()  # libraries that are first imported here, such as rich, draw from it
         sets = [ResponseSet(prompt, texts) for prompt, texts in zip(self._prompts, self._sample(model), strict=True)]
         found = score_sets(self._backends.materials(sets, self._metrics), self._metrics, list(self._prompts))
+        random.setstate(python_random)
         columns = {m.id: [_number(values[m.id]) for values in found] for m in self._metrics}
         means = {name: float(np.nanmean(column)) for name, column in columns.items() if np.isfinite(column).any()}
         now = tuple(columns[self._headline])
