@@ -32,8 +32,6 @@ def _prompts_and_responses(sets: Any) -> tuple[list[Any], list[Any]]:
         raise InputError("a single text is not a list of response sets", 'write score([["a response", "another"], …])')
     if isinstance(getattr(sets, "column_names", None), Mapping):  # a DatasetDict
         raise InputError("this is a dictionary of splits", f"choose one of {', '.join(sets)}")
-    if hasattr(sets, "collect") and not hasattr(sets, "__len__"):  # polars' LazyFrame, Spark's DataFrame
-        raise InputError(f"the rows of a {type(sets).__name__} are not computed yet", "write score(table.collect())")
     if hasattr(sets, "reset_index"):
         sets = _with_prompts_of_index(sets)
     if isinstance(sets, Mapping) and not _is_columns(sets):
@@ -108,7 +106,13 @@ def _is_columns(sets: Mapping[Any, Any]) -> bool:
 
 
 def _column_names(sets: Any) -> list[str]:
-    """Return the columns of a DataFrame, a `datasets.Dataset` or a mapping of columns; empty for other types."""
+    """Return the columns of a DataFrame, a `datasets.Dataset` or a mapping of columns; empty for other types.
+
+    Raises:
+        InputError: The rows are not computed yet.
+    """
+    if hasattr(sets, "collect") and not hasattr(sets, "__len__"):  # polars' LazyFrame, Spark's DataFrame
+        raise InputError(f"the rows of a {type(sets).__name__} are not computed yet", "write score(table.collect())")
     if isinstance(sets, Mapping):
         return list(sets)
     return list(getattr(sets, "column_names", getattr(sets, "columns", ())))
