@@ -106,7 +106,13 @@ def _is_columns(sets: Mapping[Any, Any]) -> bool:
 
 
 def _column_names(sets: Any) -> list[str]:
-    """Return the columns of a DataFrame, a `datasets.Dataset` or a mapping of columns; empty for other types."""
+    """Return the columns of a DataFrame, a `datasets.Dataset` or a mapping of columns; empty for other types.
+
+    Raises:
+        InputError: The rows are not computed yet.
+    """
+    if hasattr(sets, "collect") and not hasattr(sets, "__len__"):  # polars' LazyFrame, Spark's DataFrame
+        raise InputError(f"the rows of a {type(sets).__name__} are not computed yet", "write score(table.collect())")
     if isinstance(sets, Mapping):
         return list(sets)
     return list(getattr(sets, "column_names", getattr(sets, "columns", ())))

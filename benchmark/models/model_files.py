@@ -10,12 +10,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from threading import RLock
 from typing import Any, Protocol, TypeVar
 
 from datasets_build.errors import ConfigurationError, MissingExtra, first_line, need
 from datasets_build.files import sha256_of
 
 Loaded_co = TypeVar("Loaded_co", covariant=True)
+_ONE_AT_A_TIME = RLock()  # transformers loads a model under global settings, such as not to tie weights
 _SETTINGS = (".json", ".jinja", ".model", ".txt")  # endings of configurations, chat templates and tokenisers
 
 
@@ -169,6 +171,8 @@ def _parts_of(folder: Path) -> list[Path]:
 def loading(where: str) -> Iterator[None]:
     """Load a model inside the block without a progress bar; errors become a `ConfigurationError` with a hint.
 
+    Other threads wait.
+
     Raises:
         ConfigurationError: Loading failed.
         MissingExtra: transformers is not installed.
@@ -177,7 +181,8 @@ def loading(where: str) -> Iterator[None]:
     from safetensors import SafetensorError  # transformers depends on it
 
     try:
-        yield
+        with _ONE_AT_A_TIME:
+            yield
     except (OSError, ValueError, ImportError, KeyError, SafetensorError) as error:
         hint = (
             "it must have safetensors and need no remote code; with HF_HUB_OFFLINE, download it first; "

@@ -4,6 +4,7 @@
 >>> trainer.add_callback(DiversityCallback(trainer, ["Name a pet.", "Tell me a joke."]))  # doctest: +SKIP
 """
 
+import random
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from transformers import TrainerCallback
+from transformers import Trainer, TrainerCallback
 
 from benchmark.metrics.metric import Metric, Missing
 from benchmark.scoring.backends import ScoringBackends
@@ -82,8 +83,8 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
     The headline and three cheap metrics are logged by the trainer as `diversity/…`. A collapse is a headline that has
     lost more than `drop` of its first value: the 95% bootstrap interval over prompts of (value − (1 − drop) × first
     value) is below 0 in `patience` measurements in a row, or more than `drop` of the prompts have lost their value, as
-    when all responses are blank. Training is not affected: random states are restored. A warning says if no collapse
-    could be seen from the first measurement.
+    when all responses are blank. Training is not affected, nor is what the trainer logs: random states are restored. A
+    warning says if no collapse could be seen from the first measurement.
 
     Args:
         trainer: Trainer that the callback is added to; its tokeniser is used.
@@ -165,8 +166,10 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
     def _measure(self, state: Any, control: Any, model: Any) -> None:
         if not state.is_world_process_zero:
             return
+        python_random = random.getstate()  # libraries that are first imported here, such as rich, draw from it
         sets = [ResponseSet(prompt, texts) for prompt, texts in zip(self._prompts, self._sample(model), strict=True)]
         found = score_sets(self._backends.materials(sets, self._metrics), self._metrics, list(self._prompts))
+        random.setstate(python_random)
         columns = {m.id: [_number(values[m.id]) for values in found] for m in self._metrics}
         means = {name: float(np.nanmean(column)) for name, column in columns.items() if np.isfinite(column).any()}
         now = tuple(columns[self._headline])
@@ -179,7 +182,7 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
             hint = "so a collapse cannot be seen: choose another headline, or other prompts"
             warnings.warn(f"{message}, {hint}", stacklevel=2)
         self.measured.append(Measured(step, means, now, low, high, has_collapsed))
-        self._trainer.log({f"diversity/{name}": value for name, value in means.items()})
+        self._log({f"diversity/{name}": value for name, value in means.items()}, control)
         if self.collapsed:
             reasons = [value.reason for each in found if isinstance(value := each[self._headline], Missing)]
             after = f"{means[self._headline]:.3g}" if self._headline in means else "no value"
@@ -191,6 +194,17 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
                 stacklevel=2,
             )
             control.should_training_stop = control.should_training_stop or self._stop
+
+    def _log(self, values: dict[str, float], control: Any) -> None:
+        """Log values as a record of their own, beside those that the trainer logs at the same step.
+
+        The base class's method is called, because that of TRL's trainers adds the means of what they have gathered
+        since they last logged, and forgets it. The event that it raises takes back the request to log, without which
+        the trainer would leave out its loss.
+        """
+        requested = control.should_log
+        Trainer.log(self._trainer, values)
+        control.should_log = requested
 
     def _sample(self, model: Any) -> list[tuple[str, ...]]:
         """Sample responses to each prompt, without changing the model, its mode or random states."""

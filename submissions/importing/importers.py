@@ -23,8 +23,7 @@ from submissions.checking.prompts import OWN, own_suite
 from submissions.checking.validate import FindSuite, Report, validate
 from submissions.choices import Format
 from submissions.importing.imported import FACTS, MODELS, STEPS, Imported
-from submissions.importing.inspect_logs import ENDING as INSPECT
-from submissions.importing.inspect_logs import read_inspect_log
+from submissions.importing.inspect_logs import is_inspect_log, read_inspect_log
 from submissions.importing.lm_eval import DEFAULT_OPTIONS as DEFAULT_DOCUMENTS
 from submissions.importing.lm_eval import LmEvalOptions, read_lm_eval
 from submissions.importing.openai_batch import read_openai_batch
@@ -133,7 +132,7 @@ def detect_format(path: Path) -> Format:
     """Detect the format of a file from its extension and its first row; an unreadable file counts as *jsonl*."""
     if (ending := path.suffix.lower()) in (".csv", ".tsv", ".parquet"):
         return "parquet" if ending == ".parquet" else "csv"
-    if path.suffix == INSPECT:
+    if is_inspect_log(path):
         return "inspect"
     first: Mapping[str, Any] = next((row for _, row in read_jsonl(path, Findings())), {})
     if "resps" in first and "doc" in first:

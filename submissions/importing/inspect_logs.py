@@ -1,4 +1,4 @@
-"""Import logs of Inspect (UK AI Security Institute): `.eval` files, read by Inspect's own library.
+"""Import logs of Inspect (UK AI Security Institute): `.eval` or `.json` files, read by Inspect's own library.
 
 The library runs in a separate process (see inspect_reader.py), whose output is read here as an untrusted file. A task
 asks each sample's `input` once per epoch; the epochs of a sample, or several choices in one epoch, are the responses
@@ -6,6 +6,7 @@ to a prompt. The prompt is identified by the sample's `id` if that is a prompt i
 Install the library with `pip install 'divbench[inspect]'`.
 """
 
+import re
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,10 +23,22 @@ from submissions.untrusted.json_fields import Fields
 from submissions.untrusted.json_files import read_jsonl
 from submissions.untrusted.limits import openable
 
-ENDING = ".eval"
+_ENDING = ".eval"
+_JSON = re.compile(rb'\s*\{\s*"version":\s*\d+,\s*"status":')  # the beginning of a log with log_format="json"
 MEMORY = 4 * 2**30  # address space for Inspect's library and the decompressed log
 SECONDS = 600
 _HINT = "give the task's samples the prompts' ids or texts: divbench data prompts writes both"
+
+
+def is_inspect_log(path: Path) -> bool:
+    """Whether a file is named like a log, or is one in JSON; an unreadable file is not."""
+    if path.suffix != ".json":
+        return path.suffix == _ENDING
+    try:
+        with path.open("rb") as file:
+            return _JSON.match(file.read(200)) is not None
+    except OSError:
+        return False
 
 
 def read_inspect_log(path: Path, findings: Findings, suite: Suite | None = None) -> Imported:

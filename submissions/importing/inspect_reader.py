@@ -41,7 +41,8 @@ def _row(sample: "EvalSample") -> dict[str, Any]:
         "epoch": sample.epoch,
         "input": _asked(sample),
         "turns": sum(message.role in ("user", "assistant") for message in messages),
-        "system_prompt": "\n\n".join(message.text for message in messages if message.role == "system"),
+        # the system prompt of a solver, such as system_message(), is only in the conversation
+        "system_prompt": "\n\n".join(m.text for m in sample.messages or messages if m.role == "system"),
         "error": None if sample.error is None else sample.error.message[:200],
         "choices": [choice.message.text for choice in sample.output.choices],
         "stop_reasons": [choice.stop_reason for choice in sample.output.choices],

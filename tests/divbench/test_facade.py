@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import datasets
@@ -187,6 +188,7 @@ def test_a_profile_in_place_of_metrics_gives_all_that_it_computes() -> None:
         (lambda: db.score({1: ["a"]}), InputError, "a prompt is 1"),
         (lambda: db.score(pd.DataFrame({"words": ["a"]})), InputError, "no column of responses; it has words"),
         (lambda: db.score(pd.DataFrame({"response": ["a"]})), InputError, "one response, in 'response', and no prompt"),
+        (lambda: db.score(SimpleNamespace(collect=list)), InputError, "not computed .*collect"),
         (lambda: db.score(datasets.DatasetDict({"x": datasets.Dataset.from_dict({})})), InputError, "one of x"),
         (lambda: db.score(np.array("a")), InputError, "ndarray is not a list"),
         (lambda: db.score({"\ud800": ["a"]}), InputError, "the prompt .* has an unpaired surrogate"),

@@ -1,5 +1,6 @@
 """A tiny model that is trained to collapse raises the alarm; ten that are not stay silent; training is unchanged."""
 
+import random
 import warnings
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,26 @@ def rows(texts: list[str], count: int) -> list[dict[str, list[int]]]:
     return [{"input_ids": padded[i % len(padded)], "labels": padded[i % len(padded)]} for i in range(count)]
 
 
-def trained(home: Path, texts: list[str], rate: float, seed: int, watch: bool = True, **options: Any) -> Any:
+class GatheringTrainer(Trainer):  # type: ignore[misc] # types of transformers are not read
+    """Trainer that gathers values at each step, and logs their sum and forgets them with what it logs, as TRL's do."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.gathered: list[int] = []
+
+    def training_step(self, *given: Any, **options: Any) -> torch.Tensor:
+        self.gathered.append(1)
+        loss: torch.Tensor = super().training_step(*given, **options)
+        return loss
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        super().log(logs | {"gathered": sum(self.gathered)}, start_time)
+        self.gathered.clear()
+
+
+def trained(
+    home: Path, texts: list[str], rate: float, seed: int, watch: bool = True, logging_steps: int = 1000, **options: Any
+) -> Any:
     torch.manual_seed(seed)
     arguments = TrainingArguments(
         output_dir=str(home),
@@ -37,7 +57,7 @@ def trained(home: Path, texts: list[str], rate: float, seed: int, watch: bool = 
         per_device_train_batch_size=4,
         learning_rate=rate,
         lr_scheduler_type="constant",
-        logging_steps=1000,
+        logging_steps=logging_steps,
         save_strategy="no",
         report_to=[],
         seed=seed,
@@ -45,7 +65,7 @@ def trained(home: Path, texts: list[str], rate: float, seed: int, watch: bool = 
         disable_tqdm=True,
     )
     model = random_model("qwen2", len(tokeniser("merging")))
-    trainer = Trainer(
+    trainer = GatheringTrainer(
         model=model,
         args=arguments,
         train_dataset=rows(texts, 64),
@@ -81,6 +101,18 @@ def test_collapse_is_told_logged_and_stops_training(tmp_path: Path) -> None:
     assert logged[-1] < logged[0] / 2
     last = callback.measured[-1]
     assert last.low <= logged[-1] - logged[0] <= last.high < 0
+
+
+def test_the_trainer_logs_what_it_logs_without_the_callback(tmp_path: Path) -> None:
+    alone, _ = trained(tmp_path, [*LINES], 1e-4, 0, watch=False, logging_steps=4)
+    trainer, _ = trained(tmp_path, [*LINES], 1e-4, 0, logging_steps=4)
+    losses = [(entry["step"], entry["loss"], entry["gathered"]) for entry in alone.state.log_history if "loss" in entry]
+    assert [(step, gathered) for step, _, gathered in losses] == [(step, 4) for step in range(4, STEPS + 1, 4)]
+    history = trainer.state.log_history
+    assert losses == [(entry["step"], entry["loss"], entry["gathered"]) for entry in history if "loss" in entry]
+    diversity = [entry for entry in history if "diversity/distinct_k" in entry]
+    assert [entry["step"] for entry in diversity] == [0, 8, 16, 24]
+    assert not any("gathered" in entry for entry in diversity)
 
 
 def test_the_whole_distribution_is_sampled_whatever_the_models_own_config_says(tmp_path: Path) -> None:
@@ -144,6 +176,20 @@ def test_a_model_that_responds_with_nothing_has_collapsed(tmp_path: Path) -> Non
         callback = measuring(tmp_path, ["A red cat", "", ""])
     assert callback.collapsed
     assert callback.measured[-1].values == {}
+
+
+def test_pythons_random_numbers_are_the_same_with_and_without_measurements(tmp_path: Path) -> None:
+    def drawing(*_: Any) -> list[tuple[str, ...]]:  # as libraries do when they are first imported
+        random.random()  # noqa: S311 - no secret
+        return [("A red cat", "A dog")] * len(PROMPTS)
+
+    callback = measuring(tmp_path, [])
+    trainer = callback._trainer
+    random.seed(7)
+    before = random.getstate()
+    with patch.object(DiversityCallback, "_sample", drawing):
+        callback._measure(trainer.state, trainer.control, trainer.model)
+    assert random.getstate() == before
 
 
 def test_a_first_measurement_without_values_is_warned_of(tmp_path: Path) -> None:

@@ -4,11 +4,13 @@ import csv
 import gzip
 import json
 import math
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,6 +34,16 @@ FOLDER: Path = OFFLINE_LM.folder
 @pytest.fixture(scope="module")
 def lm() -> HFCausalLM:
     return load_causal_lm(OFFLINE_LM)
+
+
+def test_threads_that_load_it_at_once_all_get_its_weights() -> None:
+    with ThreadPoolExecutor(6) as threads:
+        loaded = list(threads.map(load_causal_lm, [OFFLINE_LM] * 6))
+    heads = [each.model.get_output_embeddings().weight for each in loaded]
+    assert all(
+        torch.equal(head, each.model.get_input_embeddings().weight) for head, each in zip(heads, loaded, strict=True)
+    )
+    assert all(torch.equal(head, heads[0]) for head in heads)
 
 
 def answers(name: str) -> list[tuple[str, ...]]:

@@ -227,6 +227,8 @@ def test_formats_are_detected_by_their_first_row(tmp_path: Path) -> None:
     assert detect_format(jsonl(tmp_path / "b.jsonl", a_prompt_a_row())) == "jsonl"
     assert detect_format(jsonl(tmp_path / "c.jsonl", [{"doc": {}, "resps": [["a"]]}])) == "lm-eval"
     assert detect_format(jsonl(tmp_path / "d.jsonl", [b"{"])) == "jsonl"
+    assert detect_format(jsonl(tmp_path / "e.json", [b"{", b'  "version": 2,', b'  "status": "success"'])) == "inspect"
+    assert detect_format(jsonl(tmp_path / "f.json", a_prompt_a_row())) == "jsonl"
 
 
 def test_a_file_that_is_not_there_is_looked_for_beside(tmp_path: Path) -> None:

@@ -95,6 +95,27 @@ def test_a_system_prompt_goes_into_the_manifest_and_own_prompts_are_one_message(
         assert words in problem.message
 
 
+def test_the_system_prompt_of_a_solver_is_read_from_the_conversation(tmp_path: Path) -> None:
+    pytest.importorskip("inspect_ai")
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
+
+    asked = "Name a pet."
+    said = [ChatMessageSystem(content="Be kind."), ChatMessageUser(content=asked), ChatMessageAssistant(content="a")]
+    path = written(tmp_path / "log.eval", [sample(1, 1, asked, "a").model_copy(update={"messages": said})])
+    import_submission(path, "inspect", tmp_path / "made", KNOWN | {"suite": "own"}, find_toy)
+    submission, _, _ = open_submission(tmp_path / "made", find_toy)
+    assert submission.manifest.generation.system_prompt == "Be kind."
+
+
+def test_a_log_in_json_is_detected_and_read(tmp_path: Path) -> None:
+    pytest.importorskip("inspect_ai")
+    path = written(tmp_path / "log.json", [sample(1, 1, "Name a pet.", "A cat.")])
+    assert detect_format(path) == "inspect"
+    import_submission(path, "inspect", tmp_path / "made", KNOWN | {"suite": "own"}, find_toy)
+    submission, _, _ = open_submission(tmp_path / "made", find_toy)
+    assert [row.responses for row in submission.rows()] == [("A cat.",)]
+
+
 def test_samples_that_failed_and_damaged_logs_are_rejected(tmp_path: Path) -> None:
     pytest.importorskip("inspect_ai")
     path = written(tmp_path / "log.eval", [sample("toy-0", 1, "x", error="out of credit")])
