@@ -62,6 +62,7 @@ class Scores:
         signatures: By metric id, everything that its values depend on besides the texts: version, parameters, models
             with revisions, profile and package. Publish it with a number; values of different signatures are not
             comparable.
+        foreign: Number of sets that, or whose prompts, are in another language than English.
     """
 
     profile: str
@@ -70,6 +71,7 @@ class Scores:
     means: tuple[Mean, ...]
     sizes: tuple[int, ...]
     signatures: dict[str, str]
+    foreign: int = 0
 
     def to_pandas(self) -> "pd.DataFrame":
         """A row per response set and a column per metric; NaN where a value is missing."""
@@ -135,13 +137,22 @@ class Scores:
         """The means as a table."""
         from datasets_build.tables import to_text
 
-        return to_text(self.table())
+        return to_text(self.table()) + self._note()
 
     __repr__ = __str__  # shown at a Python prompt
 
     def _repr_html_(self) -> str:
         """The means for a notebook; pandas escapes them."""
-        return str(self.summary().to_html(float_format="{:.4f}".format))
+        return f"{self.summary().to_html(float_format='{:.4f}'.format)}{self._note()}"
+
+    def _note(self) -> str:
+        """What most scores depend on, if a set is in another language than English."""
+        from submissions.checking.languages import READS_ENGLISH
+
+        if not self.foreign:
+            return ""
+        sets = counted(len(self.names), "response set")
+        return f"\n{self.foreign} of {sets} in another language than English: {READS_ENGLISH}."
 
 
 def score(
@@ -237,6 +248,7 @@ def _score(
 
     from benchmark.scoring.resampling import bootstrap_means
     from benchmark.surprisal.engine import ResponseSet
+    from submissions.checking.languages import is_foreign_set
 
     sets = [ResponseSet(prompt, texts) for prompt, texts in zip(prompts, responses, strict=True)]
     found = _scored(sets, names, metrics, backends)
@@ -259,7 +271,8 @@ def _score(
             )
         )
     signatures = {metric.id: _signature(metric, backends.profile) for metric in metrics}
-    return Scores(backends.profile.name, names, values, tuple(means), tuple(map(len, responses)), signatures)
+    sizes, foreign = tuple(map(len, responses)), sum(map(is_foreign_set, prompts, responses))
+    return Scores(backends.profile.name, names, values, tuple(means), sizes, signatures, foreign)
 
 
 def _signature(metric: "Metric", profile: "Profile") -> str:

@@ -40,7 +40,8 @@ from submissions.checking.response_kinds import is_refusal, is_scorable
 ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
 PARTITION_VERSION = 2  # changed with the normalisation or the algorithms; part of signatures
 _NO_SELECTORS = dict.fromkeys((0xFE0E, 0xFE0F))  # of emoji: as text, as a picture
-_ENDS = " \t\r\n\v\f\"'`*_“”‘’«».,;:!?…"
+_ENDS = " \t\r\n\v\f\"'`*_“”‘’„‚«»‹›.,;:!?…¿¡。．、，；：！？「」『』《》؟،؛۔।॥"  # noqa: RUF001 - marks of several scripts
+_DOTTED = "i\N{COMBINING DOT ABOVE}"  # lower case of the Turkish İ
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +114,13 @@ def normalised(text: str) -> str:
 
     >>> normalised(' **Nairobi**, Kenya. '), normalised("-5"), normalised("?!")
     ('nairobi**, kenya', '-5', '?!')
+    >>> normalised("香蕉。"), normalised("القاهرة؟"), normalised("İstanbul")
+    ('香蕉', 'القاهرة', 'istanbul')
     >>> normalised("caf\N{LATIN SMALL LETTER E WITH ACUTE}") == normalised("cafe\N{COMBINING ACUTE ACCENT}")
     True
     """
     encoded = normalize("NFC", text).translate(_NO_SELECTORS)
-    return " ".join(encoded.casefold().split()).strip(_ENDS) or encoded or text
+    return " ".join(encoded.casefold().replace(_DOTTED, "i").split()).strip(_ENDS) or encoded or text
 
 
 def canonical(labels: Sequence[int | None]) -> Labels:

@@ -114,7 +114,7 @@ _ORDERLESS = "The order of words has no effect: shuffled words score the same as
 WORDING = "The same response in other words counts as a new one."
 _NUGGETS = "On McDiv_nuggets, whose high and low sets have equal distinct-n, it is near chance."
 _SHORT_LOW = "A length n that no response reaches counts as 0, so five different one-word responses get only 0.2."
-_SPACES = "Words are split at white space: in a script without spaces, a whole run is one word."
+SPACES = "In a script without spaces, such as Chinese or Thai, a whole sentence is one word."
 LENGTH = "It depends on length: compare only sets of similar length."
 FIRST = Version(1, "2026-11-20", "first version: words and n-grams")
 
@@ -140,6 +140,7 @@ METRICS: tuple[Metric, ...] = (
             SHUFFLED,
             _SHORT_LOW,
             "A newline joins the words around it into one; case and other punctuation make words differ.",
+            SPACES,
         ),
     ),
     _metric(
@@ -160,6 +161,7 @@ METRICS: tuple[Metric, ...] = (
             "Short texts score high whatever they say: identical one-word responses get −0.2, identical long ones −1.",
             WORDING,
             SHUFFLED,
+            SPACES,
         ),
     ),
     _metric(
@@ -173,7 +175,7 @@ METRICS: tuple[Metric, ...] = (
         formula="(1/5) Σₙ₌₁..₅ |different n-grams| / |n-grams|, over all responses together; 0 for an n that has none. "
         "Split at white space",
         summary="The share of word sequences of one to five words that are not repeats.",
-        failures=(_NUGGETS, WORDING, SHUFFLED, f"{LENGTH} Longer texts repeat more.", _SHORT_LOW, _SPACES),
+        failures=(_NUGGETS, WORDING, SHUFFLED, f"{LENGTH} Longer texts repeat more.", _SHORT_LOW, SPACES),
     ),
     _metric(
         "ead",
@@ -193,6 +195,7 @@ METRICS: tuple[Metric, ...] = (
             "It can exceed 1, because random draws repeat more than some texts do.",
             _NUGGETS,
             SHUFFLED,
+            SPACES,
         ),
     ),
     _metric(
@@ -209,7 +212,7 @@ METRICS: tuple[Metric, ...] = (
             "It measures mainly length: one long response beats ten short different ones. On sets with labels it is "
             "at chance.",
             _ORDERLESS,
-            _SPACES,
+            SPACES,
         ),
     ),
     _metric(
@@ -222,7 +225,7 @@ METRICS: tuple[Metric, ...] = (
         parameters={"tokens": "whitespace"},
         formula="|different words| / |words|, over all responses together",
         summary="The share of words that are not repeats: distinct-n for single words.",
-        failures=(NOISE, f"{LENGTH} It falls as texts grow.", _ORDERLESS, WORDING),
+        failures=(NOISE, f"{LENGTH} It falls as texts grow.", _ORDERLESS, WORDING, SPACES),
     ),
     _metric(
         "entropy_1",
@@ -234,7 +237,7 @@ METRICS: tuple[Metric, ...] = (
         parameters={"n": "1", "tokens": "whitespace"},
         formula="−Σ p ln p / ln C, p the share of each word among all C words of the responses",
         summary="How evenly the words are used, relative to a text in which no word repeats.",
-        failures=(NOISE, _ORDERLESS, f"{LENGTH} ln C grows with it.", WORDING),
+        failures=(NOISE, _ORDERLESS, f"{LENGTH} ln C grows with it.", WORDING, SPACES),
     ),
     _metric(
         "entropy_2",
@@ -246,6 +249,6 @@ METRICS: tuple[Metric, ...] = (
         parameters={"n": "2", "tokens": "whitespace"},
         formula="−Σ p ln p / ln C, p the share of each pair of neighbouring words among all C pairs of the responses",
         summary="How evenly pairs of neighbouring words are used, relative to the maximum.",
-        failures=(NOISE, SHUFFLED, "In short texts nearly every pair is new, so it is near 1 for most sets."),
+        failures=(NOISE, SHUFFLED, "In short texts nearly every pair is new, so it is near 1 for most sets.", SPACES),
     ),
 )

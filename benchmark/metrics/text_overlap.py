@@ -9,7 +9,7 @@ from itertools import chain, combinations
 from types import SimpleNamespace
 from typing import Any
 
-from benchmark.metrics.lexical import FIRST, LENGTH, NOISE, SHUFFLED, WORDING
+from benchmark.metrics.lexical import FIRST, LENGTH, NOISE, SHUFFLED, SPACES, WORDING
 from benchmark.metrics.metric import MOST, Metric, Unscorable, Version, too_many
 from datasets_build.errors import need
 
@@ -213,6 +213,7 @@ METRICS: tuple[Metric, ...] = (
             "equal k only.",
             "Responses under four words are judged by shorter phrases, and their score depends strongly on smoothing.",
             WORDING,
+            SPACES,
         ),
     ),
     _metric(
@@ -250,6 +251,7 @@ METRICS: tuple[Metric, ...] = (
             "It grows with length and with the number of responses: compare only sets of similar length and equal k.",
             WORDING,
             SHUFFLED,
+            SPACES,
         ),
         history=(Version(1, "2026-11-22", "first version: phrases of four words in several responses"),),
     ),

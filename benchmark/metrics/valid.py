@@ -99,8 +99,10 @@ METRICS: tuple[Metric, ...] = (
             "are judged invalid: look at valid_share on such prompts.",
             "A response that is wrong, but fluent and about the prompt, counts as valid. So does most text from "
             "elsewhere after words of the prompt.",
-            "In reply to a prompt in Latin letters, a response in another script is not valid, unless the prompt names "
-            "a language.",
+            "In reply to an English prompt, a response in another script is not valid, and many in other languages are "
+            "not (30 of 50 in German, 13 of 50 in Spanish), unless the prompt names a language.",
+            "If the prompt is in another language, only blanks, unreadable texts, echoes and English refusals are "
+            "recognised: refusals in that language, shuffled words and responses to other prompts count as valid.",
             "It hardly recognises junk of one or two words, unless the whole set is junk.",
             "The learned equivalence backend reads English: in other languages, other words count as other meanings.",
             CEILING,

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from benchmark.validity.spelling import Spelling, spelling
 from benchmark.validity.word_order import WordOrder, WordOrderModel, word_order
+from submissions.checking.languages import count_letters, is_foreign, is_foreign_prompt
 from submissions.checking.response_kinds import is_refusal
 
 Floats = NDArray[np.float64]
@@ -54,11 +55,6 @@ def refusal_texts() -> tuple[str, ...]:
     return tuple(_banks()["refusals"])
 
 
-@cache
-def _other_languages() -> frozenset[str]:
-    return frozenset(_banks()["other_languages"])
-
-
 def text_evidence(prompt: str, response: str, order: WordOrderModel, bits: Floats) -> Features:
     """Compute the features of each reason that need no model; None if the text is uninformative.
 
@@ -67,7 +63,8 @@ def text_evidence(prompt: str, response: str, order: WordOrderModel, bits: Float
         bits: Bigram model of letters, as for `spelling`.
     """
     notation = _asks_for("notation", prompt)
-    prose = not (notation or is_foreign(response) or _is_list_or_code(response) or _is_names(response))
+    foreign = is_foreign(response) or is_foreign_prompt(prompt)
+    prose = not (notation or foreign or _is_list_or_code(response) or _is_names(response))
     string = _asks_for("strings", prompt) and len(response.strip()) <= _LONGEST_STRING
     found = spelling(response, bits)
     any_letters = string or (notation and not found.mixed) or _is_number(response)
@@ -99,7 +96,9 @@ def vector_evidence(
     return {
         "refusal": (refusal, like_prompt, length),
         "not about the prompt": None
-        if (is_foreign(response) and _allows_languages(prompt)) or _has_no_topic(prompt, response)
+        if is_foreign_prompt(prompt)
+        or (is_foreign(response) and _allows_languages(prompt))
+        or _has_no_topic(prompt, response)
         else _about(like_prompt, length, others @ vector),
     }
 
@@ -110,23 +109,17 @@ def is_in_another_script(prompt: str, response: str) -> bool:
     >>> is_in_another_script("Name a fruit.", "яблоко"), is_in_another_script("Name a fruit in Russian.", "яблоко")
     (True, False)
     """
-    letters, others = _letters(response)
+    letters, others = count_letters(response)
     if others < _FEWEST_LETTERS_OF_A_SCRIPT or others <= 0.5 * letters:
         return False
     return not (_allows_languages(prompt) or _asks_for("notation", prompt) or _asks_for("strings", prompt))
-
-
-def _letters(text: str) -> tuple[int, int]:
-    """Number of letters at the beginning of a text, and how many of them are not Latin."""
-    letters = [letter for letter in text[:2000] if letter.isalpha()]
-    return len(letters), sum(ord(letter) > 0x024F for letter in letters)
 
 
 @lru_cache(maxsize=64)
 def _allows_languages(prompt: str) -> bool:
     """Whether a response may be in another language than English: the prompt is, has a letter of one, or names one."""
     named = _languages().intersection(re.findall(r"[a-z]+", prompt.casefold()))
-    return is_foreign(prompt) or _letters(prompt)[1] > 0 or len(named) > 0
+    return is_foreign(prompt) or count_letters(prompt)[1] > 0 or len(named) > 0
 
 
 @cache
@@ -202,19 +195,6 @@ def _is_names(text: str) -> bool:
     """
     words = [word for word in text.split() if any(map(str.isalnum, word))]
     return len(words) <= _MOST_NAMES and not any(word == word.lower() != word.upper() for word in words)
-
-
-def is_foreign(text: str) -> bool:
-    """Whether a text is in another language than English, for which an English embedder is uninformative.
-
-    >>> is_foreign("Il était une fois un roi."), is_foreign("The time is one o'clock."), is_foreign("Жили-были")
-    (True, False, True)
-    """
-    letters, others = _letters(text)
-    if others > 0.3 * letters:
-        return True
-    words = [word.strip(".,;:!?\"'()«»").casefold() for word in text.split()[:200]]
-    return sum(word in _other_languages() for word in words) > max(1, 0.08 * len(words))
 
 
 def _unreadable(found: Spelling) -> tuple[float, ...]:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from datasets_build.errors import counted
 from datasets_build.files import content_id
 from datasets_build.schema import Suite
+from submissions.checking.languages import READS_ENGLISH, is_foreign_set
 from submissions.checking.prompts import ID_HINT, MAX_PROMPTS_BYTES, OWN, SIZES_HINT, id_problem, text_problem
 from submissions.checking.response_kinds import is_blank, is_placeholder
 from submissions.schema import GENERATIONS, Manifest, Problem, Reported, Row
@@ -61,6 +62,7 @@ class SeenRows:
         in_suite_order: Whether the positions of all rows so far ascend.
         own_prompts: Rows without their responses, if the submission has its own prompts.
         texts: Responses of each prompt, to compare with a reported partition.
+        foreign: Number of rows whose texts are in another language than English.
     """
 
     keep_texts: bool = False
@@ -73,6 +75,7 @@ class SeenRows:
     in_suite_order: bool = True
     own_prompts: list[Row] = field(default_factory=list)
     texts: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    foreign: int = 0
     reported_rows: Counter[str] = field(default_factory=Counter)
 
     def add(self, row: Row, context: Context) -> None:
@@ -85,6 +88,7 @@ class SeenRows:
             self.in_suite_order &= position > self.last_position
             self.last_position = position
         self.first_row.setdefault(row.prompt_id, row.number)
+        self.foreign += is_foreign_set(row.prompt or "", row.responses)
         if self.keep_texts:
             self.texts[row.prompt_id] = row.responses
 
@@ -260,6 +264,16 @@ def duplicates(row: Row, context: Context, seen: SeenRows) -> Iterator[Problem]:
         yield _warning("duplicates", row.number, "responses", message, "check whether rows were mixed up")
 
 
+def english(context: Context, seen: SeenRows) -> Iterator[Problem]:
+    """Warn where most texts are in another language than English, which most scores depend on."""
+    if 2 * seen.foreign > seen.rows:
+        message = (
+            f"{seen.foreign} of {counted(seen.rows, 'prompt')} or their responses are in another language than English"
+        )
+        hint = f"{READS_ENGLISH}: docs/questions.md says what to trust and which models to choose"
+        yield Problem("language", "warning", GENERATIONS_FILE, None, "responses", message, hint)
+
+
 def reported_problems(number: int, reported: Reported, responses: tuple[str, ...]) -> Iterator[Problem]:
     """Check that reported values fit the responses and one another."""
     found = reported.partition
@@ -354,5 +368,6 @@ CHECKS: tuple[Check, ...] = (
     Check("encoding", "lost characters and control characters (warning)", encoding),
     Check("sizes", "no response or finish reason exceeds its limit", sizes),
     Check("secrets", "no access token is in the manifest", whole=no_access_tokens),
+    Check("language", "most texts are in English (warning)", whole=english),
     Check("duplicates", "two prompts with the same responses (warning)", duplicates),
 )

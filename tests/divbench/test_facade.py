@@ -372,3 +372,11 @@ def test_importing_loads_nothing_heavy_and_a_folder_that_hides_ours_is_named(tmp
 
 def test_completion_offers_the_public_names_only() -> None:
     assert dir(db) == sorted(db.__all__)
+
+
+def test_scores_say_if_texts_are_in_another_language_than_english() -> None:
+    """Words split at spaces, and the default models read English: the numbers alone do not tell."""
+    foreign = {"请说出一种水果。": ["芒果。", "香蕉。"], "Name a fruit.": ["A mango.", "A banana."]}
+    for shown in (str(made := db.score(foreign, metrics=["distinct_n"])), made._repr_html_()):
+        assert "1 of 2 response sets in another language than English" in shown
+    assert "language" not in str(db.score(SETS, metrics=["distinct_n"]))

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from unicodedata import normalize
 
 import numpy as np
 import pytest
@@ -163,6 +164,33 @@ def test_another_script_is_no_answer_unless_the_prompt_allows_it() -> None:
     for prompt, texts, reason in cases:
         (made,) = ValidityJudge().reasons([prompt], [texts], [Partition((0,) * len(texts))], {})
         assert made == (reason,) * len(texts), prompt
+
+
+def test_responses_to_prompts_in_other_languages_are_neither_word_salad_nor_off_topic(whole: ValidityJudge) -> None:
+    """The models of word order and of vectors read English, so they say nothing about these."""
+    cases = {
+        "Tại sao bầu trời màu xanh?": (
+            "Không khí tán xạ ánh sáng xanh mạnh hơn ánh sáng đỏ.",
+            "Đó là hiệu ứng tán xạ Rayleigh.",
+            "Ánh sáng xanh có bước sóng ngắn hơn.",
+            "Ánh sáng đỏ ít bị tán xạ.",
+        ),
+        "Mengapa langit berwarna biru? Jelaskan dengan singkat untuk saya.": (
+            "Udara menghamburkan cahaya biru lebih kuat daripada merah.",
+            "Karena gelombang pendek sinar matahari dihamburkan oleh udara.",
+            "Atmosfer menyebarkan warna biru ke segala arah.",
+        ),
+        "Wie kann ich nachts besser schlafen?": (
+            "Go to bed at the same time.",
+            "Drink no coffee.",
+            "Take a long walk.",
+        ),
+    }
+    for prompt, texts in cases.items():
+        for encoding in ("NFC", "NFD"):  # the same text in either encoding
+            own = tuple(normalize(encoding, text) for text in texts)
+            (made,) = whole.reasons([normalize(encoding, prompt)], [own], [Partition(tuple(range(len(own))))], {})
+            assert made == (None,) * len(own), prompt
 
 
 def test_responses_of_many_kinds_are_about_their_prompts(whole: ValidityJudge) -> None:
