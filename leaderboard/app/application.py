@@ -105,7 +105,7 @@ def board_csv(live: LiveResults) -> Route:
         try:
             content = as_csv(ranked_frame(board, live.scores))
         except InputError:  # ranks need the files of the results, one of which was withdrawn after the snapshot
-            return PlainTextResponse("The results are changing; try again in a minute.\n", 503)
+            return PlainTextResponse("The results are changing; retry in a minute.\n", 503)
         headers = {"content-disposition": f'attachment; filename="{board.name}.csv"'}
         return Response(content, media_type="text/csv; charset=utf-8", headers=headers)
 

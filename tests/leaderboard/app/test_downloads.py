@@ -75,4 +75,4 @@ def test_a_table_whose_result_was_withdrawn_since_it_was_read_asks_for_another_t
     monkeypatch.setattr(live, "scores", gone)
     client = TestClient(Starlette(routes=[board_csv(live)]))
     answer = client.get("/board.csv", params={"table": board.name})
-    assert (answer.status_code, answer.text) == (503, "The results are changing; try again in a minute.\n")
+    assert (answer.status_code, answer.text) == (503, "The results are changing; retry in a minute.\n")
