@@ -141,7 +141,7 @@ def measure(
     return BackendClasses(
         backend=backend,
         signature=signature,
-        systems=tuple(_of_system(system, parts[system.name], tables[system.name], how) for system in systems),
+        systems=tuple(_of_system(system, parts[system.name], tables[system.name]) for system in systems),
         rand_index=estimate(_mean(known, "rand_index")) if known else None,
         pair_f1=estimate(_pair_f1(known)) if known else None,
         count_error=estimate(_mean(known, "count_error")) if known else None,
@@ -212,7 +212,7 @@ def _ranking(tables: Sequence[_Table]) -> Floats:
         return np.asarray((a * b).sum(axis=1) / np.sqrt((a**2).sum(axis=1) * (b**2).sum(axis=1)))
 
 
-def _of_system(system: System, parts: Parts, table: _Table, how: Resampling) -> SystemClasses:
+def _of_system(system: System, parts: Parts, table: _Table) -> SystemClasses:
     unjudged: dict[str, int] = {}
     for part in parts:
         if isinstance(part, str):
@@ -251,9 +251,7 @@ class Choice:
 def choose(
     backends: Mapping[str, tuple[str, Mapping[str, Parts]]],
     systems: Sequence[System],
-    *,
-    seed: int = 0,
-    resampling: Resampling | None = None,
+    resampling: Resampling,
 ) -> list[Choice]:
     """Choose a backend by the mean adjusted Rand index on each half of the prompts, and report on the other half.
 
@@ -271,10 +269,10 @@ def choose(
         )
     made = []
     for half in (0, 1):
-        on = {name: _on_half(name, *given, known, half, seed, resampling) for name, given in backends.items()}
+        on = {name: _on_half(name, *given, known, half, resampling) for name, given in backends.items()}
         values = {name: _value(found.rand_index) for name, found in on.items()}
         best = max(values, key=lambda name: values[name])
-        off = tuple(_on_half(name, *given, known, 1 - half, seed, resampling) for name, given in backends.items())
+        off = tuple(_on_half(name, *given, known, 1 - half, resampling) for name, given in backends.items())
         made.append(Choice(half, best, values[best], off))
     return made
 
@@ -289,16 +287,14 @@ def _on_half(
     parts: Mapping[str, Parts],
     systems: Sequence[System],
     half: int,
-    seed: int,
-    resampling: Resampling | None,
+    resampling: Resampling,
 ) -> BackendClasses:
-    kept = [system.prompts(lambda prompt: half_of(prompt, seed) == half) for system in systems]
+    def has(prompt: str) -> bool:
+        return half_of(prompt, resampling.seed) == half
+
+    kept = [system.prompts(has) for system in systems]
     own = {
-        system.name: [
-            part
-            for prompt, part in zip(system.prompt_ids, parts[system.name], strict=True)
-            if half_of(prompt, seed) == half
-        ]
+        system.name: [part for prompt, part in zip(system.prompt_ids, parts[system.name], strict=True) if has(prompt)]
         for system in systems
     }
     return measure(name, signature, kept, own, resampling)

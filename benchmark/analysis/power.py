@@ -126,9 +126,9 @@ def prompts_needed(effect: float, deviation: float, wanted: float = 0.8) -> int 
     """Return the smallest number of prompts with the desired power; None if it is over `MOST_PROMPTS`."""
     low, high = 1, 2
     while power(effect, deviation, high) < wanted:
-        low, high = high, high * 2
-        if low >= MOST_PROMPTS:
+        if high == MOST_PROMPTS:
             return None
+        low, high = high, min(2 * high, MOST_PROMPTS)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if power(effect, deviation, middle) >= wanted else (middle, high)

@@ -1,6 +1,5 @@
 """Ranks of systems, for boards: intervals and tie groups."""
 
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,7 +43,6 @@ def standings(
     values: Floats,
     *,
     direction: int = 1,
-    clusters: Sequence[Hashable] | None = None,
     resamples: int = 1000,
     seed: int = 0,
 ) -> list[Standing]:
@@ -55,14 +53,12 @@ def standings(
 
     Args:
         values: [prompts, systems], NaN where missing; missing values are left out of means.
-        clusters: Cluster of each prompt, as in `resample_weights`.
 
     Returns:
         The standing of each system, in the order of the columns.
     """
     good = direction * values
-    prompts = len(good)
-    weights = resample_weights(prompts, clusters=clusters, resamples=resamples, seed=seed).astype(np.float64)
+    weights = resample_weights(len(good), resamples=resamples, seed=seed).astype(np.float64)
     means = _plain_means(good)
     ranks = _positions(means[None, :])[0]
     drawn = _Drawn(good, np.isfinite(good), weights, weighted_means(good, weights))

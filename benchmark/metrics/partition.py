@@ -73,7 +73,7 @@ def rarefied(partition: Partition, size: int) -> float:
     if total < size:
         raise Unscorable(f"fewer than {size} responses in classes")
     ways = math.comb(total, size)
-    return math.fsum(1 - math.comb(total - each, size) / ways for each in sizes)
+    return (len(sizes) * ways - sum(math.comb(total - each, size) for each in sizes)) / ways  # exact: equals are ties
 
 
 def distinct_curve(partition: Partition) -> tuple[float, ...]:

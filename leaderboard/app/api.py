@@ -161,7 +161,7 @@ def queue(snapshot: Snapshot, now: datetime) -> Row:
 def submissions(snapshot: Snapshot, now: datetime) -> list[Row]:
     """List the submissions in the order received, without their histories."""
     listing = snapshot.queue
-    return [] if listing is None else [_in_queue(state, snapshot, now) for state in listing.states]
+    return [] if listing is None else [_in_queue(state, now) for state in listing.states]
 
 
 def submission(snapshot: Snapshot, submission_id: Any, now: datetime) -> Row:
@@ -179,7 +179,7 @@ def submission(snapshot: Snapshot, submission_id: Any, now: datetime) -> Row:
     }
 
 
-def _in_queue(state: State, snapshot: Snapshot, now: datetime) -> Row:
+def _in_queue(state: State, now: datetime) -> Row:
     known = state_json(state, now)
     known.pop("history")
     last = state.current.model_dump(mode="json")

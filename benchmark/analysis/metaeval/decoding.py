@@ -89,7 +89,7 @@ def ranking_test(scores: Floats, labels: Floats, *, pairs: int = 200, seed: int 
         if len(first) < 2:
             continue
         fewest = min(fewest, len(first))
-        of_scores, of_labels = x[first] - x[second], y[first] - y[second]
+        of_scores, of_labels = (_rounded(values[first] - values[second], values) for values in (x, y))
         rho.append(agreement.spearman(of_scores, of_labels, agreement.ones(len(first)))[0])
         accuracy.append(np.mean(np.sign(of_scores) == np.sign(of_labels)))
     if len(rho) < 2:
@@ -100,6 +100,11 @@ def ranking_test(scores: Floats, labels: Floats, *, pairs: int = 200, seed: int 
 def _finite(scores: Floats, labels: Floats) -> tuple[Floats, Floats]:
     there = np.isfinite(scores) & np.isfinite(labels)
     return scores[there], labels[there]
+
+
+def _rounded(differences: Floats, values: Floats) -> Floats:
+    """Round differences of values, so that equal ones are ties: 0.6 - 0.4 and 0.4 - 0.2 are not equal as floats."""
+    return np.asarray(np.round(differences / max(float(np.abs(values).max()), 1e-300), 12))
 
 
 def _over(draws: Floats) -> Draws:

@@ -42,6 +42,7 @@ class Fold:
 
 
 _SHOWN = 15
+_DIGITS = 9  # of sums of z-scores, so that rounding errors do not order equal sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +187,7 @@ def combined(
             mean, sd = scale[member]
             total += (found - mean) / sd
         else:
-            values[name] = total
+            values[name] = round(total, _DIGITS)
     return Scores(" + ".join(members), "sum of z-scores", values)
 
 
@@ -220,7 +221,7 @@ def _mean_rho(
     total = np.zeros(len(tried))
     for task in tasks:
         z = np.stack([(each.column(task.set_ids) - scale[each.name][0]) / scale[each.name][1] for each in features])
-        ranks, labels = rankdata(chosen @ z, axis=1), rankdata(task.labels)
+        ranks, labels = rankdata((chosen @ z).round(_DIGITS), axis=1), rankdata(task.labels)
         ranks -= ranks.mean(axis=1, keepdims=True)
         labels -= labels.mean()
         with np.errstate(invalid="ignore", divide="ignore"):

@@ -79,7 +79,7 @@ def classes(
     with progress() as bar:
         task = bar.add_task("grouping", total=len(specs))
         parts, found, sensitivities = _study(systems, specs, orders, how, lambda: bar.advance(task))
-    choices: list[Choice] = choose_backend(parts, systems, seed=seed, resampling=how) if choose else []
+    choices: list[Choice] = choose_backend(parts, systems, how) if choose else []
     utilities = utility_curves(systems, how)
     sizes = {own.k for each in found for own in each.systems}
     if len(sizes) > 1:

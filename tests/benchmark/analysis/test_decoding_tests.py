@@ -71,3 +71,12 @@ def test_pairs_share_no_set_and_have_different_temperatures() -> None:
     assert found.accuracy.mean == 1
     with pytest.raises(ValueError, match="no two pairs of different temperatures among 100 sets"):
         ranking_test(SCORES, np.ones(100))
+
+
+def test_equal_differences_of_a_grid_are_ties() -> None:
+    labels = RNG.integers(1, 7, 100)
+    counts = labels + RNG.integers(0, 4, 100)
+    whole = ranking_test(counts.astype(np.float64), labels.astype(np.float64))
+    shares = ranking_test(counts / 9, np.round(0.2 * labels, 1))  # where 0.6 - 0.4 is not 0.4 - 0.2
+    assert shares.spearman.mean == pytest.approx(whole.spearman.mean, abs=1e-9)
+    assert shares.accuracy == whole.accuracy

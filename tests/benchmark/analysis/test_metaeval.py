@@ -12,7 +12,7 @@ from scipy import stats
 from benchmark.analysis.estimate import Resampling
 from benchmark.analysis.metaeval.agreement import Floats
 from benchmark.analysis.metaeval.evaluate import evaluate_task
-from benchmark.analysis.metaeval.heldout import candidates, halves, held_out, kinds
+from benchmark.analysis.metaeval.heldout import Fold, candidates, halves, held_out, kinds
 from benchmark.analysis.metaeval.labelled import BINARY_TASKS, Labelled, load_labelled, task_names
 from benchmark.analysis.metaeval.overall import evaluate_overall
 from benchmark.analysis.metaeval.scores import Scores, metric_scores, released_scores
@@ -287,6 +287,22 @@ def test_what_is_chosen_among_noise_is_noise_on_the_rest() -> None:
     on_the_rest = next(each for each in found.held_out if each.metric == " + ".join(found.chosen))
     assert found.chosen_on > 0.2
     assert (on_the_rest.measures["spearman"].low or 0) < 0 < (on_the_rest.measures["spearman"].high or 0)
+
+
+def test_combinations_of_counts_have_the_ties_of_their_sums() -> None:
+    tasks = (labelled(30), labelled(30, name="made/resp_gen"))
+    rng = np.random.default_rng(9)
+    counts = np.array([rng.permutation(np.arange(60) % 7) for _ in range(3)])  # equally spread: z-scores add as counts
+    values = [
+        [dict(zip(task.set_ids, row.tolist(), strict=True)) for task in tasks] for row in counts.astype(np.float64)
+    ]
+    features = [Scores(str(i), "made", {**one, **other}) for i, (one, other) in enumerate(values)]
+    found = held_out(Fold("both", tasks, tasks), features, resampling=FEW)
+    for each in found.best:
+        total = counts[[int(name) for name in each.members]].sum(axis=0)
+        assert each.chosen_on == pytest.approx(stats.spearmanr(total, tasks[0].labels).statistic, abs=1e-9)
+    (reported,) = [each for each in found.held_out if each.metric == " + ".join(found.chosen)]
+    assert reported.measures["spearman"].value == pytest.approx(found.chosen_on, abs=1e-9)
 
 
 def test_two_halves_of_a_signal_are_found_and_hold() -> None:

@@ -63,6 +63,8 @@ def test_power_is_that_of_scipys_simulated_test() -> None:
         assert power(effect, deviation, prompts) == pytest.approx(rejected, abs=0.025)
     assert power(1.0, 1.0, prompts_needed(1.0, 1.0) or 0) >= 0.8 > power(1.0, 1.0, (prompts_needed(1.0, 1.0) or 0) - 1)
     assert prompts_needed(1e-6, 1.0) is None
+    assert prompts_needed(smallest_effect(1.0, 120_000), 1.0) is None
+    assert prompts_needed(smallest_effect(1.0, 90_000), 1.0) == pytest.approx(90_000, abs=1)
     assert power(smallest_effect(2.0, 50), 2.0, 50) == pytest.approx(0.8)
 
 

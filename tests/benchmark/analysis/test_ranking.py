@@ -135,17 +135,6 @@ def test_standings_of_many_systems_take_little_memory() -> None:
     assert peak < 200 * 2**20  # of each resample, systems by systems would be 4 GB
 
 
-def test_clusters_widen_rank_intervals() -> None:
-    values = np.random.default_rng(3).normal(size=(12, 4)) + np.linspace(0, 0.6, 4)
-    names = np.repeat(np.arange(12), 25).tolist()
-
-    def spread(clusters: list[int] | None) -> int:
-        found = standings(np.repeat(values, 25, axis=0), clusters=clusters)
-        return sum((s.high or 0) - (s.low or 0) for s in found)
-
-    assert spread(names) > spread(None)
-
-
 def test_a_system_without_values_has_no_standing_and_one_value_no_interval() -> None:
     values = np.column_stack([board()[:, :2], np.full(60, np.nan), np.full(60, np.nan)])
     values[0, 3] = -9.0

@@ -97,7 +97,7 @@ def test_the_best_is_chosen_on_one_half_and_reported_on_the_other() -> None:
         name: (name, {each.name: noisy(each, share, seed=place) for each in systems})
         for place, (name, share) in enumerate((("good", 0.2), ("bad", 0.8)))
     }
-    found = choose(backends, systems, resampling=FEW)
+    found = choose(backends, systems, FEW)
     assert [each.chosen for each in found] == ["good", "good"]
     for choice in found:
         reported = {own.backend: own for own in choice.reported}

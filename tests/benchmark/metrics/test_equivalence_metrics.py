@@ -36,8 +36,14 @@ def test_rarefaction_is_the_mean_over_all_subsets(found: list[int | None]) -> No
     partition = Partition(tuple(found))
     there = [label for label in found if label is not None]
     for size in range(1, len(there) + 1):
-        expected = np.mean([len(set(subset)) for subset in combinations(there, size)])
-        assert rarefied(partition, size) == pytest.approx(expected, abs=1e-12)
+        counts = [len(set(subset)) for subset in combinations(there, size)]
+        assert rarefied(partition, size) == sum(counts) / len(counts)
+
+
+def test_partitions_with_the_same_expectation_are_tied() -> None:
+    # Two of ten responses are in one class as often under 7, 1, 1, 1 as under 6, 4: squares of the sizes sum to 52.
+    one, other = Partition((0,) * 7 + (1, 2, 3)), Partition((0,) * 6 + (1,) * 4)
+    assert rarefied(one, 2) == rarefied(other, 2) == 138 / 90
 
 
 @given(labels)
