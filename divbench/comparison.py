@@ -87,6 +87,11 @@ class Comparison:
         ]
         columns = ["metric", self.a, self.b, "difference", "95% interval", "p", "prompts", "finding"]
         notes = [f"{name}: {excluded(c)}" for name, c in self.contrasts.items() if c.left_out]
+        if any(c.p is not None for c in self.contrasts.values()):
+            notes.append(
+                "p: Wilcoxon's signed-rank test, two-sided. It compares ranks, so a finding and the interval of the "
+                "mean difference may disagree."
+            )
         if len(rows) > 1:
             notes.append(f"Findings are at p < {_LEVEL} for each metric, without a correction for their number.")
         return Table(f"{self.a} and {self.b}, paired by prompt", columns, rows, notes)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.scoring.resampling import (
+    FEWEST_PAIRS,
     LEVEL,
     Floats,
     differences,
@@ -49,7 +50,7 @@ def standings(
     """Compute ranks with intervals and tie groups, from one bootstrap over prompts shared by all systems.
 
     A system ties with the best of a group if the interval of their paired difference, over prompts that have both,
-    contains 0, or if there is no interval.
+    contains 0, or if there are fewer than `FEWEST_PAIRS` such prompts.
 
     Args:
         values: [prompts, systems], NaN where missing; missing values are left out of means.
@@ -167,7 +168,7 @@ class _Drawn:
     means: Floats
 
     def ties(self, best: int, others: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return whether the interval of the mean difference from each other system contains 0, or is undefined."""
+        """Return whether the mean difference from each other system has 0 in its interval, or too few prompts."""
         both = self.there[:, [best]] & self.there[:, others]
         gaps = self._gaps(best, others)
         tail = (1 - LEVEL) / 2
@@ -177,7 +178,7 @@ class _Drawn:
         else:
             intervals = [percentile_interval(column) for column in gaps.T]
             holds = np.array([each is None or each.low <= 0 <= each.high for each in intervals])
-        return np.asarray(holds | (both.sum(axis=0) < 2))
+        return np.asarray(holds | (both.sum(axis=0) < FEWEST_PAIRS))
 
     def _gaps(self, best: int, others: NDArray[np.int64]) -> Floats:
         """Return the mean differences over prompts that have both, [resamples, others]."""

@@ -19,7 +19,7 @@ Alternative = Literal["two-sided", "greater", "less"]
 LEVEL = 0.95  # coverage of all intervals
 _DRAWS_AT_ONCE = 4_000_000
 _COLUMNS_AT_ONCE = 1024  # whose resampled means are in memory: 80 MB of 10,000 resamples
-_FEWEST_PAIRS = 5
+FEWEST_PAIRS = 5  # with fewer, not even a one-sided signed-rank test can reach 5%
 _ROUNDING = 1e-12  # the same numbers summed in another order differ by less, relative to values of at least 1
 # The same texts in another batch of a model have values that differ by less, relatively. (Exceptions, by up to 1e-5:
 # bottleneck, learned_diversity, and excess entropy and total correlation, which are differences.)
@@ -189,8 +189,8 @@ def wilcoxon(a: Floats, b: Floats, alternative: Alternative = "two-sided") -> Si
     there = np.isfinite(a) & np.isfinite(b)
     first, second = a[there], b[there]
     n = len(first)
-    if n < _FEWEST_PAIRS:
-        return SignedRank(n, None, None, None, f"fewer than {_FEWEST_PAIRS} pairs")
+    if n < FEWEST_PAIRS:
+        return SignedRank(n, None, None, None, f"fewer than {FEWEST_PAIRS} pairs")
     # The median, because under a mean or maximum one huge value would turn the differences of the others into ties.
     unit = _ROUNDING * max(1.0, float(np.median(np.abs([first, second]))))
     steps = np.round(differences(first, second) / unit)

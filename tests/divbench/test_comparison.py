@@ -59,6 +59,7 @@ def test_no_system_is_named_where_its_mean_and_the_ranks_disagree() -> None:
 def test_several_findings_come_with_a_warning() -> None:
     sets = {f"p{i}": ["a b", "c d"] for i in range(5)}
     assert "without a correction" not in str(db.compare(sets, sets, ["distinct_n"]))
+    assert "It compares ranks" in str(db.compare(sets, sets, ["distinct_n"])).replace("\n", " ")
     assert "for each metric, without a correction" in str(db.compare(sets, sets, ["distinct_n", "distinct_k"]))
 
 

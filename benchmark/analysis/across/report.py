@@ -11,8 +11,9 @@ from datasets_build.tables import Block, Report, Table
 LEGEND = (
     "Similarity: mean cosine of embeddings over pairs of a response of each. Equivalent: the probability that two "
     "valid responses are in one class. In common: share of both systems' classes that both have. Together: expected "
-    "classes among k responses, half from each; gain: the same less those of the better one alone. Means over "
-    "prompts with 95% bootstrap intervals over prompts."
+    "classes among k responses, half from each; gain: the same less those of the better one alone. Classes are of "
+    "all systems' responses together, so a system's number of different ones can differ from its valid_distinct_k. "
+    "Means over prompts with 95% bootstrap intervals over prompts."
 )
 
 

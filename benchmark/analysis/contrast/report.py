@@ -15,12 +15,14 @@ LEGEND = (
     "Difference: mean of first − second over prompts, with a bootstrap interval over prompts; d_z: Cohen's d of the "
     "paired differences. W, p: Wilcoxon signed-rank test of the alternative, in the metric's own units (> or <: the "
     "first is more diverse; metrics without a direction are tested two-sided); it compares ranks, and "
-    "they may disagree with the means. Bonferroni, Holm: p adjusted over the pairs of a metric."
+    "they may disagree with the means. Bonferroni, Holm: p adjusted over the pairs of a metric, not over metrics or "
+    "lengths; with one pair, equal to p. Intervals are not adjusted, and too narrow from fewer than some 20 prompts."
 )
 
 
 def report_of(study: Study) -> Report:
     """Return the report of a study; in the terminal, exclusions are notes below each table."""
+    unlike = [_truncated(study)] if any(study.truncated.values()) else []
     settings = f"{study.resamples:,} resamples, seed {study.seed}; divbench {study.divbench}."
     sources = Table(
         "Systems",
@@ -30,9 +32,9 @@ def report_of(study: Study) -> Report:
     )
     return Report(
         title="Contrast of systems",
-        blocks=[LEGEND, settings, *(_table(study, part) for part in study.parts), sources],
+        blocks=[LEGEND, *unlike, settings, *(_table(study, part) for part in study.parts), sources],
         document=study,
-        printed=[*(_narrow_table(study, part) for part in study.parts), LEGEND],
+        printed=[*(_narrow_table(study, part) for part in study.parts), *unlike, LEGEND],
         records=Table.of_records(
             [
                 _record(part, line, contrast)
@@ -41,6 +43,14 @@ def report_of(study: Study) -> Report:
                 for contrast in line.contrasts
             ]
         ),
+    )
+
+
+def _truncated(study: Study) -> str:
+    counts = ", ".join(f"{name}: {'unknown' if n is None else n}" for name, n in study.truncated.items())
+    return (
+        f"Truncated responses: {counts}. A class that has only truncated responses does not count in raw texts, so raw "
+        "differences between systems can come from truncation alone."
     )
 
 

@@ -50,10 +50,15 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """The outcome of `divbench contrast`."""
+    """The outcome of `divbench contrast`.
+
+    Attributes:
+        truncated: Number of truncated responses among those compared, by system; None where finish reasons are unknown.
+    """
 
     suite: str
     systems: dict[str, str]
+    truncated: dict[str, int | None]
     k: int
     profile: str
     expected: Expected
@@ -132,6 +137,7 @@ def contrast_systems(
     return Study(
         suite=f"{first.suite.name}@{first.suite.revision}",
         systems=dict(first.origins),
+        truncated={name: first.truncated(name) for name in first.responses},
         k=first.k,
         profile=backends.profile.name,
         expected=expected,

@@ -41,6 +41,11 @@ class Systems:
         """Return the finish reasons of a system's responses to a prompt; None if unknown."""
         return self.finish_reasons.get(name, {}).get(prompt_id)
 
+    def truncated(self, name: str) -> int | None:
+        """Return the number of a system's responses that are truncated; None if unknown."""
+        ended = self.finish_reasons.get(name)
+        return sum(reason == "length" for each in ended.values() for reason in each) if ended else None
+
     @property
     def prompts(self) -> tuple[Prompt, ...]:
         """The prompts that are compared, in the suite's order."""

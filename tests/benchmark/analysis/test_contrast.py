@@ -298,6 +298,8 @@ def test_truncated_responses_count_as_they_do_in_a_score(tmp_path: Path) -> None
     assert line.signature == str(scored.result.scores[0].signature)
     assert (line.contrasts[0].mean_a, line.contrasts[0].mean_b) == (scored.result.scores[0].value, 3.0) == (2.0, 3.0)
     assert not matched.parts[0].lines[0].contrasts[0].n  # too short to be matched
+    assert raw.truncated == {"cut": len(suite.prompts), "whole": 0}
+    assert f"Truncated responses: cut: {len(suite.prompts)}, whole: 0." in report_of(raw).text(".md")
     assert length_matched(opened).finish_reasons == {}
     assert open_systems(folders, k=2).reasons("cut", "demo-00") == ("stop", "stop")
 

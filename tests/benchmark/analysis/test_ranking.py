@@ -76,7 +76,7 @@ def plainly(values: Floats, seed: int, resamples: int) -> list[tuple[int | None,
             gaps = values[:, one] - values[:, other]
             found = np.array([np.nanmean(gaps[rows]) for rows in draws])
             found = found[np.isfinite(found)]
-            if np.isfinite(gaps).sum() < 2 or len(found) < 2:
+            if np.isfinite(gaps).sum() < 5 or len(found) < 2:
                 return True
             low, high = np.quantile(found, [0.025, 0.975])
             return bool(low <= 0 <= high)
@@ -143,6 +143,13 @@ def test_a_system_without_values_has_no_standing_and_one_value_no_interval() -> 
     assert math.isnan(found[2].mean)
     assert (found[3].rank, found[3].low, found[3].high) == (3, None, None)
     assert found[3].group == 1  # one prompt shows no difference
+
+
+@pytest.mark.parametrize(("prompts", "group"), [(4, 1), (5, 2)])
+def test_too_few_prompts_separate_no_systems(prompts: int, group: int) -> None:
+    """Of two systems alike, the same one is better on all of four prompts in one board of eight."""
+    values = np.column_stack([np.arange(prompts) + 1.0, np.arange(prompts)])
+    assert [each.group for each in standings(values)] == [1, group]
 
 
 def test_prompt_wins() -> None:
