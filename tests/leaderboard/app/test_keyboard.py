@@ -121,3 +121,12 @@ def test_headings_are_in_order_and_fields_have_names(site_address: str, browser:
     assert all(below - above <= 1 for above, below in pairwise(levels))
     labels = "return [...document.querySelectorAll('textarea')].map((e) => e.closest('label').innerText.trim())"
     assert "Textbox" not in browser.execute_script(labels)
+
+
+def test_what_is_not_copied_is_not_said_to_be(site_address: str, browser: Any) -> None:
+    """Pages over plain HTTP, except on the own machine, have no clipboard."""
+    open_page(browser, f"{site_address}/compare")
+    browser.execute_script("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+    button = browser.find_element("css selector", ".copy-link")
+    button.click()
+    until(lambda: button.text == "Copy failed: the link is in the address bar", "the button says something else", 5)
