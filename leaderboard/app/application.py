@@ -60,8 +60,9 @@ def build_app(live: LiveResults, pages: tuple[Page, ...] = PAGES, repository: st
 
 def _frame(blocks: gr.Blocks, live: LiveResults, page: Page, pages: tuple[Page, ...], repository: str | None) -> None:
     """Build a page below the navigation and the data warnings; `permalinks.wire` adds its footer."""
-    gr.HTML(str(_navigation(pages, page.path, repository)), elem_id="nav", padding=False)
-    gr.Markdown(f"# {TITLE} · {page.title}", elem_classes="masthead")
+    skip = '<a class="jump" href="#content">Skip to content</a>'
+    gr.HTML(f"{skip}{_navigation(pages, page.path, repository)}", elem_id="nav", padding=False)
+    gr.Markdown(f"# {TITLE} · {page.title}", elem_id="content", elem_classes="masthead")
     warnings = gr.Textbox(
         "",
         label="Data warnings",

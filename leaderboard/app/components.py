@@ -94,6 +94,7 @@ def note(name: str, lines: int = 3, text: str = "") -> gr.Textbox:
     """
     return gr.Textbox(
         text,
+        label="Note",  # for screen readers, as Gradio's default is "Textbox"
         show_label=False,
         container=False,
         interactive=False,
@@ -107,7 +108,14 @@ def note(name: str, lines: int = 3, text: str = "") -> gr.Textbox:
 def headline() -> gr.Textbox:
     """The page's main finding in one sentence; it may contain untrusted text."""
     return gr.Textbox(
-        "", show_label=False, container=False, interactive=False, lines=1, max_lines=4, elem_id="headline"
+        "",
+        label="Main finding",
+        show_label=False,
+        container=False,
+        interactive=False,
+        lines=1,
+        max_lines=4,
+        elem_id="headline",
     )
 
 

@@ -74,7 +74,7 @@ def footer(snapshot: Snapshot, given: Mapping[str, object]) -> Markup:
     board = snapshot.board(name if isinstance(name, str) else None)
     said = [f"DivBench {version('divbench')}", f"results read on {snapshot.as_of:%Y-%m-%d %H:%M} UTC"]
     said += [f"{board.suite}, {board.terms}"] if board else []
-    links = [Markup('<button type="button" class="copy-link">Copy link</button>')]
+    links = [Markup('<button type="button" class="copy-link" aria-live="polite">Copy link</button>')]
     links += [_csv(board)] if board else []
     links += [Markup('<a class="show-endpoints" href="./?view=api">API</a>')]
     return Markup(

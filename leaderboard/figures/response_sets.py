@@ -14,14 +14,14 @@ def response_sets(
         titles: Headings; untrusted names, once they may be seen.
     """
     return Markup(
-        '<div class="pair" tabindex="-1"><h3>Prompt</h3><p class="asked" dir="auto">{}</p><div class="sets">{}{}</div>'
-        "</div>"
+        '<div class="pair" tabindex="-1"><h2>Prompt</h2><p class="asked" dir="auto" lang="">{}</p>'
+        '<div class="sets">{}{}</div></div>'
     ).format(prompt, _set(titles[0], left), _set(titles[1], right))
 
 
 def _set(title: str, responses: Sequence[str]) -> Markup:
-    items = Markup("").join(Markup('<li><p dir="auto">{}</p></li>').format(_shown(text)) for text in responses)
-    return Markup("<section><h3><bdi>{}</bdi></h3><ol>{}</ol></section>").format(title, items)
+    items = Markup("").join(Markup('<li><p dir="auto" lang="">{}</p></li>').format(_shown(text)) for text in responses)
+    return Markup("<section><h2><bdi>{}</bdi></h2><ol>{}</ol></section>").format(title, items)
 
 
 def _shown(text: str) -> str | Markup:

@@ -34,9 +34,17 @@ def page(figures: Sequence[Any], title: str) -> str:
     # Plotly can offer a button that uploads the chart to its makers' server; these settings remove it.
     config = {"displaylogo": False, "responsive": True, "showSendToCloud": False, "plotlyServerURL": ""}
     parts = [
-        each.to_html(full_html=False, include_plotlyjs=index == 0, div_id=f"figure-{index}", config=config)
+        f'<div role="figure" aria-label="{html.escape(each.layout.title.text or title)}">'
+        f"{each.to_html(full_html=False, include_plotlyjs=index == 0, div_id=f'figure-{index}', config=config)}</div>"
         for index, each in enumerate(figures)
     ]
     view = '<meta name="viewport" content="width=device-width, initial-scale=1">'
     head = f'<meta charset="utf-8">{view}<title>{html.escape(title)}</title>'
-    return "\n".join(["<!DOCTYPE html>", f'<html lang="en"><head>{head}</head><body>', *parts, "</body></html>\n"])
+    return "\n".join(
+        [
+            "<!DOCTYPE html>",
+            f'<html lang="en"><head>{head}</head><body><main><h1>{html.escape(title)}</h1>',
+            *parts,
+            "</main></body></html>\n",
+        ]
+    )

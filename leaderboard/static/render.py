@@ -55,6 +55,11 @@ class Table:
     marks: Sequence[str] = ()
     shown: frozenset[int] | None = None
 
+    @property
+    def sortable(self) -> bool:
+        """Whether rows make sense in any order: a row that begins blank belongs to the row above."""
+        return all(texts[0] for texts in self.view.shown)
+
     def rows(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         """The CSS class of each row, and the text and the sort value of its cells; only numbers have a sort value."""
         for mark, values, texts in zip_longest(self.marks, self.view.values, self.view.shown, fillvalue=""):

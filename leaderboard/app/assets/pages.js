@@ -18,7 +18,7 @@ const pass = () => {
 
 // A common name makes the radio buttons of a question one tab stop, with the arrow keys to choose.
 const group = () => {
-  for (const question of document.querySelectorAll(".answers"))
+  for (const question of document.querySelectorAll(".block:has(input[type=radio])"))
     for (const button of question.querySelectorAll("input[type=radio]"))
       if (button.name !== question.id) button.name = question.id;
 };
@@ -55,11 +55,30 @@ const places = new ResizeObserver((seen) => {
 const fit = () => { for (const plot of document.querySelectorAll(".js-plotly-plot")) places.observe(plot); };
 
 let due = false;
-const look = () => { due = false; describe(); pass(); group(); explain(); fit(); };
+const look = () => { due = false; describe(); pass(); group(); explain(); fit(); listen(); };
 new MutationObserver(() => {
   if (!due) requestAnimationFrame(look);  // once per frame: a new table makes thousands of changes
   due = true;
 }).observe(document, { childList: true, subtree: true });
+
+// Screen readers do not notice new values of text boxes. After each step that the page counts in its body's data, the
+// sentences that are new since the last one go into a live region.
+const SAID = "#headline textarea, .note textarea, #verdict textarea, #receipt textarea, .forest .answer";
+let known = null;
+const speak = () => {
+  const texts = [...document.querySelectorAll(SAID)].filter((e) => e.checkVisibility()).map((e) => e.value ?? e.innerText);
+  if (known) document.querySelector(".spoken").textContent = texts.filter((text) => !known.includes(text)).join(" ");
+  known = texts;
+};
+const listen = () => {
+  if (!document.body || document.querySelector(".spoken")) return;
+  const region = Object.assign(document.createElement("div"), { className: "spoken" });
+  region.style.cssText = "position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)";
+  region.setAttribute("role", "status");
+  document.body.append(region);
+  const names = ["shown", "asked", "voted", "checked", "submitted"].map((name) => `data-${name}`);
+  new MutationObserver(() => setTimeout(speak, 100)).observe(document.body, { attributeFilter: names });
+};
 
 // Choose an order in Gradio's hidden menu of a heading.
 const choose = async (head, order) => {
@@ -86,19 +105,26 @@ const sortBy = async (head) => {
 document.addEventListener("click", (event) => {
   const head = event.target.closest("th.header-cell");
   if (head && !event.target.closest("button, input")) sortBy(head);
+  if (event.target.closest(".jump")) {
+    event.preventDefault();  // or the permalink would end in the fragment
+    const content = document.getElementById("content");
+    content.tabIndex = -1;
+    content.focus();
+  }
   const menu = event.target.closest("#nav .menu");
   if (menu) menu.setAttribute("aria-expanded", String(menu.getAttribute("aria-expanded") !== "true"));
   const endpoints = event.target.closest(".show-endpoints") && document.querySelector("footer .show-api");
   if (endpoints) { event.preventDefault(); endpoints.click(); }
   const copy = event.target.closest(".copy-link");
   if (copy) {
-    navigator.clipboard?.writeText(window.location.href);
-    copy.textContent = "Link copied";
+    const say = (text) => { copy.textContent = text; };  // browsers offer no clipboard to pages over plain HTTP
+    const copying = navigator.clipboard?.writeText(window.location.href) ?? Promise.reject();
+    copying.then(() => say("Link copied"), () => say("Copy failed: the link is in the address bar"));
   }
 }, true);
 
 document.addEventListener("keydown", (event) => {
-  if (event.target.closest?.(".answers")) group();  // after each choice, Gradio gives each button a different name
+  if (event.target.type === "radio") group();  // after each choice, Gradio gives each button a different name
   const head = event.target.closest?.("th.header-cell");
   if (head && (event.key === "Enter" || event.key === " ")) { event.preventDefault(); sortBy(head); }
 }, true);

@@ -57,7 +57,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     )
     note = components.note("note", 4)
     taken = components.downloads()
-    gr.Markdown("### Largest differences")
+    gr.Markdown("## Largest differences")
     by = gr.Dropdown([], label="Metric of the differences", elem_id="by")
     prompts = components.table(
         "Prompts, largest difference first; select a row to read the responses", "prompts", height=420

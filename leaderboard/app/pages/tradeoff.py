@@ -39,7 +39,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     note = components.note("note")
     shown = components.table("Data of the figure: mean over prompts [95% interval]", "points", pinned_columns=1)
     taken = components.downloads()
-    gr.Markdown(f"### More responses, more patience\n\n{page_text.CURVES}")
+    gr.Markdown(f"## More responses, more patience\n\n{page_text.CURVES}")
     systems = gr.Dropdown(
         [], multiselect=True, max_choices=MOST_LINES, label="Systems in the curves", elem_id="systems"
     )

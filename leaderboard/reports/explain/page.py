@@ -30,8 +30,13 @@ for (const [name, figure] of Object.entries(JSON.parse(document.getElementById("
   Plotly.newPlot(name, figure.data, figure.layout, how);
 }
 """
+_SHOWS = {
+    "curve": "Cost of a response by its position, with standard errors. The second table has the numbers.",
+    "pairs": "Bits that each response saves every other. divbench metrics explain --json has the numbers.",
+    "tokens": "Surprisal of each token of the responses. divbench metrics explain --json has the numbers.",
+}
 _STYLE = """
-body { font: 16px/1.5 system-ui, "DejaVu Sans", sans-serif; color: #222 }
+body { font: 100%/1.5 system-ui, "DejaVu Sans", sans-serif; color: #222 }
 body { max-width: 75rem; margin: 2rem auto; padding: 0 1rem }
 table { border-collapse: collapse; margin: 1rem 0 }
 caption { text-align: left; font-weight: bold; font-size: 1.1rem }
@@ -60,14 +65,17 @@ def page(found: Explanation, title: str, left_out: int = 0, precision: float | N
         [
             "<!DOCTYPE html>",
             '<html lang="en">',
-            f'<head>\n<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="{_policy(scripts)}">',
+            '<head>\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f'<meta http-equiv="Content-Security-Policy" content="{_policy(scripts)}">',
             f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>",
+            "<main>",
             f'<h1><bdi>{escape(title)}</bdi></h1>\n<p class="text"><bdi>{escape(found.given.prompt)}</bdi></p>',
             *(f"<p>{escape(line)}</p>" for line in [*said, *notes(found, left_out, precision)]),
-            *(f'<div id="{name}"></div>' for name in figures),
+            *(f'<div id="{name}" role="figure" aria-label="{_SHOWS[name]}"></div>' for name in figures),
             _table("What the model finds", SCALAR_COLUMNS, scalar_rows(found)),
             _table("The curve, with standard errors (SE)", CURVE_COLUMNS, curve_rows(found)),
             _table("The responses", RESPONSE_COLUMNS, _whole_responses(found)),
+            "</main>",
             f'<script type="application/json" id="figures">{{{drawn}}}</script>',
             *(f"<script>{script}</script>" for script in scripts),
             "</body>\n</html>\n",
@@ -92,7 +100,7 @@ def _policy(scripts: Sequence[str]) -> str:
 
 
 def _table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(column)}</th>" for column in columns)
+    head = "".join(f'<th scope="col">{escape(column)}</th>' for column in columns)
     body = "\n".join(_row(row) for row in rows)
     return f"<table>\n<caption>{escape(caption)}</caption>\n<tr>{head}</tr>\n{body}\n</table>"
 

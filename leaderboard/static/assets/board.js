@@ -24,8 +24,9 @@ document.addEventListener("click", (event) => {
   const menu = event.target.closest(".menu"), copy = event.target.closest(".copy-link");
   if (menu) menu.setAttribute("aria-expanded", String(menu.getAttribute("aria-expanded") !== "true"));
   if (copy) {
-    navigator.clipboard?.writeText(location.href);
-    copy.textContent = "Link copied";
+    const say = (text) => { copy.textContent = text; };  // browsers offer no clipboard to pages over plain HTTP
+    const copying = navigator.clipboard?.writeText(location.href) ?? Promise.reject();
+    copying.then(() => say("Link copied"), () => say("Copy failed: the link is in the address bar"));
   }
 });
 
@@ -123,7 +124,7 @@ function draw(place) {
 // Explore: one system's prompts, one at a time.
 function explore(texts) {
   const [find, select] = ["find", "prompt"].map((id) => document.getElementById(id));
-  const place = document.getElementById("explored");
+  const [found, place] = ["found", "explored"].map((id) => document.getElementById(id));
   const labels = texts.prompts.map((each) => `${each.id} · ${each.text.replace(/\s+/g, " ").slice(0, 80)}`);
   const offer = (keep) => {
     const words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -133,9 +134,11 @@ function explore(texts) {
     if (kept.includes(keep)) select.value = String(keep);
   };
   const show = () => {
-    const each = texts.prompts[Number(select.value)];
-    if (select.value === "" || !each) {
-      place.replaceChildren(made("p", "No prompt matches."));
+    const each = select.value === "" ? undefined : texts.prompts[Number(select.value)];
+    // Only this line is read aloud, not all responses at each letter of a search.
+    found.textContent = each ? `${each.id} · ${each.category}` : "No prompt matches.";
+    if (!each) {
+      place.replaceChildren();
       return;
     }
     place.replaceChildren(...explored(each, texts));
@@ -169,7 +172,7 @@ function explored(each, texts) {
   });
   const scores = grid("scores", "Scores of this prompt", ["metric", "this prompt", "system mean"],
     each.scores.map(([label, value, mean]) => [label, value, mean]));
-  return [made("p", `${each.id} · ${each.category}`, "id"), prompt, responses, scores];
+  return [prompt, responses, scores];
 }
 
 function made(name, text, kind) {
@@ -203,7 +206,7 @@ function grid(id, caption, heads, cells) {
   const scroll = document.createElement("div");
   scroll.className = "scroll";
   scroll.tabIndex = 0;
-  scroll.setAttribute("role", "region");
+  scroll.setAttribute("role", "group");
   scroll.setAttribute("aria-label", caption);
   scroll.append(table);
   return scroll;

@@ -100,13 +100,13 @@ function screen(item) {
     heading(`${training ? "Training" : "Item"} ${state.at + 1} of ${last}`),
     make("progress", { max: last, value: state.at, ariaLabel: "Progress" }),
     make("h2", { textContent: "Prompt" }),
-    make("p", { className: "context", dir: "auto", textContent: item.context }),
+    make("p", { className: "context", dir: "auto", lang: "", textContent: item.context }),
   ];
   item.panels.forEach((panel, i) => {
     parts.push(make("h2", { textContent: data.headings[i] }));
-    parts.push(make("ol", {}, ...panel.map((text) => make("li", { dir: "auto", textContent: text }))));
+    parts.push(make("ol", {}, ...panel.map((text) => make("li", { dir: "auto", lang: "", textContent: text }))));
   });
-  const note = make("p", { className: "note", role: "status", hidden: true });
+  const note = make("p", { className: "note", role: "status" });
   parts.push(...data.questions.map((question) => asked(item, question)), note);
   const on = button(training ? "Check" : "Next", () => next(item, note, on), true);
   on.id = "next";
@@ -146,7 +146,6 @@ function next(item, note, on) {
 }
 
 function tell(note, text, bad) {
-  note.hidden = false;
   note.className = bad ? "note bad" : "note";
   note.textContent = text;
 }
@@ -187,9 +186,11 @@ function end() {
   const area = make("textarea", { readOnly: true, value: asJson(), ariaLabel: "Your answers as text" });
   const copy = () => {
     area.select();
-    if (navigator.clipboard) navigator.clipboard.writeText(area.value).catch(() => document.execCommand("copy"));
-    else document.execCommand("copy");
+    const selected = () => document.execCommand("copy") || Promise.reject();
+    const copied = navigator.clipboard ? navigator.clipboard.writeText(area.value).catch(selected) : selected();
+    Promise.resolve(copied).then(() => tell(note, "Copied."), () => tell(note, "Copy the text below.", true));
   };
+  const note = make("p", { className: "note", role: "status" });
   return [
     heading("Thank you"),
     make("p", { textContent: "Download your answers and send the file to the person who asked you." }),
@@ -201,6 +202,7 @@ function end() {
       button("Copy", copy),
       button("Back", () => go(last - 1)),
     ),
+    note,
     area,
   ];
 }

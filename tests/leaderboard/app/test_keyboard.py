@@ -1,5 +1,6 @@
 """Who has no pointer: the Tab key leads through the pages in the order in which they are read, and is seen to."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -81,3 +82,51 @@ def test_cells_are_reached_by_the_arrows(site_address: str, browser: Any) -> Non
     until(lambda: browser.execute_script(place) == ["0", "1"], "the cell that was clicked is not the chosen one")
     ActionChains(browser).send_keys(Keys.ARROW_DOWN, Keys.ARROW_RIGHT).perform()
     until(lambda: browser.execute_script(place) == ["1", "2"], "the arrows do not move the chosen cell")
+
+
+_SPOKEN = "return document.querySelector('.spoken[role=status]').textContent"
+
+
+def test_a_new_sentence_is_read_aloud_and_arrows_choose(site_address: str, browser: Any) -> None:
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    open_page(browser, f"{site_address}/")
+    until(lambda: browser.execute_script("return document.querySelector('.spoken') !== null"), "nothing is read aloud")
+    assert browser.execute_script(_SPOKEN) == ""
+    browser.execute_script("document.querySelector('#rank input:checked').focus()")
+    ActionChains(browser).send_keys(Keys.ARROW_DOWN).perform()
+    answer = "return document.querySelector('.forest .answer').innerText"
+    until(lambda: browser.execute_script(_SPOKEN) != "", "the new sentence is not read aloud")
+    assert browser.execute_script(_SPOKEN) == browser.execute_script(answer)
+
+
+def test_a_link_skips_the_navigation(site_address: str, browser: Any) -> None:
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    open_page(browser, f"{site_address}/compare")
+    for key in (Keys.TAB, Keys.ENTER, Keys.TAB):
+        ActionChains(browser).send_keys(key).perform()
+    assert browser.execute_script("return document.activeElement.closest('#table') !== null")
+    assert "#" not in browser.current_url
+
+
+@pytest.mark.parametrize("page", ["", "tradeoff", "compare", "arena"])
+def test_headings_are_in_order_and_fields_have_names(site_address: str, browser: Any, page: str) -> None:
+    open_page(browser, f"{site_address}/{page}")
+    script = "return [...document.querySelectorAll('h1, h2, h3')].map((e) => Number(e.localName[1]))"
+    levels = browser.execute_script(script)
+    assert levels[0] == 1
+    assert all(below - above <= 1 for above, below in pairwise(levels))
+    labels = "return [...document.querySelectorAll('textarea')].map((e) => e.closest('label').innerText.trim())"
+    assert "Textbox" not in browser.execute_script(labels)
+
+
+def test_what_is_not_copied_is_not_said_to_be(site_address: str, browser: Any) -> None:
+    """Pages over plain HTTP, except on the own machine, have no clipboard."""
+    open_page(browser, f"{site_address}/compare")
+    browser.execute_script("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+    button = browser.find_element("css selector", ".copy-link")
+    button.click()
+    until(lambda: button.text == "Copy failed: the link is in the address bar", "the button says something else", 5)

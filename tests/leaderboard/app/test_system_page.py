@@ -228,3 +228,12 @@ def test_a_click_on_a_system_leads_to_its_page(reference_address: str, browser: 
     other.click()
     browser.find_element("css selector", "form button").click()
     until(lambda: f"system={wanted}" in browser.current_url, "the choice was not sent")
+
+
+def test_responses_stay_below_their_prompt(client: TestClient) -> None:
+    """A click on a heading sorted the rows of a prompt away from it, because only its first row has its text."""
+    text = client.get("/system").text
+    for name in ("most", "least"):
+        assert f'<table id="{name}">' in text
+    assert '<table id="scores" class="sortable">' in text
+    assert '<th scope="row"><bdi></bdi>' not in text

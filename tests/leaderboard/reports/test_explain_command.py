@@ -329,7 +329,11 @@ def test_the_page_is_whole_inert_and_the_same_again(run: Run, write: Write, tmp_
 def test_a_page_without_pairs_has_two_figures(write: Write) -> None:
     found = explain_set(HashLM(), ResponseSet(PROMPT, RESPONSES), most_paired=2)
     text = page(found, "<title>", left_out=1)
-    assert '<div id="pairs">' not in text
+    assert '<div id="pairs"' not in text
+    assert text.count('role="figure" aria-label="') == 2
+    assert "<th>" not in text.split("<script")[0]
+    assert text.index("<main>") < text.index("<h1>") < text.index("</main>")
+    assert 'name="viewport"' in text
     assert "more than 2 responses" in text
     assert "<title>&lt;title&gt;</title>" in text
 

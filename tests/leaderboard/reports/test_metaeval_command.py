@@ -58,6 +58,8 @@ def test_a_metric_of_ones_own_beside_the_packages_and_the_released(mirror: Path,
     figure = (tmp_path / "figure.html").read_text()
     assert "mine:spread" in figure
     assert figure.count("<!DOCTYPE html>") == 1
+    assert "<main><h1>Scores by label</h1>" in figure
+    assert '<div role="figure" aria-label="' in figure
     assert 'src="http' not in figure  # it needs nothing else
 
 

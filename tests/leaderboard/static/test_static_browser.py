@@ -210,7 +210,11 @@ def test_a_link_to_a_prompt_leads_to_its_responses(browser: "Chrome", exported: 
     css(browser, "#find").send_keys(other["prompt"][:30])
     assert texts(browser, "#explored .prompt") == [other["prompt"]]
     css(browser, "#find").send_keys(" no prompt holds this")
-    assert texts(browser, "#explored") == ["No prompt matches."]
+    assert texts(browser, "#explored") == [""]
+    assert texts(browser, "[role=status]") == ["No prompt matches."]
+    assert (
+        browser.find_elements("css selector", "[aria-live] table, [role=status] table") == []
+    )  # read aloud as a whole
 
 
 def test_figures_have_the_numbers_of_their_tables(browser: "Chrome", exported: Path) -> None:

@@ -245,3 +245,14 @@ def test_untrusted_texts_are_data_on_the_page_and_text_in_the_tables(tmp_path: P
     cells = [cell for row in rows[1:] for cell in row]
     assert not [cell for cell in cells if "<" in cell or cell.startswith(("=", "+", "-", "@", "\t"))]
     assert "<script" not in write_instructions(study, tmp_path).read_text("utf-8")
+
+
+def test_the_form_leaves_the_language_of_texts_open_and_has_its_note_before_it_is_read_aloud(tmp_path: Path) -> None:
+    """Screen readers read texts in the page's language, and texts in a note that was hidden not at all."""
+    study = make_study(
+        "absolute", [RatedSet("a", "Nennt ein Tier.", ("Hund", "Katze"))], raters_per_item=1, per_rater=5, seed=0
+    )
+    made = page(shown_to(study, 0))
+    assert made.count('dir: "auto", lang: ""') == made.count('dir: "auto"') == 2
+    assert "hidden: true" not in made
+    assert made.count('role: "status"') == 2
