@@ -41,9 +41,10 @@ COMPARE = (
 )
 ALONE = "A comparison needs two systems; this table has only one."
 EXPLORE = (
-    "The texts behind the scores: one system's responses to one prompt. Responses with the same colour are equivalent: "
-    "they form one class. A response without a colour is the only one in its class, or in none. Bits/byte alone is the "
-    "surprisal of a response given only the prompt. The quality of a class is that of its first response."
+    "The texts behind the scores: one system's responses to one prompt. Equivalent responses form one class and have "
+    "the same colour; beyond eight such classes, colours repeat. A response without a colour is the only one in its "
+    "class, or in none. Bits/byte alone is the surprisal of a response given only the prompt. The quality of a class "
+    "is that of its first response."
 )
 METRICS = (
     "A diversity metric should agree with human judgements, with response sets of known diversity, and with prompts "
