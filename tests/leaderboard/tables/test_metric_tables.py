@@ -184,7 +184,9 @@ def test_disagreements_are_far_in_rank_and_their_texts_are_found_by_task_and_set
 
 def test_figures_show_the_values_of_their_tables(study: MetricStudy) -> None:
     view = correlations(study, "spearman")
-    figure = correlation_map(view)
+    figure = correlation_map(view, "spearman")
     assert [list(row) for row in figure.data[0].z] == [list(row[2:]) for row in view.values]
+    middles = [correlation_map(view, measure).data[0].zmid for measure in ("spearman", "roc_auc", "oca_directional")]
+    assert middles == [0.0, 0.5, 0.5]  # chance level
     figure = agreement_map(study.agreements[0])
     assert [list(row) for row in figure.data[0].z] == study.agreements[0].matrix()
