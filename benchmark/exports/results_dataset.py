@@ -123,4 +123,4 @@ def _listed(ordered: Sequence[ScoredResult]) -> Table:
         for r, metrics in results
     ]
     headers = ("result", "submission", "system", "suite", "revision", "k", "profile", "prompts", "metrics")
-    return Table("Results", headers, cells)
+    return Table("Results", headers, cells, numbers=("k", "prompts", "metrics"))

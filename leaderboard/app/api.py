@@ -174,9 +174,8 @@ def submission(snapshot: Snapshot, submission_id: Any, now: datetime) -> Row:
     found = next((state for state in states if state.submission_id == submission_id), None)
     if found is None or snapshot.queue is None:
         raise ConfigurationError("there is no such submission", "/submissions lists them")
-    return state_json(found, now) | {
-        "queue_position": snapshot.queue.queue_position(found.submission_id, now).as_json()
-    }
+    position = snapshot.queue.queue_position(found.submission_id, now).as_json()
+    return _in_queue(found, now) | {"history": state_json(found, now)["history"], "queue_position": position}
 
 
 def _in_queue(state: State, now: datetime) -> Row:

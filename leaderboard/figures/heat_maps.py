@@ -6,15 +6,15 @@ import numpy as np
 
 from benchmark.analysis.across.study import Homogeneity
 from datasets_build.errors import need
-from leaderboard.data.metric_study.record import Agreement
+from leaderboard.data.metric_study.record import CORRELATIONS, Agreement, Measure
 from leaderboard.figures.plots import DIVERGING, FONT, SEQUENTIAL, inert
 from leaderboard.tables.table_view import TableView
 
 Cells = list[list[float | None]]
 
 
-def correlation_map(view: TableView) -> Any:
-    """Metrics by tasks, coloured by the values of a table of `correlations`.
+def correlation_map(view: TableView, measure: Measure) -> Any:
+    """Metrics by tasks, coloured by the values of a table of `correlations`; the middle colour is chance level.
 
     Returns:
         A `plotly.graph_objects.Figure` of one trace.
@@ -23,7 +23,8 @@ def correlation_map(view: TableView) -> Any:
     values = [list(row[2:]) for row in view.values]
     texts = [list(row[2:]) for row in view.shown]
     names = [str(row[0]) for row in view.values]
-    return _study_map(values, texts, names, list(columns), "Metrics by tasks")
+    lowest = -1.0 if measure in CORRELATIONS else 0.0
+    return _study_map(values, texts, names, list(columns), "Metrics by tasks", lowest)
 
 
 def agreement_map(agreement: Agreement) -> Any:
@@ -57,9 +58,11 @@ def alike_map(found: Homogeneity, measure: str, title: str) -> Any:
     return figure
 
 
-def _study_map(values: Cells, texts: list[list[str]], rows: list[str], columns: list[str], title: str) -> Any:
+def _study_map(
+    values: Cells, texts: list[list[str]], rows: list[str], columns: list[str], title: str, lowest: float = -1.0
+) -> Any:
     down, across = [inert(name, 40) for name in rows], [inert(name, 40) for name in columns]
-    colours = {"colorscale": DIVERGING, "zmin": -1.0, "zmid": 0, "zmax": 1.0}
+    colours = {"colorscale": DIVERGING, "zmin": lowest, "zmid": (lowest + 1.0) / 2, "zmax": 1.0}
     return _map(values, texts, down, across, title, 18, (22, 90, 150), colours)
 
 

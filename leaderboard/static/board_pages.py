@@ -111,7 +111,7 @@ def tradeoff_page(board: Board, scores: BoardScores, file: str) -> Page:
             "expected different valid responses",
             distinct_curves,
         ),
-        ("patience", "Utility by the reader's patience", "p", "utility", patience_curves),
+        ("patience", "Utility by the reader's patience", "patience p", "utility (0 to 10)", patience_curves),
     )
     places = first_systems(board)
     for own, title, at, of, make in kinds:
@@ -121,11 +121,9 @@ def tradeoff_page(board: Board, scores: BoardScores, file: str) -> Page:
             drawn = system_curves_figure(curves, at, of, diagonal=own == "distinct")
             figure = Figure(own, alt, 480, drawn, f"figures/{board.name}-{own}.js")
             table = Table(curves_table(curves, at.split()[-1]), f"{own}-table", f"{title} [95% interval]")
-            text = (
-                (f"The first {len(places)} of {len(board.entries)} systems are shown.",)
-                if len(places) < len(board.entries)
-                else ()
-            )
+            systems = len(board.entries)
+            said = f"Of {systems} systems, {len(curves)} are shown: those with a curve among the first {len(places)}."
+            text = (said,) if len(curves) < systems else ()
             parts.append(Part(title=title, text=text, figure=figure, tables=(table,)))
         elif own == "patience":
             parts.append(Part(text=(page_text.NO_PATIENCE,)))

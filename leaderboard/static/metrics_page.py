@@ -72,7 +72,7 @@ def _agreement_with_people(study: MetricStudy) -> list[Part]:
         made.append(
             Part(
                 title=title,
-                figure=_drawn(name, correlation_map(view), alt),
+                figure=_drawn(name, correlation_map(view, measure), alt),
                 said=(metrics.about_study(study, measure),),
                 tables=(Table(view, f"{name}-table", f"{title} [interval]"),),
             )

@@ -158,13 +158,13 @@ def _expected_classes(entry: Entry) -> Floats:
     table = read_columns(entry, COLUMN, INVALID)
     if COLUMN not in table.column_names:
         return np.empty((0, 0))
-    k, judged = entry.result.k, INVALID in table.column_names
-    reasons = table[INVALID].to_pylist() if judged else [None] * len(table)
+    k = entry.result.k
+    reasons = table[INVALID].to_pylist() if INVALID in table.column_names else [None] * len(table)
     made = []
     for classes, why in zip(table[COLUMN].to_pylist(), reasons, strict=True):
-        if classes is None and not judged:
-            continue  # missing; if validity was judged, a prompt without valid responses counts as 0
-        labels = () if classes is None else classes["labels"] or ()
+        if classes is None:
+            continue  # as in the headline, where a prompt whose responses cannot be grouped is missing
+        labels = classes["labels"] or ()
         valid = [label for label, reason in zip(labels, why or [None] * len(labels), strict=False) if reason is None]
         sizes = Counter(label for label in valid[:k] if label is not None)
         made.append(valid_distinct_curve(tuple(sizes.values()), k))

@@ -32,23 +32,31 @@ def agreements_of(study: MetricStudy | None, boards: Sequence[Board]) -> tuple[A
 
 
 def correlations(study: MetricStudy, measure: Measure) -> TableView:
-    """A measure of each metric, overall and by task, with intervals; one row per metric, the best overall first."""
-    overall = {each.metric: each.measures.get(measure, NOTHING) for each in study.overall}
+    """A measure of each metric, with intervals: its mean over tasks if there is one, then each task.
+
+    One row per metric, the best mean first.
+    """
+    overall = {each.metric: each.measures[measure] for each in study.overall if measure in each.measures}
     tasks = _tasks_with(study, measure)
     cells = {task.name: {each.metric: each.measures.get(measure, NOTHING) for each in task.results} for task in tasks}
     shown = [each for each in study.metrics if any(each.name in found for found in cells.values())]
     values_of = {each.name: overall.get(each.name, NOTHING).value for each in shown}
     shown.sort(key=lambda each: -(_LEAST if (value := values_of[each.name]) is None else value))
-    headers = ("metric", "family", "mean of tasks", *(task.name for task in tasks))
+    columns = {f"mean of {_averaged(study)} tasks": overall, **cells} if overall else cells
     rows = [
         (
             each.name,
             _KNOWN[each.name].family if each.name in _KNOWN else each.origin,
-            *(ranged_cell(*found.get(each.name, NOTHING)) for found in (overall, *cells.values())),
+            *(ranged_cell(*found.get(each.name, NOTHING)) for found in columns.values()),
         )
         for each in shown
     ]
-    return table_of(headers, ("str", "str", *["number"] * (1 + len(tasks))), rows)
+    return table_of(("metric", "family", *columns), ("str", "str", *["number"] * len(columns)), rows)
+
+
+def _averaged(study: MetricStudy) -> int:
+    """The number of tasks that means are over."""
+    return max((each.tasks for each in study.overall), default=0)
 
 
 def _tasks_with(study: MetricStudy, measure: Measure) -> list[Task]:
@@ -74,6 +82,11 @@ def about_study(study: MetricStudy, measure: Measure) -> str:
         f"{study.level:.0%} intervals from {study.resamples:,} bootstrap resamples of contexts. Metrics that decrease "
         "with diversity are negated, so that higher is better in every column."
     ]
+    if any(measure in each.measures for each in study.overall):
+        lines.append(
+            f"The mean is over the {_averaged(study)} tasks whose sets were made to be more or less diverse; their "
+            "parts with human scores (_with_hds) and tasks with graded labels, such as temperatures, are not in it."
+        )
     if fewer:
         names = ", ".join(each.name for each in study.metrics if each.name in fewer)
         lines.append(f"On fewer sets, because they lack scores of some: {names}, and metrics studied with them.")

@@ -20,7 +20,7 @@ COLUMNS = (
 TRADEOFF = (
     "Diversity alone is easy: noise is diverse. The challenge is to give **different responses that are all good**. "
     "Each system is plotted by its diversity and its quality, with 95% intervals. The dashed line is the Pareto front: "
-    "the systems that no other system beats on both axes."
+    "the systems such that no other is as good on both axes and better on one."
 )
 CURVES = (
     "The first figure shows how many different valid responses to expect among m (rarefaction); the page Metrics "
@@ -41,9 +41,10 @@ COMPARE = (
 )
 ALONE = "A comparison needs two systems; this table has only one."
 EXPLORE = (
-    "The texts behind the scores: one system's responses to one prompt. Responses with the same colour are equivalent: "
-    "they form one class. A response without a colour is the only one in its class. Bits/byte alone is the surprisal "
-    "of a response given only the prompt. The quality of a class is that of its first response."
+    "The texts behind the scores: one system's responses to one prompt. Equivalent responses form one class and have "
+    "the same colour; beyond eight such classes, colours repeat. A response without a colour is the only one in its "
+    "class, or in none. Bits/byte alone is the surprisal of a response given only the prompt. The quality of a class "
+    "is that of its first response."
 )
 METRICS = (
     "A diversity metric should agree with human judgements, with response sets of known diversity, and with prompts "

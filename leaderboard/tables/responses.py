@@ -349,11 +349,16 @@ def remarks(view: PromptView, profile: str) -> list[str]:
     """Sentences about what is missing, with the reasons."""
     said = [NO_TEXTS] if view.text_free else []
     if not view.has_classes:
-        said.append("No classes: the profile has no equivalence backend, or no response is valid.")
+        without = f"the profile {profile} has no equivalence backend"
+        said.append(f"No classes: {_reasons(view, 'distinct_k') or without}.")
     elif all(response.quality is None for response in view.responses):
         said.append(f"No quality: the profile {profile} has no reward model.")
     if view.curve is None:
-        why = {score.reason for score in view.scores if score.column.metric in {"a_n", "d_can"} and score.reason}
         unread = f"the profile {profile} has no language model that scores the whole curve"
-        said.append(f"No curve: {', '.join(sorted(why)) or unread}.")
+        said.append(f"No curve: {_reasons(view, 'a_n', 'd_can') or unread}.")
     return said
+
+
+def _reasons(view: PromptView, *metrics: str) -> str:
+    """Why metrics are missing here; empty if they are not, or are not on the board."""
+    return ", ".join(sorted({each.reason for each in view.scores if each.column.metric in metrics and each.reason}))

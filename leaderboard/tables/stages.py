@@ -162,7 +162,7 @@ def about_series(board: Board, series: Series) -> str:
     systems = ", ".join(f"{stage}: {shortened(entry.result.manifest.name, _NAME)}" for stage, entry in named)
     said = (
         f"{systems}. Submitted by {shortened(series.submitter, _NAME)}; {board.suite}, {board.k} responses per prompt, "
-        f"{'length-matched according to the names' if series.matched else 'as sampled, with unequal lengths'}."
+        f"{'length-matched according to the names' if series.matched else 'as sampled, not length-matched'}."
     )
     if series.sampling:
         said += f" All were sampled alike ({series.sampling}); systems of these names with other settings are not here."

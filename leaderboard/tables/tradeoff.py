@@ -275,7 +275,7 @@ def about_tradeoff(board: Board, made: Tradeoff) -> str:
         lines.append(
             f"On the Pareto front, where no other system is as good on both axes and better on one: {named}."
             if on
-            else "No system is on the front: all systems are known-bad baselines."
+            else "No system is on the front: all systems with both values are known-bad baselines."
         )
         if any(point.share is not None for point in made.points):
             lines.append(

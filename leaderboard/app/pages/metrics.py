@@ -129,7 +129,7 @@ def _correlations(there: Studies, measure: Any) -> list[Any]:
         return [components.drawn(None), components.no_table(), faults or "This board has no metric study."]
     view = metrics.correlations(there.study, measure)
     said = " ".join(filter(None, [metrics.about_study(there.study, measure), faults]))
-    return [components.drawn(correlation_map(view)), components.filled(view), said]
+    return [components.drawn(correlation_map(view, measure)), components.filled(view), said]
 
 
 def _pairs(study: PairStudy | None) -> list[Any]:

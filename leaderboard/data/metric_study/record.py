@@ -35,7 +35,7 @@ MEASURES: dict[Measure, str] = {
     "partial_spearman": "Spearman's rho with the label, controlling for mean response length",
     "human_spearman": "Spearman's rho with the mean human score",
 }
-_BELOW_ZERO = ("spearman", "partial_spearman", "human_spearman")
+CORRELATIONS = ("spearman", "partial_spearman", "human_spearman")
 
 
 class Number(NamedTuple):
@@ -243,7 +243,7 @@ class MetricStudy(Part):
 
 def _check_measures(metric: str, measures: dict[Measure, Number]) -> None:
     for name, number in measures.items():
-        lowest = -1.0 if name in _BELOW_ZERO else 0.0
+        lowest = -1.0 if name in CORRELATIONS else 0.0
         if any(each is not None and not lowest <= each <= 1 for each in number):
             raise ValueError(f"{metric}: {name} outside {lowest:g} … 1")
         if number.low is not None and number.high is not None and number.low > number.high:

@@ -324,6 +324,7 @@ def test_a_dataset_of_results_opens_with_load_dataset(scored: ScoredResult, tmp_
     again = write_results_dataset([other, scored], tmp_path / "two")
     assert [path.read_bytes() for path in files] == [path.read_bytes() for path in again]
     assert "a \\| &lt;b&gt;" in files[0].read_text() or "<b>" not in files[0].read_text()
+    assert "| --- | --- | --- | --- | --- | ---: | --- | ---: | ---: |" in files[0].read_text()  # numbers to the right
     scores, prompts = (
         load_dataset(str(tmp_path / "one"), name, split="train", cache_dir=str(tmp_path / "cache")).to_list()
         for name in ("scores", "prompts")

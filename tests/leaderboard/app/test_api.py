@@ -123,6 +123,7 @@ def test_the_queue_shows_what_was_handed_in(call: Call, store: FolderStore) -> N
     whole = call("submission", row["submission_id"])
     assert [record["state"] for record in whole["history"]] == ["pending"]
     assert whole["queue_position"]["position"] == 1
+    assert whole.items() >= row.items()
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,10 @@ from leaderboard.app.theme import INK, SEA
 from leaderboard.commands import export as board_export
 from leaderboard.data.board import facts, ranking_column
 from leaderboard.data.live_results import LiveResults
+from leaderboard.data.reference.results import WithReference
 from leaderboard.data.scores import BoardScores
 from leaderboard.data.sources import FolderSource
+from leaderboard.static.board_pages import tradeoff_page
 from leaderboard.static.render import POLICY, coded, data_script, marked
 from leaderboard.static.write import Written, write_static
 from leaderboard.tables.compare import compare
@@ -322,3 +324,12 @@ def test_without_the_libraries_of_the_pages_their_extra_is_named(
     with pytest.raises(MissingExtra, match=r"divbench\[board\]"):
         board_export(destination=tmp_path / "board", html=True)
     assert not any(tmp_path.iterdir())
+
+
+def test_the_number_of_curves_that_is_said_is_the_number_drawn() -> None:
+    board = next(each for each in WithReference(None).read().boards if each.k == 8)
+    parts = {part.title: part for part in tradeoff_page(board, BoardScores(board), "tradeoff.html").values["parts"]}
+    for title, shown in (("Expected different valid responses among m", 8), ("Utility by the reader's patience", 4)):
+        part = parts[title]  # only some of the first systems came with qualities
+        assert len(part.tables[0].view.values) == shown
+        assert part.text == (f"Of 32 systems, {shown} are shown: those with a curve among the first 8.",)

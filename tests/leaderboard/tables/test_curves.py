@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -128,6 +129,18 @@ def test_where_validity_was_not_judged_all_in_a_class_are_valid(tmp_path: Path) 
     shares = [len([each for each in row["labels"] if each is not None]) / board.k for row in classes(entry)]
     assert curve.mean[0] == pytest.approx(np.mean(shares))
     assert curve.mean[-1] == pytest.approx(value(entry, "distinct_k")[0])
+
+
+def test_a_prompt_without_classes_is_missing_in_the_curve_as_in_the_headline(tmp_path: Path) -> None:
+    board = load_boards(judged_results(tmp_path))[0][0]
+    path = board.entries[0].folder / PER_PROMPT_FILE
+    table = pq.read_table(path)
+    rows = table.to_pylist()
+    rows[0] |= {"classes": None, "valid_distinct_k": None}  # such as where a judge's server gave no partition
+    pq.write_table(pa.Table.from_pylist(rows, table.schema), path)
+    (curve,) = distinct_curves(board, [0])
+    assert curve.prompts == (len(rows) - 1,) * board.k
+    assert curve.mean[-1] == pytest.approx(np.mean([row["valid_distinct_k"] for row in rows[1:]]))
 
 
 def test_without_qualities_there_is_no_utility_curve(results: Path) -> None:

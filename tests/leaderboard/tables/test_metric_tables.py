@@ -33,6 +33,7 @@ def study() -> MetricStudy:
 
 def test_correlations_are_those_of_the_study_best_first(study: MetricStudy) -> None:
     view = correlations(study, "spearman")
+    assert view.headers[2] == "mean of 9 tasks"
     means = [row[2] for row in view.values if row[2] is not None]
     assert means == sorted(means, reverse=True)
     assert all(row[2] is None for row in view.values[len(means) :])  # those without a mean come last
@@ -73,11 +74,28 @@ def test_axioms_that_ship_are_those_of_the_code_and_the_docs() -> None:
 
 
 def test_a_measure_shows_only_tasks_that_have_it(study: MetricStudy) -> None:
-    shown = correlations(study, "human_spearman").headers[3:]
+    shown = correlations(study, "human_spearman").headers[2:]  # there is no mean
     assert set(shown) == {
         task.name for task in study.tasks if any("human_spearman" in each.measures for each in task.results)
     }
     assert 0 < len(shown) < len(study.tasks)
+
+
+def test_the_mean_is_over_the_tasks_that_the_caption_names(study: MetricStudy) -> None:
+    for measure in MEASURES:
+        view, text = correlations(study, measure), about_study(study, measure)
+        tasks = [study.task(name) for name in view.headers]
+        averaged = [
+            place
+            for place, task in enumerate(tasks)
+            if task is not None and task.label == "binary" and not task.name.endswith("_with_hds")
+        ]
+        if not view.headers[2].startswith("mean of "):
+            assert "mean is over" not in text
+            continue
+        assert f"The mean is over the {len(averaged)} tasks" in text
+        row = next(row for row in view.values if row[0] == "embedding_diversity")
+        assert row[2] == pytest.approx(sum(row[place] for place in averaged) / len(averaged), abs=0.002)
 
 
 def test_what_the_table_is_of_is_said(study: MetricStudy) -> None:
@@ -86,8 +104,8 @@ def test_what_the_table_is_of_is_said(study: MetricStudy) -> None:
         assert MEASURES[measure][1:] in text
         assert study.profile in text
         assert "95%" in text
-        tasks = [study.task(name) for name in correlations(study, measure).headers[3:]]
-        sets = sum(task.evaluated for task in tasks if task is not None)
+        tasks = list(filter(None, map(study.task, correlations(study, measure).headers)))
+        sets = sum(task.evaluated for task in tasks)
         assert f", on {len(tasks)} tasks with {sets:,} response sets (some are in several tasks)" in text
         assert "lack scores of some: template_rate, templates_per_token, and metrics studied with them." in text
 
@@ -166,7 +184,9 @@ def test_disagreements_are_far_in_rank_and_their_texts_are_found_by_task_and_set
 
 def test_figures_show_the_values_of_their_tables(study: MetricStudy) -> None:
     view = correlations(study, "spearman")
-    figure = correlation_map(view)
+    figure = correlation_map(view, "spearman")
     assert [list(row) for row in figure.data[0].z] == [list(row[2:]) for row in view.values]
+    middles = [correlation_map(view, measure).data[0].zmid for measure in ("spearman", "roc_auc", "oca_directional")]
+    assert middles == [0.0, 0.5, 0.5]  # chance level
     figure = agreement_map(study.agreements[0])
     assert [list(row) for row in figure.data[0].z] == study.agreements[0].matrix()

@@ -296,6 +296,8 @@ def test_unscorable_sets_have_no_curve_but_their_reason(board: Board, odd: Path)
     }
     view = make_view(board, entry, blank)
     assert "No curve: no response." in remarks(view, board.profile)
+    ungrouped = row | {"classes": None, "distinct_k": None, "missing": [{"metric": "distinct_k", "reason": "too long"}]}
+    assert "No classes: too long." in remarks(make_view(board, entry, ungrouped), board.profile)
 
 
 def test_the_first_system_to_read_is_the_best_that_is_ranked(results: Path) -> None:
