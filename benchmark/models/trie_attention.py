@@ -93,7 +93,7 @@ class Packing:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Plans:
-    """The plans of a trie by device and method, each made at its first use, and the window that each layer requested."""
+    """The plans of a trie by device and method, each made at its first use, and the window of each layer."""
 
     trie: Trie
     packing: Packing
