@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, is_dataclass
-from errno import EISDIR
+from errno import EEXIST, EISDIR, ENOTEMPTY
 from pathlib import Path
 from typing import Any
 
@@ -89,20 +89,33 @@ def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
         yield temporary
         temporary.chmod(0o755)  # mkdtemp's folder is private to its owner
         _sync_all(temporary)
-        if path.is_dir() and any(path.iterdir()):
-            if not replace:
-                raise FileExistsError(f"{path} exists and is not empty")
-            path.replace(aside)
-        try:
+        if replace:
+            _put(temporary, path, aside)
+        elif path.is_dir() and any(path.iterdir()):
+            raise FileExistsError(f"{path} exists and is not empty")
+        else:
             temporary.replace(path)
-        except OSError:
-            if aside.is_dir():
-                aside.replace(path)
-            raise
         with suppress(OSError):
             sync_folder(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _put(folder: Path, path: Path, aside: Path) -> None:
+    """Rename a folder to `path`, moving an existing one aside; another process may do the same at the same time."""
+    while True:
+        with suppress(FileNotFoundError):
+            if path.is_dir() and any(path.iterdir()):
+                path.replace(aside)
+        try:
+            folder.replace(path)
+            return
+        except OSError as error:
+            if error.errno not in (EEXIST, ENOTEMPTY):
+                if aside.is_dir():
+                    aside.replace(path)
+                raise
         shutil.rmtree(aside, ignore_errors=True)
 
 

@@ -5,6 +5,7 @@ Keys are hashes of the judge's signature, prompt and responses; the texts themse
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from benchmark.models.cache_file import CacheFile
@@ -27,10 +28,14 @@ class JudgementCache(CacheFile):
     )
 
     def get(self, keys: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
-        """Return the labels of the known keys, given the number of responses of each; other lengths are left out."""
-        rows = self._select("SELECT key, labels FROM judgements WHERE key = ?", keys)
-        found = {key: tuple(json.loads(labels)) for key, labels in rows}
-        return {key: labels for key, labels in found.items() if len(labels) == keys[key]}
+        """Return the labels of the known keys, given the number of responses of each; damaged rows are left out."""
+        found: dict[str, tuple[int, ...]] = {}
+        for key, text in self._select("SELECT key, labels FROM judgements WHERE key = ?", keys):
+            with suppress(ValueError):
+                labels = json.loads(text)
+                if isinstance(labels, list) and len(labels) == keys.get(key):
+                    found[key] = tuple(labels)
+        return found
 
     def put(self, key: str, labels: Sequence[int]) -> None:
         """Keep the labels of a key."""

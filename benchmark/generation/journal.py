@@ -147,10 +147,13 @@ class Journal:
 
     def samples_of(self, item: str) -> PromptSamples:
         """Return the responses of a finished prompt."""
-        (text,) = self._database.execute("SELECT answers FROM answers WHERE item = ?", (item,)).fetchone()
-        found = json.loads(text)
-        greedy = found["greedy"]
-        return PromptSamples(tuple(map(_sampled, found["samples"])), None if greedy is None else _sampled(greedy))
+        row = self._database.execute("SELECT answers FROM answers WHERE item = ?", (item,)).fetchone()
+        try:
+            found = json.loads(row[0])
+            greedy = found["greedy"]
+            return PromptSamples(tuple(map(_sampled, found["samples"])), None if greedy is None else _sampled(greedy))
+        except (ValueError, TypeError, LookupError) as error:
+            raise sqlite3.DatabaseError(f"the responses to {item} are damaged") from error
 
     def internals(self, item: str) -> dict[str, Any]:
         """Return the internals of a prompt."""

@@ -48,7 +48,7 @@ class CacheFile:
                 for table in self.tables:
                     database.execute(table)
                 yield database
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:  # the last from messages about a damaged schema
             raise ConfigurationError(
                 f"the cache of {self.contents} {self.path} cannot be used: {error}",
                 self.hint,

@@ -126,7 +126,7 @@ class HFCausalLM:
         shares: Whether reading shared prefixes once gives the model's own numbers.
         packing: Which attention runs without padding.
         fallbacks: Slower methods in use, each with its reason.
-        windows_requested: Attention windows that layers requested while a trie was read.
+        windows_requested: Attention window that each layer requested when a trie was last read; None: the whole prefix.
     """
 
     def __init__(self, model: Any, tokeniser: Any, signature: str, batch_tokens: int | None = None) -> None:
@@ -147,7 +147,7 @@ class HFCausalLM:
         register_attention()
         self.body = getattr(model, model.base_model_prefix, None) or model.model
         self._rope_changes_at = _rope_changes_at(config)
-        self.windows_requested: set[int | None] = set()
+        self.windows_requested: list[int | None] = []
         self.understands_head, self.shares, self.packing = True, False, Packing()
         self.fallbacks: tuple[str, ...] = ()
         self.within_memory(partial(hf_checks.check, self))
@@ -235,11 +235,8 @@ class HFCausalLM:
         device = self.model.device
         ids = torch.from_numpy(trie.ids)[None].to(device)
         depths = torch.from_numpy(trie.depths)[None].to(device)
-        with attending(self.model, trie, self.packing) as windows:
-            try:
-                return self.body(input_ids=ids, position_ids=depths, use_cache=False, output_hidden_states=states)
-            finally:
-                self.windows_requested |= windows
+        with attending(self.model, trie, self.packing) as self.windows_requested:
+            return self.body(input_ids=ids, position_ids=depths, use_cache=False, output_hidden_states=states)
 
     def read_apart(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
         """Read the sequences in one batch without sharing prefixes."""

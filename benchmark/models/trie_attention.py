@@ -93,11 +93,11 @@ class Packing:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Plans:
-    """The plans of a trie by device and method, each made at its first use, and the windows that layers requested."""
+    """The plans of a trie by device and method, each made at its first use, and the window of each layer."""
 
     trie: Trie
     packing: Packing
-    windows: set[int | None] = field(default_factory=set)
+    windows: list[int | None] = field(default_factory=list)
     made: dict[tuple[Any, bool], _Plan] = field(default_factory=dict)
 
     def on(self, device: Any, *, packed: bool = False) -> _Plan:
@@ -112,8 +112,8 @@ class _Plans:
 
 
 @contextmanager
-def attending(model: Any, trie: Trie, packing: Packing) -> Iterator[set[int | None]]:
-    """Let the model's attention run along the trie's paths, and yield the windows that its layers request."""
+def attending(model: Any, trie: Trie, packing: Packing) -> Iterator[list[int | None]]:
+    """Let the model's attention run along the trie's paths, and yield the window that each of its layers requests."""
     plans = _Plans(trie, packing)
     token = _PLANS.set(plans)
     attention = model.config._attn_implementation
@@ -182,7 +182,7 @@ def _attend(
     plans = _PLANS.get()
     if attention_mask is not None or refused or plans is None:
         raise CannotShareError(f"its attention asks for {' and '.join(refused) or 'a mask'}")
-    plans.windows.add(options.get("sliding_window"))
+    plans.windows.append(options.get("sliding_window"))
     window = plans.shortened(options.get("sliding_window"))
     plan = plans.on(query.device, packed=plans.packing.allows(window))
     return _along_paths(plan, query, key, value, scaling=scaling, window=window)[None], None

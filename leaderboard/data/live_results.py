@@ -54,10 +54,10 @@ class LiveResults:
 
     def snapshot(self) -> Snapshot:
         """The latest snapshot; does not wait for the source."""
-        due = self._refresh is not None and self._clock() - self._read_at >= self._refresh
-        if due and self._lock.acquire(blocking=False):
+        if self._refresh is not None and self._clock() - self._read_at >= self._refresh:
             self._read_at = self._clock()
-            threading.Thread(target=self._reread, daemon=True).start()
+            with suppress(RuntimeError):  # this machine has no more threads; a later request tries again
+                threading.Thread(target=self._reread, daemon=True).start()
         return self._snapshot
 
     def reload(self) -> Snapshot:
@@ -86,10 +86,11 @@ class LiveResults:
         return found
 
     def _reread(self) -> None:
-        try:
-            self._take()
-        finally:
-            self._lock.release()
+        if self._lock.acquire(blocking=False):  # otherwise another thread is reading
+            try:
+                self._take()
+            finally:
+                self._lock.release()
 
     def _take(self) -> None:
         try:

@@ -169,7 +169,7 @@ class StoreSource:
     def _read(self) -> Snapshot:
         commit = _head(self._queue, self._commits[0])
         commits = commit, commit if self._results is self._queue else _head(self._results, self._commits[1])
-        if self._last is not None and self._commits == commits:
+        if self._last is not None and self._commits == commits and all(map(self._is_cached, self._known)):
             return self._last
         self._fetch_states(commit)
         listing = read_listing(self._queue, commit)
@@ -182,6 +182,10 @@ class StoreSource:
 
     def _folder(self, result_id: str) -> Path:
         return self.cache / "results" / result_id
+
+    def _is_cached(self, result_id: str) -> bool:
+        """Whether a result's table is still there, as others may clean the cache."""
+        return (self._folder(result_id) / PER_PROMPT_FILE).is_file()
 
     def _fetch_states(self, commit: str) -> None:
         """Fetch the states in parallel into the store's cache, because the listing reads them one by one."""
@@ -233,7 +237,12 @@ class StoreSource:
         except InputError as error:
             return Missing(str(error))
         known = self._known.get(result_id)
-        if known is not None and known[0] == text and known[1].submission_id in submissions and folder.is_dir():
+        if (
+            known is not None
+            and known[0] == text
+            and known[1].submission_id in submissions
+            and self._is_cached(result_id)
+        ):
             return known[1]
         found: Result | Missing = Missing("")
         with suppress(OSError):

@@ -21,7 +21,7 @@ from submissions.schema import Problem
 from submissions.untrusted.findings import Findings
 from submissions.untrusted.json_fields import Fields
 from submissions.untrusted.json_files import read_jsonl
-from submissions.untrusted.limits import openable
+from submissions.untrusted.limits import first_bytes, openable
 
 _ENDING = ".eval"
 _JSON = re.compile(rb'\s*\{\s*"version":\s*\d+,\s*"status":')  # the beginning of a log with log_format="json"
@@ -34,11 +34,7 @@ def is_inspect_log(path: Path) -> bool:
     """Whether a file is named like a log, or is one in JSON; an unreadable file is not."""
     if path.suffix != ".json":
         return path.suffix == _ENDING
-    try:
-        with path.open("rb") as file:
-            return _JSON.match(file.read(200)) is not None
-    except OSError:
-        return False
+    return _JSON.match(first_bytes(path, 200)) is not None
 
 
 def read_inspect_log(path: Path, findings: Findings, suite: Suite | None = None) -> Imported:

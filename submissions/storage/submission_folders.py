@@ -22,6 +22,7 @@ MANIFEST_FILE = "manifest.json"
 GENERATIONS_FILE = "generations.parquet"
 REPORTED_FILE = "reported.parquet"
 ROWS_A_GROUP = 1024
+_WRITTEN: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}  # else damage may pass for other texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +129,11 @@ def write_submission(
 ) -> None:
     """Write the files of a submission into an existing folder, the manifest last."""
     remaining = iter(rows)
-    with pq.ParquetWriter(folder / GENERATIONS_FILE, GENERATIONS, compression="zstd") as writer:
+    with pq.ParquetWriter(folder / GENERATIONS_FILE, GENERATIONS, **_WRITTEN) as writer:
         while group := list(itertools.islice(remaining, ROWS_A_GROUP)):
             records = [{name: getattr(row, name) for name in GENERATIONS.names} for row in group]
             writer.write_table(pa.Table.from_pylist(records, schema=GENERATIONS))
     if reported:
         records = [{"prompt_id": key, **asdict(values)} for key, values in reported]
-        pq.write_table(pa.Table.from_pylist(records, schema=REPORTED), folder / REPORTED_FILE, compression="zstd")
+        pq.write_table(pa.Table.from_pylist(records, schema=REPORTED), folder / REPORTED_FILE, **_WRITTEN)
     (folder / MANIFEST_FILE).write_text(readable_json(manifest.model_dump(mode="json")), encoding="utf-8")

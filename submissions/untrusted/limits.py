@@ -43,6 +43,14 @@ def openable(path: Path, findings: Findings, limit: int = MAX_FILE_BYTES) -> boo
     return True
 
 
+def first_bytes(path: Path, number: int) -> bytes:
+    """Return the first bytes of a file; none if it cannot be opened or is too large."""
+    if not openable(path, Findings()):
+        return b""
+    with path.open("rb") as file:
+        return file.read(number)
+
+
 def byte_lines(path: Path, findings: Findings) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of a file with their numbers, without a byte order mark; stop at a line over the limit."""
     if not openable(path, findings):

@@ -104,7 +104,8 @@ def reply(asked: Asked, source: IO[bytes], out: Any) -> Asked:
     """Write a file's schema and the rows of its requested columns; return what was read or the fault."""
     made: Asked = {"rows": 0}
     try:
-        file = pq.ParquetFile(source, pre_buffer=False, buffer_size=2**20)  # page by page
+        # Page by page. Some writers, such as Spark's and ours, add checksums.
+        file = pq.ParquetFile(source, pre_buffer=False, buffer_size=2**20, page_checksum_verification=True)
         schema, declared = file.schema_arrow, file.metadata.num_rows
         if declared < 0:
             raise Unreadable("parquet", "a negative number of rows", WRITE_AGAIN)

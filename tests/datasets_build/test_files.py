@@ -155,6 +155,32 @@ def test_an_exception_in_the_block_leaves_no_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("there", [False, True])
+def test_two_processes_may_replace_a_folder_at_the_same_time(
+    there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, own = tmp_path / "folder", Path.replace
+
+    def raced(self: Path, target: Path) -> Path:
+        """The other process comes first: it moves the folder aside, or has put its own there."""
+        monkeypatch.setattr(Path, "replace", own)
+        if there:
+            own(path, tmp_path / "aside")
+        else:
+            path.mkdir()
+            (path / "theirs").touch()
+        return own(self, target)
+
+    if there:
+        path.mkdir()
+        (path / "before").touch()
+    with atomic_folder(path, replace=True) as temporary:
+        (temporary / "ours").touch()
+        monkeypatch.setattr(Path, "replace", raced)
+    assert [each.name for each in path.iterdir()] == ["ours"]
+    assert {each.name for each in tmp_path.iterdir()} <= {"folder", "aside"}
+
+
 def test_what_an_atomic_folder_holds_is_on_disk_before_the_rename(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,12 +68,15 @@ def test_a_set_without_a_judgement_is_asked_again(server: ChatServer, cache: Jud
     assert judge_of(server, cache).partition(PAIR) == [(0, 1)]
 
 
-def test_the_cache_has_no_texts_and_what_does_not_fit_is_asked_again(server: ChatServer, cache: JudgementCache) -> None:
+@pytest.mark.parametrize("labels", ["[0]", "[0, 1", "7"])
+def test_the_cache_has_no_texts_and_what_does_not_fit_is_asked_again(
+    server: ChatServer, cache: JudgementCache, labels: str
+) -> None:
     judge_of(server, cache).partition(SETS)
     content = cache.path.read_bytes()
     assert not [text for prompt, texts in SETS for text in (prompt, *texts) if text.encode() in content]
     with closing(sqlite3.connect(cache.path)) as database, database:
-        database.execute("UPDATE judgements SET labels = '[0]'")
+        database.execute("UPDATE judgements SET labels = ?", (labels,))
     assert judge_of(server, cache).partition(SETS) == LABELS
     assert len(server.seen) == 2 * len(SETS)
 

@@ -1,7 +1,9 @@
 """Sampling a plan: what is asked, in which order, what is kept of it, and what is asked again."""
 
+import sqlite3
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -302,6 +304,19 @@ def test_a_folder_that_cannot_be_written_is_named() -> None:
     for path in (Path("/proc/journal.sqlite"), Path("/proc/folder/journal.sqlite")):
         with pytest.raises(ConfigurationError, match=r"the folder /proc\S* cannot be written: "), open_journal(path):
             pytest.fail("it was opened")
+
+
+@pytest.mark.parametrize("damage", ["[", "7", '{"greedy": null, "samples": [{"text": "a"}]}'])
+def test_a_damaged_row_of_a_journal_is_named(journal_path: Path, damage: str) -> None:
+    with open_journal(journal_path) as journal:
+        journal.put("p1", PromptSamples(()))
+    with closing(sqlite3.connect(journal_path)) as database, database:
+        database.execute("UPDATE answers SET answers = ?", (damage,))
+    with (
+        pytest.raises(ConfigurationError, match="cannot be used: the responses to p1 are damaged"),
+        open_journal(journal_path) as journal,
+    ):
+        journal.samples_of("p1")
 
 
 def test_what_is_no_journal_is_told_and_left_until_a_restart(journal_path: Path) -> None:

@@ -74,6 +74,14 @@ def test_a_slower_way_is_named_with_its_reason(kind: str, options: dict[str, Any
     assert any(said in each for each in lm.fallbacks)
 
 
+@pytest.mark.parametrize("kind", ["gptj", "falcon", "mamba"])
+def test_layers_that_know_no_trie_are_found_in_half_precision(kind: str) -> None:
+    """Their numbers are near the true ones, as the tolerance is wide: up to half a bit a token."""
+    lm = loaded(kind, rotary_dim=4)
+    assert not lm.shares
+    assert any("0 of its 2 layers attend along a trie" in each for each in lm.fallbacks)
+
+
 def test_sequences_apart_ask_the_head_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each call of the head waits for the GPU."""
     lm = loaded("gemma2", torch.float32, head_dim=8)

@@ -331,6 +331,28 @@ def test_a_cache_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("column", ["bits", "alone"])
+def test_damaged_numbers_are_read_again(cache: SurprisalCache, column: str) -> None:
+    """SQLite notices a damaged page only if it has pointers."""
+    found = read_sets(SHORT, HashLM(), cache=cache)
+    with closing(sqlite3.connect(cache.path)) as database:
+        ((content,),) = database.execute(f"SELECT {column} FROM surprisals LIMIT 1").fetchall()  # noqa: S608
+    raw = cache.path.read_bytes()
+    cache.path.write_bytes(raw.replace(content, b"\x01" + content[1:]))
+    seen = Wrapped(HashLM())
+    assert numbers(read_sets(SHORT, seen, cache=cache)) == numbers(found)
+    assert len(seen.asked) == 1
+
+
+def test_a_cache_of_an_earlier_version_has_no_checksums(cache: SurprisalCache) -> None:
+    found = read_sets(SHORT, HashLM(), cache=cache)
+    with closing(sqlite3.connect(cache.path)) as database, database:
+        database.execute("UPDATE surprisals SET alone = substr(alone, 1, length(alone) - 4)")
+    seen = Wrapped(HashLM())
+    assert numbers(read_sets(SHORT, seen, cache=cache)) == numbers(found)
+    assert not seen.asked
+
+
+@pytest.mark.parametrize("column", ["bits", "alone"])
 def test_numbers_of_a_wrong_size_are_read_again(cache: SurprisalCache, column: str) -> None:
     found = read_sets(SHORT, HashLM(), cache=cache)
     with closing(sqlite3.connect(cache.path)) as database, database:

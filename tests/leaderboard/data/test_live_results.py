@@ -62,6 +62,24 @@ def test_the_source_is_read_again_when_it_is_time_behind_the_visitors_back(
     assert names(refreshed(live)) == ids(some)
 
 
+def test_a_machine_without_threads_refreshes_later(
+    store: FolderStore, some: list[Scored], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0.0]
+    live = LiveResults(source(store, tmp_path), clock=lambda: clock[0])
+    publish(store, some[2], T0 + 50 * HOUR)
+
+    def no_thread(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", no_thread)
+        clock[0] = REFRESH_SECONDS
+        assert names(live.snapshot()) == ids(some[:2])
+    clock[0] = 2 * REFRESH_SECONDS
+    assert names(refreshed(live)) == ids(some)
+
+
 def test_a_site_that_is_not_refreshed_stays_as_it_was(store: FolderStore, some: list[Scored], tmp_path: Path) -> None:
     clock = [0.0]
     live = LiveResults(source(store, tmp_path), refresh=None, clock=lambda: clock[0])

@@ -399,6 +399,22 @@ def test_a_copy_that_was_damaged_in_the_cache_is_fetched_again(
     assert sha256_of(copy) == some[0].result.per_prompt_sha256
 
 
+@pytest.mark.parametrize("commits", [0, 1])
+def test_a_copy_that_was_deleted_while_the_board_serves_is_fetched_again(
+    commits: int, folder_store: FolderStore, some: list[Scored], tmp_path: Path
+) -> None:
+    """Whether or not the store has changed since."""
+    filled(folder_store, some[: 3 - commits])
+    source = StoreSource(folder_store, tmp_path / "cache")
+    source.read()
+    copy = tmp_path / "cache" / "results" / some[0].folder.name / PER_PROMPT_FILE
+    copy.unlink()
+    for each in some[3 - commits :]:
+        publish(folder_store, each)
+    assert names(source.read()) == ids(some)
+    assert sha256_of(copy) == some[0].result.per_prompt_sha256
+
+
 def test_results_may_lie_in_another_store(folder_store: FolderStore, some: list[Scored], tmp_path: Path) -> None:
     filled(folder_store, some)
     results = FolderStore(tmp_path / "results")

@@ -37,6 +37,21 @@ def write(folder: Path, rows: list[Json] = GOOD, schema: pa.Schema = GENERATIONS
     return folder
 
 
+def test_damaged_texts_are_refused(tmp_path: Path) -> None:
+    """Whoever wrote checksums; without them, they are other texts."""
+    options: Json = {"use_dictionary": False, "compression": "none", "write_page_checksum": True}
+    theirs, ours = write(tmp_path / "theirs", **options), write_toy(tmp_path / "ours")
+    for folder, page in ((theirs, b"answer"), (ours, b"\x28\xb5\x2f\xfd")):  # zstd begins so
+        path = folder / "generations.parquet"
+        whole = path.read_bytes()
+        assert check(folder).submission is not None
+        at = whole.index(page) + 20
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        (problem,) = check(folder).findings.problems
+        assert "CRC checksum verification failed" in problem.message
+        assert problem.hint == WRITE_AGAIN
+
+
 def with_field(name: str, kind: pa.DataType) -> pa.Schema:
     place = GENERATIONS.get_field_index(name)
     return GENERATIONS.set(place, pa.field(name, kind))
