@@ -204,8 +204,8 @@ def test_any_signature_is_the_same_after_version_1() -> None:
                 found = Signature.model_validate(document["scores"][0]["signature"])
                 assert str(found) == str(made), metric.id
                 assert reported_by or found == made, metric.id
-    with pytest.raises(ValueError, match="'nothing' is no signature"):
+    with pytest.raises(ValueError, match="'nothing' is not a signature"):
         from_version_1({"scores": [{"signature": "nothing"}]})
     slow = "a|v:1" + "|profile:|model:|data:" * 170_000  # fits into a result.json, and took more than an hour
-    with pytest.raises(ValueError, match="is no signature"):
+    with pytest.raises(ValueError, match="is not a signature"):
         from_version_1({"scores": [{"signature": slow}]})
