@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import numpy as np
 
 from benchmark.analysis.ranking import prompt_wins
-from benchmark.scoring.resampling import bootstrap_means, cohens_dz, differences, holm, wilcoxon
+from benchmark.scoring.resampling import FEWEST_PAIRS, bootstrap_means, cohens_dz, differences, holm, wilcoxon
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.models import QUALITY, score_cells
@@ -245,9 +245,14 @@ def about_compare(gaps: Sequence[Gap]) -> str:
         return "These systems have no values for the same metric."
     tested = sum(gap.p is not None for gap in gaps)
     found = sum(gap.ahead is not None for gap in gaps)
-    return (
+    outcome = (
         f"{found} of {tested} tests find a significant difference at {LEVEL:g} after Holm's correction over all "
-        f"{tested} shown. Means are the same as on the page Models, over all prompts of a system. Differences are "
+        f"{tested} shown."
+        if tested
+        else f"Nothing is tested, because the systems have fewer than {FEWEST_PAIRS} prompts in common."
+    )
+    return (
+        f"{outcome} Means are the same as on the page Models, over all prompts of a system. Differences are "
         "over the prompts for which both systems have a value, with 95% percentile bootstrap intervals over "
         "prompts. p-values are from Wilcoxon's two-sided signed-rank test. The intervals are for the mean and "
         "uncorrected, so they can disagree with the tests. Where the test's ranks favour the system with the lower "
