@@ -62,7 +62,7 @@ class Scores:
         signatures: By metric id, everything that its values depend on besides the texts: version, parameters, models
             with revisions, profile and package. Publish it with a number; values of different signatures are not
             comparable.
-        foreign: Number of sets that, or whose prompts, are in another language than English.
+        foreign: Number of sets that, or whose prompts, are in a language other than English.
     """
 
     profile: str
@@ -146,13 +146,13 @@ class Scores:
         return f"{self.summary().to_html(float_format='{:.4f}'.format)}{self._note()}"
 
     def _note(self) -> str:
-        """What most scores depend on, if a set is in another language than English."""
+        """What most scores depend on, if a set is in a language other than English."""
         from submissions.checking.languages import READS_ENGLISH
 
         if not self.foreign:
             return ""
         sets = counted(len(self.names), "response set")
-        return f"\n{self.foreign} of {sets} in another language than English: {READS_ENGLISH}."
+        return f"\n{self.foreign} of {sets} in a language other than English: {READS_ENGLISH}."
 
 
 def score(

@@ -117,7 +117,7 @@ def is_in_another_script(prompt: str, response: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _allows_languages(prompt: str) -> bool:
-    """Whether a response may be in another language than English: the prompt is, has a letter of one, or names one."""
+    """Whether a response may be in a language other than English: the prompt is, has a letter of one, or names one."""
     named = _languages().intersection(re.findall(r"[a-z]+", prompt.casefold()))
     return is_foreign(prompt) or count_letters(prompt)[1] > 0 or len(named) > 0
 

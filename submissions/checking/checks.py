@@ -62,7 +62,7 @@ class SeenRows:
         in_suite_order: Whether the positions of all rows so far ascend.
         own_prompts: Rows without their responses, if the submission has its own prompts.
         texts: Responses of each prompt, to compare with a reported partition.
-        foreign: Number of rows whose texts are in another language than English.
+        foreign: Number of rows whose texts are in a language other than English.
     """
 
     keep_texts: bool = False
@@ -265,10 +265,10 @@ def duplicates(row: Row, context: Context, seen: SeenRows) -> Iterator[Problem]:
 
 
 def english(context: Context, seen: SeenRows) -> Iterator[Problem]:
-    """Warn where most texts are in another language than English, which most scores depend on."""
+    """Warn where most texts are in a language other than English, which most scores depend on."""
     if 2 * seen.foreign > seen.rows:
         message = (
-            f"{seen.foreign} of {counted(seen.rows, 'prompt')} or their responses are in another language than English"
+            f"{seen.foreign} of {counted(seen.rows, 'prompt')} or their responses are in a language other than English"
         )
         hint = f"{READS_ENGLISH}: docs/questions.md says what to trust and which models to choose"
         yield Problem("language", "warning", GENERATIONS_FILE, None, "responses", message, hint)

@@ -1,4 +1,4 @@
-"""Whether a text is in another language than English, which the bundled models read."""
+"""Whether a text is in a language other than English, which the bundled models read."""
 
 import re
 import tomllib
@@ -17,7 +17,7 @@ def _words(bank: str) -> frozenset[str]:
 
 
 def is_foreign(text: str) -> bool:
-    """Whether a text is in another language than English, for which models of English are uninformative.
+    """Whether a text is in a language other than English, for which models of English are uninformative.
 
     It is precise rather than complete: a few words in Latin letters do not show their language.
 
@@ -35,7 +35,7 @@ def is_foreign(text: str) -> bool:
 
 @lru_cache(maxsize=64)  # the responses to a prompt follow each other
 def is_foreign_prompt(prompt: str) -> bool:
-    """Whether a prompt is in another language than English, and does not only quote one.
+    """Whether a prompt is in a language other than English, and does not only quote one.
 
     >>> is_foreign_prompt("Warum ist der Himmel blau?"), is_foreign_prompt("Translate 'Warum ist der Himmel blau?'")
     (True, False)
@@ -44,7 +44,7 @@ def is_foreign_prompt(prompt: str) -> bool:
 
 
 def is_foreign_set(prompt: str, responses: Sequence[str]) -> bool:
-    """Whether a response set is in another language than English.
+    """Whether a response set is in a language other than English.
 
     Its texts count together, because each may be a single word, and letters with accents count as well.
     """

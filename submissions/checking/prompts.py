@@ -122,7 +122,7 @@ def _columns(path: Path, prompt_column: str, id_column: str | None, findings: Fi
     needed = (prompt_column,) if id_column is None else (prompt_column, id_column)
     lacking = [column for column in needed if lacks_column(table, column, findings)]
     for column in sorted({*_INSTRUCTIONS}.intersection(table.columns) - {*needed}):
-        message = "instructions of single prompts cannot be sampled"
+        message = "a prompt cannot have its own instructions"
         hint = "run once per system prompt, with --system-prompt, or rename the column if it does not matter"
         findings.add(Problem("schema", "error", table.name, None, column, message, hint))
     return None if lacking else table

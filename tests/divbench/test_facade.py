@@ -378,5 +378,5 @@ def test_scores_say_if_texts_are_in_another_language_than_english() -> None:
     """Words split at spaces, and the default models read English: the numbers alone do not tell."""
     foreign = {"请说出一种水果。": ["芒果。", "香蕉。"], "Name a fruit.": ["A mango.", "A banana."]}
     for shown in (str(made := db.score(foreign, metrics=["distinct_n"])), made._repr_html_()):
-        assert "1 of 2 response sets in another language than English" in shown
+        assert "1 of 2 response sets in a language other than English" in shown
     assert "language" not in str(db.score(SETS, metrics=["distinct_n"]))

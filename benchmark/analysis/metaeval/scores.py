@@ -29,7 +29,7 @@ from submissions.untrusted.table_files import delimiter_of
 Floats = NDArray[np.float64]
 MAX_FILE_BYTES = 2**30
 NOT_IN_FILE = "not in the file"
-_INDEX = ("", "Unnamed: 0", "__index_level_0__")  # row numbers that pandas writes; they are no metric
+_INDEX = ("", "Unnamed: 0", "__index_level_0__")  # row numbers that pandas writes; not metrics
 _LONGEST_HEAD = 2**20  # characters
 _SCORED_AT_ONCE = 1000  # sets; enough that their texts are embedded in full batches
 

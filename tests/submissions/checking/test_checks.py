@@ -108,7 +108,7 @@ WARNINGS: dict[str, tuple[Callable[[Json], Json | None], list[Place], str, str]]
     "another language": (
         lambda row: row | {"responses": [f"Das ist nicht {i} und {row['prompt_id']}." for i in range(3)]},
         [("language", None, "responses")],
-        "4 of 4 prompts or their responses are in another language than English",
+        "4 of 4 prompts or their responses are in a language other than English",
         "classes, validity and embeddings read English",
     ),
 }
