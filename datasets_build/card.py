@@ -12,6 +12,21 @@ ABOUT = """Standardized datasets for measuring the output diversity of language 
 that measure it: sets of responses with human labels, prompts with many good responses, pairs of prompts with a known
 order of generation-space size, generations of four post-training stages, and synthetic sets of known structure. Made by
 DivBench."""
+USE = """The data are for measuring models and testing metrics; do not train on them what you measure with them. Prompts
+and contexts are in English. Diversity here is that of texts: no label, score or order of prompts is about groups of
+people."""
+_MIT = """Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
+documentation files (the "Software"), to deal in the Software without restriction, including without limitation the
+rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit
+persons to whom the Software is furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in all copies or substantial portions of the
+Software.
+
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE
+WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR
+COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
+OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE."""
 
 
 def card(parts: Sequence[Part], repo: str, tag: str) -> str:
@@ -19,7 +34,7 @@ def card(parts: Sequence[Part], repo: str, tag: str) -> str:
     import yaml
 
     front = yaml.safe_dump(_front_matter(parts), sort_keys=False, allow_unicode=True, width=1000)
-    blocks = ["---", front.rstrip(), "---", "# DivBench datasets", "", ABOUT, ""]
+    blocks = ["---", front.rstrip(), "---", "# DivBench datasets", "", ABOUT, "", USE, ""]
     first = parts[0][1]
     blocks += [
         "```python",
@@ -52,6 +67,8 @@ def _section(source: Source, config: Config, manifest: Manifest) -> list[str]:
         f"Version {manifest.version}, revision {manifest.revision}.",
         "",
     ]
+    if origins := source.origins(config):
+        lines += [f"Files: {'; '.join(origins)}.", ""]
     lines += ["| split | rows | bytes | SHA-256 |", "|---|---|---|---|"]
     lines += [f"| {name} | {s.rows:,} | {s.bytes:,} | `{s.sha256}` |" for name, s in manifest.splits.items()]
     lines += ["", "| field | type | what |", "|---|---|---|"]
@@ -119,4 +136,6 @@ def licences(parts: Sequence[Part]) -> str:
     """Write LICENSES.md: what is known of the licence of each config."""
     lines = ["# Licences", "", "| config | licence | from |", "|---|---|---|"]
     lines += [f"| {config.name} | {source.licence} | {source.title} |" for source, config, _ in parts]
+    if notices := {source.copyright for source, _, _ in parts if source.copyright}:
+        lines += ["", "## MIT License", "", *(f"- {notice}" for notice in sorted(notices)), "", _MIT]
     return "\n".join(lines) + "\n"

@@ -93,6 +93,7 @@ class Source:
         version: Version of our configs, which changes when a row changes.
         files: Files to read; empty for generated datasets.
         paper: Identifier such as `arXiv:2004.02990`; empty for our own.
+        copyright: Copyright notice of what is under the MIT licence, which requires copies to have it.
     """
 
     name: str
@@ -104,6 +105,7 @@ class Source:
     paper: str
     flaws: tuple[str, ...]
     configs: tuple[Config, ...]
+    copyright: str = ""
 
     def file(self, path: str) -> File:
         """Find the record of a file.
@@ -115,6 +117,14 @@ class Source:
             if file.path == path:
                 return file
         raise KeyError(path)
+
+    def origins(self, config: Config) -> tuple[str, ...]:
+        """Return where the files of a config are from: the folders of those published singly, and archives."""
+        read = {path for split in config.splits for path in split.reads}
+        files = [file for file in self.files if file.path in read]
+        folders = sorted({file.urls[0].rpartition("/")[0] for file in files if file.urls})
+        archives = sorted({file.found_in for file in files if file.found_in and not file.urls})
+        return (*folders, *archives)
 
 
 def described(
@@ -149,4 +159,5 @@ def described(
         paper=texts["paper"],
         flaws=tuple(texts["flaws"]),
         configs=tuple(configs),
+        copyright=texts.get("copyright", ""),
     )
