@@ -107,8 +107,8 @@ NOT_ALIKE = (
 )
 ARENA = (
     "Compare two response sets to the same prompt, from two systems that are not named. **Which set has the more "
-    "different ideas, and which would you rather have been given?** Votes are public and anonymous; they show how well "
-    "each metric of this board agrees with people."
+    "different ideas, and which would you rather have been given?** Votes are public, without your name; they show how "
+    "well each metric of this board agrees with people."
 )
 ARENA_METHOD = (
     "Each side shows five responses of a system, chosen and ordered at random but the same for all visitors. Pairs are "
@@ -116,7 +116,8 @@ ARENA_METHOD = (
     "likely, and some pairs repeat one that other visitors have judged. One pair in ten is a check with a known "
     "answer: a set against one of its responses repeated, against the same responses with shuffled words, or against "
     "itself. You see the same pair until you answer it. A vote is stored with the pair, the answers, the time, and a "
-    "salted hash of your login or of a random token in your browser, but without a name or an address. The metric "
+    "salted hash of your login or of a random token in your browser, but without a name or an address. The hash "
+    "is the same for all your votes; the operator of this board can delete those of a login. The metric "
     "values next to a pair are for the whole response sets, of which only five responses are shown. Strengths are "
     "estimated with Davidson's model (Bradley-Terry with ties) and shown as points per vote against an average system, "
     "where a tie is half a point; intervals are 95%, over voters and prompts. Votes of visitors who fail checks or "

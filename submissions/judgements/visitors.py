@@ -13,10 +13,12 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from datasets_build.errors import ConfigurationError
 from datasets_build.files import atomic_file
 from submissions.storage.commits import LocalDiskFault, disk_faults
 
 SALT_VARIABLE = "DIVBENCH_VOTES_SALT"
+SHORTEST_SALT = 16  # characters: with a salt that can be guessed, the public hashes give the logins away
 
 _TOKEN = re.compile(r"[0-9a-f]{32}")
 _SALT_FILE = "salt"
@@ -27,9 +29,13 @@ def salt_of(folder: Path, environment: Mapping[str, str] = os.environ) -> bytes:
     """Return the salt of a service's voters: DIVBENCH_VOTES_SALT, or a file that is created once in a folder.
 
     Raises:
+        ConfigurationError: The variable is too short.
         LocalDiskFault: The file cannot be read or created.
     """
     if given := environment.get(SALT_VARIABLE):
+        if len(given) < SHORTEST_SALT:
+            message = f"{SALT_VARIABLE} has fewer than {SHORTEST_SALT} characters, so voters' logins could be guessed"
+            raise ConfigurationError(message, "set it to a long random text")
         return given.encode()
     path = folder / _SALT_FILE
     with disk_faults(path, LocalDiskFault), FileLock(folder / f".{_SALT_FILE}.lock", timeout=20):

@@ -254,6 +254,39 @@ def merge_past_days(store: FileStore, today: date) -> int:
     return len(add)
 
 
+def delete_votes(spool: VoteSpool, voter: str) -> int:
+    """Delete a visitor's votes from the spool and the head of its store; earlier commits still have them.
+
+    Returns:
+        Number of deleted records.
+
+    Raises:
+        StoreFault: The store cannot be read or written.
+        Conflict: Other commits came first each time.
+    """
+    spool.commit()
+    return retrying_conflicts()(_delete, spool.store, voter.encode())
+
+
+def _delete(store: FileStore, voter: bytes) -> int:
+    head, count = store.head(), 0
+    add: dict[str, bytes | Path] = {}
+    gone: list[str] = []
+    for path in store.paths(head, FOLDER) if head else ():
+        lines = store.read(head, path, MAX_BATCH_BYTES).splitlines(keepends=True)
+        kept = [line for line in lines if voter not in line]
+        if (found := _STORED.fullmatch(path)) is None or len(kept) == len(lines):
+            continue
+        count += len(lines) - len(kept)
+        gone.append(path)
+        if kept:  # under another name, because readers read a file once
+            content = b"".join(kept)
+            add[f"{FOLDER}/{found[1]}/{hashlib.sha256(content).hexdigest()[:32]}.jsonl"] = content
+    if gone:
+        store.commit(head, add, gone, f"{counted(count, 'vote')} deleted")
+    return count
+
+
 def _readable(content: bytes) -> Iterable[Vote]:
     """Yield the votes of a file, without incomplete lines, which were never accepted."""
     for line in content.split(b"\n"):

@@ -3,6 +3,9 @@
 import stat
 from pathlib import Path
 
+import pytest
+
+from datasets_build.errors import ConfigurationError
 from submissions.judgements.visitors import RateLimit, is_token, new_token, salt_of, voter_of
 
 
@@ -10,7 +13,7 @@ def test_a_voter_is_a_hash_that_nobody_can_try_without_the_salt(tmp_path: Path) 
     salt = salt_of(tmp_path, {})
     assert salt_of(tmp_path, {}) == salt  # also after a restart
     assert stat.S_IMODE((tmp_path / "salt").stat().st_mode) == 0o600
-    assert salt_of(tmp_path, {"DIVBENCH_VOTES_SALT": "other"}) == b"other" != salt
+    assert salt_of(tmp_path, {"DIVBENCH_VOTES_SALT": "another long text"}) == b"another long text" != salt
     voters = {
         voter_of(key, login=login, token=token)
         for key in (salt, b"other")
@@ -20,6 +23,11 @@ def test_a_voter_is_a_hash_that_nobody_can_try_without_the_salt(tmp_path: Path) 
     assert voter_of(salt, login="alice", token="x") == voter_of(salt, login="alice", token="y")  # noqa: S106
     assert is_token(new_token())
     assert not any(map(is_token, ("", None, 5, "f" * 31, "F" * 32, "f" * 32 + "\n")))
+
+
+def test_a_salt_that_can_be_guessed_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="logins could be guessed"):
+        salt_of(tmp_path, {"DIVBENCH_VOTES_SALT": "secret"})
 
 
 def test_a_limit_refills() -> None:

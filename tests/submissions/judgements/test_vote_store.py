@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from submissions.judgements.vote_store import VoteReader, VoteSpool, merge_past_days
+from submissions.judgements.vote_store import VoteReader, VoteSpool, delete_votes, merge_past_days
 from submissions.judgements.votes import Vote
 from submissions.storage.commits import Conflict, StoreFault
 from submissions.storage.folder_store import FolderStore
@@ -133,6 +133,20 @@ def test_merging_loses_no_vote_of_files_that_another_program_wrote(store: Faulty
     after = VoteReader(store).read()
     assert (after.votes, after.damaged) == (before.votes, before.damaged)
     assert sum(path.startswith("votes/2026-01-01/") for path in store.paths(store.head(), "votes")) == 1
+
+
+def test_the_votes_of_one_visitor_are_deleted(store: Faulty, spool: VoteSpool) -> None:
+    others = "cd" * 16
+    spool.accept([a_vote(0), a_vote(1, voter=others)])
+    spool.commit()
+    spool.accept([a_vote(2)])
+    reader = VoteReader(store)
+    assert len(reader.read().votes) == 2
+    store.faults = ["", "race"]
+    assert delete_votes(spool, "ab" * 16) == 2
+    assert [*reader.read().votes] == stored(store) == [a_vote(1, voter=others)]
+    assert spool.waiting() == []
+    assert delete_votes(spool, "ab" * 16) == 0
 
 
 def _sent(spool: VoteSpool, monkeypatch: pytest.MonkeyPatch) -> dict[Path, bytes]:
