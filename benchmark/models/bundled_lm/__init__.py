@@ -1,1 +1,1 @@
-"""The bundled language model, and the scripts that trained it on public-domain books and wrote its card."""
+"""The bundled language model, and the scripts that trained it on public-domain books and measured it."""

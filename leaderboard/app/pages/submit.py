@@ -30,8 +30,9 @@ from submissions.choices import Mode, SystemType
 from submissions.demo.build import TEXTS
 
 LEAD = """Validate a system's responses: the page lists all problems by row, each with a suggested fix. You can then
-submit a valid submission to be scored with every metric; **its responses become as public as the store that receives
-them**. On the command line, use `divbench import`, `divbench validate` and `divbench submit`."""
+submit a valid submission to be scored with every metric; **its responses and all fields below become as public as the
+store that receives them**. It can be withdrawn later, but its name, the submitter's and its history stay. On the
+command line, use `divbench import`, `divbench validate` and `divbench submit`."""
 WAYS = {
     "folder": "files of a submission folder",
     "file": "file of responses",
