@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
-from importlib.metadata import requires, version
+from importlib.metadata import distribution, requires, version
 from pathlib import Path
 from shutil import copyfile
 
@@ -122,7 +122,7 @@ def requirements() -> list[str]:
 
 
 def carry(target: Path) -> None:
-    """Copy the package with its version metadata into a folder."""
+    """Copy the package with its version metadata and its licence, which copies must contain, into a folder."""
     for name in PACKAGES:
         home = Path(import_module(name).__path__[0])
         for source in _files(home):
@@ -131,7 +131,8 @@ def carry(target: Path) -> None:
             copyfile(source, copy)
     known = version("divbench")
     about = target / f"divbench-{known}.dist-info"
-    about.mkdir()
+    (about / "licenses").mkdir(parents=True)
+    write_text(about / "licenses" / "LICENSE", distribution("divbench").read_text("licenses/LICENSE") or "")
     write_text(about / "METADATA", f"Metadata-Version: 2.1\nName: divbench\nVersion: {known}\n")
 
 

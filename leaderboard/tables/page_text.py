@@ -52,8 +52,8 @@ METRICS = (
 )
 PAIRS = (
     "In each pair of prompts, one allows more different responses than the other. Accuracy is the share of pairs that "
-    "a metric orders correctly (GSSBench). The pairs are ours, of GSSBench's six kinds; published results are of the paper's pairs, which were "
-    "not released. Ties count as errors; chance level is one half."
+    "a metric orders correctly. The pairs are ours, of GSSBench's six kinds; published results are of the paper's own "
+    "pairs, which were not released. Ties count as errors; chance level is one half."
 )
 AGREEMENT = "Rank correlation between every two metrics, over the same response sets or over the systems of a table."
 AXIOMS = (

@@ -31,6 +31,7 @@ from tests.leaderboard.boards import load_boards
 from tests.leaderboard.servers import wait_for
 from tests.leaderboard.stores import Scored, publish, scored
 
+LICENSE = Path(__file__).parents[3] / "LICENSE"
 STORE = "hf://datasets/org/submissions"
 INSTALLS = (
     "DIVBENCH_TEST_INSTALLS"  # set, the test makes an environment from a package registry: minutes, and a gigabyte
@@ -52,6 +53,10 @@ def test_the_same_call_gives_the_same_bytes(space: Path, tmp_path: Path) -> None
     written = write_space(tmp_path / "again", STORE, "A board", ["org/a", "org/b"])
     assert contents(tmp_path / "again") == contents(space)
     assert {str(path.relative_to(tmp_path / "again")) for path in written} == contents(space).keys()
+
+
+def test_the_copied_package_has_its_licence(space: Path) -> None:
+    assert contents(space)[f"package/divbench-{version('divbench')}.dist-info/licenses/LICENSE"] == LICENSE.read_bytes()
 
 
 def test_it_holds_the_package_and_nothing_that_a_board_does_not_read(space: Path) -> None:
