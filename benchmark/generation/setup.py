@@ -134,7 +134,7 @@ def load_local(
         spec.name,
         spec.revision,
         int(lm.model.num_parameters()),
-        True,
+        True if spec.folder in (None, OFFLINE_LM.folder) else None,  # a user's folder does not say
         f"{libraries}, {spec.dtype}, {spec.device.split(':')[0]}",
     )
 

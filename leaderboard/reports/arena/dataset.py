@@ -36,8 +36,9 @@ configs:
 {votes:,} answers by {voters:,} visitors of a DivBench board, one row per answer: which of two response sets to one
 prompt has the more different ideas (`more_different`), and which one the visitor would rather have been given
 (`preferred`). `answer` is *left*, *right* or *tie*. Systems were not named. Rows with a `check` have a known answer
-(`expected`), and `passed` says whether it was given; leave them out of comparisons. `voter` is a salted hash. Texts are
-null if the results that contain them no longer exist; they belong to those who submitted them.
+(`expected`), and `passed` says whether it was given; leave them out of comparisons. `voter` is a salted hash, the same
+for all answers of a visitor. Texts are null if the results that contain them no longer exist; they belong to those who
+submitted them.
 """
 
 

@@ -322,7 +322,9 @@ def test_a_model_without_fast_attention_is_sampled_with_eager(tmp_path: Path) ->
     own = tokeniser("gpt2")
     random_model("gemma2", len(own), head_dim=8, attn_implementation="eager").save_pretrained(tmp_path)
     own.save_pretrained(tmp_path)
-    made = load_local(spec_named(str(tmp_path)), PLAIN, (), None).sampler
+    loaded = load_local(spec_named(str(tmp_path)), PLAIN, (), None)
+    assert loaded.open_weights is None  # a folder does not say
+    made = loaded.sampler
     assert made.signature.endswith(",float32,cpu,eager")
     found: list[Outcome] = []
     made.sample([request("The river")], lambda place, outcome: found.append(outcome))
