@@ -233,7 +233,7 @@ def test_a_profile_in_place_of_metrics_gives_all_that_it_computes() -> None:
         (lambda: db.metric("vendi"), ConfigurationError, "did you mean vendi_score"),
         (lambda: db.load("mcdivv"), ConfigurationError, "mcdiv"),
         (lambda: db.load("mcdiv"), ConfigurationError, "name one of"),
-        (lambda: db.load("demo", revision="v1"), ConfigurationError, "revision is that of a repository, .* .give repo, too"),
+        (lambda: db.load("demo", revision="v1"), ConfigurationError, "revision is that of a repository"),
         (lambda: db.suite("demoo"), ConfigurationError, "did you mean demo"),
         (lambda: db.load(cast("str", None)), ConfigurationError, "there is no dataset None"),
         (lambda: db.score([["a"]], profile=cast("str", 3)), ConfigurationError, "there is no profile 3"),
