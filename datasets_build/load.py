@@ -110,11 +110,14 @@ def load_split(
         revision: Tag or commit of the repository.
 
     Raises:
-        ConfigurationError: As in `load_table`, or the repository has no such config or cannot be reached.
+        ConfigurationError: As in `load_table`, the repository has no such config or cannot be reached, or `revision` is
+            given without `repo`.
     """
     import datasets as library
 
     if repo is None:
+        if revision is not None:
+            raise ConfigurationError("revision is that of a repository, and none is named", "give repo, too")
         return library.Dataset(load_table(name, split, data=data, mirror=mirror))
     try:
         return library.load_dataset(repo, name, split=split, revision=revision)

@@ -1,5 +1,6 @@
 """Suites of prompts: on disk a `pyarrow` schema, in code frozen dataclasses."""
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,7 +44,7 @@ class Suite:
 
     name: str
     title: str
-    prompts: tuple[Prompt, ...]
+    prompts: tuple[Prompt, ...] = dataclasses.field(repr=False)  # up to a megabyte at a Python prompt
 
     @cached_property
     def revision(self) -> str:

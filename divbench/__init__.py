@@ -36,13 +36,14 @@ def _check_not_hidden() -> None:
 _check_not_hidden()
 
 from divbench.agreement import Agreement, evaluate_metric  # noqa: E402
-from divbench.cards import metric, metrics  # noqa: E402
+from divbench.cards import Card, metric, metrics  # noqa: E402
 from divbench.comparison import Comparison, compare  # noqa: E402
 from divbench.data import load, suite  # noqa: E402
 from divbench.scores import Mean, Scores, score  # noqa: E402
 
 __all__ = [
     "Agreement",
+    "Card",
     "Comparison",
     "Mean",
     "Scores",

@@ -1,9 +1,9 @@
 """Measure how well your own metric agrees with human labels, compared with known metrics."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from datasets_build.errors import ConfigurationError, counted
 
@@ -115,11 +115,11 @@ class Agreement:
 
 
 def evaluate_metric(
-    function: Callable[..., float],
-    tasks: str | Path | Sequence[str] | None = None,
+    function: Callable[..., SupportsFloat],
+    tasks: str | Path | Sequence[str | Path] | None = None,
     *,
     name: str | None = None,
-    beside: Sequence[str] | None = None,
+    beside: str | Iterable[str] | None = None,
     lower_is_more_diverse: bool = False,
     resamples: int = 1000,
     seed: int = 0,
@@ -146,6 +146,7 @@ def evaluate_metric(
     Raises:
         ConfigurationError: There is no such task or metric, its files are not available, the function fails on every
             set, or a number is negative.
+        InputError: A file of labelled sets is rejected, or a released file has other bytes.
     """
     from benchmark.analysis.estimate import Resampling
     from benchmark.analysis.metaeval.evaluate import evaluate_task
@@ -164,24 +165,23 @@ def evaluate_metric(
         raise ConfigurationError(f"{function!r:.60} is not a function", hint)
     labelled = load_tasks(_task_names(tasks), None if mirror is None else Path(mirror))
     title = str(name or getattr(function, "__name__", type(function).__name__))
-    sign = -1 if lower_is_more_diverse else 1
-    call = _caller(function, sign)
+    released = released_scores(labelled)
+    asked = BESIDE if beside is None else [beside] if isinstance(beside, str) else list(beside)
+    known = measured_scores(labelled, asked)
+    wanted = dict.fromkeys(asked if beside is not None else list(known) or ["distinct_n"])
+    unknown = [each for each in wanted if each not in known]
+    chosen = choose_metrics(unknown, None) if unknown else None
+    if title in {*wanted, *(each.name for each in released)}:
+        raise ConfigurationError(f"another metric is named {title!r}", "give name=")
+    call = _caller(function, -1 if lower_is_more_diverse else 1)
     found = {set_id: call(context, responses) for set_id, (context, responses) in unique_sets(labelled).items()}
     reasons = [value.reason for value in found.values() if isinstance(value, Missing)]
     if len(reasons) == len(found):
         raise ConfigurationError(f"{title} gave no number for any set", f"the first: {reasons[0]}")
-    columns = [Scores(title, "function", found), *released_scores(labelled)]
-    asked = BESIDE if beside is None else [beside] if isinstance(beside, str) else beside
-    known = measured_scores(labelled, asked)
-    wanted = asked if beside is not None else list(known) or ["distinct_n"]
-    if unknown := [each for each in wanted if each not in known]:
-        profile, metrics = choose_metrics(unknown, None)
-        backends = ScoringBackends(with_reading(profile, format="completion"))  # as `divbench metrics metaeval` reads
-        known |= {each.name: each for each in metric_scores(labelled, metrics, backends)}
-    columns += [known[each] for each in dict.fromkeys(wanted)]
-    names = [each.name for each in columns]
-    if names.count(title) > 1:
-        raise ConfigurationError(f"another metric is named {title!r}", "give name=")
+    if chosen:
+        backends = ScoringBackends(with_reading(chosen[0], format="completion"))  # as `divbench metrics metaeval` reads
+        known |= {each.name: each for each in metric_scores(labelled, chosen[1], backends)}
+    columns = [Scores(title, "function", found), *released, *(known[each] for each in wanted)]
     how = Resampling(resamples=resamples, seed=seed)
     return Agreement(
         tuple(evaluate_task(task, columns, resampling=how) for task in labelled),
@@ -200,7 +200,7 @@ def _task_names(tasks: Any) -> list[str]:
     return [str(each) for each in named]
 
 
-def _caller(function: Callable[..., float], sign: int) -> "Callable[[str, Sequence[str]], float | Missing]":
+def _caller(function: Callable[..., SupportsFloat], sign: int) -> "Callable[[str, Sequence[str]], float | Missing]":
     """Return a function from context and responses to the score, or to why it is missing."""
     from benchmark.analysis.metaeval.called_function import takes_context
     from benchmark.analysis.metaeval.external import as_number

@@ -1,6 +1,6 @@
 """Compare two scored systems with paired tests."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +111,7 @@ class Comparison:
 def compare(
     a: Any,
     b: Any,
-    metrics: str | Sequence[str] | None = None,
+    metrics: str | Iterable[str] | None = None,
     *,
     names: tuple[str, str] = ("a", "b"),
     resamples: int = 10_000,

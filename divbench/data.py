@@ -27,7 +27,9 @@ def load(
         mirror: Folder with released files, for datasets not in the package.
 
     Raises:
-        ConfigurationError: There is no such config or split, or its files are not available; states how to get them.
+        ConfigurationError: There is no such config or split, its files are not available (states how to get them), or
+            `revision` is given without `repo`.
+        InputError: A released file has other bytes.
 
     >>> print(*load("demo").column_names[:3])
     prompt_id category prompt
@@ -53,6 +55,7 @@ def suite(name: str, *, mirror: str | Path | None = None) -> "Suite":
 
     Raises:
         ConfigurationError: There is no such suite, or its file is not available; states how to get it.
+        InputError: A released file has other bytes.
 
     >>> len(suite("demo").prompts)
     24

@@ -38,11 +38,11 @@ def _prompts_and_responses(sets: Any) -> tuple[list[Any], list[Any]]:
         return list(sets), list(sets.values())
     if columns := _column_names(sets):
         return _from_table(sets, columns)
-    if hasattr(sets, "items") and all(isinstance(each, str) for each in sets.index):  # a pandas Series by prompt
+    if hasattr(sets, "reset_index") and all(isinstance(each, str) for each in sets.index):  # a pandas Series by prompt
         return list(sets.index), list(sets)
     if not hasattr(sets, "__iter__") or getattr(sets, "ndim", 1) == 0:
         raise InputError(f"{type(sets).__name__} is not a list of response sets", "write score([[…], […]])")
-    given = list(sets)
+    given = _cells(sets)
     if given and all(isinstance(each, Mapping) for each in given):  # the rows of a table
         names = list(dict.fromkeys(name for row in given for name in row))
         return _from_table({name: [row.get(name) for row in given] for name in names}, names)
@@ -76,7 +76,7 @@ def _texts(name: str, given: Any) -> tuple[str, ...]:
         raise InputError(f"{name[:60]!r} has {type(given).__name__}, not a list of responses", "write a list of texts")
     if isinstance(given, Set):  # it dropped repeats, so its diversity is not that of the responses
         raise InputError(f"{name[:60]!r} has a {type(given).__name__}, which keeps no repeats", "write a list of texts")
-    texts = tuple(given)
+    texts = tuple(_cells(given))
     for i, text in enumerate(texts, start=1):
         if not isinstance(text, str):
             raise InputError(
@@ -115,7 +115,8 @@ def _column_names(sets: Any) -> list[str]:
         raise InputError(f"the rows of a {type(sets).__name__} are not computed yet", "write score(table.collect())")
     if isinstance(sets, Mapping):
         return list(sets)
-    return list(getattr(sets, "column_names", getattr(sets, "columns", ())))
+    names = getattr(sets, "column_names", getattr(sets, "columns", ()))
+    return [] if names is None else list(names)  # None: an IterableDataset whose rows have not been read
 
 
 def _cells(column: Any) -> list[Any]:

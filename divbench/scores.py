@@ -1,7 +1,7 @@
 """Score response sets: a value per set and metric, and means with bootstrap intervals over sets."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from numbers import Integral
@@ -157,7 +157,7 @@ class Scores:
 
 def score(
     sets: Any,
-    metrics: str | Sequence[str] | None = None,
+    metrics: str | Iterable[str] | None = None,
     *,
     profile: "str | Profile | None" = None,
     resamples: int = 10_000,
@@ -193,7 +193,7 @@ def score(
 
 def score_all(
     systems: Sequence[Any],
-    metrics: str | Sequence[str] | None,
+    metrics: str | Iterable[str] | None,
     *,
     profile: "str | Profile | None" = None,
     resamples: int,
@@ -305,7 +305,7 @@ def _scored(
 
 
 def choose_metrics(
-    metrics: str | Sequence[str] | None, profile: "str | Profile | None"
+    metrics: str | Iterable[str] | None, profile: "str | Profile | None"
 ) -> "tuple[Profile, tuple[Metric, ...]]":
     """Return the profile and its metrics.
 

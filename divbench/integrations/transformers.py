@@ -122,6 +122,8 @@ class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of trans
         patience: int = 2,
         stop: bool = False,
     ) -> None:
+        if isinstance(prompts, str):
+            raise ConfigurationError("prompts is one text", "give a list of at least four")
         if len(prompts) < _FEWEST_PROMPTS:
             raise ConfigurationError(f"{len(prompts)} prompts are too few for an interval", "give at least four")
         if not 0 < drop < 1 or min(k - 1, every, patience) < 1:

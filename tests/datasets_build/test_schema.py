@@ -22,6 +22,10 @@ SUITE = Suite(
 )
 
 
+def test_a_suite_is_shown_without_its_thousands_of_prompts() -> None:
+    assert repr(SUITE) == "Suite(name='s', title='Suite')"
+
+
 def test_rows_of_the_schema_pass_unchanged() -> None:
     table = conform(iter([ROW, ROW | {"prompt_id": "p-2", "paraphrases": []}]), PROMPTS, "here")
     assert table.schema == PROMPTS

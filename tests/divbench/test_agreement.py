@@ -52,6 +52,19 @@ def test_a_metric_of_ones_own_is_tested_beside_ours(mirror: Path) -> None:
         db.evaluate_metric(lambda responses: 1 / 0, "contest/story_gen", mirror=mirror)
 
 
+def test_mistakes_in_other_arguments_are_refused_before_the_function_is_called(mirror: Path) -> None:
+    with pytest.raises(ConfigurationError, match="did you mean self_bleu"):
+        db.evaluate_metric(pytest.fail, "contest/story_gen", beside=["self_blue"], mirror=mirror)
+    with pytest.raises(ConfigurationError, match="another metric is named 'distinct_n'"):
+        db.evaluate_metric(pytest.fail, "contest/story_gen", name="distinct_n", beside="distinct_n", mirror=mirror)
+
+
+def test_metrics_to_test_as_well_may_come_from_a_generator(mirror: Path) -> None:
+    names = (each for each in ["distinct_n", "self_bleu"])
+    found = db.evaluate_metric(len, "contest/story_gen", beside=names, resamples=0, mirror=mirror)
+    assert {"distinct_n", "self_bleu"} <= {name for _, name in found.to_pandas().index}
+
+
 def test_what_a_comparison_with_released_scores_lacks_is_said(mirror: Path, tmp_path: Path) -> None:
     def said() -> list[str]:
         found = str(db.evaluate_metric(len, "contest", resamples=0, mirror=tmp_path))

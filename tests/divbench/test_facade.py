@@ -105,10 +105,13 @@ def test_every_form_of_input_has_the_same_values() -> None:
         {name: np.array(each, object) for name, each in columns.items()},
         pa.Table.from_pandas(pd.DataFrame(columns)),
         pd.DataFrame(columns | {"model": "one"}),
+        datasets.Dataset.from_dict(columns).to_iterable_dataset().map(dict),  # whose column names are not known yet
+        {prompt: pa.array(texts) for prompt, texts in SETS.items()},
     ]
     found = [db.score(form, metrics=["distinct_n"]) for form in forms]
     assert all(each == found[0] for each in found)
-    bare = db.score(responses, metrics=["distinct_n"])
+    assert db.score(SETS, metrics=pd.Index(["distinct_n"])) == found[0]
+    bare = db.score(pa.array(responses), metrics=["distinct_n"])
     assert bare.names == ("set 1", "set 2", "set 3")
     assert bare.values == found[0].values
 
@@ -230,6 +233,7 @@ def test_a_profile_in_place_of_metrics_gives_all_that_it_computes() -> None:
         (lambda: db.metric("vendi"), ConfigurationError, "did you mean vendi_score"),
         (lambda: db.load("mcdivv"), ConfigurationError, "mcdiv"),
         (lambda: db.load("mcdiv"), ConfigurationError, "name one of"),
+        (lambda: db.load("demo", revision="v1"), ConfigurationError, "revision is that of a repository"),
         (lambda: db.suite("demoo"), ConfigurationError, "did you mean demo"),
         (lambda: db.load(cast("str", None)), ConfigurationError, "there is no dataset None"),
         (lambda: db.score([["a"]], profile=cast("str", 3)), ConfigurationError, "there is no profile 3"),

@@ -221,6 +221,8 @@ def test_options_that_cannot_work_are_refused_at_once(tmp_path: Path) -> None:
     trainer.processing_class = tokeniser("merging")
     with pytest.raises(ConfigurationError, match="too few"):
         DiversityCallback(trainer, PROMPTS[:3])
+    with pytest.raises(ConfigurationError, match="prompts is one text"):
+        DiversityCallback(trainer, PROMPTS[0])  # a text is a sequence of texts, for type checkers, too
     with pytest.raises(ConfigurationError, match=r"a prompt is .*, not a text"):
         DiversityCallback(trainer, [[{"role": "user", "content": "Hi"}]] * 4)  # type: ignore[list-item]
     for sampling in ({"do_sample": False}, {"num_return_sequences": 3}):

@@ -1,5 +1,6 @@
 """Findings stay small however bad the input is, and are printed as text, not as commands to a terminal."""
 
+import pickle
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -28,6 +29,15 @@ def printed(findings: Findings, width: int = 200) -> str:
     out = StringIO()
     print_findings(findings, Console(file=out, width=width, force_terminal=True, highlight=False))
     return out.getvalue()
+
+
+def test_a_rejection_comes_back_from_another_process() -> None:
+    findings = many(1)
+    findings.add(ERROR)
+    made = Rejected("a folder", findings)
+    copy = pickle.loads(pickle.dumps(made))  # noqa: S301
+    assert str(copy) == str(made)
+    assert (copy.message, copy.hint, copy.findings.problems) == (made.message, made.hint, findings.problems)
 
 
 def test_the_first_problems_of_each_check_are_kept_and_all_are_counted() -> None:
