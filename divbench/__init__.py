@@ -35,6 +35,7 @@ def _check_not_hidden() -> None:
 
 _check_not_hidden()
 
+from datasets_build.errors import ConfigurationError, DivBenchError, InputError  # noqa: E402
 from divbench.agreement import Agreement, evaluate_metric  # noqa: E402
 from divbench.cards import Card, metric, metrics  # noqa: E402
 from divbench.comparison import Comparison, compare  # noqa: E402
@@ -45,6 +46,9 @@ __all__ = [
     "Agreement",
     "Card",
     "Comparison",
+    "ConfigurationError",
+    "DivBenchError",
+    "InputError",
     "Mean",
     "Scores",
     "compare",
