@@ -136,15 +136,15 @@ def test_every_command_on_a_page_exists_with_its_options() -> None:
     seen = 0
     for page in PAGES:
         for words in command_lines(page.read_text("utf-8")):
-            command, said = root, f"{page.name}: divbench {' '.join(words)}"
-            for word in words:
-                commands = getattr(command, "commands", None)
-                if commands is None or word.startswith("-"):
-                    break
-                assert word in commands, said
-                command = commands[word]
+            command, rest, said = root, list(words), f"{page.name}: divbench {' '.join(words)}"
+            while rest and not rest[0].startswith("-") and (commands := getattr(command, "commands", None)):
+                assert rest[0] in commands, said
+                command = commands[rest.pop(0)]
             options = {option for each in command.params for option in (*each.opts, *each.secondary_opts)} | {"--help"}
-            assert {word for word in words if word.startswith("--")} <= options, said
+            assert {word for word in rest if word.startswith("--")} <= options, said
+            if rest and not rest[0].startswith("-") and "…" not in rest:  # given to be run, not only named
+                needed = {each.opts[0] for each in command.params if each.required and each.opts[0].startswith("--")}
+                assert needed <= set(rest), said
             seen += 1
     assert seen > 50
 

@@ -45,14 +45,9 @@ CacheOption = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class ScoringOptions:
+class ModelOptions:
     """Values of the options; each field has the name of its option."""
 
-    k: Annotated[
-        int | None, data_option(min=1, help="Number of responses to use per prompt, from the first; default: all.")
-    ] = None
-    resamples: Annotated[int, data_option(min=100, help="Number of bootstrap resamples over prompts.")] = 10_000
-    seed: Annotated[int, data_option(min=0, help="Random seed of the bootstrap.")] = 0
     lm: Annotated[
         str | None,
         models_option(help="Language model of D_Can: ORG/NAME@COMMIT on the Hub, or a folder; default: the profile's."),
@@ -177,6 +172,17 @@ class ScoringOptions:
         elif isinstance(spec, CausalLMSpec):
             chosen = replace(chosen, causal_lm=replace(spec, attention=self.attention))
         return on_device(chosen, device_named(self.device, self.dtype)) if chosen.has_models else chosen
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringOptions(ModelOptions):
+    """Values of the options of models and of numbers."""
+
+    k: Annotated[
+        int | None, data_option(min=1, help="Number of responses to use per prompt, from the first; default: all.")
+    ] = None
+    resamples: Annotated[int, data_option(min=100, help="Number of bootstrap resamples over prompts.")] = 10_000
+    seed: Annotated[int, data_option(min=0, help="Random seed of the bootstrap.")] = 0
 
     def numbers(self) -> "Options":
         """Return the options that do not concern models."""

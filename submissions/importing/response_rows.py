@@ -225,9 +225,10 @@ def _names(
             message = f"no field has a usual name of responses; rows have {_quoted(raw)}"
             hint = "name the field of the responses: --field NAME"
         else:
-            shown = ", ".join(f"{count} rows have {name!r}" for name, count in counts.most_common(_SHOWN))
-            message = f"which field holds the responses? {shown}"
-            hint = f"name it: --field {next(iter(counts))}"
+            shown = counts.most_common(_SHOWN)
+            found = ", ".join(f"{count} rows have {name!r}" for name, count in shown)
+            message = f"which field holds the responses? {found}"
+            hint = f"name it: {' or '.join(f'--field {name}' for name, _ in shown)}"
         if len([name for name in raw if _NUMBERED.fullmatch(name)]) > 1:
             hint = "write one row per response instead of one column; or name the only one to read: --field NAME"
         findings.add(Problem("json", "error", file, None, "responses", message, hint))

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from benchmark.scoring.options import ProfileName, ScoringOptions
+from benchmark.scoring.options import ModelOptions, ProfileName
 from datasets_build.console import JsonOption, MirrorOption, data_option, deliver, output_option, progress
 from datasets_build.option_groups import with_option_groups
 from datasets_build.tables import check_report_path
@@ -16,7 +16,7 @@ from datasets_build.tables import check_report_path
 def gaming(
     folder: Annotated[Path, typer.Argument(help="Submission folder of the system to attack.")],
     *,
-    scoring: ScoringOptions,
+    models: ModelOptions,
     real: Annotated[
         list[Path] | None,
         data_option(
@@ -31,6 +31,14 @@ def gaming(
     prompts: Annotated[
         int | None, data_option(min=2, help="Number of prompts, evenly spaced in the suite; default: all.")
     ] = None,
+    k: Annotated[
+        int | None,
+        data_option(
+            min=1, help="Number of responses per prompt, from the first; default: as many as every system has."
+        ),
+    ] = None,
+    resamples: Annotated[int, data_option(min=100, help="Number of bootstrap resamples over prompts.")] = 10_000,
+    seed: Annotated[int, data_option(min=0, help="Random seed of the attacks and the bootstrap.")] = 0,
     destination: Annotated[Path | None, output_option("--out", help="Report file: .md, .csv or .json.")] = None,
     mirror: MirrorOption = None,
     json: JsonOption = False,
@@ -55,17 +63,16 @@ def gaming(
     from submissions.gaming.derive import find_attack
 
     check_report_path(destination)
-    chosen = scoring.profile(profile, metric)
+    chosen = models.profile(profile, metric)
     opened = [open_submission(each, partial(load_suite, mirror=mirror))[:2] for each in (folder, *(real or []))]
     suite = opened[0][1]
     if len({each.revision for _, each in opened}) > 1:
         raise ConfigurationError("the submissions respond to different prompts", "name submissions of one suite")
-    numbers = scoring.numbers()
     fewest = min(submission.manifest.generation.k for submission, _ in opened)
-    if numbers.k is not None and numbers.k > fewest:
-        message = f"k = {numbers.k}, but a submission has {fewest} responses per prompt"
+    if k is not None and k > fewest:
+        message = f"k = {k}, but a submission has {fewest} responses per prompt"
         raise ConfigurationError(message, f"choose k from 1 to {fewest}")
-    k = numbers.k or fewest
+    k = k or fewest
     count = min(prompts or len(suite.prompts), len(suite.prompts))
     kept = {suite.prompts[i * len(suite.prompts) // count].prompt_id for i in range(count)}
     systems = {
@@ -89,8 +96,8 @@ def gaming(
             ScoringBackends(chosen, default_cache_path()),
             metrics_named(metric, chosen),
             attacks=attacks,
-            seed=numbers.seed,
-            resamples=numbers.resamples,
+            seed=seed,
+            resamples=resamples,
             progress=lambda sets: bar.advance(task, sets),
         )
     deliver(gaming_report(study), destination, as_json=json)
@@ -99,7 +106,7 @@ def gaming(
 @with_option_groups
 def axioms(
     *,
-    scoring: ScoringOptions,
+    models: ModelOptions,
     profile: ProfileName = "semantic",
     destination: Annotated[Path | None, output_option("--out", help="Report file: .md or .json.")] = None,
     json: JsonOption = False,
@@ -117,7 +124,7 @@ def axioms(
     from benchmark.surprisal.cache import default_cache_path
 
     check_report_path(destination, (".md", ".json"))
-    chosen = scoring.profile(profile)
+    chosen = models.profile(profile)
     metrics = [metric for metric in computed(chosen.metrics()) if metric.direction]
     found = axioms_obeyed(ScoringBackends(chosen, default_cache_path()), metrics)
     deliver(axioms_report(found, profile), destination, as_json=json)

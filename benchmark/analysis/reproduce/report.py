@@ -14,7 +14,7 @@ _STYLE = {
     "cannot": "dim",
 }
 LEGEND = (
-    "ours = published: equal to the printed digits. ours ≠ published (1): a known difference, explained below. "
+    "ours = published: equal to the printed digits. ours ≠ published (1): a known difference; see the note below. "
     "ours ≠ published !: a difference without a known reason. A published number alone cannot be recomputed here; "
     "the reason is below. With --bundled: [the same statistic under the bundled language model]."
 )

@@ -54,7 +54,7 @@ def test_where_it_is_not_clear_one_line_says_how_to_name_the_field(tmp_path: Pat
     both = [row | {"text": "a note"} for row in renamed(a_prompt_a_row(), responses="outputs")]
     (problem,) = rejected(jsonl(tmp_path / "both" / "in.jsonl", both))
     assert problem.message == "which field holds the responses? 4 rows have 'outputs', 4 rows have 'text'"
-    assert problem.hint == "name it: --field outputs"
+    assert problem.hint == "name it: --field outputs or --field text"
     none = renamed(a_prompt_a_row(), responses="said")
     (problem,) = rejected(jsonl(tmp_path / "none" / "in.jsonl", none))
     assert (problem.row, problem.message) == (None, "which field holds the responses? 4 rows have 'said'")
@@ -70,7 +70,7 @@ def test_a_reference_answer_is_not_taken_for_the_responses(tmp_path: Path) -> No
     for kind in ("jsonl", "csv", "parquet"):
         (problem,) = rejected(table(tmp_path / kind / f"in.{kind}", rows), kind, suite="own")
         assert problem.message == "which field holds the responses? 2 rows have 'answer', 2 rows have 'prediction'"
-        assert problem.hint == "name it: --field answer"
+        assert problem.hint == "name it: --field answer or --field prediction"
     path, options = table(tmp_path / "named" / "in.jsonl", rows), ImportOptions(field="prediction")
     report, _ = import_submission(path, "jsonl", tmp_path / "out", KNOWN | {"suite": "own"}, find_toy, options)
     assert [texts for _, texts in rows_of(report)] == [("x0",), ("x1",)]
