@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, is_dataclass
-from errno import EEXIST, EISDIR, ENOTEMPTY
+from errno import EEXIST, EINVAL, EISDIR, ENOTEMPTY
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,8 @@ def atomic_file(path: Path) -> Iterator[Path]:
     """Yield a temporary file beside `path`, renamed to `path` when the block succeeds and removed when it fails."""
     if path.is_dir():
         raise IsADirectoryError(EISDIR, "is a folder", str(path))
+    if path.exists() and not path.is_file():  # such as /dev/null, which root would replace for everybody
+        raise OSError(EINVAL, "is not a regular file", str(path))
     temporary = _beside(path)
     try:
         temporary.touch(exist_ok=False)
@@ -78,8 +80,10 @@ def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
         replace: Whether to replace an existing folder. It is moved aside first, and back if the rename fails.
 
     Raises:
-        FileExistsError: `path` is a folder that is not empty, and `replace` is False.
+        FileExistsError: `path` is the current folder, or is a folder that is not empty and `replace` is False.
     """
+    if path.exists() and path.samefile("."):
+        raise FileExistsError(EEXIST, "is the current folder", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _beside(path)
     temporary.mkdir()

@@ -128,6 +128,19 @@ def test_an_atomic_file_does_not_take_the_place_of_a_folder(tmp_path: Path) -> N
     assert caught.value.filename == str(tmp_path)
 
 
+def test_an_atomic_file_does_not_take_the_place_of_a_device(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="is not a regular file"), atomic_file(tmp_path / "pipe"):
+        pytest.fail("it was opened")
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_the_current_folder_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileExistsError, match="is the current folder"), atomic_folder(Path()):
+        pytest.fail("it was opened")
+
+
 def test_an_exception_in_the_block_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("old")

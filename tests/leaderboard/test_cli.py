@@ -318,6 +318,11 @@ def test_a_cache_that_may_not_be_written_says_how_to_name_another(monkeypatch: p
     assert "DIVBENCH_HOME" not in _refused_by_system(PermissionError(errno.EACCES, "no", "/home/you")).hint
 
 
+def test_a_rename_that_fails_names_the_file_that_was_asked_for() -> None:
+    told = _refused_by_system(OSError(errno.EBUSY, "is in use", ".out.0123", None, "out"))
+    assert told.message == "out: is in use"
+
+
 def test_a_file_that_the_system_refuses_exits_2_with_its_name(tmp_path: Path, demo_file: Path) -> None:
     (tmp_path / "taken").write_text("a file")
     ended = divbench(
