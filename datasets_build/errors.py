@@ -99,7 +99,7 @@ def need_installed(module: str, extra: str) -> None:
 
 
 def _missing(module: str, extra: str) -> MissingExtra:
-    return MissingExtra(f"{module} is not installed", f"install the extra that has it: pip install 'divbench[{extra}]'")
+    return MissingExtra(f"{module} is not installed", f'install the extra that has it: pip install "divbench[{extra}]"')
 
 
 def first_line(error: BaseException) -> str:

@@ -4,12 +4,12 @@ import hashlib
 import json
 import math
 import os
+import secrets
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, is_dataclass
-from errno import EEXIST, EISDIR, ENOTEMPTY
+from errno import EEXIST, EINVAL, EISDIR, ENOTEMPTY
 from pathlib import Path
 from typing import Any
 
@@ -51,18 +51,18 @@ def atomic_file(path: Path) -> Iterator[Path]:
     """Yield a temporary file beside `path`, renamed to `path` when the block succeeds and removed when it fails."""
     if path.is_dir():
         raise IsADirectoryError(EISDIR, "is a folder", str(path))
+    if path.exists() and not path.is_file():  # such as /dev/null, which root would replace for everybody
+        raise OSError(EINVAL, "is not a regular file", str(path))
+    temporary = _beside(path)
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        temporary.touch(exist_ok=False)
     except OSError as error:
         error.filename = str(path)  # the reader knows the file that they named, not the temporary one
         if isinstance(error, FileNotFoundError):
             error.strerror = "the folder does not exist"
         raise
-    os.close(handle)
-    temporary = Path(name)
     try:
         yield temporary
-        temporary.chmod(0o644)  # mkstemp's file is private to its owner
         _sync_file(temporary)
         temporary.replace(path)
     finally:
@@ -80,26 +80,33 @@ def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
         replace: Whether to replace an existing folder. It is moved aside first, and back if the rename fails.
 
     Raises:
-        FileExistsError: `path` is a folder that is not empty, and `replace` is False.
+        FileExistsError: `path` is the current folder, or is a folder that is not empty and `replace` is False.
     """
+    if path.exists() and path.samefile("."):
+        raise FileExistsError(EEXIST, "is the current folder", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    temporary = _beside(path)
+    temporary.mkdir()
     aside = temporary.with_name(f"{temporary.name}.old")
     try:
         yield temporary
-        temporary.chmod(0o755)  # mkdtemp's folder is private to its owner
         _sync_all(temporary)
         if replace:
             _put(temporary, path, aside)
         elif path.is_dir() and any(path.iterdir()):
             raise FileExistsError(f"{path} exists and is not empty")
         else:
-            temporary.replace(path)
+            _take_name(temporary, path)
         with suppress(OSError):
             sync_folder(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(aside, ignore_errors=True)
+
+
+def _beside(path: Path) -> Path:
+    """Return a new hidden path beside another. Unlike those of `tempfile`, what is made there has the user's umask."""
+    return path.parent / f".{path.name[:50]}.{secrets.token_hex(4)}"  # not longer than a file system allows
 
 
 def _put(folder: Path, path: Path, aside: Path) -> None:
@@ -109,7 +116,7 @@ def _put(folder: Path, path: Path, aside: Path) -> None:
             if path.is_dir() and any(path.iterdir()):
                 path.replace(aside)
         try:
-            folder.replace(path)
+            _take_name(folder, path)
             return
         except OSError as error:
             if error.errno not in (EEXIST, ENOTEMPTY):
@@ -119,8 +126,15 @@ def _put(folder: Path, path: Path, aside: Path) -> None:
         shutil.rmtree(aside, ignore_errors=True)
 
 
+def _take_name(folder: Path, path: Path) -> None:
+    """Rename a folder to `path`, in place of an empty folder."""
+    with suppress(OSError):
+        path.rmdir()  # Windows renames nothing to a name that exists
+    folder.replace(path)
+
+
 def _sync_file(path: Path) -> None:
-    with path.open("rb") as file:
+    with path.open("r+b") as file:  # Windows syncs no file that is open for reading only
         os.fsync(file.fileno())
 
 

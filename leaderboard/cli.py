@@ -258,7 +258,8 @@ def _prepare_streams() -> None:
 
 
 def _refused_by_system(error: OSError) -> DivBenchError:
-    where = f"{error.filename}: " if error.filename else ""
+    named = error.filename2 or error.filename  # of a rename, the new name: the old one is that of a temporary file
+    where = f"{named}: " if named else ""
     hint = "no partial output was left; fix the cause and run the command again"
     if isinstance(error, FileExistsError):
         hint = "choose another name, or remove it"

@@ -107,7 +107,7 @@ def import_(
     and a sample number ("curated-7-3"). Otherwise give the batch's input file with --requests: prompts are then
     identified by their texts.
 
-    inspect: .eval or .json log of Inspect, one response per epoch (pip install 'divbench[inspect]').
+    inspect: .eval or .json log of Inspect, one response per epoch (pip install "divbench[inspect]").
 
     Examples:
       divbench import scores.jsonl --name gpt-4o --submitter me --out subs/gpt-4o

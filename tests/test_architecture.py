@@ -82,6 +82,10 @@ def test_imports_the_other_way_would_be_found(tmp_path: Path) -> None:
         assert reported in ended.stdout
 
 
+def test_no_checkout_changes_line_ends() -> None:
+    assert "* -text" in (ROOT / ".gitattributes").read_text(encoding="utf-8").splitlines()
+
+
 def test_there_are_modules_to_look_at() -> None:
     assert {path.relative_to(ROOT).parts[0] for path in MODULES} == set(PACKAGES)
 

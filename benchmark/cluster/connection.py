@@ -83,7 +83,7 @@ def connect(cluster: Cluster) -> Iterator[Any]:
     try:
         with _keeping_sigterm():
             if cluster.address == LOCAL:
-                cores = max(cluster.actors or 1, os.cpu_count() or 1)
+                cores = max(cluster.actors or 1, _cores())
                 ray.init("local", num_cpus=cores, include_dashboard=False, object_store_memory=_STORE_BYTES, **quiet)
             else:
                 check_reachable(cluster.address)
@@ -95,6 +95,11 @@ def connect(cluster: Cluster) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()  # and with it our actors, wherever they are
+
+
+def _cores() -> int:
+    """Return the number of cores that this process may use; schedulers such as Slurm lend it some of a machine's."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager

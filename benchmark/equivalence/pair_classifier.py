@@ -60,7 +60,7 @@ def load_pair_classifier(
             raise
         raise ConfigurationError(
             f"{its_where}: its tokeniser is a sentencepiece model, and no reader of these is installed",
-            "pip install 'divbench[score]', or save the tokeniser as a tokenizer.json into the model's folder",
+            'pip install "divbench[score]", or save the tokeniser as a tokenizer.json into the model\'s folder',
         ) from error
     kind, hint = transformers.AutoModelForSequenceClassification, "give a model that was trained to classify pairs"
     model = load_weights(kind, where, hint, dtype=getattr(torch, dtype), **options)

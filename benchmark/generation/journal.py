@@ -7,7 +7,7 @@ responses. The file records the settings of its run, so that a run with other se
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -202,7 +202,8 @@ def open_journal(path: Path, *, restart: bool = False) -> Iterator[Journal]:
         raise ConfigurationError(f"{path} cannot be used: {error}", hint) from error
     finally:
         # Before the lock is released: a process that has opened the file then sees that it is gone, and makes another.
-        path.with_name(f"{path.name}.lock").unlink(missing_ok=True)
+        with suppress(PermissionError):  # Windows removes no open file; filelock removes it there
+            path.with_name(f"{path.name}.lock").unlink(missing_ok=True)
         lock.release()
 
 

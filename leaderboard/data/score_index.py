@@ -78,14 +78,14 @@ def open_index(board: Board, cache: Path | None) -> ScoreIndex:
     former = next(filter(None, map(_opened, _folders(place))), None)
     try:
         with atomic_folder(path, replace=True) as folder:
-            made = _made(board, results, metrics, former, folder / SCORES_FILE)
-            (folder / ABOUT_FILE).write_bytes(_about(made))
+            # The memory map is closed before the rename: Windows moves no open file.
+            (folder / ABOUT_FILE).write_bytes(_about(_made(board, results, metrics, former, folder / SCORES_FILE)))
     except OSError:
         return _made(board, results, metrics, former, None)
     for other in _folders(place):
         if other != path:
             shutil.rmtree(other, ignore_errors=True)  # open memory maps stay valid
-    return _opened(path) or made
+    return _opened(path) or _made(board, results, metrics, former, None)
 
 
 def _folders(place: Path) -> list[Path]:

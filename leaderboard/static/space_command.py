@@ -38,7 +38,7 @@ def space(
     named = model_ids(StoreSource(open_store(store, existing=True)).read().boards) if models else []
     written = write_space(folder, store, title, named)
     if json:
-        print_json({"folder": str(folder), "files": [str(path.relative_to(folder)) for path in written]})
+        print_json({"folder": str(folder), "files": [path.relative_to(folder).as_posix() for path in written]})
         return
     out().print(f"{counted(len(written), 'file')} in {folder}", markup=False)
     out().print(

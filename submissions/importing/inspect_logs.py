@@ -3,7 +3,7 @@
 The library runs in a separate process (see inspect_reader.py), whose output is read here as an untrusted file. A task
 asks each sample's `input` once per epoch; the epochs of a sample, or several choices in one epoch, are the responses
 to a prompt. The prompt is identified by the sample's `id` if that is a prompt id, otherwise by the last user message.
-Install the library with `pip install 'divbench[inspect]'`.
+Install the library with `pip install "divbench[inspect]"`.
 """
 
 import re
@@ -85,7 +85,7 @@ def read_inspect_log(path: Path, findings: Findings, suite: Suite | None = None)
 def _log(path: Path, findings: Findings) -> tuple[dict[str, Any], list[Fields]]:
     """Return what a log states about the system, and its samples; if it is unreadable, report it and return nothing."""
     if find_spec("inspect_ai") is None:
-        raise ConfigurationError("Inspect is not installed", "pip install 'divbench[inspect]'")
+        raise ConfigurationError("Inspect is not installed", 'pip install "divbench[inspect]"')
     if not openable(path, findings):
         return {}, []
     with tempfile.TemporaryDirectory() as folder:

@@ -41,8 +41,8 @@ def salt_of(folder: Path, environment: Mapping[str, str] = os.environ) -> bytes:
     with disk_faults(path, LocalDiskFault), FileLock(folder / f".{_SALT_FILE}.lock", timeout=20):
         if not path.exists():
             with atomic_file(path) as temporary:
+                temporary.chmod(0o600)
                 temporary.write_text(secrets.token_hex(32), encoding="ascii")
-            path.chmod(0o600)
         return path.read_bytes()
 
 

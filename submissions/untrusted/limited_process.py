@@ -6,6 +6,7 @@ The child imports this module when it starts, so the module imports nothing slow
 import os
 import re
 import signal
+import sys
 from pathlib import Path
 
 MAX_ROWS = 1_000_000
@@ -42,12 +43,9 @@ def limit(memory: int, seconds: int, written: int, *, files: int | None = None) 
         import resource
     except ImportError:  # Windows has no such limits; only the caller's timeout remains
         return
-    limits = [
-        (resource.RLIMIT_AS, memory),
-        (resource.RLIMIT_CPU, seconds),
-        (resource.RLIMIT_FSIZE, written),
-        (resource.RLIMIT_CORE, 0),
-    ]
+    limits = [(resource.RLIMIT_CPU, seconds), (resource.RLIMIT_FSIZE, written), (resource.RLIMIT_CORE, 0)]
+    if sys.platform != "darwin":  # macOS refuses what a process exceeds, and each starts with hundreds of GiB
+        limits.append((resource.RLIMIT_AS, memory))
     for kind, most in limits if files is None else [*limits, (resource.RLIMIT_NOFILE, files)]:
         allowed = resource.getrlimit(kind)[1]
         least = most if allowed == resource.RLIM_INFINITY else min(most, allowed)

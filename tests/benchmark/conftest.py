@@ -1,5 +1,7 @@
 """Fixtures of the tests of `benchmark/`."""
 
+from pathlib import Path
+
 import pytest
 
 from benchmark.models import http_client
@@ -19,3 +21,16 @@ def fast_http_client(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_client, "ATTEMPTS", 3)
     monkeypatch.delenv(http_client.KEY_VARIABLE, raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+@pytest.fixture
+def locks_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refuse to remove lock files, as Windows does while they are open."""
+    remove = Path.unlink
+
+    def as_on_windows(self: Path, missing_ok: bool = False) -> None:
+        if "lock" in self.name:
+            raise PermissionError(13, "used by another process", str(self))
+        remove(self, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", as_on_windows)

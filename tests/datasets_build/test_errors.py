@@ -16,7 +16,7 @@ def test_need_names_the_missing_extra(module: str) -> None:
     with pytest.raises(MissingExtra) as caught:
         need(module, "board")
     assert caught.value.message == "nothing_of_that_name is not installed"
-    assert "pip install 'divbench[board]'" in caught.value.hint
+    assert 'pip install "divbench[board]"' in caught.value.hint
     assert caught.value.exit_status == 2
 
 

@@ -1,7 +1,9 @@
 """A file is complete or not there, whatever happens while it is written; a hash depends on the content alone."""
 
+import fcntl
 import os
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -90,15 +92,27 @@ def test_the_id_of_a_value_is_the_same_in_every_process() -> None:
     assert content_id([]) == "4f53cda18c2baa0c"  # the first digits of SHA-256 of "[]"
 
 
-def test_an_atomic_file_is_renamed_at_the_end_and_can_be_read_by_all(tmp_path: Path) -> None:
-    path = tmp_path / "file"
+def test_an_atomic_file_is_renamed_at_the_end_and_has_the_mode_of_other_files(tmp_path: Path) -> None:
+    path = tmp_path / ("n" * 250)  # a name about as long as file systems allow
     with atomic_file(path) as temporary:
         assert temporary.parent == tmp_path
         temporary.write_text("new")
         assert not path.exists()
     assert path.read_text() == "new"
-    assert path.stat().st_mode & 0o777 == 0o644
     assert list(tmp_path.iterdir()) == [path]
+    (tmp_path / "other").touch()
+    assert path.stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+def test_what_is_written_atomically_follows_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        write_text(tmp_path / "file", "private")
+        with atomic_folder(tmp_path / "folder"):
+            pass
+    finally:
+        os.umask(before)
+    assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("file", "folder")] == [0o600, 0o700]
 
 
 def test_an_atomic_file_in_no_folder_names_the_file_that_was_asked_for(tmp_path: Path) -> None:
@@ -112,6 +126,19 @@ def test_an_atomic_file_does_not_take_the_place_of_a_folder(tmp_path: Path) -> N
     with pytest.raises(IsADirectoryError, match="is a folder") as caught, atomic_file(tmp_path):
         pytest.fail("it was opened")
     assert caught.value.filename == str(tmp_path)
+
+
+def test_an_atomic_file_does_not_take_the_place_of_a_device(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="is not a regular file"), atomic_file(tmp_path / "pipe"):
+        pytest.fail("it was opened")
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_the_current_folder_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileExistsError, match="is the current folder"), atomic_folder(Path()):
+        pytest.fail("it was opened")
 
 
 def test_an_exception_in_the_block_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
@@ -140,7 +167,7 @@ def test_an_atomic_folder_is_renamed_at_the_end_and_makes_its_parents(tmp_path: 
         (temporary / "file").write_text("new")
         assert not path.exists()
     assert (path / "file").read_text() == "new"
-    assert path.stat().st_mode & 0o777 == 0o755
+    assert path.stat().st_mode == path.parent.stat().st_mode
     assert list(path.parent.iterdir()) == [path]
 
 
@@ -200,11 +227,35 @@ def test_what_an_atomic_folder_holds_is_on_disk_before_the_rename(
     assert tmp_path.stat().st_ino in synced
 
 
-def test_an_atomic_folder_may_replace_an_empty_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("replace", [False, True])
+def test_an_atomic_folder_may_replace_an_empty_one_also_where_a_rename_does_not(
+    replace: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename = Path.replace
+
+    def as_on_windows(self: Path, target: Path) -> Path:
+        assert not target.exists()
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "replace", as_on_windows)
     (tmp_path / "folder").mkdir()
-    with atomic_folder(tmp_path / "folder") as temporary:
+    with atomic_folder(tmp_path / "folder", replace=replace) as temporary:
         (temporary / "file").write_text("new")
     assert (tmp_path / "folder" / "file").read_text() == "new"
+
+
+def test_what_is_synced_is_open_for_writing_as_windows_demands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    modes: list[int] = []
+
+    def noted(handle: int) -> None:
+        if not stat.S_ISDIR(os.fstat(handle).st_mode):
+            modes.append(fcntl.fcntl(handle, fcntl.F_GETFL) & os.O_ACCMODE)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    write_text(tmp_path / "file", "text")
+    with atomic_folder(tmp_path / "folder") as temporary:
+        (temporary / "file").write_text("text")
+    assert modes == [os.O_RDWR, os.O_RDWR]
 
 
 def test_a_folder_with_content_is_never_replaced(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import runpy
 import signal
 import socket
 import subprocess
@@ -318,6 +319,11 @@ def test_a_cache_that_may_not_be_written_says_how_to_name_another(monkeypatch: p
     assert "DIVBENCH_HOME" not in _refused_by_system(PermissionError(errno.EACCES, "no", "/home/you")).hint
 
 
+def test_a_rename_that_fails_names_the_file_that_was_asked_for() -> None:
+    told = _refused_by_system(OSError(errno.EBUSY, "is in use", ".out.0123", None, "out"))
+    assert told.message == "out: is in use"
+
+
 def test_a_file_that_the_system_refuses_exits_2_with_its_name(tmp_path: Path, demo_file: Path) -> None:
     (tmp_path / "taken").write_text("a file")
     ended = divbench(
@@ -382,3 +388,10 @@ def test_the_address_of_the_source_code_is_one_that_was_given() -> None:
     ended = divbench("board", "serve", "--repository", "javascript:alert(1)")
     assert ended.returncode == 2
     assert "begins with https://" in ended.stderr
+
+
+def test_the_command_runs_as_a_module(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["divbench", "--version"])
+    with pytest.raises(SystemExit):
+        runpy.run_module("divbench", run_name="__main__")
+    assert capsys.readouterr().out.strip() == version("divbench")

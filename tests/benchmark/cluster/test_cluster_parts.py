@@ -1,5 +1,6 @@
 """Parts of scoring on a cluster, without one: shares of resources, remote errors, concurrent submissions."""
 
+import os
 import pickle
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import pytest
 
 from benchmark.cluster import actor
 from benchmark.cluster.actor import RemoteError
-from benchmark.cluster.connection import Cluster, check_reachable, short_message
+from benchmark.cluster.connection import Cluster, check_reachable, connect, short_message
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import ScoringFault
 from benchmark.scoring.profiles import find_profile
@@ -34,6 +35,20 @@ from tests.benchmark.helpers import ROOT
 )
 def test_actors_have_as_much_as_there_is(cluster: Cluster, has: dict[str, float], share: tuple[int, int]) -> None:
     assert cluster.share(has) == share
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system lends no cores")
+def test_a_local_cluster_has_the_cores_that_were_lent(monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'divbench[cluster]'")
+    given: list[int] = []
+    monkeypatch.setattr(ray, "init", lambda *_, num_cpus, **__: given.append(num_cpus))
+    monkeypatch.setattr(ray, "shutdown", lambda: None)
+    monkeypatch.setattr(os, "cpu_count", lambda: 128)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5})
+    for actors in (None, 1, 3):
+        with connect(Cluster(actors=actors)):
+            pass
+    assert given == [2, 2, 3]
 
 
 def test_builds_of_one_release_are_the_same_version(monkeypatch: pytest.MonkeyPatch) -> None:

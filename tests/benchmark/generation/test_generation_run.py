@@ -148,6 +148,13 @@ def test_what_failed_is_kept_as_an_error_and_tried_again_alone(mode: Mode, journ
     assert sampled(journal_path, plan, FakeSampler()) == sampled(journal_path.with_name("calm"), plan, FakeSampler())
 
 
+@pytest.mark.usefixtures("locks_stay")
+def test_a_lock_that_cannot_be_removed_while_it_is_held_stops_no_run(journal_path: Path) -> None:
+    for _ in range(2):  # and it is released
+        with open_journal(journal_path) as journal:
+            assert journal.blank
+
+
 def test_the_commonest_reason_is_told_first(journal_path: Path) -> None:
     def answer(request: Request) -> Outcome:
         return Failed("odd" if "thing 3" in request.messages[0].content else "common")

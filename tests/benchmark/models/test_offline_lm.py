@@ -6,7 +6,7 @@ import json
 import math
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ from benchmark.models.bundled_lm.documents import documents, sentences
 from benchmark.models.bundled_lm.spec import OFFLINE_LM
 from benchmark.models.bundled_lm.train import train
 from benchmark.models.hf_lm import HFCausalLM, find_causal_lm_spec, load_causal_lm
-from benchmark.models.model_files import weights_hash
+from benchmark.models.model_files import folder_hash, weights_hash
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.prompt_layout import Layout, lay_out
 from datasets_build.errors import InputError
@@ -70,6 +70,16 @@ def test_it_is_small_reads_far_and_is_what_was_pinned(lm: HFCausalLM) -> None:
     assert lm.bos == 1
     assert weights_hash(FOLDER) == OFFLINE_LM.revision
     assert OFFLINE_LM.revision in (FOLDER / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_hash_of_a_folder_does_not_depend_on_how_a_system_orders_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LICENSE.txt", "config.json"):
+        (tmp_path / name).write_text(name)
+    here = folder_hash(tmp_path, "weights")
+    monkeypatch.setattr(PurePath, "__lt__", lambda one, other: str(one).lower() < str(other).lower())  # as on Windows
+    assert folder_hash(tmp_path, "weights") == here
 
 
 def test_it_predicts_english_that_it_never_saw(lm: HFCausalLM) -> None:

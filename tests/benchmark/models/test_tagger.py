@@ -47,7 +47,7 @@ def test_a_machine_without_it_is_told_which_extra_to_install(monkeypatch: pytest
         replace(PATTERN_TAGGER, version="0.1.0").load()
     monkeypatch.setitem(sys.modules, "textblob", None)
     monkeypatch.delitem(sys.modules, "textblob.en", raising=False)
-    with pytest.raises(MissingExtra, match=r"textblob.* is not installed \(.*pip install 'divbench\[syntax\]'\)"):
+    with pytest.raises(MissingExtra, match=r'textblob.* is not installed \(.*pip install "divbench\[syntax\]"\)'):
         divbench.score([["one", "two"]], metrics=["template_rate"])
     assert PATTERN_TAGGER.signature == "textblob@0.20.0,penn-tags"
 

@@ -99,6 +99,11 @@ def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "one").iterdir()] == [one.result.result_id]  # and nothing is left over
 
 
+@pytest.mark.usefixtures("locks_stay")
+def test_a_lock_that_cannot_be_removed_while_it_is_held_stops_no_run(tmp_path: Path) -> None:
+    assert score(submit(tmp_path / "in", SMALL, rows_of(SMALL, k=4)), SMALL, tmp_path / "out").folder.is_dir()
+
+
 def test_long_responses_make_smaller_shards_and_none_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = rows_of(LARGE, k=2)
     long = replace(rows[3], responses=("long " * 300, "short"))

@@ -130,6 +130,21 @@ def test_a_new_index_takes_over_what_the_former_had(made: Path, tmp_path: Path) 
     assert len(list((tmp_path / "cache" / "index").glob("*/*"))) == 1  # the former one is gone
 
 
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="there is no list of open files")
+def test_no_file_of_an_index_is_open_while_it_is_renamed(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename = Path.replace
+
+    def as_on_windows(self: Path, target: Path) -> Path:
+        assert str(self) not in Path("/proc/self/maps").read_text(encoding="utf-8")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "replace", as_on_windows)
+    board = the_board(made)
+    assert_whole(BoardScores(board, tmp_path / "cache"), board)
+
+
 def test_a_prompt_that_no_result_has_any_more_leaves_the_index(made: Path, tmp_path: Path) -> None:
     shutil.copytree(made, tmp_path / "results")
     board = the_board(tmp_path / "results")

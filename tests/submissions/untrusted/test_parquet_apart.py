@@ -18,7 +18,7 @@ import pytest
 from submissions.schema import GENERATIONS
 from submissions.untrusted import parquet_files, parquet_reader, table_files
 from submissions.untrusted.findings import Findings
-from submissions.untrusted.limited_process import environment
+from submissions.untrusted.limited_process import environment, limit
 from submissions.untrusted.parquet_files import ParquetTable, open_parquet, read_parquet
 from submissions.untrusted.table_files import read_table
 from tests.cases import each
@@ -220,6 +220,19 @@ def test_a_link_that_leads_away_after_the_check_is_read_as_nothing_else(tmp_path
     table = open_parquet(path, GENERATIONS, Findings())
     path.unlink()  # what was read stays
     assert len(rows_of(table, Findings())) == 4
+
+
+def test_macos_which_refuses_limits_of_address_space_is_not_asked_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    import resource
+
+    limited: list[int] = []
+    monkeypatch.setattr(resource, "setrlimit", lambda kind, _: limited.append(kind))
+    for platform, expected in (("linux", True), ("darwin", False)):
+        monkeypatch.setattr(sys, "platform", platform)
+        limited.clear()
+        limit(2**32, 1, 1, files=0)
+        assert resource.RLIMIT_CPU in limited
+        assert (resource.RLIMIT_AS in limited) == expected
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="there is no list of threads")
