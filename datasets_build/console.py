@@ -1,6 +1,7 @@
 """The console of commands: results on stdout, with `--json` as one document; everything else on stderr."""
 
 import json
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -145,6 +146,14 @@ def deliver(report: Report, path: Path | None, *, as_json: bool) -> None:
         print_json(plain_json(report.document))
     else:
         print_blocks(report.printed, out())
+
+
+def termination_signals() -> tuple[int, ...]:
+    """Return SIGTERM and, where it is not ignored as by nohup, SIGHUP, which a terminal sends when it is closed."""
+    hangup = getattr(signal, "SIGHUP", None)  # Windows has none
+    return (
+        (signal.SIGTERM,) if hangup is None or signal.getsignal(hangup) is signal.SIG_IGN else (signal.SIGTERM, hangup)
+    )
 
 
 def simplify_types(command: Any) -> None:

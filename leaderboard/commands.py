@@ -119,6 +119,7 @@ def serve(
         )
     live = _live(results, store, study, refresh, reference=reference, results_store=results_store, votes=votes or store)
     now = live.snapshot()
+    _left_out(now)
     results_shown = sum(len(board.entries) for board in now.boards)
     err().print(f"{counted(results_shown, 'result')} in {counted(len(now.boards), 'table')}", markup=False)
 
@@ -272,7 +273,7 @@ def _left_out(now: "Snapshot") -> list[dict[str, str]]:
     if now.fault is not None:
         since = f"{now.as_of.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
         err().print(
-            f"the store cannot be read; this is its state at {since}: {now.fault}", style="yellow", markup=False
+            f"the results cannot be updated; this is their state at {since}: {now.fault}", style="yellow", markup=False
         )
     for where, reason in lacks:
         err().print(f"left out {where}: {reason}", style="yellow", markup=False)

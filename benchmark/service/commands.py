@@ -14,7 +14,7 @@ import typer
 
 from benchmark.cluster.options import ClusterOptions
 from benchmark.scoring.options import CacheOption, MetricNames, ProfileName, ScoringOptions
-from datasets_build.console import MirrorOption, err
+from datasets_build.console import MirrorOption, err, termination_signals
 from datasets_build.option_groups import with_option_groups
 
 if TYPE_CHECKING:
@@ -117,8 +117,8 @@ def score(
     With --cluster, actors on many GPUs and machines score the shards of several submissions at once and keep their
     models loaded as long as the worker runs; see docs/scaling.md.
 
-    On SIGTERM or Ctrl-C the submission returns to the queue and the worker exits with status 0; a second signal makes
-    it exit at once. Events are written to stdout as JSON lines, messages to stderr.
+    On SIGTERM, SIGHUP or Ctrl-C the submission returns to the queue and the worker exits with status 0; a second signal
+    makes it exit at once. Events are written to stdout as JSON lines, messages to stderr.
 
     Example: divbench submissions score --store hf://datasets/ORG/submissions --profile offline --once
     """
@@ -192,7 +192,7 @@ def _events_of(worker: "Worker") -> "EventSink":
 
 
 def stop_on_signals() -> "Stop":
-    """Return the stop that the first SIGTERM or SIGINT requests; the second one ends the process at once."""
+    """Return the stop that the first SIGTERM, SIGHUP or SIGINT requests; a second one ends the process at once."""
     from benchmark.service.lease import Stop
 
     stop = Stop()
@@ -201,7 +201,7 @@ def stop_on_signals() -> "Stop":
         stop.requested = True
         signal.signal(number, signal.SIG_DFL)
 
-    for each in (signal.SIGTERM, signal.SIGINT):
+    for each in (*termination_signals(), signal.SIGINT):
         signal.signal(each, ask)
     return stop
 

@@ -11,6 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from benchmark.analysis.ranking import Standing
 from benchmark.scoring.result_schema import Aggregate
+from benchmark.service.redaction import public_text
 from datasets_build.errors import ConfigurationError, DivBenchError, InputError
 from datasets_build.files import canonical_json, plain_json
 from leaderboard.data.board import Board, Column, Entry, facts, ranking_column
@@ -155,7 +156,8 @@ def queue(snapshot: Snapshot, now: datetime) -> Row:
     damaged = [{"path": each.path, "reason": each.reason} for each in listing.damaged]
     place = {key: value for key, value in listing.queue_position("", now).as_json().items() if key != "position"}
     read = snapshot.as_of.astimezone(UTC).isoformat(timespec="seconds")
-    return {**place, "submissions": len(listing.states), "damaged": damaged, "as_of": read, "fault": snapshot.fault}
+    fault = None if snapshot.fault is None else public_text(snapshot.fault)
+    return {**place, "submissions": len(listing.states), "damaged": damaged, "as_of": read, "fault": fault}
 
 
 def submissions(snapshot: Snapshot, now: datetime) -> list[Row]:

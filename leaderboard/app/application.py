@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
-from signal import SIGTERM, signal
+from signal import signal
 from typing import Any
 
 import gradio as gr
@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from datasets_build.console import err
+from datasets_build.console import err, termination_signals
 from datasets_build.errors import ConfigurationError, InputError
 from leaderboard.app.api import register
 from leaderboard.app.navigation import Link, navigation
@@ -129,8 +129,10 @@ def launch(
         port: Port; None: the first free port from Gradio's default.
         wait: Whether to return only after the server has stopped.
     """
-    if wait:  # a plain SIGTERM would neither send pending votes nor delete temporary files
-        signal(SIGTERM, lambda number, frame: sys.exit(128 + number))
+    for each in (
+        termination_signals() if wait else ()
+    ):  # they would neither send pending votes nor delete temporary files
+        signal(each, lambda number, frame: sys.exit(128 + number))
     with suppress(ImportError):
         import_module("matplotlib.pyplot")  # otherwise Gradio imports it during the first event
     log_one_line_an_error()

@@ -129,8 +129,8 @@ def downloads() -> list[gr.DownloadButton]:
 
 
 def files(paths: Sequence[Path]) -> list[gr.DownloadButton]:
-    """Updates that give the download buttons their files."""
-    return [gr.DownloadButton(value=str(path), visible=True) for path in paths]
+    """Updates that give the download buttons their files; they are hidden if there are none."""
+    return [gr.DownloadButton(value=str(path), visible=True) for path in paths] or no_files()
 
 
 def no_files() -> list[gr.DownloadButton]:

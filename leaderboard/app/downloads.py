@@ -1,8 +1,7 @@
 """Downloads of the table that a visitor sees, as CSV and as Parquet."""
 
-import atexit
+import logging
 import os
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -14,9 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from datasets_build.files import atomic_file, content_id, write_text
+from leaderboard.app.temporary import TemporaryFolder
 from leaderboard.tables.export import as_csv
+from submissions.untrusted.plain_text import one_line
 
 KEPT_SECONDS = 600.0  # much longer than the server needs to copy a file to its download folder
+_LOG = logging.getLogger("divbench.board")
 
 
 class Downloads:
@@ -27,30 +29,40 @@ class Downloads:
     """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="divbench-board-"))
+        self._folder = TemporaryFolder("divbench-board-")
         self._clock, self._turn = clock, threading.Lock()
-        atexit.register(rmtree, self._folder, ignore_errors=True)
 
-    def write(self, frame: pd.DataFrame, name: str) -> tuple[Path, Path]:
+    def write(self, frame: pd.DataFrame, name: str) -> tuple[Path, ...]:
         """Write a frame as CSV, safe for spreadsheets, and as Parquet; the same frame gives the same files.
 
         Args:
             name: Stem of the file names; must not be untrusted.
+
+        Returns:
+            The two files; none if the disk takes no files, because a page is worth showing without them.
         """
+        try:
+            return self._written(frame, name)
+        except OSError as error:
+            _LOG.warning("a page is shown without its downloads: %s", one_line(str(error)))
+            return ()
+
+    def _written(self, frame: pd.DataFrame, name: str) -> tuple[Path, ...]:
         text = as_csv(frame)
-        folder = self._folder / content_id([name, text])
-        paths = folder / f"{name}.csv", folder / f"{name}.parquet"
         with self._turn:
-            self._make_room()
-            if not folder.is_dir():
-                folder.mkdir()
+            whole = self._folder.path()
+            folder = whole / content_id([name, text])
+            paths = folder / f"{name}.csv", folder / f"{name}.parquet"
+            self._make_room(whole)
+            if not paths[1].is_file():  # the last one: a disk may have been full after the first
+                folder.mkdir(exist_ok=True)
                 write_text(paths[0], text)
                 with atomic_file(paths[1]) as temporary:
                     pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), temporary, compression="zstd")
             os.utime(folder, (self._clock(),) * 2)
         return paths
 
-    def _make_room(self) -> None:
-        for folder in self._folder.iterdir():
+    def _make_room(self, whole: Path) -> None:
+        for folder in whole.iterdir():
             if self._clock() - folder.stat().st_mtime > KEPT_SECONDS:
                 rmtree(folder)

@@ -59,8 +59,8 @@ class RequestLimits:
             return
         uploads = scope["path"] == _UPLOADS
         most = MAX_UPLOADS_BYTES if uploads else self._body
-        if self._is_too_often(scope):
-            await _refuse(429, _TOO_OFTEN, scope, receive, send)
+        if (more := self._calls_beyond(scope)) > 0:
+            await _refuse(429, _TOO_OFTEN, scope, receive, send, logged=more == 1)
         elif _declared(scope) > most:
             if _declared(scope) <= _MOST_DISCARDED:  # otherwise, a client that is still sending would not read why
                 await _discard(receive)
@@ -71,14 +71,15 @@ class RequestLimits:
         else:
             await self._app(scope, _counted(receive, most), send)
 
-    def _is_too_often(self, scope: Scope) -> bool:
+    def _calls_beyond(self, scope: Scope) -> int:
+        """Count a call; return the number of the visitor's calls in this minute minus the limit."""
         visitor, minute = self._visitor(scope), int(time.monotonic() // 60)
         before = self._seen.pop(visitor, (minute, 0))
         number = before[1] + 1 if before[0] == minute else 1
         self._seen[visitor] = minute, number
         if len(self._seen) > _VISITORS:
             self._seen.popitem(last=False)
-        return number > self._calls
+        return number - self._calls
 
     def _visitor(self, scope: Scope) -> str:
         return visitor_address(scope, proxied=self._proxied)
@@ -129,8 +130,9 @@ async def _discard(receive: Receive) -> None:
         pass
 
 
-async def _refuse(status: int, why: str, scope: Scope, receive: Receive, send: Send) -> None:
-    _LOG.warning("%s %s: %s", status, one_line(str(scope["path"]), 100), why)
+async def _refuse(status: int, why: str, scope: Scope, receive: Receive, send: Send, *, logged: bool = True) -> None:
+    if logged:
+        _LOG.warning("%s %s: %s", status, one_line(str(scope["path"]), 100), why)
     await JSONResponse({"detail": why}, status)(scope, receive, send)  # Gradio's client shows the visitor `detail`
 
 

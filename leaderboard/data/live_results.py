@@ -1,5 +1,6 @@
 """Keeps the results that pages show up to date while the application serves."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -14,9 +15,11 @@ from leaderboard.data.metric_study.files import Studies, load_studies
 from leaderboard.data.scores import BoardScores
 from leaderboard.data.sources import Snapshot, Source
 from submissions.judgements.vote_store import VoteSpool
+from submissions.untrusted.plain_text import one_line
 
 REFRESH_SECONDS = 60.0
 _KEPT = 12  # maximum number of boards with per-prompt scores in memory
+_LOG = logging.getLogger("divbench.board")
 
 
 class LiveResults:
@@ -93,10 +96,13 @@ class LiveResults:
                 self._lock.release()
 
     def _take(self) -> None:
+        before = self._snapshot
         try:
             self._snapshot = self._read()
         except (DivBenchError, OSError) as error:
-            self._snapshot = replace(self._snapshot, fault=" ".join(str(error).split()))
+            self._snapshot = replace(before, fault=" ".join(str(error).split()))
+        if self._snapshot.fault not in (None, before.fault):  # whole for the operator; pages leave out local folders
+            _LOG.warning("the results cannot be updated: %s", one_line(self._snapshot.fault))
         self._read_at = self._clock()
 
     def _prepare(self, board: Board) -> None:

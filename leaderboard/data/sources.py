@@ -13,6 +13,7 @@ from typing import Protocol
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.result_files import MAX_RESULT_BYTES, PER_PROMPT_FILE, RESULT_FILE
 from benchmark.scoring.result_schema import Result
+from benchmark.service.redaction import public_text
 from datasets_build.console import progress
 from datasets_build.download import home
 from datasets_build.errors import ConfigurationError, InputError
@@ -50,15 +51,15 @@ class Snapshot:
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings about the state of the data; they contain untrusted names."""
+        """Warnings about the state of the data, without local folders; they contain untrusted names."""
         left_out = [(folder.name, missing.reason) for folder, missing in self.unreadable.items()]
         left_out += [(item.path, item.reason) for item in (self.queue.damaged if self.queue else ())]
         lines = [one_line(f"{name}: not shown, {reason}") for name, reason in left_out]
         if self.fault is not None:
             since = self.as_of.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
             fault = one_line(self.fault)
-            lines.insert(0, f"The store cannot be read at the moment; this page shows its state at {since}. {fault}")
-        return lines
+            lines.insert(0, f"The results cannot be updated at the moment; this is their state at {since}. {fault}")
+        return [public_text(line) for line in lines]
 
     def board(self, name: str | None) -> Board | None:
         """The board with a name; default: the first; None if there are no boards."""

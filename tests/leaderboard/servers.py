@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from signal import SIGHUP
 from socket import SO_REUSEADDR, SOL_SOCKET, socket
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -113,7 +114,7 @@ def running(module: str, *arguments: str, environment: Mapping[str, str] | None 
 def serving_by_command(*arguments: str) -> Iterator[str]:
     """The address of `divbench board serve` with these options, in a separate process that ends with the context.
 
-    When it is terminated, its temporary files must be gone.
+    It ends as with its terminal; then its temporary files must be gone.
     """
     port = free_port()
     command = [sys.executable, "-c", "from leaderboard.cli import main; main()", "board", "serve", *arguments]
@@ -124,12 +125,11 @@ def serving_by_command(*arguments: str) -> Iterator[str]:
             url = f"http://127.0.0.1:{port}"
             try:
                 wait_for(url, server)
-                assert list(Path(temporary).glob("divbench-board-*"))
                 yield url
             finally:
-                server.terminate()
+                server.send_signal(SIGHUP)
                 server.wait(timeout=30)
-        assert list(Path(temporary).glob("divbench-board-*")) == []
+        assert list(Path(temporary).glob("divbench-*")) == []
 
 
 def wait_for(url: str, server: "subprocess.Popen[bytes] | Forked") -> None:

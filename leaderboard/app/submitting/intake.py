@@ -4,7 +4,6 @@ No path contains anything that a client chose: uploads are copied, up to a size 
 folder that only this process may enter, and are first read in a child process.
 """
 
-import atexit
 import os
 import secrets
 import stat
@@ -23,6 +22,7 @@ from typing import Any
 from benchmark.service.redaction import public_text
 from datasets_build.errors import ConfigurationError, DivBenchError
 from leaderboard.app.submitting.importing import import_in_child
+from leaderboard.app.temporary import TemporaryFolder
 from submissions.checking.sandbox import validate_in_child
 from submissions.schema import Manifest, Problem
 from submissions.storage.file_store import FileStore
@@ -104,8 +104,7 @@ class Intake:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._memory, self._seconds, self._patience, self._clock = memory, seconds, patience, clock
-        self._spool = Path(tempfile.mkdtemp(prefix="divbench-intake-"))  # for this process alone: mode 0700
-        atexit.register(rmtree, self._spool, ignore_errors=True)
+        self._spool = TemporaryFolder("divbench-intake-")
         self._turns = threading.BoundedSemaphore(at_once)
         self._lock = threading.Lock()
         self._kept: dict[str, _Kept] = {}
@@ -213,7 +212,7 @@ class Intake:
     @contextmanager
     def _aside(self) -> Iterator[Path]:
         """A temporary folder, removed at the end unless its submission is kept."""
-        home = Path(tempfile.mkdtemp(dir=self._spool))
+        home = Path(tempfile.mkdtemp(dir=self._spool.path()))
         folder = home / "submission"
         folder.mkdir()
         try:

@@ -1,6 +1,10 @@
 """Files for visitors to take away: what they hold, and how long they are kept."""
 
 import csv
+import os
+import shutil
+import tempfile
+import time
 from pathlib import Path
 from threading import Thread
 
@@ -12,6 +16,7 @@ from starlette.testclient import TestClient
 from datasets_build.errors import InputError
 from leaderboard.app.application import board_csv
 from leaderboard.app.downloads import KEPT_SECONDS, Downloads
+from leaderboard.app.temporary import LEFT_SECONDS
 from leaderboard.data.board import Board
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores
@@ -44,6 +49,37 @@ def test_a_file_goes_when_nobody_has_asked_for_it_in_a_while_and_never_before() 
     downloads.write(FRAME, "new")
     assert asked.is_file()
     assert not any(other.exists() for other in others)
+
+
+def test_files_are_made_anew_after_a_cleaner_of_temporary_files_and_after_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    downloads = Downloads()
+    downloads.write(FRAME, "board")
+    shutil.rmtree(next(tmp_path.iterdir()))
+    with monkeypatch.context() as full:
+        full.setattr("leaderboard.app.downloads.pq.write_table", _no_space)
+        assert downloads.write(FRAME, "board") == ()
+    text, table = downloads.write(FRAME, "board")
+    assert text.is_file()
+    pd.testing.assert_frame_equal(pd.read_parquet(table), FRAME)
+
+
+def _no_space(*arguments: object, **named: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_what_a_killed_board_has_left_is_deleted_a_day_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    now = time.time()
+    for name, age in (("divbench-board-old", LEFT_SECONDS + 60), ("divbench-board-new", 60), ("other", 1e6)):
+        (tmp_path / name / "inside").mkdir(parents=True)
+        os.utime(tmp_path / name, (now - age, now - age))
+    Downloads().write(FRAME, "board")
+    left = {path.name for path in tmp_path.iterdir()}
+    assert {"divbench-board-new", "other"} <= left
+    assert "divbench-board-old" not in left
 
 
 def test_several_visitors_may_ask_for_the_same_file_at_once() -> None:

@@ -74,7 +74,7 @@ def known(**changed: Any) -> dict[str, Any]:
 
 
 def spooled(given: Intake) -> list[Path]:
-    return list(given._spool.iterdir())
+    return list(given._spool.path().iterdir())
 
 
 def test_a_good_folder_is_accepted_handed_in_and_leaves_nothing_behind(
@@ -97,9 +97,12 @@ def test_a_good_folder_is_accepted_handed_in_and_leaves_nothing_behind(
         given.submit_kept(found.token, store, ANN, NOW)
 
 
-def test_the_spool_is_for_this_process_alone(given: Intake, demo: list[Path]) -> None:
+def test_the_spool_is_for_this_process_alone_and_made_anew_if_old_temporary_files_are_deleted(
+    given: Intake, demo: list[Path]
+) -> None:
+    shutil.rmtree(given._spool.path())
     given.check_files(files_of(demo[0]))
-    assert stat.S_IMODE(given._spool.stat().st_mode) == 0o700
+    assert stat.S_IMODE(given._spool.path().stat().st_mode) == 0o700
     assert len(spooled(given)) == 1
 
 

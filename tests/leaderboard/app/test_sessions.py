@@ -15,7 +15,7 @@ def test_a_session_describes_no_component_and_keeps_states() -> None:
     blocks = {each._id: each for each in (box, token)}
     described: list[int] = []
     sessions: Any = import_module("gradio.route_utils")
-    config = SimpleNamespace(blocks=blocks, config_for_block=lambda number, *_: described.append(number))
+    config = SimpleNamespace(blocks=blocks, fns={}, config_for_block=lambda number, *_: described.append(number))
     app: Any = SimpleNamespace(default_config=config, blocks=blocks, state_session_capacity=10)
     for _ in range(2):  # a second application changes nothing
         keep_lean_sessions()
@@ -29,5 +29,10 @@ def test_a_session_describes_no_component_and_keeps_states() -> None:
         assert own[box._id] is box
         own[token._id] = "secret"
         assert own[token._id] == "secret"
+        described.clear()
+        own[box._id] = replaced = gr.Textbox("its own")
+        assert own[box._id] is replaced
+        assert config.blocks[box._id] is box  # the others' is not changed
+        assert own.blocks_config.fns is config.fns
         described.clear()
     assert type(holder["visitor"]).__mro__[1].__module__ == "gradio.state_holder"

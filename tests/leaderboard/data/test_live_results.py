@@ -3,12 +3,14 @@
 import shutil
 import threading
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from benchmark.scoring.result_files import PER_PROMPT_FILE
 from datasets_build.errors import ConfigurationError, InputError
+from leaderboard.app.api import queue
 from leaderboard.data.live_results import REFRESH_SECONDS, LiveResults
 from leaderboard.data.sources import FolderSource, Snapshot, StoreSource
 from submissions.storage.commits import StoreFault
@@ -133,7 +135,7 @@ def test_an_empty_store_has_no_boards_and_a_queue(tmp_path: Path) -> None:
 
 
 def test_warnings_says_what_is_not_shown_and_how_old_the_rest_is(
-    store: FolderStore, some: list[Scored], tmp_path: Path
+    store: FolderStore, some: list[Scored], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     put(store, f"results/{some[0].folder.name}/{PER_PROMPT_FILE}", b"PAR1")
     put(store, f"states/{some[1].result.submission_id}.json", b"{")
@@ -146,8 +148,11 @@ def test_warnings_says_what_is_not_shown_and_how_old_the_rest_is(
     assert all(": not shown, " in line for line in lines)
     store.folder.rename(tmp_path / "elsewhere")
     first, *others = live.reload().warnings
-    assert first.startswith("The store cannot be read at the moment; this page shows its state at ")
+    assert first.startswith("The results cannot be updated at the moment; this is their state at ")
     assert others == lines
+    assert f"{store.folder} is gone" in caplog.text  # for the operator
+    assert str(store.folder.parent) not in first
+    assert str(store.folder.parent) not in queue(live.snapshot(), datetime.now(UTC))["fault"]
 
 
 def test_a_damaged_result_hides_no_other(store: FolderStore, some: list[Scored], tmp_path: Path) -> None:

@@ -344,7 +344,7 @@ def test_an_export_without_the_store_says_that_its_state_is_not_the_present_one(
     assert "HEAD" in document(ended)["fault"]
     shown = divbench("board", "show", "--store", folder_store.folder)
     for each in (ended, shown):
-        assert "the store cannot be read; this is its state at 20" in each.stderr
+        assert "the results cannot be updated; this is their state at 20" in each.stderr
     assert some[0].result.manifest.name in shown.stdout
 
 
