@@ -149,6 +149,15 @@ def dpo(
         err().print(f"{counted(warnings, 'warning')}: divbench validate {folder}", markup=False)
     if generation.mode == "system-prompt" and generation.system_prompt is None:
         err().print("warning: the manifest does not state the system prompt, so the pairs lack it")
+    if conversational is None and {
+        generation.chat_template,
+        generation.prompt_template,
+        generation.system_prompt,
+    } == {None}:
+        err().print(
+            "warning: the manifest does not state how the model was prompted, so the pairs are plain texts; for a chat "
+            "model, use --conversational"
+        )
     if lacking := exported.prompts - len(rewarded):
         err().print(f"warning: {lacking} of {exported.prompts} prompts have {NO_REWARDS}")
     if exported.unrewarded:
@@ -157,6 +166,9 @@ def dpo(
     if exported.inverted:
         which = f"{exported.inverted} of {counted(len(exported.pairs.rows), 'pair')}"
         err().print(f"warning: in {which}, the chosen response has the lower reward; below --rho 0.5, none has")
+    if exported.tied:
+        which = f"{exported.tied} of {counted(len(exported.pairs.rows), 'pair')}"
+        err().print(f"warning: in {which}, both responses have the same reward, so the pair prefers only diversity")
     if exported.truncated:
         which = f"{exported.truncated} of {counted(len(exported.pairs.rows), 'pair')}"
         err().print(
