@@ -40,7 +40,7 @@ def dpo(
         Path,
         data_option(
             help=(
-                "Rewards file (.jsonl, .csv or .parquet): prompt_id, index (from 0), reward; or prompt_id, "
+                "Rewards file (.jsonl, .csv, .tsv or .parquet): prompt_id, index (from 0), reward; or prompt_id, "
                 "rewards (a list)."
             )
         ),
