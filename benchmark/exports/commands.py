@@ -276,7 +276,8 @@ def harness(
     """Write a result in lm-evaluation-harness's format: results_DATE.json and samples_SUITE_DATE.jsonl.
 
     The responses to a prompt are written as its repeats. Facts for which the harness has no field, such as intervals
-    and signatures, go into the task's metadata. `divbench import --from lm-eval` reads the samples back.
+    and signatures, go into the task's metadata. `divbench import --from lm-eval` reads the samples back, but without
+    finish reasons, so that scores of what it reads also count classes of truncated responses.
 
       divbench export harness results/0123456789abcdef --out harness
     """
