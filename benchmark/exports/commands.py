@@ -40,7 +40,7 @@ def dpo(
         Path,
         data_option(
             help=(
-                "Rewards file (.jsonl, .csv or .parquet): prompt_id, index (from 0), reward; or prompt_id, "
+                "Rewards file (.jsonl, .csv, .tsv or .parquet): prompt_id, index (from 0), reward; or prompt_id, "
                 "rewards (a list)."
             )
         ),
@@ -149,6 +149,15 @@ def dpo(
         err().print(f"{counted(warnings, 'warning')}: divbench validate {folder}", markup=False)
     if generation.mode == "system-prompt" and generation.system_prompt is None:
         err().print("warning: the manifest does not state the system prompt, so the pairs lack it")
+    if conversational is None and {
+        generation.chat_template,
+        generation.prompt_template,
+        generation.system_prompt,
+    } == {None}:
+        err().print(
+            "warning: the manifest does not state how the model was prompted, so the pairs are plain texts; for a chat "
+            "model, use --conversational"
+        )
     if lacking := exported.prompts - len(rewarded):
         err().print(f"warning: {lacking} of {exported.prompts} prompts have {NO_REWARDS}")
     if exported.unrewarded:
@@ -157,6 +166,9 @@ def dpo(
     if exported.inverted:
         which = f"{exported.inverted} of {counted(len(exported.pairs.rows), 'pair')}"
         err().print(f"warning: in {which}, the chosen response has the lower reward; below --rho 0.5, none has")
+    if exported.tied:
+        which = f"{exported.tied} of {counted(len(exported.pairs.rows), 'pair')}"
+        err().print(f"warning: in {which}, both responses have the same reward, so the pair prefers only diversity")
     if exported.truncated:
         which = f"{exported.truncated} of {counted(len(exported.pairs.rows), 'pair')}"
         err().print(
@@ -264,7 +276,8 @@ def harness(
     """Write a result in lm-evaluation-harness's format: results_DATE.json and samples_SUITE_DATE.jsonl.
 
     The responses to a prompt are written as its repeats. Facts for which the harness has no field, such as intervals
-    and signatures, go into the task's metadata. `divbench import --from lm-eval` reads the samples back.
+    and signatures, go into the task's metadata. `divbench import --from lm-eval` reads the samples back, but without
+    finish reasons, so that scores of what it reads also count classes of truncated responses.
 
       divbench export harness results/0123456789abcdef --out harness
     """

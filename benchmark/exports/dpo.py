@@ -108,8 +108,17 @@ class Exported:
     @property
     def inverted(self) -> int:
         """Number of pairs whose chosen response has the lower reward, as overlapping pools allow."""
+        return sum(margin < 0 for margin in self._margins)
+
+    @property
+    def tied(self) -> int:
+        """Number of pairs with equal rewards, as overlapping pools and, by percentile, repeated rewards allow."""
+        return sum(margin == 0 for margin in self._margins)
+
+    @property
+    def _margins(self) -> list[float]:
         metas = [row["meta"] for row in self.pairs.rows]
-        return sum(meta["rewards"][meta["chosen_index"]] < meta["rewards"][meta["rejected_index"]] for meta in metas)
+        return [meta["rewards"][meta["chosen_index"]] - meta["rewards"][meta["rejected_index"]] for meta in metas]
 
     def as_json(self) -> dict[str, Any]:
         """Return the document that `--json` prints."""
@@ -118,6 +127,7 @@ class Exported:
             "prompts": self.prompts,
             "pairs": len(self.pairs.rows),
             "pairs_with_lower_chosen_reward": self.inverted,
+            "pairs_with_equal_rewards": self.tied,
             "pairs_with_truncated_chosen": self.truncated,
             "skipped": dict(self.pairs.skipped),
             "responses_without_reward": self.unrewarded,

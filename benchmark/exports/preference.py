@@ -8,7 +8,7 @@ log-likelihood or the distance from the mean embedding. This module neither trai
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,15 +110,25 @@ def pools(candidates: Candidates, rule: PoolRule) -> Pools:
     low, high = min(rewards.values()), max(rewards.values())
     if low == high:
         raise NoPair("all rewards equal")
+    slack = 0.0
     if rule.by == "range":
         least, most = high - rule.rho * (high - low), low + rule.rho * (high - low)
+        slack = _SLACK * (high - low) if rule.rho else 0.0
     else:
-        least, most = (float(each) for each in np.quantile(list(rewards.values()), [1 - rule.rho, rule.rho]))
-    slack = _SLACK * (high - low)
+        ordered = sorted(rewards.values())
+        least, most = _quantile(ordered, 1 - rule.rho), _quantile(ordered, rule.rho)
     return Pools(
         chosen=tuple(position for position, reward in rewards.items() if reward >= least - slack),
         rejected=tuple(position for position, reward in rewards.items() if reward <= most + slack),
     )
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    """Return a quantile, interpolated linearly; exactly a reward where it falls on one but for rounding."""
+    place = round(share * (len(ordered) - 1), 9)
+    below = int(place)
+    lower, upper = ordered[below], ordered[math.ceil(place)]
+    return lower + (place - below) * (upper - lower)
 
 
 def choose(candidates: Candidates, rule: PoolRule) -> tuple[int, int]:

@@ -56,7 +56,7 @@ class _RewardFile:
         self.prompt_ids = prompt_ids
         self.k = k
         self.findings = findings
-        self.is_csv = table.name.endswith(".csv")
+        self.is_csv = table.name.lower().endswith((".csv", ".tsv"))
 
     def problem(self, number: int, field: str, message: str, hint: str) -> None:
         check = "prompt_ids" if field == "prompt_id" else "rewards"

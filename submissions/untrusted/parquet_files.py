@@ -144,9 +144,11 @@ def _misfits(found: pa.Schema, wanted: pa.Schema) -> Iterator[tuple[str, str, st
 
 
 def _fits(found: pa.DataType, wanted: Field) -> bool:
-    """Whether a column has a field's type; a column of nulls may have the null type, as pandas writes it."""
+    """Whether a column has a field's type; as pandas writes them, nulls may have none, and floats that of integers."""
     if pa.types.is_null(found):
         return wanted.nullable
+    if pa.types.is_floating(wanted.type) and (pa.types.is_integer(found) or pa.types.is_floating(found)):
+        return True
     with suppress(TypeError):
         return reader.plain_type(found) == reader.plain_type(wanted.type)
     return False

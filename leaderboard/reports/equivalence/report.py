@@ -8,7 +8,7 @@ import numpy as np
 from benchmark.analysis.equivalence_study import PATIENCES, BackendClasses, Choice, System, UtilityCurve
 from benchmark.equivalence.agreement import Sensitivity
 from datasets_build.tables import Block, Report, Styled, Table
-from leaderboard.reports.metaeval.report import cell
+from leaderboard.reports.metaeval.report import cell, most_frequent
 
 LEGEND = (
     "distinct: mean number of equivalence classes. ARI: mean adjusted Rand index with the published classes; pair F1: "
@@ -66,7 +66,12 @@ def _systems(title: str, found: BackendClasses, *notes: Styled) -> Table:
         )
         for each in found.systems
     ]
-    return Table(title, ("system", "distinct", "published", "ARI", "pair F1", "no classes"), rows, notes)
+    lacking = [
+        f"{each.system}, prompts without classes: {most_frequent(each.unjudged)}"
+        for each in found.systems
+        if each.unjudged
+    ]
+    return Table(title, ("system", "distinct", "published", "ARI", "pair F1", "no classes"), rows, [*notes, *lacking])
 
 
 def _summary(title: str, found: Sequence[BackendClasses]) -> Table:

@@ -30,6 +30,8 @@ from benchmark.scoring.resampling import half_of
 from benchmark.surprisal.engine import ResponseSet
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import plain_json
+from datasets_build.tables import Table
+from leaderboard.reports.equivalence.report import report_of
 from tests.benchmark.fakes import HashEquivalence, HashReward
 
 FEW = Resampling(resamples=200)
@@ -89,6 +91,9 @@ def test_prompts_without_classes_are_counted_and_left_out() -> None:
     assert found.systems[0].distinct.value == 1.5
     assert (found.rand_index, found.ranking) == (None, None)
     json.dumps(plain_json(found), allow_nan=False)
+    (printed,) = report_of([given], [found], {}, [], []).printed
+    assert isinstance(printed, Table)
+    assert printed.notes == ["a, prompts without classes: 2 no reply"]
 
 
 def test_the_best_is_chosen_on_one_half_and_reported_on_the_other() -> None:

@@ -137,9 +137,12 @@ def test_pairs_are_those_of_brute_force(
 
     places = {prompt.prompt_id: place for place, prompt in enumerate(OWN.prompts)}
     of_pairs = [(rewards_of(places[name]), *expected[name][2:]) for name in expected]
-    against = sum((own[chosen] or 0.0) < (own[rejected] or 0.0) for own, chosen, rejected in of_pairs)
+    margins = [(own[chosen] or 0.0) - (own[rejected] or 0.0) for own, chosen, rejected in of_pairs]
+    against = sum(margin < 0 for margin in margins)
     assert found["pairs_with_lower_chosen_reward"] == against
     assert (f"in {against} of " in ended.stderr, against > 0) == ((True, True) if rho > 0.5 else (False, False))
+    assert found["pairs_with_equal_rewards"] == (ties := margins.count(0))
+    assert (f"in {ties} of {len(pairs)} pairs, both responses have the same reward" in ended.stderr) == (ties > 0)
 
     assert (found["pairs"], found["prompts"]) == (len(pairs), PROMPTS)
     assert sum(found["skipped"].values()) == PROMPTS - len(pairs)
@@ -213,6 +216,19 @@ def test_chosen_responses_that_are_truncated_are_counted_and_warned_of(tmp_path:
     assert 0 < cut < len(chosen)
     assert document(ended)["pairs_with_truncated_chosen"] == cut
     assert f"in {cut} of {len(chosen)} pairs, the chosen response is truncated" in ended.stderr
+
+
+def test_pairs_of_equal_rewards_are_counted_and_warned_of(tmp_path: Path) -> None:
+    """Most rewards are 1, as with a verifier: by percentile, both pools hold responses with 1."""
+    made = make(tmp_path / "verified")
+    rows = [{"prompt_id": prompt.prompt_id, "rewards": [0, *[1] * (K - 1)]} for prompt in OWN.prompts]
+    wanted = ["--rewards", write_rows(tmp_path / "r.jsonl", rows), "--diversity", "nll", "--rule", "percentile"]
+    ended = divbench("export", "dpo", made.folder, *wanted, "--out", tmp_path / "pairs.jsonl", "--json")
+    metas = [row["meta"] for row in read_lines(tmp_path / "pairs.jsonl")]
+    ties = sum(meta["rewards"][meta["chosen_index"]] == meta["rewards"][meta["rejected_index"]] for meta in metas)
+    assert (document(ended)["pairs_with_equal_rewards"], ties > 0) == (ties, True)
+    assert f"in {ties} of {len(metas)} pairs, both responses have the same reward" in ended.stderr
+    assert "use --conversational" in ended.stderr  # the manifest does not state how the model was prompted
 
 
 def test_no_character_of_a_response_ends_a_line(tmp_path: Path) -> None:

@@ -165,5 +165,8 @@ def test_whole_numbers_of_any_writer_are_ids_and_rewards(tmp_path: Path) -> None
     assert read_rewards(tmp_path / "r.parquet", {"7", "8"}, 2) == {"7": (1.0, 2.0)}
     (tmp_path / "r.csv").write_text('\ufeffprompt_id,rewards\n7,"[1, null]"\n8,\n', encoding="utf-8")
     assert read_rewards(tmp_path / "r.csv", {"7", "8"}, 2) == {"7": (1.0, None)}
+    for name, mark in (("r.CSV", ","), ("r.tsv", "\t")):
+        (tmp_path / name).write_text("prompt_id,index,reward\n7,0,1\n".replace(",", mark))
+        assert read_rewards(tmp_path / name, {"7", "8"}, 2) == {"7": (1.0, None)}
     (tmp_path / "r.jsonl").write_text('{"prompt_id": 7, "rewards": [1, null]}\n{"prompt_id": "8", "rewards": null}\n')
     assert read_rewards(tmp_path / "r.jsonl", {"7", "8"}, 2) == {"7": (1.0, None)}

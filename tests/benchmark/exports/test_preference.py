@@ -60,6 +60,19 @@ def test_pools_by_percentile() -> None:
     assert pools(skewed, PoolRule(0.25)) == Pools(chosen=(4,), rejected=(0, 1, 2, 3))
 
 
+@pytest.mark.parametrize(
+    ("rule", "found"),
+    [
+        (PoolRule(0.0), Pools((4,), (0,))),
+        (PoolRule(0.0, "percentile"), Pools((4,), (0,))),
+        (PoolRule(0.3, "percentile"), Pools((3, 4), (0, 1))),
+    ],
+)
+def test_a_reward_far_from_all_others_does_not_blur_the_pools(rule: PoolRule, found: Pools) -> None:
+    """As of a response that a program marked as invalid with the lowest float32."""
+    assert pools(made((-3.4e38, 1.0, 2.0, 3.0, 4.0)), rule) == found
+
+
 @given(candidates(), st.integers(0, 10))
 def test_pools_by_brute_force(given_candidates: Candidates, tenth: int) -> None:
     # Whole numbers times ten: no border is rounded.

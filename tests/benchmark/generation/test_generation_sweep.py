@@ -297,6 +297,14 @@ def test_what_is_wrong_with_a_file_of_sets_is_told(
     assert (problem["field"], problem["message"]) == (field, says)
 
 
+@pytest.mark.parametrize("kind", [pa.int64(), pa.uint8(), pa.float32()])
+def test_labels_may_be_any_numbers(kind: pa.DataType, tmp_path: Path) -> None:
+    schema = LAX.set(LAX.get_field_index("label"), pa.field("label", kind))
+    path = written(tmp_path / "mine.parquet", [a_row(0, label=0), a_row(1, label=1)], schema)
+    task = read_set_file(path)
+    assert (task.label, task.labels.dtype.name, task.labels.tolist()) == ("binary", "float64", [0.0, 1.0])
+
+
 @pytest.mark.parametrize(
     ("name", "rows", "schema", "status", "says"),
     [
