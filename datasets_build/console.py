@@ -151,9 +151,9 @@ def deliver(report: Report, path: Path | None, *, as_json: bool) -> None:
 def termination_signals() -> tuple[int, ...]:
     """Return SIGTERM and, where it is not ignored as by nohup, SIGHUP, which a terminal sends when it is closed."""
     hangup = getattr(signal, "SIGHUP", None)  # Windows has none
-    return (
-        (signal.SIGTERM,) if hangup is None or signal.getsignal(hangup) is signal.SIG_IGN else (signal.SIGTERM, hangup)
-    )
+    if hangup is None or signal.getsignal(hangup) is signal.SIG_IGN:
+        return (signal.SIGTERM,)
+    return signal.SIGTERM, hangup
 
 
 def simplify_types(command: Any) -> None:

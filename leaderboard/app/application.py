@@ -129,10 +129,9 @@ def launch(
         port: Port; None: the first free port from Gradio's default.
         wait: Whether to return only after the server has stopped.
     """
-    for each in (
-        termination_signals() if wait else ()
-    ):  # they would neither send pending votes nor delete temporary files
-        signal(each, lambda number, frame: sys.exit(128 + number))
+    if wait:  # a plain signal would neither send pending votes nor delete temporary files
+        for each in termination_signals():
+            signal(each, lambda number, frame: sys.exit(128 + number))
     with suppress(ImportError):
         import_module("matplotlib.pyplot")  # otherwise Gradio imports it during the first event
     log_one_line_an_error()
