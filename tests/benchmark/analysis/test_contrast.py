@@ -244,9 +244,14 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return write_demo_submissions(tmp_path_factory.mktemp("demo"))
 
 
-def lexical_study(demo: list[Path], **options: Any) -> Study:
+def made_study(demo: list[Path], **options: Any) -> Study:
     systems = open_systems([str(folder) for folder in demo[:2]])
     return contrast_systems(texts_of(systems, "both"), ScoringBackends(LEXICAL), resamples=100, **options)
+
+
+@pytest.fixture(scope="module")
+def study(demo: list[Path]) -> Study:
+    return made_study(demo)
 
 
 def test_every_metric_of_a_profile_is_compared_on_the_same_texts(demo: list[Path]) -> None:
@@ -304,8 +309,7 @@ def test_truncated_responses_count_as_they_do_in_a_score(tmp_path: Path) -> None
     assert open_systems(folders, k=2).reasons("cut", "demo-00") == ("stop", "stop")
 
 
-def test_texts_too_short_to_be_matched_have_no_table(demo: list[Path]) -> None:
-    study = lexical_study(demo)
+def test_texts_too_short_to_be_matched_have_no_table(study: Study) -> None:
     raw, matched = study.parts
     none = replace(matched, prompts=0, left_out={"a response of under 50 bytes": 24}, lines=())
     shown = report_of(replace(study, parts=(raw, none))).printed
@@ -313,10 +317,9 @@ def test_texts_too_short_to_be_matched_have_no_table(demo: list[Path]) -> None:
     assert shown[-2].text.endswith("0 prompts; 24 excluded: a response of under 50 bytes")
 
 
-def test_a_study_is_the_same_again(demo: list[Path]) -> None:
-    study = lexical_study(demo)
-    assert study == lexical_study(demo)
-    assert study != lexical_study(demo, seed=1)
+def test_a_study_is_the_same_again(demo: list[Path], study: Study) -> None:
+    assert study == made_study(demo)
+    assert study != made_study(demo, seed=1)
 
 
 def test_the_first_k_responses_are_compared(demo: list[Path]) -> None:
@@ -345,8 +348,7 @@ def test_what_cannot_be_compared_is_refused(
         open_systems([name.format(*demo) for name in names], **options)
 
 
-def test_csv_has_every_digit_and_markdown_every_contrast(demo: list[Path]) -> None:
-    study = lexical_study(demo)
+def test_csv_has_every_digit_and_markdown_every_contrast(study: Study) -> None:
     rows = list(csv.DictReader(report_of(study).text(".csv").splitlines()))
     contrasts = [(line, each) for part in study.parts for line in part.lines for each in line.contrasts]
     assert len(rows) == len(contrasts)
@@ -371,8 +373,7 @@ def test_names_of_strangers_are_inert_in_files() -> None:
     assert r"=1+1\|\<b\>\[x](y)" in report.text(".md")
 
 
-def test_files_by_their_ending(demo: list[Path], tmp_path: Path) -> None:
-    study = lexical_study(demo)
+def test_files_by_their_ending(study: Study, tmp_path: Path) -> None:
     for ending in ("md", "csv", "json"):
         write_report(report_of(study), tmp_path / f"out.{ending}")
     assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8")) == json.loads(json.dumps(asdict(study)))

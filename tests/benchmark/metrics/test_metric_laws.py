@@ -155,8 +155,8 @@ def test_a_metric_leaves_its_input_and_the_global_generators_alone() -> None:
     """Metrics share one input, and users' programs the generators."""
 
     def states(given: Any) -> list[object]:
-        numpys = repr(np.random.get_state())  # noqa: NPY002
-        return [content(given), random.getstate(), numpys, torch.get_rng_state().tolist()]
+        numpys = content(np.random.get_state())  # noqa: NPY002
+        return [content(given), random.getstate(), numpys, torch.get_rng_state().numpy().tobytes()]
 
     def watched(fn: Callable[[Any], float], given: Any) -> float:
         before = states(given)

@@ -207,9 +207,12 @@ def test_honest_notation_is_mostly_valid_and_random_characters_are_not(
 ) -> None:
     judge, given = whole if embedded else ValidityJudge(), NOTATION[sets]
     prompts = {prompt: prompt for prompt in given}
-    junk = attacked(find_attack("random-characters"), prompts, given)
     count = sum(map(len, given.values()))
     assert count - refused(judge, prompts, given)[None] <= most * count
+    # Random characters are many tokens: of the larger file, those of half of the prompts are read.
+    source = dict([*given.items()][:: 2 if sets == "held_out" else 1])
+    junk = attacked(find_attack("random-characters"), prompts, source)
+    count = sum(map(len, source.values()))
     assert count - refused(judge, prompts, junk)[None] >= fewest * count
 
 

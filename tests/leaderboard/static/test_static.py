@@ -225,6 +225,7 @@ def test_responses_lie_in_files_that_are_only_data(results: Path, exported: Writ
     assert set(INJECTIONS) <= found
 
 
+@pytest.mark.usefixtures("board_pages_only")
 def test_too_many_responses_are_left_out_unless_they_are_asked_for(
     results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -268,6 +269,7 @@ def test_an_export_that_fails_leaves_the_former_one(results: Path, exported: Wri
     assert [path.name for path in tmp_path.iterdir()] == ["exported"]
 
 
+@pytest.mark.usefixtures("board_pages_only")
 def test_an_empty_site_and_one_system_have_their_pages(results: Path, tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     empty = write_static(live_of(tmp_path / "none"), tmp_path / "empty").folder

@@ -53,6 +53,7 @@ def test_contrasts_of_the_stages_are_those_of_the_tables(stages: Path, tmp_path:
     assert "There are no curves: no prompt has a complete curve" in (made.folder / "post-training.html").read_text()
 
 
+@pytest.mark.usefixtures("board_pages_only")
 def test_a_series_scored_with_two_profiles_has_its_own_figures_for_each(stages: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(stages, tmp_path / "results")
     for place, path in enumerate(sorted(stages.iterdir())):
@@ -69,6 +70,7 @@ def test_a_series_scored_with_two_profiles_has_its_own_figures_for_each(stages: 
     assert all((made.folder / "figures" / f"{each}.js").is_file() for each in figures)
 
 
+@pytest.mark.usefixtures("board_pages_only")
 def test_without_stages_the_page_says_so(results: Path, tmp_path: Path) -> None:
     folder = tmp_path / "results"
     (board,), _ = load_boards(results)

@@ -199,7 +199,7 @@ print(json.dumps({name: attack_runs.forked(work) for name, work in works.items()
 
 def test_a_process_that_ends_or_hangs_or_raises_says_so() -> None:
     # Not in this process: it has threads, and a fork has them not.
-    ended = subprocess.run([sys.executable, "-c", FORKS], cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
+    ended = run_forked(FORKS, [], os.environ, ROOT)
     assert json.loads(ended.stdout) == {
         "well": ["", [1, "two"]],
         "killed": ["was ended by SIGKILL", None],

@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -10,17 +11,22 @@ import pytest
 from datasets_build.errors import ConfigurationError
 from submissions.checking import sandbox
 from submissions.checking.sandbox import validate_in_child
+from submissions.demo.build import write_demo_submissions
 from submissions.storage.submission_folders import GENERATIONS_FILE
-from tests.conftest import divbench, document, import_demo
+from tests.conftest import divbench, document
 from tests.submissions.crafted import Chunk, data_page, generations, levels, run
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems do not keep all limits")
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_demo_submissions(tmp_path_factory.mktemp("demo"))[0]
+
+
 @pytest.fixture
-def good(demo_file: Path) -> Path:
-    assert import_demo(demo_file).returncode == 0
-    return demo_file.parent / "out"
+def good(kept: Path, tmp_path: Path) -> Path:
+    return copytree(kept, tmp_path / "out")
 
 
 def stopped(made: dict[str, Any]) -> str:
