@@ -371,7 +371,7 @@ def test_every_stored_value_is_met(mirror: Path, scenario: str) -> None:
         # This one they made as a ratio of means, with the mean bytes rounded.
         of_means = curve_bits(s) / s.byte_counts[s.orders].mean(axis=0)
         assert of_means == pytest.approx(record["a_k_curve_per_byte"], rel=0.02)
-    assert fit_sigmoid(curve_bits(s)).converged  # of the last set: a fit takes as long as all the rest
+        assert fit_sigmoid(curve_bits(s)).converged
 
 
 @pytest.mark.mirror
