@@ -100,6 +100,12 @@ def score(
     once: Annotated[bool, _service_option("--once", help="Exit when the queue is empty, for cron and CI.")] = False,
     lease: Annotated[int, _service_option(min=3, help="Claim lease in seconds.")] = 3600,
     poll: Annotated[float, _service_option(min=0.1, help="Seconds between polls of an empty queue.")] = 30,
+    max_hours: Annotated[
+        float | None,
+        _service_option(
+            min=0.01, help="Hours of scoring after which an attempt fails, checked after each shard; default: no limit."
+        ),
+    ] = None,
     cluster: ClusterOptions,
 ) -> None:
     """Score the pending submissions in a store, oldest first, until stopped.
@@ -126,7 +132,8 @@ def score(
 
     from benchmark.service.worker import work
 
-    made = replace(options.worker(scoring), lease=timedelta(seconds=lease), poll=poll)
+    seconds = None if max_hours is None else 3600 * max_hours
+    made = replace(options.worker(scoring), lease=timedelta(seconds=lease), poll=poll, max_seconds=seconds)
     emit, stop = _events_of(made), stop_on_signals()
     with _on_cluster(made, cluster.place(_on_loss(emit)), options.cache) as placed:
         work(placed, stop, emit, once=once)

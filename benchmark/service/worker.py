@@ -6,6 +6,7 @@ depend on the worker. The worker waits while the store is unreachable, no submis
 does not count as an attempt. On a cluster a worker processes several submissions at once, so that no actor is idle.
 """
 
+import math
 import secrets
 import time
 from collections import Counter
@@ -20,6 +21,7 @@ from typing import Any
 from benchmark.cluster.session import ClusterSession
 from benchmark.metrics import METRICS, Metric
 from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.compute import ScoringFault
 from benchmark.scoring.scorer import Options, Scored, score_submission
 from benchmark.service.concurrency import Admission, Admissions, WorkerState, run_concurrently
 from benchmark.service.events import EventSink
@@ -61,6 +63,7 @@ class Worker:
         cluster: Session whose actors score the shards; None: this process does.
         lease: Time for which a claim holds without renewal.
         poll: Seconds between polls of an empty queue, and after a host failure.
+        max_seconds: Seconds of scoring after which an attempt fails, checked after each shard; None: no limit.
         clock: Function that returns the time.
     """
 
@@ -75,6 +78,7 @@ class Worker:
     cluster: ClusterSession | None = None
     lease: timedelta = timedelta(hours=1)
     poll: float = 30.0
+    max_seconds: float | None = None
     max_host_failures: int = MAX_HOST_FAILURES
     clock: Callable[[], datetime] = utc_now
     _responses: dict[str, int] = field(default_factory=dict)  # responses per prompt, by submission; it never changes
@@ -293,7 +297,7 @@ def _outcome(worker: Worker, shared: WorkerState, keeper: ClaimKeeper, admission
             submission, suite = with_backoff(fetched, shared.stop, shared.emit)
             keeper.check()
             admission.prepared()
-            return worker.score(submission, suite, keeper.check)
+            return worker.score(submission, suite, _limited(worker.max_seconds, keeper.check))
     except NotAcceptable as error:
         # Checks killed from outside or for lack of memory prove nothing, so only the last attempt rejects.
         if error.unsure and attempt < MAX_ATTEMPTS:
@@ -303,6 +307,18 @@ def _outcome(worker: Worker, shared: WorkerState, keeper: ClaimKeeper, admission
         raise
     except Exception as error:  # whatever the error is, the worker continues
         return error
+
+
+def _limited(seconds: float | None, check: Callable[[], None]) -> Callable[[], None]:
+    """Return a check that also fails when a time from now has passed."""
+    until = time.monotonic() + (math.inf if seconds is None else seconds)
+
+    def limited() -> None:
+        check()
+        if time.monotonic() > until:
+            raise ScoringFault("scoring took too long", "see --max-hours; the next attempt continues from here")
+
+    return limited
 
 
 def _conclude(worker: Worker, shared: WorkerState, keeper: ClaimKeeper, outcome: Outcome, seconds: float) -> None:

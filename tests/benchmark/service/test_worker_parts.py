@@ -24,7 +24,7 @@ from submissions.checking.validate import open_submission
 from submissions.schema import Problem
 from submissions.storage.commits import StoreFault
 from submissions.storage.folder_store import FolderStore
-from submissions.work_queue.maintenance import withdraw
+from submissions.work_queue.maintenance import retry, withdraw
 from submissions.work_queue.operations import renew, state_of, states
 from submissions.work_queue.queue_files import state_path, submission_files
 from submissions.work_queue.schema import MAX_ATTEMPTS, Claim, State
@@ -139,6 +139,22 @@ def test_checks_that_were_cut_short_reject_at_the_last_attempt_only(
     state = state_of(store, name)
     assert (state.current.state, state.current.attempt) == ("rejected", MAX_ATTEMPTS)
     assert log.names() == [*["claimed", "failed"] * (MAX_ATTEMPTS - 1), "claimed", "rejected", "ended"]
+
+
+@pytest.mark.usefixtures("checks_in_process")
+def test_scoring_that_takes_too_long_fails_and_the_next_attempt_continues(
+    store: FolderStore, tmp_path: Path, log: EventLog
+) -> None:
+    [name] = submit_kept(store, [demo(tmp_path / "in", "system")])
+    own = worker(store, tmp_path / "results")
+    assert work(replace(own, max_seconds=0.0), Stop(), log, once=True) == {"failed": MAX_ATTEMPTS}
+    reasons = {facts["reason"] for event, facts in log.events if event == "failed"}
+    assert "scoring took too long (see --max-hours" in reasons.pop()
+    assert reasons == set()
+    retry(store, name, ME, own.clock())
+    assert work(replace(own, max_seconds=3600.0), Stop(), log, once=True) == {"scored": 1}
+    (scored,) = (facts for event, facts in log.events if event == "scored")
+    assert scored["resumed"] == SHARD
 
 
 def test_a_submission_without_files_is_rejected(store: FolderStore, tmp_path: Path, log: EventLog) -> None:
