@@ -121,6 +121,12 @@ def requirements() -> list[str]:
     return [found[name] for name in sorted(found)]
 
 
+def _licence() -> str:
+    """Return the text of our licence, which is among the metadata of a wheel, and in a checkout beside the packages."""
+    of_wheel = distribution("divbench").read_text("licenses/LICENSE")
+    return of_wheel or (Path(import_module("divbench").__path__[0]).parent / "LICENSE").read_text(encoding="utf-8")
+
+
 def carry(target: Path) -> None:
     """Copy the package with its version metadata and its licence, which copies must contain, into a folder."""
     for name in PACKAGES:
@@ -132,7 +138,7 @@ def carry(target: Path) -> None:
     known = version("divbench")
     about = target / f"divbench-{known}.dist-info"
     (about / "licenses").mkdir(parents=True)
-    write_text(about / "licenses" / "LICENSE", distribution("divbench").read_text("licenses/LICENSE") or "")
+    write_text(about / "licenses" / "LICENSE", _licence())
     write_text(about / "METADATA", f"Metadata-Version: 2.1\nName: divbench\nVersion: {known}\n")
 
 

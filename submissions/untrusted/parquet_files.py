@@ -107,7 +107,13 @@ def read_parquet(
 
 
 def open_parquet(
-    path: Path, schema: pa.Schema, findings: Findings, limit: int | None = None, *, optional: Sequence[Field] = ()
+    path: Path,
+    schema: pa.Schema,
+    findings: Findings,
+    limit: int | None = None,
+    *,
+    optional: Sequence[Field] = (),
+    any_number: bool = False,
 ) -> ParquetTable | None:
     """Read a Parquet file with exactly this schema, as `read_parquet` does; None if problems were found.
 
@@ -115,19 +121,21 @@ def open_parquet(
         schema: Its columns; a pandas index is ignored.
         limit: Limit on decoded bytes, as in `read_parquet`.
         optional: Additional columns: the file has all of them or none.
+        any_number: Whether a column of floats may have integers, or floats of another size.
     """
     file = read_parquet(path, findings, [*schema.names, *(field.name for field in optional)], limit)
     if file is None:
         return None
     if any(field.name in file.schema.names for field in optional):
         schema = pa.schema([*schema, *optional])
-    problems = [Problem("schema", "error", path.name, None, *each) for each in _misfits(file.schema, schema)]
+    misfits = _misfits(file.schema, schema, any_number)
+    problems = [Problem("schema", "error", path.name, None, *each) for each in misfits]
     for problem in problems:
         findings.add(problem)
     return None if problems else file
 
 
-def _misfits(found: pa.Schema, wanted: pa.Schema) -> Iterator[tuple[str, str, str]]:
+def _misfits(found: pa.Schema, wanted: pa.Schema, any_number: bool) -> Iterator[tuple[str, str, str]]:
     """Yield the columns that do not fit the schema: name, problem and suggested fix."""
     for field in wanted:
         kinds = [found.field(place).type for place in found.get_all_field_indices(field.name)]
@@ -135,7 +143,7 @@ def _misfits(found: pa.Schema, wanted: pa.Schema) -> Iterator[tuple[str, str, st
             yield field.name, "the column is missing", "add it"
         elif len(kinds) > 1:
             yield field.name, "two columns have this name", "rename one"
-        elif not _fits(kinds[0], field):
+        elif not _fits(kinds[0], field, any_number):
             hint = _NO_JSON if isinstance(kinds[0], pa.JsonType) else _RETYPE
             yield field.name, f"type {kinds[0]}, expected {field.type}", hint
     for name in sorted(set(found.names) - set(wanted.names)):
@@ -143,12 +151,12 @@ def _misfits(found: pa.Schema, wanted: pa.Schema) -> Iterator[tuple[str, str, st
             yield name, "unknown column", "remove it"
 
 
-def _fits(found: pa.DataType, wanted: Field) -> bool:
-    """Whether a column has a field's type; as pandas writes them, nulls may have none, and floats that of integers."""
+def _fits(found: pa.DataType, wanted: Field, any_number: bool) -> bool:
+    """Whether a column has a field's type; a column of nulls may have the null type, as pandas writes it."""
     if pa.types.is_null(found):
         return wanted.nullable
-    if pa.types.is_floating(wanted.type) and (pa.types.is_integer(found) or pa.types.is_floating(found)):
-        return True
+    if any_number and pa.types.is_floating(wanted.type):
+        return bool(pa.types.is_integer(found) or pa.types.is_floating(found))
     with suppress(TypeError):
         return reader.plain_type(found) == reader.plain_type(wanted.type)
     return False

@@ -60,7 +60,7 @@ def read_set_file(path: Path) -> Labelled:
     if not path.is_file():
         raise ConfigurationError(f"there is no file {path}", "make one: divbench generate --sweep")
     findings = Findings()
-    file = open_parquet(path, SETS, findings, optional=list(HUMAN))
+    file = open_parquet(path, SETS, findings, optional=list(HUMAN), any_number=True)
     rows = [] if file is None else list(file.rows(findings))
     seen: set[str] = set()
     for number, row in rows:
