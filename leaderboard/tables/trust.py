@@ -83,7 +83,7 @@ def trust_sentence(rows: Sequence[Trusted], study: MetricStudy, gaming: GamingRe
     )
     robust = [row for row in rows if row.paid == 0]
     if robust and gaming:
-        said += f" Of these {len(rows)}, {robust[0].metric} agrees best among the metrics that no attack raises."
+        said += f" Of these {len(rows)}, {robust[0].metric} agrees best among the metrics that reward no attack."
     elif gaming and any(row.paid is not None for row in rows):
         said += f" Each of these {len(rows)} metrics that was attacked can be raised without saying anything new."
     return said

@@ -24,6 +24,7 @@ from benchmark.validity.discriminator import (
 )
 from benchmark.validity.evidence import Features, other_prompts, refusal_texts, text_evidence, vector_evidence
 from benchmark.validity.spelling import spelling
+from benchmark.validity.train import halves_of
 from benchmark.validity.word_order import WordOrderModel, word_order
 from datasets_build.load import load_suite
 from submissions.demo import build
@@ -392,3 +393,12 @@ def test_what_all_responses_are_compared_with_is_embedded_once() -> None:
         judge.reasons([prompt], [(f"{prompt} Nairobi", refusal_texts()[0])], [Partition((0, 1))], {})
     assert Counter(read) == dict.fromkeys(read, 1)
     assert {*refusal_texts(), *other_prompts(), "Name a city.", "Name a river. Nairobi"} <= set(read)
+
+
+def test_prompts_that_are_nearly_the_same_are_not_on_both_sides_of_the_error_rates() -> None:
+    halves = halves_of(f"curated-{i}" for i in range(100))
+    assert [len(half) for half in halves] == [50, 50]
+    assert not halves[0] & halves[1]
+    # A girl and her dog, or a boy; half empty or half full; a city in Africa, or a capital; and others.
+    for one, other in ((0, 1), (11, 12), (21, 22), (34, 35), (38, 39), (47, 48), (58, 59), (94, 95), (96, 99)):
+        assert any({f"curated-{one}", f"curated-{other}"} <= half for half in halves)

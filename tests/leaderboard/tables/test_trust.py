@@ -61,7 +61,7 @@ def test_attacks_that_pay_are_counted_and_the_worst_is_named() -> None:
     assert (one.paid, one.worst) == (2, f"random words +{PAID + 0.5:.2f}")
     assert (other.paid, other.worst) == (0, "")
     assert (third.paid, third.worst) == (None, "")
-    assert f"{second} agrees best among the metrics that no attack raises" in trust_sentence(
+    assert f"{second} agrees best among the metrics that reward no attack" in trust_sentence(
         trusted(study, gaming), study, gaming
     )
     assert "of 3 attacks on a (20 prompts, profile semantic)" in trust_caption(gaming)
