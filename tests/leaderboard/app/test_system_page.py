@@ -117,7 +117,8 @@ def test_how_a_system_was_prompted_is_all_there(results: Path) -> None:
     generation = manifest.generation.model_copy(update=sampled | {"system_prompt": "Be creative."})
     manifest = manifest.model_copy(update={"generation": generation})
     changed = replace(entry, result=entry.result.model_copy(update={"manifest": manifest}))
-    found = dict(facts_table(replace(board, entries=(changed, *board.entries[1:])), 0).shown)
+    table = facts_table(replace(board, entries=(changed, *board.entries[1:])), 0)
+    found = {row[0]: row[1] for row in table.shown}
     assert found["sampling mode"] == "in-context: one chat that grows with each response"
     assert (found["top-p"], found["maximum tokens per response"], found["chat template"]) == ("0.9", "100", "no")
     assert (found["system prompt"], found["stops at"]) == ("Be creative.", r"'\n', 'END'")
