@@ -99,6 +99,7 @@ def note(name: str, lines: int = 3, text: str = "") -> gr.Textbox:
         container=False,
         interactive=False,
         lines=lines,
+        max_lines=80,  # on a phone, more than Gradio's 20, below which nothing shows that the text goes on
         placeholder=" ",
         elem_id=name,
         elem_classes="note",

@@ -93,7 +93,7 @@ def _page(live: LiveResults, board: Board, place: int) -> Page:
     if near:
         both = f"{ids[place]},{ids[near[0][0]]}"
         links.append(
-            ("Compare with the nearest system", f"compare?{urlencode({'table': board.name, 'systems': both})}")
+            ("Compare with the most correlated system", f"compare?{urlencode({'table': board.name, 'systems': both})}")
         )
     return system_page(scores, place, PATH, near, links=links, texts=True)
 

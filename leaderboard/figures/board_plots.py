@@ -227,11 +227,15 @@ def _axis(column: Column) -> str:
     return " ".join(filter(None, words))
 
 
-def system_curves_figure(curves: Sequence[Curve], at: str, of: str, *, diagonal: bool = False) -> Any:
+def system_curves_figure(
+    curves: Sequence[Curve], at: str, of: str, *, systems: Sequence[str] = (), diagonal: bool = False
+) -> Any:
     """One line per system with its own colour, dash and symbol; hovering shows intervals.
 
     Args:
         curves: Curves to draw; the one that ends highest is first in the legend.
+        systems: Labels of the systems of all figures on the page, among them those of the curves. A system looks the
+            same in each of the figures, also where others have no curve. Empty: those of the curves.
     """
     graph = need("plotly.graph_objects", "board")
     traces = []
@@ -243,8 +247,9 @@ def system_curves_figure(curves: Sequence[Curve], at: str, of: str, *, diagonal:
                 x=list(longest), y=list(longest), mode="lines", line=line, name="all distinct", hoverinfo="skip"
             )
         )
-    ordered = sorted(enumerate(curves), key=lambda item: -item[1].mean[-1])
-    for place, curve in ordered:
+    looks = list(systems) or [curve.label for curve in curves]
+    for curve in sorted(curves, key=lambda each: -each.mean[-1]):
+        place = looks.index(curve.label)
         style = {"color": LINES[place % _COLOURS], "dash": _DASHES[place % len(_DASHES)], "width": 2}
         traces.append(
             graph.Scatter(

@@ -50,7 +50,7 @@ def alike_map(found: Homogeneity, measure: str, title: str) -> Any:
     values = [[matrix[i][j] for j in found.order] for i in found.order]
     names = [inert(found.systems[i], 28) for i in found.order]
     texts = [["" if each is None else f"{each:.3f}".replace("-", "−") for each in row] for row in values]
-    figure = _map(values, texts, names, names, title, 16, (34, 50, 190), {"colorscale": SEQUENTIAL})
+    figure = _map(values, texts, names, names, title, 16, (34, 90, 190), {"colorscale": SEQUENTIAL})
     figure.add_trace(_numbers(values))
     line = {"width": 2, "color": "#222"}
     for i in range(len(names)):

@@ -130,6 +130,7 @@ def distributions_figure(values: Mapping[str, Sequence[float]], prompts: Sequenc
             )
         )
     figure = _figure(traces, 420)
+    figure.update_xaxes(tickfont={"size": 11})  # larger names of stages run into each other on a phone
     figure.update_yaxes(title_text=inert(f"{title}, {unit}" if unit else title, 60))
     return figure
 

@@ -114,11 +114,12 @@ def tradeoff_page(board: Board, scores: BoardScores, file: str) -> Page:
         ("patience", "Utility by the reader's patience", "patience p", "utility (0 to 10)", patience_curves),
     )
     places = first_systems(board)
+    names = [system_labels(board)[place] for place in places]
     for own, title, at, of, make in kinds:
         curves = make(board, places)
         if curves:
             alt = f"{title}, one line per system; the table has the same numbers."
-            drawn = system_curves_figure(curves, at, of, diagonal=own == "distinct")
+            drawn = system_curves_figure(curves, at, of, systems=names, diagonal=own == "distinct")
             figure = Figure(own, alt, 480, drawn, f"figures/{board.name}-{own}.js")
             table = Table(curves_table(curves, at.split()[-1]), f"{own}-table", f"{title} [95% interval]")
             systems = len(board.entries)

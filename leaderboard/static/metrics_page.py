@@ -19,6 +19,7 @@ from leaderboard.tables import metrics, page_text
 from leaderboard.tables.trust import (
     dominated_sentence,
     fitted_sentence,
+    released_sentence,
     trust_caption,
     trust_sentence,
     trusted,
@@ -57,7 +58,12 @@ def _trust(study: MetricStudy, gaming: GamingRecord | None) -> Part:
     """Which metric to trust: agreement with people beside the attacks that a metric rewards."""
     rows = trusted(study, gaming)
     table = Table(trusted_table(rows), "metrics-trust", "Metrics that agree best with people")
-    notes = (trust_caption(gaming), dominated_sentence(study, gaming), fitted_sentence(study))
+    notes = (
+        trust_caption(gaming),
+        released_sentence(rows),
+        dominated_sentence(study, gaming),
+        fitted_sentence(study),
+    )
     said = (trust_sentence(rows, study, gaming), *filter(None, notes))
     return Part(title="Which metric to trust", said=said, tables=(table,) if rows else ())
 

@@ -88,8 +88,9 @@ def system_page(
                 )
                 parts.append(Part(title=title, tables=(table,)))
     if near:
-        table = Table(neighbours_table(board, near), "near", "Systems with the most correlated scores over prompts")
-        parts.append(Part(title="Nearest systems", tables=(table,)))
+        about = "Systems whose scores rise and fall on the same prompts; their means may be far apart"
+        table = Table(neighbours_table(board, near), "near", about)
+        parts.append(Part(title="Most correlated systems", tables=(table,)))
     parts.append(Part(codes=(("Cite", divbench_citation()),)))
     made: Mapping[str, Any] = {
         "lead": (),

@@ -23,9 +23,9 @@ def about_alike(found: Homogeneity) -> str:
     half = f"{found.k // 2}" if found.k % 2 == 0 else f"{found.k / 2:g}"
     own = [number_text(found.alone[i].similarity.value, 2) for i in (closest.first, closest.second)]
     return (
-        f"{found.size} responses from one model include {_text(found.of_one)} different valid responses; one response "
-        f"from each of {found.size} models gives {_text(found.of_several)}. The pair that covers most is "
-        f"{names[widest.first]} with {names[widest.second]}: {half} responses from each include "
+        f"{found.size} responses from one ranked system include {_text(found.of_one)} different valid responses; one "
+        f"response from each of {found.size} ranked systems gives {_text(found.of_several)}. The pair that covers most "
+        f"is {names[widest.first]} with {names[widest.second]}: {half} responses from each include "
         f"{_text(widest.together)}; {found.k} responses from {names[best]}, the best single system, "
         f"{_text(found.alone[best].distinct)}. The most similar pair is {names[closest.first]} with "
         f"{names[closest.second]}: the similarity of their responses is {number_text(closest.similarity.value, 2)} "

@@ -4,7 +4,7 @@ People and known-bad baselines are not ranked; they are shown as reference lines
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, floor, log10
 
 from benchmark.analysis.ranking import Standing
@@ -82,7 +82,8 @@ class Reference:
         system: Its label; untrusted.
         quality: Quality as text; empty if it was not judged.
         origin: Note on the result's origin; empty if there is none.
-        folded: Whether its row is shown only on demand, as for most of the package's many attacks.
+        folded: Whether its row is shown only on demand, as for most of the package's many attacks, but never for the
+            known-bad baseline that does best.
     """
 
     system: str
@@ -192,6 +193,9 @@ def forest(
         and (kind := board.entries[place].result.manifest.system.type) in REFERENCE_TYPES
     ]
     references.sort(key=lambda each: (REFERENCE_TYPES.index(each.type), -each.mark.at * (column.direction or 1)))
+    best = next((i for i, each in enumerate(references) if each.type == "baseline"), None)
+    if best is not None:  # a line across all rows marks it
+        references[best] = replace(references[best], folded=False)
     with_score = len(rows) + len(left_out) if lacking else None
     return Forest(
         _sentence(board, column, rows, references, with_score, filtered=len(shown) < len(board.entries)),

@@ -1,7 +1,8 @@
 """The page of a system: how it was sampled, all its scores, and the prompts on which it is most and least diverse."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,12 +14,22 @@ from leaderboard.tables.models import direction_text, fact_text, group_name, ran
 from leaderboard.tables.responses import by_class, make_view
 from leaderboard.tables.systems import system_labels
 from leaderboard.tables.table_view import Cell, TableView, number_table, plain_table, ranged_cell, table_of
+from submissions.untrusted.plain_text import cut
 
 _FACTS = {
     "type": "system type",
     "model": "model",
     "mode": "sampling mode",
     "temperature": "temperature",
+    "top_k": "top-k",
+    "top_p": "top-p",
+    "max_tokens": "maximum tokens per response",
+    "chat_template": "chat template",
+    "prompt_template": "prompt template",
+    "system_prompt": "system prompt",
+    "thinking": "thinking",
+    "stop": "stops at",
+    "software": "software",
     "open_weights": "weights",
     "licence": "licence",
     "parameters": "parameters",
@@ -27,9 +38,30 @@ _FACTS = {
     "cut_off": "truncated",
     "submitter": "submitted by",
     "date": "generated on",
+    "notes": "notes",
     "origin": "result",
     "submission_id": "submission id",
     "result_id": "result id",
+}
+# Fields of the manifest about the generation; like the origin and the notes, they are left out if they are not stated.
+_GENERATION = (
+    "top_k",
+    "top_p",
+    "max_tokens",
+    "chat_template",
+    "prompt_template",
+    "system_prompt",
+    "thinking",
+    "stop",
+    "software",
+)
+_MODES: Mapping[str, str] = {
+    "resample": "the same prompt each time",
+    "paraphrase": "paraphrases of the prompt",
+    "system-prompt": "a system prompt asks for novel responses",
+    "in-context": "one chat that grows with each response",
+    "verbalized": "one call asks for k responses with their probabilities",
+    "verbalized-tail": "one call asks for k unlikely responses",
 }
 _FEWEST = 3  # minimum number of prompts for a correlation
 _EXTREMES = 3  # maximum number of prompts shown as most, and as least, diverse
@@ -39,10 +71,21 @@ _LETTERS = 300  # maximum number of characters of a response in the table
 
 def facts_table(board: Board, place: int) -> TableView:
     """How a system was sampled and who submitted it, one fact per row, with `unknown` for unknown facts."""
-    known = facts(board.entries[place])
-    stated = [name for name in _FACTS if name != "origin" or known[name]]
+    entry = board.entries[place]
+    manifest, known = entry.result.manifest, facts(entry)
+    known |= {name: _stated_text(getattr(manifest.generation, name)) for name in _GENERATION}
+    known["notes"] = manifest.notes
+    if known["mode"] is not None:
+        known["mode"] += f": {_MODES[known['mode']]}"
+    stated = [name for name in _FACTS if name not in (*_GENERATION, "origin", "notes") or known[name]]
     rows = [(_FACTS[name], fact_text(name, known[name]) or "unknown") for name in stated]
     return plain_table(("fact", "value"), [*rows, ("suite", f"{board.suite}, {board.terms}")])
+
+
+def _stated_text(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(repr, value))
+    return {None: "", True: "yes", False: "no"}[value] if value is None or isinstance(value, bool) else str(value)
 
 
 def system_scores(board: Board, place: int, standing: Sequence[tuple[Column, Standing | None]]) -> TableView:
@@ -162,7 +205,7 @@ def _read(
             continue
         view = make_view(board, entry, row)
         ordered = by_class(view)
-        texts = tuple(each.text[:_LETTERS] for each in ordered)
+        texts = tuple(cut(each.text, _LETTERS) for each in ordered)
         groups, invalid = tuple(each.group for each in ordered), tuple(each.is_valid is False for each in ordered)
         made.append(Extreme(view.prompt.text, float(values[place]), texts, groups, invalid))
     return tuple(made)

@@ -146,6 +146,13 @@ def fitted_sentence(study: MetricStudy) -> str:
     return f"Not compared, because they were fitted to these labels: {', '.join(names)}." if names else ""
 
 
+def released_sentence(rows: Sequence[Trusted]) -> str:
+    """Explain the names of metrics whose scores were released with the texts; empty without any."""
+    if not any(row.metric.startswith("released:") for row in rows):
+        return ""
+    return "released: scores that were published with the response sets, of models that this package does not run."
+
+
 def trust_caption(gaming: GamingRecord | None) -> str:
     """Explain how to read the rows."""
     said = "Dot: mean Spearman correlation with people's labels; line: 95% interval over contexts."

@@ -97,7 +97,8 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         cascade=("table", "systems", "by"),
     )
     selected = prompts.select(read, [table, systems, prompt], [prompt, *reading], **LATEST)
-    noted = selected.then(None, [prompt], None, js=remember(["prompt"]), api_visibility="private")
+    # With the other choices: without them, the link would follow the board's defaults.
+    noted = selected.then(None, list(controls.values()), None, js=remember(CHOICES), api_visibility="private")
     noted.then(None, js=count_on("shown"))
 
 

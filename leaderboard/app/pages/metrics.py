@@ -18,7 +18,14 @@ from leaderboard.figures.heat_maps import agreement_map, correlation_map
 from leaderboard.reports.gss.figure import heat_map
 from leaderboard.tables import metrics, page_text
 from leaderboard.tables.table_view import TableView, plain_table
-from leaderboard.tables.trust import dominated_sentence, fitted_sentence, trust_caption, trust_sentence, trusted
+from leaderboard.tables.trust import (
+    dominated_sentence,
+    fitted_sentence,
+    released_sentence,
+    trust_caption,
+    trust_sentence,
+    trusted,
+)
 
 NO_TEXTS = (
     "The responses of these sets are not included because their licence is unknown; divbench metrics study reads "
@@ -88,7 +95,12 @@ def _trust(there: Studies) -> str:
         return ""
     rows = trusted(there.study, there.gaming)
     sentence = trust_sentence(rows, there.study, there.gaming)
-    said = (trust_caption(there.gaming), dominated_sentence(there.study, there.gaming), fitted_sentence(there.study))
+    said = (
+        trust_caption(there.gaming),
+        released_sentence(rows),
+        dominated_sentence(there.study, there.gaming),
+        fitted_sentence(there.study),
+    )
     caption = " ".join(filter(None, said))
     made = trust_table(rows, sentence, caption, lambda name: f"metrics?{urlencode({'metric': name})}")
     return str(made)

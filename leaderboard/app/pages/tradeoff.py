@@ -107,22 +107,24 @@ def _shown(live: LiveResults, downloads: Downloads, board: Board, given: Mapping
     view = tradeoff_table(board, made)
     files = downloads.write(view.frame(), f"{board.name}-tradeoff")
     places = places_of(board, given["systems"] or ())[:MOST_LINES]
+    names = [system_labels(board)[place] for place in places]
+    expected = "expected different valid responses"
     return [
         components.drawn(tradeoff_figure(made)),
         about_tradeoff(board, made),
         components.filled(view),
         *components.files(files),
-        *_curve_views(distinct_curves(board, places), "responses m", "expected different valid responses", "m"),
-        *_curve_views(found := patience_curves(board, places), "patience p", "utility (0 to 10)", "p"),
+        *_curve_views(distinct_curves(board, places), names, "responses m", expected, "m"),
+        *_curve_views(found := patience_curves(board, places), names, "patience p", "utility (0 to 10)", "p"),
         gr.Textbox(page_text.NO_PATIENCE, visible=not found),
     ]
 
 
-def _curve_views(curves: Sequence[Curve], at: str, of: str, letter: str) -> list[Any]:
+def _curve_views(curves: Sequence[Curve], systems: Sequence[str], at: str, of: str, letter: str) -> list[Any]:
     """A figure and its table; both hidden if there is no curve."""
     if not curves:
         return [components.drawn(None), components.no_table()]
-    figure = system_curves_figure(curves, at, of, diagonal=letter == "m")
+    figure = system_curves_figure(curves, at, of, systems=systems, diagonal=letter == "m")
     return [components.drawn(figure), components.filled_curves(curves_table(curves, letter))]
 
 

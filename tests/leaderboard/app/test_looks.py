@@ -1,6 +1,7 @@
 """What pages look like in a real browser: contrast, and what stays in view."""
 
 from contextlib import nullcontext
+from functools import partial
 from itertools import pairwise
 from time import sleep
 from typing import Any
@@ -211,3 +212,27 @@ def test_a_phone_shows_the_whole_permalink(site_address: str, browser: Any) -> N
         script = "const e = document.querySelector('#link textarea'); return [e.value, e.scrollHeight - e.clientHeight]"
         until(lambda: "http" in browser.execute_script(script)[0], "there is no permalink")
         until(lambda: browser.execute_script(script)[1] <= 4, "the permalink is cut", 5)
+
+
+# Number of elements that overlap a later one by more than a pixel.
+_OVERLAPPING = """
+const boxes = [...document.querySelectorAll(arguments[0])].map((each) => each.getBoundingClientRect());
+const before = (a, b) => a.right <= b.left + 1 || a.bottom <= b.top + 1;
+const apart = (a, b) => before(a, b) || before(b, a);
+return boxes.filter((a, i) => boxes.slice(i + 1).some((b) => !apart(a, b))).length;
+"""
+
+
+def test_no_text_of_a_figure_or_note_is_hidden_on_a_phone(reference_address: str, browser: Any) -> None:
+    with on_a_phone(browser):
+        for page, elements, count in (
+            ("alike", "#alike-plot .gtitle, #alike-plot .modebar-group", 2),
+            ("post-training", "#spread .xtick text", 4),
+        ):
+            open_page(browser, f"{reference_address}/{page}")
+            drawn = f"return document.querySelectorAll('{elements}').length >= {count}"
+            until(partial(browser.execute_script, drawn), f"{page}: no figure")
+            assert browser.execute_script(_OVERLAPPING, elements) == 0, page
+        open_page(browser, f"{reference_address}/compare")  # its note ended in the middle of a sentence
+        note = browser.find_element("css selector", ".note textarea")
+        assert int(note.get_property("scrollHeight")) <= int(note.get_property("clientHeight")) + 1

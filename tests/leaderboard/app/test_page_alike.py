@@ -22,8 +22,8 @@ def test_reference_systems_are_compared_on_a_fresh_board(reference_address: str,
     board = next(each for each in WithReference().read().boards if each.k == 8)
     open_page(browser, f"{reference_address}/alike?table={board.name}")
     note = text_of(browser, "#note textarea")
-    assert "8 responses from one model include" in note  # of nine models; people are not a model
-    assert "one response from each of 8 models" in note
+    assert "8 responses from one ranked system include" in note  # four modes of gpt-4o are not four models
+    assert "one response from each of 8 ranked systems" in note
     wanted = sorted(system.name for system in REAL)
     ticks = "return [...document.querySelectorAll('#alike-plot .ytick text')].map((each) => each.textContent).sort()"
     until(lambda: browser.execute_script(ticks) == wanted, f"the figure does not name {wanted}")

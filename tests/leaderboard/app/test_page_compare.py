@@ -85,6 +85,9 @@ def test_tables_hold_the_numbers_of_the_pure_functions(site_address: str, browse
         pair in figure for pair in ("varied − collapsed", "varied − repeated", "collapsed − repeated", "self_bleu")
     )
     assert described(browser) == {"forest": FIGURES["forest"]}
+    with shown_anew(browser):  # the link then had the prompt, but not the table
+        browser.find_element("css selector", "#prompts [role=gridcell]").click()
+    assert {*query(browser)} >= {"table", "systems", "by", "prompt"}
     assert console_errors(browser) == []
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from markupsafe import escape
@@ -21,9 +21,10 @@ from leaderboard.data.scores import BoardScores
 from leaderboard.data.sources import FolderSource
 from leaderboard.figures.response_plots import TINTS
 from leaderboard.static.system_page import headline, nearest
-from leaderboard.tables import page_text
+from leaderboard.tables import page_text, system_card
 from leaderboard.tables.system_card import extremes, facts_table, system_scores
 from leaderboard.tables.systems import system_ids, system_labels
+from submissions.choices import Mode
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import PHONE, console_errors, on_a_phone, open_page, until
 from tests.leaderboard.injections import NAMES, assert_inert, not_shown
@@ -105,6 +106,41 @@ def test_every_system_has_its_numbers(results: Path, client: TestClient) -> None
         assert f"explore?table={board.name}&system={own}" in links
         assert any(link.startswith("compare?") and own in link for link in links) == bool(near)
     assert "the navigation" in page.text
+
+
+def test_how_a_system_was_prompted_is_all_there(results: Path) -> None:
+    """What the manifest states of the sampling, and its notes, were on no page."""
+    board = load_boards(results)[0][0]
+    entry = board.entries[0]
+    sampled = {"mode": "in-context", "top_p": 0.9, "max_tokens": 100, "chat_template": False, "stop": ("\n", "END")}
+    manifest = entry.result.manifest.model_copy(update={"notes": "each response is cut"})
+    generation = manifest.generation.model_copy(update=sampled | {"system_prompt": "Be creative."})
+    manifest = manifest.model_copy(update={"generation": generation})
+    changed = replace(entry, result=entry.result.model_copy(update={"manifest": manifest}))
+    table = facts_table(replace(board, entries=(changed, *board.entries[1:])), 0)
+    found = {row[0]: row[1] for row in table.shown}
+    assert found["sampling mode"] == "in-context: one chat that grows with each response"
+    assert (found["top-p"], found["maximum tokens per response"], found["chat template"]) == ("0.9", "100", "no")
+    assert (found["system prompt"], found["stops at"]) == ("Be creative.", r"'\n', 'END'")
+    assert found["notes"] == "each response is cut"
+    assert not {"thinking", "software", "top-k"} & set(found)  # not stated
+
+
+def test_every_mode_is_explained() -> None:
+    assert set(system_card._MODES) == set(get_args(Mode))
+
+
+def test_a_response_that_is_cut_says_so(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    board = load_boards(results)[0][0]
+    scores, main = BoardScores(board), ranking_column(board)
+    assert main is not None
+    shown = []
+    for letters in (10**6, 9):
+        monkeypatch.setattr("leaderboard.tables.system_card._LETTERS", letters)
+        ends = extremes(board, board.entries[0], scores.prompts, scores.matrix(main)[:, 0], main.direction)
+        shown.append([text for end in ends for each in end for text in each.responses])
+    assert any(len(text) > 9 for text in shown[0])
+    assert shown[1] == [text if len(text) <= 9 else f"{text[:8]}…" for text in shown[0]]
 
 
 @pytest.mark.mirror

@@ -135,6 +135,16 @@ def test_curves_are_told_apart_by_more_than_colour(board: Board) -> None:
     assert ends == sorted(ends, reverse=True)
 
 
+def test_a_system_looks_the_same_in_two_figures_of_a_page(board: Board) -> None:
+    """The patience of gpt-4o-in-context had the colour and the dashes of another system's curve beside it."""
+    curves = distinct_curves(board, range(4))
+    systems = [curve.label for curve in curves]
+    all_of_them, some = (system_curves_figure(each, "m", "y", systems=systems).data for each in (curves, curves[2:]))
+    looks = {line.name: (line.line.to_plotly_json(), line.marker.to_plotly_json()) for line in all_of_them}
+    assert len(some) == 2
+    assert all((line.line.to_plotly_json(), line.marker.to_plotly_json()) == looks[line.name] for line in some)
+
+
 def test_differences_point_to_the_better_end(board: Board, scores: BoardScores) -> None:
     columns = [column_of(board, "distinct_k"), column_of(board, "self_bleu")]
     columns.append(replace(column_of(board, "ead"), direction=0))

@@ -16,6 +16,7 @@ from leaderboard.tables.trust import (
     dominated,
     dominated_sentence,
     fitted_sentence,
+    released_sentence,
     trust_caption,
     trust_sentence,
     trusted,
@@ -47,6 +48,9 @@ def test_ten_metrics_stand_by_their_agreement_with_people() -> None:
     assert "not measured" not in trust_caption(None)
     assert not FITTED & {*dominated(study, None), *dominated(study, None).values()}
     assert "learned_diversity" in fitted_sentence(study)
+    assert rows[0].metric.startswith("released:")
+    assert released_sentence(rows).startswith("released: scores that were published with the response sets")
+    assert released_sentence([row for row in rows if not row.metric.startswith("released:")]) == ""
 
 
 def test_attacks_that_pay_are_counted_and_the_worst_is_named() -> None:
