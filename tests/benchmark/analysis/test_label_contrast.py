@@ -128,6 +128,7 @@ def test_a_perfect_separator_is_told_as_one() -> None:
     below = contrast(low, high)
     assert below.classifier is not None
     assert (below.auroc.value, below.classifier.accuracy.value, below.classifier.above) == (0, 1, False)
+    assert below.classifier.majority == told.majority  # the larger group is now group 0
     assert contrast(low, high, direction=-1).auroc.value == 1
 
 
@@ -180,6 +181,7 @@ def test_what_is_predicted_of_a_prompt_comes_from_other_folds() -> None:
         chosen = best_threshold(scores[train], is_1[train])
         assert np.sum(chosen.predict(scores[train]) == is_1[train]) == max(right)
         assert (predicted[rest] == chosen.predict(scores[rest])).all()
+    assert len({held_out_predictions(scores, is_1, seed=seed).tobytes() for seed in range(9)}) > 1
     found = contrast(one, zero, seed=7)
     assert found.classifier is not None
     assert found.classifier.accuracy.value == pytest.approx(accuracy_score(is_1, predicted))

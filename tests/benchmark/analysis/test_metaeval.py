@@ -272,6 +272,7 @@ def test_no_context_is_chosen_on_and_reported_on() -> None:
     whole = {context for task in tasks for context in task.contexts}
     first, second = halves(tasks)
     assert {c for fold in (first, second) for task in fold.report for c in task.contexts} == whole
+    assert halves(tasks, seed=1)[0].report[0].contexts != first.report[0].contexts
     assert [fold.name for fold in kinds(tasks)] == ["resp_gen held out", "story_gen held out"]
 
 

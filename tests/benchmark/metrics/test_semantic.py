@@ -55,7 +55,7 @@ def test_vendi_score_of_orthogonal_and_of_identical_rows(q: float, n: int) -> No
 
 
 # Two rows at cosine c: the spectrum of the kernel over n is (1 ± c) / 2.
-@pytest.mark.parametrize("c", [0.0, 0.3, 0.9])
+@pytest.mark.parametrize("c", [0.0, 0.3, 0.9, 0.9999])
 @pytest.mark.parametrize(
     ("q", "closed_form"),
     [

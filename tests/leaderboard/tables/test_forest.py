@@ -175,10 +175,11 @@ def test_systems_without_a_value_are_counted_and_named(board: Board) -> None:
 def test_means_over_some_of_the_prompts_are_pointed_out(board: Board) -> None:
     assert "fewer prompts" not in str(forest_table(_forest(board)))
     column, entry = _column(board, "distinct_n"), board.entries[0]
-    cell = entry.cells[column.signature].model_copy(update={"n": 5})
+    few = entry.result.prompts - 1
+    cell = entry.cells[column.signature].model_copy(update={"n": few})
     partly = replace(entry, cells={**entry.cells, column.signature: cell})
     made = _forest(replace(board, entries=(partly, *board.entries[1:])))
-    name = f"{entry.result.manifest.name} (5 of {entry.result.prompts})"
+    name = f"{entry.result.manifest.name} ({few} of {entry.result.prompts})"
     assert made.partial == (name,)
     assert f"Means over fewer prompts, those with a value: <bdi>{name}</bdi>." in str(forest_table(made))
 

@@ -37,3 +37,5 @@ def test_a_limit_refills() -> None:
     assert limit.allows("b")
     now = 30.0
     assert [limit.allows("a") for _ in range(2)] == [True, False]
+    now = 1e6
+    assert [limit.allows("a") for _ in range(3)] == [True, True, False]  # what is not used does not add up
