@@ -22,11 +22,11 @@ from tests.benchmark.analysis.test_metaeval import FEW, labelled, noisy, scores
 def test_one_context_gives_no_interval_and_few_give_no_p_value(contexts: int, has_interval: bool, has_p: bool) -> None:
     """All resamples of a single context are alike: their interval would be a point, and p the smallest possible."""
     task = replace(labelled(20), contexts=tuple(f"context {i // 2 % contexts}" for i in range(40)))
-    other = replace(task, name="made/resp_gen")
     columns = [scores("a", task, noisy(task, 0.5)), scores("b", task, noisy(task, 2.0))]
     report = evaluate_task(task, columns, against="b", resampling=FEW)
     found = [*report.evaluations[0].measures.values(), *(each.difference for each in report.comparisons)]
-    for mean in evaluate_overall([task, other], columns, against="b", resampling=FEW):
+    both = [task, labelled(20, name="made/resp_gen")]  # the second has more contexts
+    for mean in evaluate_overall(both, [all_scores("a", both), all_scores("b", both)], against="b", resampling=FEW):
         found += [*mean.measures.values(), *mean.less.values()]
     assert all(each.value is not None for each in found)
     assert {each.low is not None for each in found} == {has_interval}

@@ -100,7 +100,7 @@ def test_what_comes_back_is_read_and_raters_are_removed_by_the_rules(tmp_path: P
     for row in alike["answers"]:
         row["answer"] = 4 if items[row["item"]].kind == "rating" else row["answer"]
     for row in fast["answers"]:
-        row["seconds"] = 0.4
+        row["seconds"] = 0
     again = answered(study, 0)
     again["answers"] = [{**again["answers"][-1], "answer": 5}, {**again["answers"][-2], "answer": None}]
     found = read(study, tmp_path / "a", good, inattentive, alike, fast, again)
