@@ -165,6 +165,7 @@ def test_of_equally_good_thresholds_the_middle_one_is_taken() -> None:
     assert best_threshold(np.arange(6.0), alternating) == Threshold(2.5, True)  # 0.5, 2.5, 4.5 are right four times
     assert best_threshold(np.arange(4.0), alternating[:4]) == Threshold(0.5, True)  # 0.5 and 2.5: the lower
     assert best_threshold(np.arange(6.0), ~alternating) == Threshold(2.5, False)
+    assert best_threshold(np.arange(3.0), np.array([True, False, True])).above  # of both sides, which tie
     neighbours = np.array([1.0, np.nextafter(1.0, 2.0)])
     assert best_threshold(neighbours, np.array([False, True])).predict(neighbours).tolist() == [False, True]
     assert math.isinf(best_threshold(np.ones(3), np.array([True, True, False])).cut)

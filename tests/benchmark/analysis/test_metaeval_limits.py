@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.metaeval.evaluate import evaluate_task
 from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.analysis.metaeval.overall import evaluate_overall
@@ -33,14 +32,18 @@ def test_one_context_gives_no_interval_and_few_give_no_p_value(contexts: int, ha
     assert any(each.p is not None for each in found) == has_p
 
 
-def test_a_single_pair_among_many_contexts_gives_its_accuracy_no_interval() -> None:
+@pytest.mark.parametrize(("with_pairs", "has_interval", "has_p"), [(1, False, False), (4, True, False), (5, True, True)])
+def test_of_many_contexts_only_those_with_pairs_count_for_the_accuracy_on_pairs(
+    with_pairs: int, has_interval: bool, has_p: bool
+) -> None:
     made = labelled(20)
-    contexts = [name if row < 2 else f"{row}" for row, name in enumerate(made.contexts)]
+    contexts = [name if row < 2 * with_pairs else f"{row}" for row, name in enumerate(made.contexts)]
     task = replace(made, contexts=tuple(contexts))
     report = evaluate_task(task, [scores("label", task, task.labels)], resampling=FEW)
     found = report.evaluations[0].measures
-    assert report.pairs == 1
-    assert found["pair_accuracy"] == Estimate(1.0)
+    accuracy = found["pair_accuracy"]
+    assert (report.pairs, accuracy.value) == (with_pairs, 1.0)
+    assert (accuracy.low is not None, accuracy.p is not None) == (has_interval, has_p)
     assert found["spearman"].p is not None
 
 

@@ -171,12 +171,16 @@ def test_two_way_covariance_is_the_sum_over_votes_that_share_a_voter_or_a_prompt
     from benchmark.analysis.votes.two_way import two_way_covariance
 
     rng = np.random.default_rng(2)
-    voters, prompts = rng.integers(60, size=400), rng.integers(50, size=400)
-    each = rng.normal(size=400) + rng.normal(size=60)[voters] + rng.normal(size=50)[prompts]
+    voters, prompts = rng.integers(60, size=400), rng.integers(5, size=400)
+    each = rng.normal(size=400) + rng.normal(size=60)[voters] + rng.normal(size=5)[prompts]
     found = two_way_covariance(lambda groups: totals(groups, each)[:, None], voters, prompts)
-    share = (voters[:, None] == voters) | (prompts[:, None] == prompts)
+    voter, prompt = voters[:, None] == voters, prompts[:, None] == prompts
+    wanted = 0.0
+    for share, sign in ((voter, 1), (prompt, 1), (voter & prompt, -1)):
+        groups = len(np.unique(share, axis=0))
+        wanted += sign * float(each @ share @ each) * groups / (groups - 1)
     assert found is not None
-    assert found[0, 0] == pytest.approx(float(each @ share @ each), rel=0.05)  # but for the factors n / (n − 1)
+    assert found[0, 0] == pytest.approx(wanted)
 
 
 def test_strengths_come_back_though_some_voters_do_not_look() -> None:

@@ -60,6 +60,14 @@ def test_pools_by_percentile() -> None:
     assert pools(skewed, PoolRule(0.25)) == Pools(chosen=(4,), rejected=(0, 1, 2, 3))
 
 
+@pytest.mark.parametrize("rho", [0.45, 0.55])
+def test_a_percentile_that_falls_on_a_reward_has_it_in_the_pool_however_it_is_rounded(rho: float) -> None:
+    """0.55 · 20 is 11.000000000000002 in floating point."""
+    found = pools(made(tuple(map(float, range(21)))), PoolRule(rho, by="percentile"))
+    size = round(20 * rho) + 1
+    assert found == Pools(tuple(range(21 - size, 21)), tuple(range(size)))
+
+
 @pytest.mark.parametrize(
     ("rule", "found"),
     [
