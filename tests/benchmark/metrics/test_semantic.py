@@ -179,6 +179,8 @@ def test_kmeans_inertia_does_not_depend_on_the_number_of_threads() -> None:
 def test_kmeans_inertia_of_no_more_different_rows_than_clusters_is_0(different: int) -> None:
     x = np.repeat(random_unit(different), 12 // different, axis=0)
     assert kmeans_inertia(x, clusters=3, seed=0) == 0
+    one_more = np.repeat(random_unit(4), 2, axis=0)
+    assert kmeans_inertia(one_more, clusters=3, seed=0) == pytest.approx(least_inertia(one_more, clusters=3))
 
 
 def test_what_semantic_metrics_need() -> None:
