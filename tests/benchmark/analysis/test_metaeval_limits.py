@@ -51,6 +51,15 @@ def all_scores(name: str, tasks: Sequence[Labelled]) -> Scores:
     return Scores(name, "made", {k: v for t in tasks for k, v in scores(name, t, noisy(t, 0.5)).values.items()})
 
 
+def test_a_users_file_is_resampled_with_the_tasks_whose_contexts_it_shares() -> None:
+    """Of twice the same sets the mean varies as much as either."""
+    task = labelled(30)
+    twice = [task, replace(task, name="mine")]
+    (mean,) = evaluate_overall(twice, [all_scores("a", twice)], resampling=FEW)
+    (alone,) = evaluate_task(task, [all_scores("a", twice)], resampling=FEW).evaluations
+    assert mean.measures["spearman"] == alone.measures["spearman"]
+
+
 def test_a_metric_without_scores_leaves_the_means_over_tasks_as_they_are_and_fewer_tasks_are_told() -> None:
     tasks = [labelled(seed=1), labelled(30, name="made/resp_gen", seed=2), labelled(30, name="made/prompt_gen")]
     a, nothing = all_scores("a", tasks), Scores("nothing", "file", {})

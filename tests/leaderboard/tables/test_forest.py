@@ -281,6 +281,7 @@ def test_extreme_prompts_follow_the_direction_and_skip_missing_values() -> None:
 
 
 def test_the_nearest_system_moves_with_it_over_the_prompts() -> None:
+    assert prompt_ranks(np.array([[np.nan], [1.0], [0.5], [1.0]])).ravel().tolist() == [4, 2.5, 1, 2.5]
     base = np.arange(8.0)
     values = np.column_stack([base, base**3, -base, np.r_[base[1:], 0.0], np.full(8, 2.0)])
     assert nearest_systems(values, prompt_ranks(values), 0)[0][1] == pytest.approx(1.0)
