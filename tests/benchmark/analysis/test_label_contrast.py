@@ -305,6 +305,11 @@ def test_what_cannot_be_told_is_missing_with_its_reason(one: list[Value], zero: 
     assert (found.auroc.value, found.auroc.low, found.stars) == (None, None, "")
 
 
+def test_a_group_that_does_not_vary_is_tested_against_one_that_does() -> None:
+    found, theirs = contrast([2.0] * 4, [1.0, 1.5, 3.0]), stats.ttest_1samp([1.0, 1.5, 3.0], 2.0)
+    assert (found.t, found.p) == pytest.approx((-theirs.statistic, theirs.pvalue))
+
+
 def test_groups_that_do_not_vary_have_no_t_but_can_be_told_apart() -> None:
     found = contrast([2.0] * 4, [1.0] * 5)
     assert (found.t, found.p, found.d, found.untested) == (None, None, None, "no value varies within a group: no t")

@@ -223,6 +223,8 @@ def test_a_comparison_is_paired() -> None:
     assert of_rho.value == pytest.approx((a.value or 0) - (b.value or 0))
     assert (of_rho.low or 0) > 0
     assert {each.a for each in report.comparisons} == {"a"}
+    same = evaluate_task(task, [scores("a", task, values), scores("b", task, values)], against="b", resampling=FEW)
+    assert {(each.difference.value, each.difference.p) for each in same.comparisons} == {(0.0, 1.0)}
 
 
 def test_temperatures_have_the_decoding_tests_and_no_accuracy() -> None:
