@@ -135,7 +135,9 @@ def test_the_seed_decides_the_attacks_and_the_intervals(systems: dict[str, Respo
         )
         prompts = {prompt.prompt_id: prompt.prompt for prompt in load_suite("demo").prompts}
         made = attacked(attacks[0], prompts, systems["varied"], seed)
-        alone = study_gaming("x", {"x": made}, load_suite("demo"), backends, CHOSEN, attacks=[], seed=seed, resamples=100)
+        alone = study_gaming(
+            "x", {"x": made}, load_suite("demo"), backends, CHOSEN, attacks=[], seed=seed, resamples=100
+        )
         assert study.attacks["random-words"]["self_bleu"].mean == alone.systems["x"]["self_bleu"].mean
 
 

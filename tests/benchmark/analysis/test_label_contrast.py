@@ -29,6 +29,7 @@ from benchmark.analysis.contrast.labels import (
     correlations,
     held_out_predictions,
     macro_f1,
+    stars,
 )
 from benchmark.analysis.metaeval.agreement import ones
 from benchmark.metrics.metric import Missing
@@ -303,6 +304,10 @@ def test_what_cannot_be_told_is_missing_with_its_reason(one: list[Value], zero: 
     assert found.untested == why
     assert (found.t, found.df, found.p, found.p_holm, found.d, found.classifier) == (None,) * 6
     assert (found.auroc.value, found.auroc.low, found.stars) == (None, None, "")
+
+
+def test_stars_are_the_usual_ones() -> None:
+    assert [stars(p) for p in (None, 0.05, 0.049, 0.01, 0.009, 0.001, 0.0009)] == ["", "", "*", "*", "**", "**", "***"]
 
 
 def test_a_group_that_does_not_vary_is_tested_against_one_that_does() -> None:

@@ -344,11 +344,11 @@ def test_voters_who_judge_more_sharply_than_others_are_not_taken_for_biased() ->
     made = simulate(Board(systems=3, votes=3000, per_voter=60, careless=0, hostile=0.1, target=0.0, attack="loyal"), 0)
     found = weigh(made.ballots)
     assert ((found.careful < 0.5) | found.hostile)[made.hostile].mean() > 0.6
-    # Nor is who always votes for the weaker system.
-    made = simulate(Board(systems=4, votes=2000, careless=0, log_tie=-9), 0)
+    # Nor is who mistakes the sides.
+    made = simulate(Board(systems=6, votes=2500, careless=0, spread=1.5, per_voter=40), 0)
     board, voter = made.ballots, int(np.bincount(made.ballots.voter).argmax())
-    weaker = np.where(made.truth[board.left] < made.truth[board.right], LEFT, RIGHT)
-    turned = replace(board, answer=np.where((board.voter == voter) & (board.left >= 0), weaker, board.answer))
+    swapped = np.where(board.answer == TIE, TIE, LEFT + RIGHT - board.answer)
+    turned = replace(board, answer=np.where((board.voter == voter) & (board.left >= 0), swapped, board.answer))
     assert [bool(weigh(each).hostile[voter]) for each in (board, turned)] == [False, True]
 
 

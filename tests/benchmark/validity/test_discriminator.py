@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmark.metrics.partition import Partition
-from benchmark.models.embedder import SentenceTransformersEmbedder
-from benchmark.validity.backend import BLANK, LOWEST, REFUSAL, SCRIPT, ValidityJudge
+from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder
+from benchmark.validity.backend import BLANK, LOWEST, REFUSAL, SCRIPT, ValidityJudge, ValiditySpec
 from benchmark.validity.discriminator import (
     PARAMETERS,
     evidence,
@@ -325,6 +325,17 @@ def test_marks_are_no_words_and_names_no_late_capitals() -> None:
     for text in ("the NATO cat sat", "the 2 cats sat"):
         assert not word_order(text, model).late_capital
     assert word_order("cat the The sat", model).late_capital
+
+
+def test_an_embedder_that_is_loaded_is_used_only_if_it_is_the_one_of_the_signature(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own = HashEmbedder()
+    monkeypatch.setattr("benchmark.validity.backend.SentenceTransformersEmbedder", lambda spec, device: own)
+    spec, other = ValiditySpec(ALL_MINILM_L6_V2), HashEmbedder()
+    assert spec.load(other).embedder is own
+    monkeypatch.setattr(other, "signature", ALL_MINILM_L6_V2.signature)
+    assert spec.load(other).embedder is other
 
 
 def test_what_a_prompt_asks_for_decides_what_is_judged() -> None:
