@@ -59,7 +59,12 @@ def lines(store: FolderStore) -> int:
 def test_a_vote_is_on_disk_when_it_is_accepted(spool: VoteSpool, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[int] = []
     sync = os.fsync
-    monkeypatch.setattr(os, "fsync", lambda number: (synced.append(os.fstat(number).st_size), sync(number)))
+
+    def noted(number: int) -> None:
+        synced.append(os.fstat(number).st_size)
+        sync(number)
+
+    monkeypatch.setattr(os, "fsync", noted)
     spool.accept([a_vote(0)])
     assert len(a_vote(0).as_line()) + 2 in synced  # with a line end on both sides
 
