@@ -208,7 +208,16 @@ class Slot:
         # The fork server for commands runs already. Only the process that started it can ask whether it does.
         patch.object(self.server, "ensure_running").start()
         patch.object(forkserver, "connect_to_new_process", self.server.connect_to_new_process).start()
-        options = ["-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", "-m", "not browser"]
+        options = [
+            "-x",
+            "-q",
+            "--doctest-modules",
+            "-p",
+            "no:cacheprovider",
+            "--hypothesis-seed=0",
+            "-m",
+            "not browser",
+        ]
         options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
         status = 1
         with suppress(BaseException):

@@ -137,14 +137,11 @@ def leave_one_out_of(internals: Internals) -> Floats:
 
 
 def rao_entropy(given: ClassedInternals) -> float:
-    """Compute `semantic_entropy` *rao*; a response that could not be read is in no class."""
+    """Compute `semantic_entropy` *rao*; a response that could not be read has no tokens, so it is left out."""
     scores = given.internals.responses
-    labels = tuple(
-        label if own is not None else None for label, own in zip(given.partition.labels, scores, strict=True)
-    )
     likelihoods = np.array([0.0 if own is None else own.log_likelihood for own in scores])
     counts = np.array([0 if own is None else own.tokens for own in scores], dtype=np.int64)
-    return semantic_entropy(ClassedLikelihoods(labels, likelihoods, counts))
+    return semantic_entropy(ClassedLikelihoods(given.partition.labels, likelihoods, counts))
 
 
 def discrete_entropy(partition: Partition) -> float:

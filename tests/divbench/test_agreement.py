@@ -27,6 +27,16 @@ def test_a_metric_of_ones_own_is_tested_beside_ours(mirror: Path) -> None:
     spearman = found.to_pandas()["spearman"].to_dict()
     mine = spearman["contest/story_gen", "mine"]
     assert mine == spearman["contest/story_gen", "compression_ratio"]
+    turned = db.evaluate_metric(
+        lambda responses: -float(ours.fn(responses)),
+        "contest/story_gen",
+        name="turned",
+        beside=(),
+        lower_is_more_diverse=True,
+        resamples=0,
+        mirror=mirror,
+    )
+    assert turned.to_pandas()["spearman"]["contest/story_gen", "turned"] == mine
     assert spearman["contest/story_gen", "released:sent_bert"] > mine
     assert "released:sent_bert" in str(found)
     known = db.evaluate_metric(len, "contest/story_gen", name="size", resamples=0, mirror=mirror).to_pandas()

@@ -26,6 +26,8 @@ def test_compare_is_the_paired_test_and_names_who_is_more_diverse() -> None:
     assert db.compare(few, many, ["distinct_n", "self_bleu"], names=("few", "many")) == found
     assert found.to_pandas().loc["distinct_n", "mean many"] == pytest.approx(b.summary().loc["distinct_n", "mean"])
     assert db.compare(a, a, names=("x", "y")).finding("distinct_n") != "x more diverse"
+    lows = {db.compare(a, b, resamples=99, seed=seed).contrasts["distinct_n"].low for seed in (0, 0, 1)}
+    assert len(lows) == 2
     with pytest.raises(InputError, match="no prompt in common"):
         db.compare(a, db.score({"other": ["a", "b"]}, metrics=["distinct_n"]))
     assert " 12 " in str(found).splitlines()[4]  # the number of prompts

@@ -264,6 +264,9 @@ def test_every_metric_of_a_profile_is_compared_on_the_same_texts(demo: list[Path
     study = contrast_systems(texts, backends, pairing="all", resamples=100, progress=seen.append, tested=tested.append)
     raw, matched = study.parts
     assert (raw.length, raw.prompts, raw.left_out) == ("raw", 24, {})
+    assert {line.direction for line in raw.lines} == {1, 0, -1}
+    for line in raw.lines:
+        assert {each.alternative for each in line.contrasts} == {alternative_of("greater", line.direction)}
     assert matched.length == "matched"
     assert matched.prompts + sum(matched.left_out.values()) == 24
     assert sum(seen) == 3 * (raw.prompts + matched.prompts)

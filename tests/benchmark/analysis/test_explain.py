@@ -146,6 +146,8 @@ def test_pairs_of_empty_texts_or_of_one_say_so() -> None:
         pairwise_surprisals(HashLM(context=12), Layout(), PROMPT, RESPONSES)
     alone = pairwise_surprisals(HashLM(), Layout(), PROMPT, ["a"])
     assert (alone.given.shape, alone.strongest) == ((1, 1), None)
+    worse = PairwiseSurprisals(np.ones(2), np.array([[0.0, 3.0], [2.0, 0.0]]))
+    assert worse.strongest == (1, 0)  # also where each text makes the other one dearer
 
 
 def test_what_is_alike_spares_much_and_what_is_not_spares_little() -> None:

@@ -127,6 +127,20 @@ def test_more_responses_than_a_real_system_has_are_refused(tmp_path: Path) -> No
     assert document(ended)["error"]["message"] == "k = 3, but a submission has 2 responses per prompt"
 
 
+def test_the_seed_decides_the_attacks_and_the_intervals(systems: dict[str, Responses]) -> None:
+    backends, attacks = ScoringBackends(find_profile("lexical")), [find_attack("random-words")]
+    for seed in (0, 1):
+        study = study_gaming(
+            "varied", systems, load_suite("demo"), backends, CHOSEN, attacks=attacks, seed=seed, resamples=100
+        )
+        prompts = {prompt.prompt_id: prompt.prompt for prompt in load_suite("demo").prompts}
+        made = attacked(attacks[0], prompts, systems["varied"], seed)
+        alone = study_gaming(
+            "x", {"x": made}, load_suite("demo"), backends, CHOSEN, attacks=[], seed=seed, resamples=100
+        )
+        assert study.attacks["random-words"]["self_bleu"].mean == alone.systems["x"]["self_bleu"].mean
+
+
 def test_with_one_real_system_gains_are_in_units_of_the_metric(systems: dict[str, Responses]) -> None:
     only = {"varied": systems["varied"]}
     backends = ScoringBackends(find_profile("lexical"))

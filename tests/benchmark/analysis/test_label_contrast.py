@@ -29,6 +29,7 @@ from benchmark.analysis.contrast.labels import (
     correlations,
     held_out_predictions,
     macro_f1,
+    stars,
 )
 from benchmark.analysis.metaeval.agreement import ones
 from benchmark.metrics.metric import Missing
@@ -128,6 +129,7 @@ def test_a_perfect_separator_is_told_as_one() -> None:
     below = contrast(low, high)
     assert below.classifier is not None
     assert (below.auroc.value, below.classifier.accuracy.value, below.classifier.above) == (0, 1, False)
+    assert below.classifier.majority == told.majority  # the larger group is now group 0
     assert contrast(low, high, direction=-1).auroc.value == 1
 
 
@@ -164,6 +166,7 @@ def test_of_equally_good_thresholds_the_middle_one_is_taken() -> None:
     assert best_threshold(np.arange(6.0), alternating) == Threshold(2.5, True)  # 0.5, 2.5, 4.5 are right four times
     assert best_threshold(np.arange(4.0), alternating[:4]) == Threshold(0.5, True)  # 0.5 and 2.5: the lower
     assert best_threshold(np.arange(6.0), ~alternating) == Threshold(2.5, False)
+    assert best_threshold(np.arange(3.0), np.array([True, False, True])).above  # of both sides, which tie
     neighbours = np.array([1.0, np.nextafter(1.0, 2.0)])
     assert best_threshold(neighbours, np.array([False, True])).predict(neighbours).tolist() == [False, True]
     assert math.isinf(best_threshold(np.ones(3), np.array([True, True, False])).cut)
@@ -180,6 +183,7 @@ def test_what_is_predicted_of_a_prompt_comes_from_other_folds() -> None:
         chosen = best_threshold(scores[train], is_1[train])
         assert np.sum(chosen.predict(scores[train]) == is_1[train]) == max(right)
         assert (predicted[rest] == chosen.predict(scores[rest])).all()
+    assert len({held_out_predictions(scores, is_1, seed=seed).tobytes() for seed in range(9)}) > 1
     found = contrast(one, zero, seed=7)
     assert found.classifier is not None
     assert found.classifier.accuracy.value == pytest.approx(accuracy_score(is_1, predicted))
@@ -300,6 +304,15 @@ def test_what_cannot_be_told_is_missing_with_its_reason(one: list[Value], zero: 
     assert found.untested == why
     assert (found.t, found.df, found.p, found.p_holm, found.d, found.classifier) == (None,) * 6
     assert (found.auroc.value, found.auroc.low, found.stars) == (None, None, "")
+
+
+def test_stars_are_the_usual_ones() -> None:
+    assert [stars(p) for p in (None, 0.05, 0.049, 0.01, 0.009, 0.001, 0.0009)] == ["", "", "*", "*", "**", "**", "***"]
+
+
+def test_a_group_that_does_not_vary_is_tested_against_one_that_does() -> None:
+    found, theirs = contrast([2.0] * 4, [1.0, 1.5, 3.0]), stats.ttest_1samp([1.0, 1.5, 3.0], 2.0)
+    assert (found.t, found.p) == pytest.approx((-theirs.statistic, theirs.pvalue))
 
 
 def test_groups_that_do_not_vary_have_no_t_but_can_be_told_apart() -> None:

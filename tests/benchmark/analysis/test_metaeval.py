@@ -223,6 +223,8 @@ def test_a_comparison_is_paired() -> None:
     assert of_rho.value == pytest.approx((a.value or 0) - (b.value or 0))
     assert (of_rho.low or 0) > 0
     assert {each.a for each in report.comparisons} == {"a"}
+    same = evaluate_task(task, [scores("a", task, values), scores("b", task, values)], against="b", resampling=FEW)
+    assert {(each.difference.value, each.difference.p) for each in same.comparisons} == {(0.0, 1.0)}
 
 
 def test_temperatures_have_the_decoding_tests_and_no_accuracy() -> None:
@@ -272,6 +274,7 @@ def test_no_context_is_chosen_on_and_reported_on() -> None:
     whole = {context for task in tasks for context in task.contexts}
     first, second = halves(tasks)
     assert {c for fold in (first, second) for task in fold.report for c in task.contexts} == whole
+    assert halves(tasks, seed=1)[0].report[0].contexts != first.report[0].contexts
     assert [fold.name for fold in kinds(tasks)] == ["resp_gen held out", "story_gen held out"]
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.metaeval.evaluate import evaluate_task
 from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.analysis.metaeval.overall import evaluate_overall
@@ -22,30 +21,48 @@ from tests.benchmark.analysis.test_metaeval import FEW, labelled, noisy, scores
 def test_one_context_gives_no_interval_and_few_give_no_p_value(contexts: int, has_interval: bool, has_p: bool) -> None:
     """All resamples of a single context are alike: their interval would be a point, and p the smallest possible."""
     task = replace(labelled(20), contexts=tuple(f"context {i // 2 % contexts}" for i in range(40)))
-    other = replace(task, name="made/resp_gen")
     columns = [scores("a", task, noisy(task, 0.5)), scores("b", task, noisy(task, 2.0))]
     report = evaluate_task(task, columns, against="b", resampling=FEW)
     found = [*report.evaluations[0].measures.values(), *(each.difference for each in report.comparisons)]
-    for mean in evaluate_overall([task, other], columns, against="b", resampling=FEW):
+    both = [task, labelled(20, name="made/resp_gen")]  # the second has more contexts
+    for mean in evaluate_overall(both, [all_scores("a", both), all_scores("b", both)], against="b", resampling=FEW):
         found += [*mean.measures.values(), *mean.less.values()]
     assert all(each.value is not None for each in found)
     assert {each.low is not None for each in found} == {has_interval}
     assert any(each.p is not None for each in found) == has_p
 
 
-def test_a_single_pair_among_many_contexts_gives_its_accuracy_no_interval() -> None:
+@pytest.mark.parametrize(
+    ("with_pairs", "has_interval", "has_p"), [(1, False, False), (4, True, False), (5, True, True)]
+)
+def test_of_many_contexts_only_those_with_pairs_count_for_the_accuracy_on_pairs(
+    with_pairs: int, has_interval: bool, has_p: bool
+) -> None:
     made = labelled(20)
-    contexts = [name if row < 2 else f"{row}" for row, name in enumerate(made.contexts)]
+    contexts = [name if row < 2 * with_pairs else f"{row}" for row, name in enumerate(made.contexts)]
     task = replace(made, contexts=tuple(contexts))
     report = evaluate_task(task, [scores("label", task, task.labels)], resampling=FEW)
     found = report.evaluations[0].measures
-    assert report.pairs == 1
-    assert found["pair_accuracy"] == Estimate(1.0)
+    accuracy = found["pair_accuracy"]
+    assert (report.pairs, accuracy.value) == (with_pairs, 1.0)
+    assert (accuracy.low is not None, accuracy.p is not None) == (has_interval, has_p)
     assert found["spearman"].p is not None
 
 
 def all_scores(name: str, tasks: Sequence[Labelled]) -> Scores:
     return Scores(name, "made", {k: v for t in tasks for k, v in scores(name, t, noisy(t, 0.5)).values.items()})
+
+
+def test_a_users_file_is_resampled_with_the_tasks_whose_contexts_it_shares() -> None:
+    """It varies with them as a task of the same kind does."""
+    task = labelled(30)
+    some = task.rows(np.arange(len(task.set_ids)) >= 20)
+    scored = [all_scores("a", [task])]
+    (mine,), (other,) = (
+        evaluate_overall([task, replace(some, name=name)], scored, resampling=FEW)
+        for name in ("mine", task.name.replace("made", "other"))
+    )
+    assert mine == other
 
 
 def test_a_metric_without_scores_leaves_the_means_over_tasks_as_they_are_and_fewer_tasks_are_told() -> None:

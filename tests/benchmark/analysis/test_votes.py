@@ -76,6 +76,20 @@ def test_the_model_is_the_one_that_a_library_fits_and_without_ties_it_is_bradley
     np.testing.assert_allclose(fit(wins, np.zeros((5, 5))).strengths[:4], best, rtol=0, atol=1e-4)
 
 
+def test_with_few_votes_strengths_and_ties_are_the_most_probable_ones_under_the_prior() -> None:
+    """One system won every comparison and nobody tied, so that without the prior no number would be finite."""
+    wins = np.array([[0.0, 3, 2], [0, 0, 1], [0, 1, 0]])
+
+    def loss(free: Floats) -> float:  # minus the log posterior, with a deviation of 3 for each strength and for log t
+        halves = (free[:3, None] - free[None, :3]) / 2
+        logs = halves - np.logaddexp(np.logaddexp(halves, -halves), free[3])
+        return float(free @ free / (2 * 3**2) - (wins * logs).sum())
+
+    best = minimize(loss, np.zeros(4), method="BFGS", options={"gtol": 1e-8}).x
+    found = fit(wins, np.zeros((3, 3)))
+    np.testing.assert_allclose([*found.strengths, found.log_tie], best, atol=1e-5)
+
+
 def test_names_are_numbered_whatever_the_order_of_votes_and_checks_are_no_comparisons() -> None:
     votes = [
         vote(1, "b", "a", "left", voter=2),
@@ -157,12 +171,16 @@ def test_two_way_covariance_is_the_sum_over_votes_that_share_a_voter_or_a_prompt
     from benchmark.analysis.votes.two_way import two_way_covariance
 
     rng = np.random.default_rng(2)
-    voters, prompts = rng.integers(60, size=400), rng.integers(50, size=400)
-    each = rng.normal(size=400) + rng.normal(size=60)[voters] + rng.normal(size=50)[prompts]
+    voters, prompts = rng.integers(60, size=400), rng.integers(5, size=400)
+    each = rng.normal(size=400) + rng.normal(size=60)[voters] + rng.normal(size=5)[prompts]
     found = two_way_covariance(lambda groups: totals(groups, each)[:, None], voters, prompts)
-    share = (voters[:, None] == voters) | (prompts[:, None] == prompts)
+    voter, prompt = voters[:, None] == voters, prompts[:, None] == prompts
+    wanted = 0.0
+    for share, sign in ((voter, 1), (prompt, 1), (voter & prompt, -1)):
+        groups = len(np.unique(share, axis=0))
+        wanted += sign * float(each @ share @ each) * groups / (groups - 1)
     assert found is not None
-    assert found[0, 0] == pytest.approx(float(each @ share @ each), rel=0.05)  # but for the factors n / (n − 1)
+    assert found[0, 0] == pytest.approx(wanted)
 
 
 def test_strengths_come_back_though_some_voters_do_not_look() -> None:
@@ -188,25 +206,28 @@ def test_the_share_of_votes_that_a_metric_predicts_is_that_of_a_plain_loop() -> 
     made = simulate(SMALL, 5)
     board = replace(made.ballots, shown=made.ballots.prompt)
     weights = weigh(board)
+    weights = replace(weights, votes=weights.votes * (board.voter > 0))  # one voter is excluded
     rng = np.random.default_rng(0)
     scores = {
         (name, *prompt): float(made.truth[i]) if rng.random() < 0.8 else float("nan")
         for i, name in enumerate(board.systems)
         for prompt in board.prompts
     }
-    right, total, missing = 0.0, 0.0, 0
+    right, total, votes, missing = 0.0, 0.0, 0, 0
     for i in np.flatnonzero(board.on("more_different") & (board.answer != TIE) & (weights.votes > 0)):
         prompt = board.prompts[board.prompt[i]]
         gap = scores[board.systems[board.left[i]], *prompt] - scores[board.systems[board.right[i]], *prompt]
         if np.isnan(gap):
             missing += 1
             continue
+        votes += 1
         total += weights.votes[i]
         right += weights.votes[i] * ((gap > 0) == (board.answer[i] == LEFT))
     constant = dict.fromkeys(scores, 1.0)
     found, flat, empty = metric_agreement(board, {"truth": scores, "flat": constant, "none": {}}, weights=weights)
     assert found.share.value == pytest.approx(right / total)
-    assert found.missing == missing > 0
+    assert (found.votes, found.missing) == (votes, missing)
+    assert missing > 0
     assert found.share.low is not None
     assert found.share.low > 0.6
     assert flat.share.value == pytest.approx(0.5)
@@ -323,6 +344,12 @@ def test_voters_who_judge_more_sharply_than_others_are_not_taken_for_biased() ->
     made = simulate(Board(systems=3, votes=3000, per_voter=60, careless=0, hostile=0.1, target=0.0, attack="loyal"), 0)
     found = weigh(made.ballots)
     assert ((found.careful < 0.5) | found.hostile)[made.hostile].mean() > 0.6
+    # Nor is who mistakes the sides.
+    made = simulate(Board(systems=6, votes=2500, careless=0, spread=1.5, per_voter=40), 0)
+    board, voter = made.ballots, int(np.bincount(made.ballots.voter).argmax())
+    swapped = np.where(board.answer == TIE, TIE, LEFT + RIGHT - board.answer)
+    turned = replace(board, answer=np.where((board.voter == voter) & (board.left >= 0), swapped, board.answer))
+    assert [bool(weigh(each).hostile[voter]) for each in (board, turned)] == [False, True]
 
 
 def test_the_same_answer_to_both_questions_is_not_twice_the_evidence_against_a_voter() -> None:

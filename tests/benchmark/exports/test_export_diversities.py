@@ -6,6 +6,7 @@ import pytest
 from benchmark.exports.diversities import centre_distances, leave_one_out_diversities, measure_embeddings, surprises
 from benchmark.metrics.internals import Internals
 from benchmark.metrics.metric import Missing, Unscorable
+from benchmark.metrics.uncertainty import ResponseScores
 from submissions.checking.response_kinds import is_scorable
 from submissions.schema import Row
 from tests.benchmark.fakes import HashEmbedder
@@ -43,6 +44,11 @@ def test_measures_leave_out_what_is_no_answer() -> None:
     )
     assert others == [Missing("fewer than two responses")] * 2
     assert measure_embeddings(HashEmbedder()).of(rows[2:]) == others[1:]
+
+
+def test_a_response_without_tokens_is_missing_and_the_others_are_measured() -> None:
+    empty, some = ResponseScores(0, 0.0), ResponseScores(2, -3.0)
+    assert surprises(("a", "b", "c"), Internals((empty, some, None))) == (None, 1.5, None)
 
 
 def test_what_cannot_be_measured() -> None:

@@ -60,6 +60,12 @@ def test_pools_by_percentile() -> None:
     assert pools(skewed, PoolRule(0.25)) == Pools(chosen=(4,), rejected=(0, 1, 2, 3))
 
 
+def test_a_percentile_that_falls_on_a_reward_has_it_in_the_pool_however_it_is_rounded() -> None:
+    """(1 − 0.7) · 10 is 3.0000000000000004 in floating point."""
+    found = pools(made(tuple(map(float, range(11)))), PoolRule(0.7, by="percentile"))
+    assert found == Pools(tuple(range(3, 11)), tuple(range(8)))
+
+
 @pytest.mark.parametrize(
     ("rule", "found"),
     [

@@ -94,6 +94,7 @@ def test_the_span_is_numpys_percentile_to_the_bit() -> None:
 
 
 def test_related_metrics_follow_from_each_other() -> None:
+    assert hill_number(np.array([[1.0, 0], [-1, 0]]), 2) == 2  # opposites are no more alike than unrelated responses
     x = np.abs(random_unit(6))  # no cosine below 0
     n = len(x)
     assert hill_number(x, 2) == pytest.approx(n / (1 + (n - 1) * (1 - cosine_diversity(x))))

@@ -55,7 +55,7 @@ def test_vendi_score_of_orthogonal_and_of_identical_rows(q: float, n: int) -> No
 
 
 # Two rows at cosine c: the spectrum of the kernel over n is (1 ± c) / 2.
-@pytest.mark.parametrize("c", [0.0, 0.3, 0.9])
+@pytest.mark.parametrize("c", [0.0, 0.3, 0.9, 0.9999])
 @pytest.mark.parametrize(
     ("q", "closed_form"),
     [
@@ -179,6 +179,8 @@ def test_kmeans_inertia_does_not_depend_on_the_number_of_threads() -> None:
 def test_kmeans_inertia_of_no_more_different_rows_than_clusters_is_0(different: int) -> None:
     x = np.repeat(random_unit(different), 12 // different, axis=0)
     assert kmeans_inertia(x, clusters=3, seed=0) == 0
+    one_more = np.repeat(random_unit(4), 2, axis=0)
+    assert kmeans_inertia(one_more, clusters=3, seed=0) == pytest.approx(least_inertia(one_more, clusters=3))
 
 
 def test_what_semantic_metrics_need() -> None:

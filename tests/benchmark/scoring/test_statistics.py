@@ -310,12 +310,12 @@ def test_many_columns_are_resampled_alike_in_blocks_that_bound_memory() -> None:
     values = np.random.default_rng(1).normal(size=(6, 2500))
     values[0, ::3] = np.nan
     tracemalloc.start()
-    found = bootstrap_means(values, resamples=1000)
+    found = bootstrap_means(values, resamples=1000, level=0.5)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2 * 2500 * 1000 * 8  # twice the means of all resamples; without blocks, four times
     for column in (0, 1, 1023, 1024, 2499):
-        (alone,) = bootstrap_means(values[:, [column]], resamples=1000)
+        (alone,) = bootstrap_means(values[:, [column]], resamples=1000, level=0.5)
         at = found[column]
         assert at is not None
         assert alone is not None

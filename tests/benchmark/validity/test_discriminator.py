@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from unicodedata import normalize
 
@@ -11,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmark.metrics.partition import Partition
-from benchmark.models.embedder import SentenceTransformersEmbedder
-from benchmark.validity.backend import BLANK, LOWEST, REFUSAL, SCRIPT, ValidityJudge
+from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder
+from benchmark.validity.backend import BLANK, LOWEST, REFUSAL, SCRIPT, ValidityJudge, ValiditySpec
 from benchmark.validity.discriminator import (
     PARAMETERS,
     evidence,
@@ -22,7 +23,7 @@ from benchmark.validity.discriminator import (
     suspicions,
     to_json,
 )
-from benchmark.validity.evidence import Features, other_prompts, refusal_texts, text_evidence, vector_evidence
+from benchmark.validity.evidence import REASONS, Features, other_prompts, refusal_texts, text_evidence, vector_evidence
 from benchmark.validity.spelling import spelling
 from benchmark.validity.train import halves_of
 from benchmark.validity.word_order import WordOrderModel, word_order
@@ -165,6 +166,9 @@ def test_another_script_is_no_answer_unless_the_prompt_allows_it() -> None:
     for prompt, texts, reason in cases:
         (made,) = ValidityJudge().reasons([prompt], [texts], [Partition((0,) * len(texts))], {})
         assert made == (reason,) * len(texts), prompt
+    suspicious = ValidityJudge(replace(load_discriminator(), thresholds=dict.fromkeys(REASONS, 1.1)))
+    (made,) = suspicious.reasons(["Name a good book."], [hanzi], [Partition((0,) * 4)], {})
+    assert made == (SCRIPT,) * 4  # the surest reason is the one that is given
 
 
 def test_responses_to_prompts_in_other_languages_are_neither_word_salad_nor_off_topic(whole: ValidityJudge) -> None:
@@ -327,12 +331,26 @@ def test_marks_are_no_words_and_names_no_late_capitals() -> None:
     assert word_order("cat the The sat", model).late_capital
 
 
+def test_an_embedder_that_is_loaded_is_used_only_if_it_is_the_one_of_the_signature(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own = HashEmbedder()
+    monkeypatch.setattr("benchmark.validity.backend.SentenceTransformersEmbedder", lambda spec, device: own)
+    spec, other = ValiditySpec(ALL_MINILM_L6_V2), HashEmbedder()
+    assert spec.load(other).embedder is own
+    monkeypatch.setattr(other, "signature", ALL_MINILM_L6_V2.signature)
+    assert spec.load(other).embedder is other
+
+
 def test_what_a_prompt_asks_for_decides_what_is_judged() -> None:
     given = load_discriminator()
     for prompt, judged in (("Suggest a password.", False), ("Suggest a fruit.", True), ("Password a fruit.", True)):
         found = text_evidence(prompt, "kJ4!t", given.order, given.bits)
         assert (found["unreadable"] is not None) == judged
     vectors = (np.ones(1), np.ones(1), np.ones((2, 1)), np.array([[1.0], [0.5]]))
+    said = "I'm sorry, but I can't help with that."
+    unlike = vector_evidence("Name a fruit.", said, np.ones(1), np.ones(1), np.zeros((2, 1)), vectors[-1])
+    assert (unlike["refusal"] or ())[0] == 1.0  # the words are enough
     for prompt, response, judged in (
         ("What is a good name?", "Greg Hill", False),
         ("What is a good name?", "a hill", True),

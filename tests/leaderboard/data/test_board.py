@@ -92,11 +92,12 @@ def boards(*results: Result) -> list[Board]:
 def test_a_submission_scored_twice_is_one_row_and_the_newest_result_is_shown(tmp_path: Path) -> None:
     """Partly, then wholly, then again: two ranks for one submission would push others down."""
     wholly = result("a", aggregate("distinct_n", 0.5), aggregate("ead", 0.5))
-    partly = wholly.model_copy(update={"result_id": "1" * 16, "scores": wholly.scores[:1]})
+    partly = result("a", aggregate("distinct_n", 0.5), aggregate("ead", None))
+    partly = partly.model_copy(update={"result_id": "1" * 16, "submission_id": wholly.submission_id})
     again = wholly.model_copy(update={"result_id": "2" * 16})
     other = result("b", aggregate("distinct_n", 0.4))
     written = []
-    for age, each in enumerate((again, wholly, partly, other)):
+    for age, each in enumerate((partly, again, wholly, other)):
         folder = tmp_path / str(age)
         folder.mkdir()
         (folder / "result.json").write_text(each.model_dump_json(), encoding="utf-8")

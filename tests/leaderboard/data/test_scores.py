@@ -83,7 +83,7 @@ def test_standings_are_those_of_the_matrix(made: Path) -> None:
     board = the_board(made)
     scores = BoardScores(board)
     ranked = [i for i, e in enumerate(board.entries) if e.result.manifest.system.type not in REFERENCE_TYPES]
-    for column in board.columns:
+    for column in (*board.columns, replace(board.columns[0], direction=-1)):
         found = [scores.standings(column)[i] for i in ranked]
         assert found == standings(scores.matrix(column)[:, ranked], direction=column.direction or 1)
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from leaderboard.data.board import Board
 from leaderboard.data.live_results import LiveResults
@@ -40,13 +41,14 @@ def test_a_downloaded_folder_of_votes_is_no_store_without_votes(tmp_path: Path) 
     assert "no commits, so it is not a store" in ended.stderr
 
 
-def test_votes_are_compared_with_the_scores_of_the_results_that_were_shown(results: Path) -> None:
+@pytest.mark.parametrize("metric", ["distinct_k", "self_bleu"])  # of self_bleu, less is more diverse
+def test_votes_are_compared_with_the_scores_of_the_results_that_were_shown(results: Path, metric: str) -> None:
     """Two submissions may have one name; each vote is about the texts of one of them."""
     live = LiveResults(FolderSource(results), refresh=None)
     board = max(live.snapshot().boards, key=lambda each: len(each.entries))
     scores = live.scores(board)
-    column = next(each for each in board.columns if each.metric == "distinct_k")
-    matrix = scores.matrix(column)
+    column = next(each for each in board.columns if each.metric == metric)
+    matrix = column.direction * scores.matrix(column)
     order = np.argsort(np.nanmean(matrix, axis=0))
     twins, other = (int(order[0]), int(order[-1])), int(order[len(order) // 2])
     entries = list(board.entries)

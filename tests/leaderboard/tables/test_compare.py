@@ -126,6 +126,7 @@ def test_findings_name_who_is_ahead_whichever_end_is_better(gaps: tuple[Gap, ...
     assert (up.finding, down.finding) == ("varied more diverse", "varied more diverse")
     assert replace(up, p_holm=0.05).finding == "no significant difference"
     assert replace(up, p_holm=None).finding == "not tested"
+    assert replace(up, difference=0.0).finding == "no significant difference"
     against = replace(up, rank_biserial=-0.5)  # few large differences against many small ones
     assert (against.finding, against.ahead) == ("means and ranks disagree", None)
     assert headline([against], THREE[:2]) == "means and ranks disagree on 1 of 1 metrics."

@@ -175,10 +175,11 @@ def test_systems_without_a_value_are_counted_and_named(board: Board) -> None:
 def test_means_over_some_of_the_prompts_are_pointed_out(board: Board) -> None:
     assert "fewer prompts" not in str(forest_table(_forest(board)))
     column, entry = _column(board, "distinct_n"), board.entries[0]
-    cell = entry.cells[column.signature].model_copy(update={"n": 5})
+    few = entry.result.prompts - 1
+    cell = entry.cells[column.signature].model_copy(update={"n": few})
     partly = replace(entry, cells={**entry.cells, column.signature: cell})
     made = _forest(replace(board, entries=(partly, *board.entries[1:])))
-    name = f"{entry.result.manifest.name} (5 of {entry.result.prompts})"
+    name = f"{entry.result.manifest.name} ({few} of {entry.result.prompts})"
     assert made.partial == (name,)
     assert f"Means over fewer prompts, those with a value: <bdi>{name}</bdi>." in str(forest_table(made))
 
@@ -284,6 +285,7 @@ def test_extreme_prompts_follow_the_direction_and_skip_missing_values() -> None:
 
 
 def test_the_nearest_system_moves_with_it_over_the_prompts() -> None:
+    assert prompt_ranks(np.array([[np.nan], [1.0], [0.5], [1.0]])).ravel().tolist() == [4, 2.5, 1, 2.5]
     base = np.arange(8.0)
     values = np.column_stack([base, base**3, -base, np.r_[base[1:], 0.0], np.full(8, 2.0)])
     assert nearest_systems(values, prompt_ranks(values), 0)[0][1] == pytest.approx(1.0)

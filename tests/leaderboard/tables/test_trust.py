@@ -91,6 +91,8 @@ def test_a_metric_is_dominated_by_a_better_one_that_costs_no_more() -> None:
     assert "if both were attacked, rewards no more attacks" in dominated_sentence(ranked, None)  # here none was
     attacked = record(echoes={texts: PAID + 1, "self_bleu": 0.0, vectors: 0.0})
     assert dominated(ranked, attacked) == {model: vectors}
+    alike = record(echoes={texts: PAID + 1, "self_bleu": PAID + 1})
+    assert dominated(ranked, alike) == found
     assert dominated_sentence(with_agreement({vectors: 0.5}), None) == ""
 
 

@@ -40,8 +40,8 @@ def test_words_are_no_placeholders(text: str) -> None:
 def test_responses_are_counted_by_kind() -> None:
     counts = ResponseCounts()
     counts.add(Row(1, "a", None, ("x", "x", "x", "", "[empty]"), ("stop", "length", None, "length", "stop")))
-    counts.add(Row(2, "b", None, ("x", " ")))
-    assert counts == ResponseCounts(prompts=2, responses=7, blank=2, placeholder=1, cut_off=2, repeated=2)
+    counts.add(Row(2, "b", None, ("x", " ", "x ")))  # white space at an end makes another response
+    assert counts == ResponseCounts(prompts=2, responses=8, blank=2, placeholder=1, cut_off=2, repeated=2)
 
 
 @each(

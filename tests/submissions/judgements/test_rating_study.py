@@ -100,7 +100,7 @@ def test_what_comes_back_is_read_and_raters_are_removed_by_the_rules(tmp_path: P
     for row in alike["answers"]:
         row["answer"] = 4 if items[row["item"]].kind == "rating" else row["answer"]
     for row in fast["answers"]:
-        row["seconds"] = 0.4
+        row["seconds"] = 0
     again = answered(study, 0)
     again["answers"] = [{**again["answers"][-1], "answer": 5}, {**again["answers"][-2], "answer": None}]
     found = read(study, tmp_path / "a", good, inattentive, alike, fast, again)
@@ -125,6 +125,8 @@ def test_tables_of_crowd_platforms_are_read(tmp_path: Path) -> None:
     assert (found.blank, found.unchecked) == (1, 2)
     table = f"study,form,rater,item,question,answer,seconds\n{study.study},1,aa,{item},content,4,9.5\n"
     assert [each.rater for each in read(study, tmp_path / "b", table).ratings] == ["1-aa"]
+    with pytest.raises(Rejected, match="'another' is another study"):
+        read(study, tmp_path / "c", table.replace(study.study, "another"))
 
 
 def test_in_a_wide_table_of_aspects_form_is_an_answer_and_not_part_of_the_raters_name(tmp_path: Path) -> None:

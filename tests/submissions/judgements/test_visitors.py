@@ -30,6 +30,13 @@ def test_a_salt_that_can_be_guessed_is_refused(tmp_path: Path) -> None:
         salt_of(tmp_path, {"DIVBENCH_VOTES_SALT": "secret"})
 
 
+def test_of_too_many_visitors_the_one_longest_away_is_forgotten() -> None:
+    limit = RateLimit(1, 60, lambda: 0.0)
+    for number in range(20_001):
+        assert limit.allows(str(number))
+    assert [limit.allows(str(number)) for number in (20_000, 0)] == [False, True]
+
+
 def test_a_limit_refills() -> None:
     now = 0.0
     limit = RateLimit(2, 60, lambda: now)
@@ -37,3 +44,5 @@ def test_a_limit_refills() -> None:
     assert limit.allows("b")
     now = 30.0
     assert [limit.allows("a") for _ in range(2)] == [True, False]
+    now = 1e6
+    assert [limit.allows("a") for _ in range(3)] == [True, True, False]  # what is not used does not add up

@@ -1,5 +1,6 @@
 """Votes on their way to a store: each is there once, whatever fails on the way."""
 
+import os
 import random
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -53,6 +54,19 @@ def stored(store: FolderStore) -> list[Vote]:
 def lines(store: FolderStore) -> int:
     head = store.head()
     return sum(store.read(head, path, 2**20).count(b"\n") for path in store.paths(head, "votes"))
+
+
+def test_a_vote_is_on_disk_when_it_is_accepted(spool: VoteSpool, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    sync = os.fsync
+
+    def noted(number: int) -> None:
+        synced.append(os.fstat(number).st_size)
+        sync(number)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    spool.accept([a_vote(0)])
+    assert len(a_vote(0).as_line()) + 2 in synced  # with a line end on both sides
 
 
 def test_a_vote_is_in_the_store_once_whatever_fails(store: Faulty, spool: VoteSpool) -> None:

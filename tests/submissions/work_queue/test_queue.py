@@ -8,9 +8,11 @@ from typing import get_args
 
 import pytest
 
+from datasets_build.errors import InputError
 from submissions.checking.validate import open_submission
 from submissions.storage.submission_folders import REPORTED_FILE
 from submissions.untrusted.findings import Rejected
+from submissions.untrusted.json_files import MAX_MANIFEST_BYTES
 from submissions.work_queue.errors import (
     ClaimLost,
     IllegalTransition,
@@ -166,6 +168,13 @@ def test_handing_in_is_one_commit_with_all_files(tmp_path: Path, store: MemorySt
     copied.mkdir()
     fetch(store, name, copied)
     assert open_submission(copied, find_toy)[0].id == name
+
+
+def test_a_manifest_over_its_limit_is_not_fetched(tmp_path: Path, store: MemoryStore) -> None:
+    (state,) = handed_in(store, tmp_path, 1)
+    store.put(f"submissions/{state.submission_id}/manifest.json", b" " * (MAX_MANIFEST_BYTES + 1))
+    with pytest.raises(InputError, match=r"manifest\.json"):
+        fetch(store, state.submission_id, tmp_path)
 
 
 def test_times_are_kept_in_utc_and_whole_seconds(tmp_path: Path, store: MemoryStore) -> None:
