@@ -102,16 +102,23 @@ class Scores:
         Raises:
             MissingExtra: plotly is not installed.
         """
+        from html import escape
+
         from datasets_build.errors import need
+        from submissions.untrusted.plain_text import shortened
 
         graph = need("plotly.graph_objects", "board")
         need("plotly.subplots", "board")
         from plotly.subplots import make_subplots
 
-        figure = make_subplots(rows=len(self.means), cols=1, subplot_titles=[each.metric for each in self.means])
+        titles = [each.metric if each.n else f"{each.metric}: no value" for each in self.means]
+        figure = make_subplots(rows=len(self.means), cols=1, subplot_titles=titles)
+        names = [escape(shortened(name, 80), quote=False) for name in self.names]
         for row, each in enumerate(self.means, start=1):
-            values = [value for value in self.values[each.metric] if isinstance(value, float)]
-            figure.add_trace(graph.Box(x=values, name=each.metric, boxpoints="all", boxmean=True), row=row, col=1)
+            there = [(v, name) for v, name in zip(self.values[each.metric], names, strict=True) if isinstance(v, float)]
+            values, texts = [value for value, _ in there], [name for _, name in there]
+            box = graph.Box(x=values, text=texts, name=each.metric, boxpoints="all", boxmean=True)
+            figure.add_trace(box.update(hovertemplate="%{text}: %{x:.4g}<extra></extra>"), row=row, col=1)
         figure.update_layout(showlegend=False, height=120 + 110 * len(self.means), template="plotly_white")
         return figure.update_yaxes(showticklabels=False)
 

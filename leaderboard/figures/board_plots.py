@@ -11,7 +11,7 @@ from datasets_build.errors import need
 from leaderboard.data.board import REFERENCE_TYPES, Column
 from leaderboard.data.vote_results import VoteResults
 from leaderboard.figures.label_placement import Place, label_places
-from leaderboard.figures.plots import BLUE, LINES, VERMILION, inert, page_figure
+from leaderboard.figures.plots import BLUE, LINES, VERMILION, inert, inert_name, page_figure
 from leaderboard.tables.compare import Gap
 from leaderboard.tables.curves import Curve
 from leaderboard.tables.tradeoff import Point, Tradeoff, end_of
@@ -177,7 +177,7 @@ def _points(
             "size": [14 if point.on_front else 10 for point in points],
             "line": {"width": [2 if point.on_front else 0 for point in points], "color": _GREY},
         },
-        customdata=[[inert(point.label, _NAME), said(point)] for point in points],
+        customdata=[[inert_name(point.label, _NAME), said(point)] for point in points],
         hovertemplate="%{customdata[0]}<br>%{x:.4g}, %{y:.4g}<br>%{customdata[1]}<extra></extra>",
         name=title,
     )
@@ -203,7 +203,7 @@ def _name(point: Point, place: Place | None) -> str:
     if place is None:
         return ""
     position, count = place
-    lines = [inert(point.label, _LABEL), *[_LEADER] * count]
+    lines = [inert_name(point.label, _LABEL), *[_LEADER] * count]
     return "<br>".join(reversed(lines) if position.startswith("bottom") else lines)
 
 
@@ -259,12 +259,13 @@ def system_curves_figure(
                 mode="lines+markers",
                 line=style,
                 marker={"symbol": _SYMBOLS[place % len(_SYMBOLS)], "size": 8},
-                name=inert(curve.name, _NAME),
-                hovertemplate="%{x:g}: %{y:.3f} %{customdata}<extra></extra>",
+                name=inert_name(curve.name, _NAME),
+                hovertemplate="%{x}: %{y:.3f} %{customdata}<extra></extra>",
             )
         )
     figure = _figure(traces, 480)
-    figure.update_xaxes(title_text=at, zeroline=False)
+    few = diagonal and len(longest) <= 10  # numbers of responses, of which there are no halves
+    figure.update_xaxes(title_text=at, zeroline=False, dtick=1 if few else None)
     figure.update_yaxes(title_text=of, rangemode="tozero", zeroline=False)
     return figure
 
@@ -281,13 +282,19 @@ def forest_figure(gaps: Sequence[Gap]) -> Any:
 
     Args:
         gaps: Differences from `leaderboard.tables.compare.compare`; those that do not vary are left out.
+
+    Returns:
+        A `plotly.graph_objects.Figure`; None if no difference varies.
     """
     graph = need("plotly.graph_objects", "board")
+    gaps = [gap for gap in gaps if gap.d_z is not None]
+    if not gaps:
+        return None
     labels = list(dict.fromkeys(gap.column.label for gap in gaps))
-    pairs = list(dict.fromkeys(gap.pair for gap in gaps))
+    pairs = list(dict.fromkeys(gap.names for gap in gaps))
     traces = []
     for place, pair in enumerate(pairs):
-        own = [gap for gap in gaps if gap.pair == pair and gap.d_z is not None]
+        own = [gap for gap in gaps if gap.names == pair]
         at = [_turned(gap) for gap in own]
         colour = LINES[place % _COLOURS]
         shift = (place - (len(pairs) - 1) / 2) * 0.8 / len(pairs)
@@ -298,9 +305,9 @@ def forest_figure(gaps: Sequence[Gap]) -> Any:
                 error_x=_errors(at, colour),
                 mode="markers",
                 marker={"color": colour, "symbol": [_shape(place, gap) for gap in own], "size": 9},
-                customdata=[[inert(gap.column.label, _NAME), inert(gap.finding, 2 * _NAME)] for gap in own],
+                customdata=[[inert(gap.column.label, _NAME), inert_name(gap.finding, 2 * _NAME)] for gap in own],
                 hovertemplate="%{customdata[0]}: %{x:.2f}<br>%{customdata[1]}<extra></extra>",
-                name=inert(pair, 2 * _NAME),
+                name=" − ".join(inert_name(name, _NAME) for name in pair),
             )
         )
     figure = _figure(traces, 170 + len(labels) * max(28, 16 * len(pairs)))
@@ -313,7 +320,7 @@ def forest_figure(gaps: Sequence[Gap]) -> Any:
         automargin=True,
         zeroline=False,
     )
-    one, other = (inert(name, _LABEL) for name in gaps[0].names) if len(pairs) == 1 else ("first", "second")
+    one, other = (inert_name(name, _LABEL) for name in pairs[0]) if len(pairs) == 1 else ("first", "second")
     said = f"d_z<br>← {other} better<br>{one} better →"
     figure.update_xaxes(title_text=said, title_font_size=14, zeroline=False)
     figure.update_layout(showlegend=len(pairs) > 1)  # for one pair, the x-axis names both systems
@@ -327,11 +334,10 @@ def _shape(place: int, gap: Gap) -> str:
 
 def _turned(gap: Gap) -> tuple[float, tuple[float, float] | None]:
     """The standardised difference and its interval, positive if the first system is better."""
-    value = gap.d_z or 0.0
-    if end_of(gap.column) >= 0 or gap.d_z_interval is None:
-        return value, gap.d_z_interval
-    low, high = gap.d_z_interval
-    return -value, (-high, -low)
+    value, ends = gap.d_z or 0.0, gap.d_z_interval
+    if end_of(gap.column) >= 0:
+        return value, ends
+    return -value, None if ends is None else (-ends[1], -ends[0])
 
 
 def _figure(traces: Sequence[Any], height: int) -> Any:

@@ -56,12 +56,12 @@ def _lines(forest: Forest) -> tuple[Reference, ...]:
     return tuple([*people, *baselines][:_LINES])
 
 
-def trust_table(rows: Sequence[Trusted], sentence: str, caption: str, link: Link) -> Markup:
+def trust_table(rows: Sequence[Trusted], sentence: str, caption: str, link: Link | None = None) -> Markup:
     """Render the sentence and the table of metrics.
 
     Args:
         rows: Metrics, the best first.
-        link: Function from a metric to the address of its details.
+        link: Function from a metric to the address of its details; None: names are not links.
     """
     low = min([0.0, *(row.value if row.low is None else row.low for row in rows)]) - 0.04
     high = max([0.5, *(row.value if row.high is None else row.high for row in rows)]) + 0.04

@@ -7,7 +7,7 @@ import numpy as np
 from benchmark.analysis.across.study import Homogeneity
 from datasets_build.errors import need
 from leaderboard.data.metric_study.record import CORRELATIONS, Agreement, Measure
-from leaderboard.figures.plots import DIVERGING, FONT, SEQUENTIAL, inert
+from leaderboard.figures.plots import DIVERGING, FONT, SEQUENTIAL, inert, inert_name
 from leaderboard.tables.table_view import TableView
 
 Cells = list[list[float | None]]
@@ -48,7 +48,7 @@ def alike_map(found: Homogeneity, measure: str, title: str) -> Any:
     """
     matrix = found.matrix(measure)
     values = [[matrix[i][j] for j in found.order] for i in found.order]
-    names = [inert(found.systems[i], 28) for i in found.order]
+    names = [inert_name(found.systems[i], 28) for i in found.order]
     texts = [["" if each is None else f"{each:.3f}".replace("-", "−") for each in row] for row in values]
     figure = _map(values, texts, names, names, title, 16, (34, 90, 190), {"colorscale": SEQUENTIAL})
     figure.add_trace(_numbers(values))
@@ -101,7 +101,8 @@ def _map(
         colorbar={"orientation": "h", "thickness": 12, "y": 0, "yref": "container", "yanchor": "bottom"},
         **colours,
     )
-    axis = {"tickmode": "array", "tickfont": {"size": 11}, "ticks": "", "automargin": True, "showgrid": False}
+    axis = {"tickmode": "array", "tickfont": {"size": 11}, "ticks": "", "automargin": True}
+    axis |= {"showgrid": False, "zeroline": False}  # lines would show through the cells
     layout = {
         "template": "plotly_white",
         "title": {"text": title, "font": {"size": title_size}, "x": 0, "pad": {"l": 8}},

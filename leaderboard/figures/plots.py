@@ -5,6 +5,8 @@ inserts them verbatim (tick labels, custom data), never into a template.
 """
 
 import html
+import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -54,6 +56,17 @@ def inert(text: str, length: int) -> str:
     '&lt;b&gt;bold…'
     """
     return html.escape(shortened(text, length), quote=False)
+
+
+def inert_name(name: str, length: int) -> str:
+    """A name cut in its middle and escaped: names of a series, and those that an id makes unique, differ at the end.
+
+    >>> inert_name("Llama-3.1-70B, temperature 0.7", 16)
+    'Llama-3.…ure 0.7'
+    """
+    line = shortened(name, sys.maxsize)
+    half = length // 2
+    return html.escape(line if len(line) <= length else f"{line[:half]}…{line[half + 1 - length :]}", quote=False)
 
 
 def curve_figure(rate: Curve, bits: Curve) -> Any:
@@ -171,7 +184,7 @@ def curves_figure(title: str, curves: Mapping[str, Sequence[float]]) -> Any:
                 y=list(curve),
                 mode="lines+markers",
                 line={"color": LINES[place % len(LINES)], "dash": _DASHES[place // len(LINES) % 3], "width": 2},
-                name=inert(name, 40),
+                name=inert_name(name, 40),
                 hovertemplate="%{x} responses: %{y:.2f} classes<extra></extra>",
             )
         )
@@ -188,11 +201,11 @@ def _curve_traces(curve: Curve, unit: str) -> list[Any]:
     line = graph.Scatter(
         x=places,
         y=_nullable(curve.mean),
-        customdata=_nullable(curve.error),
+        customdata=error_texts(curve.error),
         mode="lines+markers",
         line={"color": BLUE, "width": 2},
         name="a<sub>k</sub>",
-        hovertemplate=f"position %{{x}}: %{{y:.4f}} {unit}, standard error %{{customdata:.2g}}<extra></extra>",
+        hovertemplate=f"position %{{x}}: %{{y:.4f}} {unit}%{{customdata}}<extra></extra>",
     )
     alone = graph.Scatter(
         x=[places[0], places[-1]],
@@ -217,6 +230,15 @@ def confidence_band(
     ]
     made[1].update(fill="tonexty", fillcolor=fill, showlegend=name is not None, name=name)
     return made
+
+
+def error_texts(errors: Sequence[float] | Floats) -> list[str]:
+    """Standard errors for hover labels; empty if unknown, which plotly would show as 0.
+
+    >>> error_texts([0.0123, math.nan])
+    [', standard error 0.012', '']
+    """
+    return ["" if math.isnan(error) else f", standard error {error:.2g}" for error in errors]
 
 
 def page_figure(traces: Sequence[Any], height: int, **layout: Any) -> Any:

@@ -5,7 +5,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from datasets_build.errors import need
-from leaderboard.figures.plots import BAND, BLUE, CLEAR, LINES, VERMILION, confidence_band, inert, page_figure
+from leaderboard.figures.plots import (
+    BAND,
+    BLUE,
+    CLEAR,
+    LINES,
+    VERMILION,
+    confidence_band,
+    error_texts,
+    inert,
+    page_figure,
+)
 
 # Okabe and Ito's colours, and percentages at which they tint a cell below dark text on a light page and light text on a
 # dark one.
@@ -39,11 +49,11 @@ def position_curve_figure(rate: Sequence[float], error: Sequence[float], alone: 
     line = graph.Scatter(
         x=places,
         y=list(rate),
-        customdata=[None if math.isnan(x) else x for x in error],
+        customdata=error_texts(error),
         mode="lines+markers",
         line={"color": BLUE, "width": 2},
         name="a<sub>k</sub>",
-        hovertemplate="position %{x}: %{y:.3f} bits/byte, standard error %{customdata:.2g}<extra></extra>",
+        hovertemplate="position %{x}: %{y:.3f} bits/byte%{customdata}<extra></extra>",
     )
     points = graph.Scatter(
         x=[1] * len(alone),
@@ -80,12 +90,12 @@ def stage_curves_figure(means: Mapping[str, Sequence[float]], errors: Mapping[st
             graph.Scatter(
                 x=places,
                 y=list(mean),
-                customdata=[None if math.isnan(x) else x for x in errors[name]],
+                customdata=error_texts(errors[name]),
                 mode="lines+markers",
                 line={"color": LINES[place % len(LINES)], "width": 2, "dash": DASHES[place % len(DASHES)]},
                 marker={"symbol": SYMBOLS[place % len(SYMBOLS)], "size": 7},
                 name=inert(name, 40),
-                hovertemplate="position %{x}: %{y:.3f} bits/byte, standard error %{customdata:.2g}<extra></extra>",
+                hovertemplate="position %{x}: %{y:.3f} bits/byte%{customdata}<extra></extra>",
             )
         )
     figure = _figure(traces, 420)

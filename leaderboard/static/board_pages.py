@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from markupsafe import Markup
+
 from leaderboard.data.board import Board, Column, ranking_column
 from leaderboard.data.scores import BoardScores
 from leaderboard.figures.board_plots import system_curves_figure, tradeoff_figure
@@ -33,10 +35,14 @@ MARKS = {"human": "human", "baseline": "baseline"}
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A section of a page without its own template; untrusted text occurs only in `said`, tables and links."""
+    """A section of a page without its own template.
+
+    Untrusted text occurs only in `said`, tables and links, and escaped in `forest`.
+    """
 
     title: str = ""
     text: tuple[str, ...] = ()
+    forest: Markup | None = None
     figure: Figure | None = None
     said: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()

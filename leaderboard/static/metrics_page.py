@@ -11,6 +11,7 @@ from leaderboard.data.metric_study.axioms import AxiomStudy
 from leaderboard.data.metric_study.files import load_studies
 from leaderboard.data.metric_study.pair_accuracies import PairStudy, drawn_blocks
 from leaderboard.data.metric_study.record import MEASURES, MetricStudy
+from leaderboard.figures.forest_table import trust_table
 from leaderboard.figures.heat_maps import agreement_map, correlation_map
 from leaderboard.reports.gss.figure import heat_map
 from leaderboard.static.board_pages import Part, plain_page
@@ -58,14 +59,10 @@ def _trust(study: MetricStudy, gaming: GamingRecord | None) -> Part:
     """Which metric to trust: agreement with people beside the attacks that a metric rewards."""
     rows = trusted(study, gaming)
     table = Table(trusted_table(rows), "metrics-trust", "Metrics that agree best with people")
-    notes = (
-        trust_caption(gaming),
-        released_sentence(rows),
-        dominated_sentence(study, gaming),
-        fitted_sentence(study),
-    )
-    said = (trust_sentence(rows, study, gaming), *filter(None, notes))
-    return Part(title="Which metric to trust", said=said, tables=(table,) if rows else ())
+    notes = (released_sentence(rows), dominated_sentence(study, gaming), fitted_sentence(study))
+    forest = trust_table(rows, trust_sentence(rows, study, gaming), trust_caption(gaming))
+    said = tuple(filter(None, notes))
+    return Part(title="Which metric to trust", forest=forest, said=said, tables=(table,) if rows else ())
 
 
 def _agreement_with_people(study: MetricStudy) -> list[Part]:

@@ -259,7 +259,8 @@ def about_compare(gaps: Sequence[Gap]) -> str:
         "mean, means and ranks disagree, and no system is ahead. The system that is more diverse or better on a "
         "prompt wins it; for metrics without a direction, the system with the higher value wins. d_z is the mean "
         "difference divided by the standard deviation of the differences. In the figure, positive d_z means that "
-        "the first system is better, and open symbols mark metrics without a direction. Responses are compared as "
+        "the first system is better, and open symbols mark metrics without a direction; differences that do not vary "
+        "have no d_z and are not drawn. Responses are compared as "
         "sampled: systems can also differ because their responses differ in length or are truncated, refused or "
         "otherwise not valid."
     )

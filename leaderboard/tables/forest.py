@@ -106,7 +106,7 @@ class Forest:
         rows: Ranked systems, the best first.
         references: People, then baselines, each by value.
         ticks: Position in percent and text of each tick of the scale.
-        zero: Position of 0 in percent, or of the end of the scale that is closest to it.
+        zero: Position of 0 in percent, where bars begin; None if the scale does not include 0.
         lacking: Systems without a value; untrusted.
         partial: Systems with a value for some of the prompts only, such as `mine (66 of 100)`; untrusted.
         more: Number of ranked systems after those in `rows`, which are left out.
@@ -119,7 +119,7 @@ class Forest:
     rows: tuple[ForestRow, ...]
     references: tuple[Reference, ...]
     ticks: tuple[tuple[float, str], ...]
-    zero: float
+    zero: float | None
     lacking: tuple[str, ...]
     partial: tuple[str, ...]
     more: int
@@ -205,7 +205,7 @@ def forest(
         tuple(rows),
         tuple(references),
         scale.ticks(),
-        min(100.0, max(0.0, scale.at(0.0))),
+        scale.at(0.0) if scale.low <= 0 <= scale.high else None,
         lacking,
         tuple(f"{labels[place]} ({there[place].n} of {prompts[place]})" for place in partial),
         len(left_out),

@@ -384,3 +384,10 @@ def test_scores_say_if_texts_are_in_another_language_than_english() -> None:
     for shown in (str(made := db.score(foreign, metrics=["distinct_n"])), made._repr_html_()):
         assert "1 of 2 response sets in a language other than English" in shown
     assert "language" not in str(db.score(SETS, metrics=["distinct_n"]))
+
+
+def test_the_figure_names_the_set_of_each_point_and_metrics_without_a_value() -> None:
+    figure = db.score({"<b>One</b>": ["A cat."], "Two": ["A dog."]}, ["self_bleu", "distinct_n"]).plot()
+    assert [title.text for title in figure.layout.annotations] == ["self_bleu: no value", "distinct_n"]
+    assert [list(box.text) for box in figure.data] == [[], ["&lt;b&gt;One&lt;/b&gt;", "Two"]]
+    assert "%{text}" in figure.data[1].hovertemplate

@@ -186,7 +186,7 @@ def _shown(live: LiveResults, downloads: Downloads, board: Board, given: Mapping
     return [
         headline(gaps, labels),
         about_compare(gaps),
-        components.drawn(forest_figure(gaps) if gaps else None),
+        components.drawn(forest_figure(gaps)),
         components.filled(view),
         *components.files(files),
         components.filled(differing_table(differing(scores, places, by), labels)),

@@ -37,8 +37,9 @@ def heat_map(given: Sequence[Block]) -> Any:
     )
     for place, block in enumerate(blocks, 1):
         figure.add_trace(_panel(graph, block), row=place, col=1)
-    figure.update_xaxes(tickangle=-45, tickfont={"size": 12}, ticks="")
-    figure.update_yaxes(autorange="reversed", tickfont={"size": 11}, ticks="")
+    # Lines would show through the cells, and cross their numbers.
+    figure.update_xaxes(tickangle=-45, tickfont={"size": 12}, ticks="", showgrid=False, zeroline=False)
+    figure.update_yaxes(autorange="reversed", tickfont={"size": 11}, ticks="", showgrid=False, zeroline=False)
     # Titles begin at the left edge of the figure, not of the panel, to fit on a narrow screen.
     figure.update_annotations(x=0, xanchor="left", xshift=8 - _LABELS, align="left", font={"size": 14})
     figure.update_layout(

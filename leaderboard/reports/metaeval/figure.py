@@ -29,7 +29,8 @@ def label_figure(task: Labelled, columns: Sequence[Scores]) -> Any:
     graph, subplots = need("plotly.graph_objects", "board"), need("plotly.subplots", "board")
     across = min(_ACROSS, len(columns))
     down = -(-len(columns) // across)
-    titles = [inert(each.name, 40) for each in columns]
+    # Negated scores bear a minus sign.
+    titles = [f"{'−' * each.origin.endswith(', negated')}{inert(each.name, 40)}" for each in columns]
     figure = subplots.make_subplots(rows=down, cols=across, subplot_titles=titles, vertical_spacing=0.5 / (down + 1))
     for place, each in enumerate(columns):
         values = each.column(task.set_ids)
@@ -60,6 +61,7 @@ def _violins(graph: Any, task: Labelled, values: Any) -> list[Any]:
                 line={"color": colour},
                 box={"visible": True},
                 points=False,
+                spanmode="hard",  # no smoothing beyond the data, such as to six different responses of five
                 scalemode="width",
                 scalegroup=name,
                 width=0.8,

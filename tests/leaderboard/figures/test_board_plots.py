@@ -145,6 +145,41 @@ def test_a_system_looks_the_same_in_two_figures_of_a_page(board: Board) -> None:
     assert all((line.line.to_plotly_json(), line.marker.to_plotly_json()) == looks[line.name] for line in some)
 
 
+def test_numbers_of_responses_have_no_halves_and_no_zeros_behind_them() -> None:
+    few, many = (
+        Curve("a", tuple(map(float, range(1, k + 1))), (1.0,) * k, (None,) * k, (None,) * k, (9,) * k) for k in (3, 50)
+    )
+    figure = system_curves_figure([few], "responses m", "classes", diagonal=True)
+    assert figure.layout.xaxis.dtick == 1
+    assert "%{x}:" in figure.data[1].hovertemplate  # d3 writes 3 as 3.00000 in the format g
+    assert system_curves_figure([many], "responses m", "classes", diagonal=True).layout.xaxis.dtick is None
+    assert system_curves_figure([few], "patience p", "utility").layout.xaxis.dtick is None
+
+
+def test_long_names_keep_the_ends_that_tell_them_apart(made: Tradeoff, board: Board, scores: BoardScores) -> None:
+    names = [f"{'a' * 90} at {temperature}" for temperature in (0.7, 1.0)]
+    points = tuple(replace(point, label=name) for point, name in zip(made.points, names, strict=False))
+    curves = [Curve(name, (1.0, 2.0), (1.0, 1.5), (1.0, 1.2), (1.0, 1.7), (24, 24)) for name in names]
+    gaps = [replace(gap, names=(names[0], names[1])) for gap in compare(scores, (0, 1), [made.y], resamples=50)]
+    drawn = tradeoff_figure(replace(made, points=points)).data
+    shown = {
+        "hover": [name for trace in drawn for name, _ in trace.customdata or ()],
+        "legend": [trace.name for trace in system_curves_figure(curves, "m", "classes").data],
+        "pair": forest_figure(gaps).data[0].name.split(" − "),
+    }
+    for place, each in shown.items():
+        assert sorted(name[-6:] for name in each) == ["at 0.7", "at 1.0"], place
+
+
+def test_differences_that_do_not_vary_are_not_drawn(made: Tradeoff, scores: BoardScores) -> None:
+    gaps = compare(scores, (0, 1), [made.x, made.y], resamples=50)
+    same = replace(gaps[0], d_z=None, d_z_interval=None)
+    assert list(forest_figure([same, gaps[1]]).layout.yaxis.ticktext) == ["self_bleu"]
+    assert forest_figure([same]) is None
+    unknown = replace(gaps[1], d_z=0.5, d_z_interval=None)  # of a metric where lower is better
+    assert forest_figure([unknown]).data[0].x == (-0.5,)
+
+
 def test_differences_point_to_the_better_end(board: Board, scores: BoardScores) -> None:
     columns = [column_of(board, "distinct_k"), column_of(board, "self_bleu")]
     columns.append(replace(column_of(board, "ead"), direction=0))

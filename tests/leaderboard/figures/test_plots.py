@@ -58,7 +58,7 @@ def test_the_curve_is_drawn_in_both_units_with_its_band(found: Explanation) -> N
     for curve, traces in ((found.rate, made["data"][:4]), (found.bits, made["data"][4:])):
         high, low, line, alone = traces
         assert line["y"] == pytest.approx(curve.mean.tolist())
-        assert line["customdata"] == pytest.approx(curve.error.tolist())
+        assert line["customdata"] == [f", standard error {error:.2g}" for error in curve.error]
         assert high["y"] == pytest.approx((curve.mean + 1.96 * curve.error).tolist())
         assert low["y"] == pytest.approx((curve.mean - 1.96 * curve.error).tolist())
         assert low["fill"] == "tonexty"

@@ -16,7 +16,7 @@ def test_a_prompts_curve_has_its_band_and_each_response_alone() -> None:
     high, low, line, points = drawn(position_curve_figure(rate, error, alone))["data"]
     assert line["x"] == [1, 2, 3]
     assert line["y"] == rate
-    assert line["customdata"] == [0.0, 0.1, None]
+    assert line["customdata"] == [", standard error 0", ", standard error 0.1", ""]  # not 0.0 where unknown
     assert high["y"][:2] == pytest.approx([2.0, 1.5 + WITHIN * 0.1])
     assert low["y"][:2] == pytest.approx([2.0, 1.5 - WITHIN * 0.1])
     assert high["y"][2] is low["y"][2] is None
@@ -30,6 +30,7 @@ def test_stages_differ_by_colour_dash_and_symbol() -> None:
     lines = data[2::3]
     assert [line["name"] for line in lines] == list(means)
     assert [line["y"] for line in lines] == list(means.values())
+    assert [line["customdata"] for line in lines] == [[", standard error 0.1", ", standard error 0.2"]] * 4
     for high, low, line in zip(data[::3], data[1::3], lines, strict=True):
         assert high["y"] == pytest.approx([y + WITHIN * e for y, e in zip(line["y"], [0.1, 0.2], strict=True)])
         assert low["y"] == pytest.approx([y - WITHIN * e for y, e in zip(line["y"], [0.1, 0.2], strict=True)])

@@ -349,6 +349,7 @@ def test_the_heat_map_has_the_numbers_and_strangers_texts_only_as_text(root: Pat
     axis = layout["coloraxis"]
     assert (axis["cmin"], axis["cmid"], axis["cmax"]) == (0, 0.5, 1)
     assert all(trace["coloraxis"] == "coloraxis" for trace in traces)
+    assert not any(layout[axis]["showgrid"] for axis in ("xaxis", "yaxis", "xaxis2", "yaxis2"))  # it crossed numbers
     interval = evaluations["perplexity"]["splits"]["union"]["accuracy"]["strict"]
     hover = traces[0]["customdata"][0][SPLITS.index("union")]
     assert hover.endswith(

@@ -1,7 +1,9 @@
 """The exported page of metrics: every metric in words, a study's tables, and a damaged study said to be."""
 
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmark.metrics import METRICS
@@ -63,6 +65,10 @@ def test_the_page_says_which_metric_to_trust(folder: Path) -> None:
     assert [(row.metric, "–" if row.paid is None else str(row.paid)) for row in rows] == [
         each[::2][:2] for each in shown
     ]
+    text = (folder / "metrics.html").read_text(encoding="utf-8")
+    forest = text[text.index('<section class="forest">') :].partition("</section>")[0]
+    dots = [float(at) for at in re.findall(r'<circle class="dot" cx="([0-9.]+)%"', forest)]  # the caption names them
+    assert np.corrcoef(dots, [row.value for row in rows])[0, 1] == pytest.approx(1, abs=1e-4)
     sentence = trust_sentence(rows, there.study, there.gaming)
     assert any(sentence in text for text in page.texts.values())
 

@@ -90,6 +90,21 @@ def test_rows_are_ranked_systems_and_marks_lie_where_the_values_are(board: Board
     assert made.rows[-1].closes
 
 
+def test_bars_begin_at_zero_or_are_not_drawn(board: Board) -> None:
+    """On a phone, bars from the end of a scale without 0 made a value of 5.7 an eighth of 9.8."""
+    made = _forest(board)
+    assert made.zero is None
+    assert "<rect" not in forest_table(made)
+    column = _column(board, "distinct_n")
+    zero = {"value": 0.0, "low": 0.0}
+    cells = [{column.signature: e.cells[column.signature].model_copy(update=zero)} for e in board.entries[:2]]
+    zeros = tuple(replace(e, cells=e.cells | own) for e, own in zip(board.entries[:2], cells, strict=True))
+    made = _forest(replace(board, entries=(*zeros, *board.entries[2:])))
+    assert made.zero is not None
+    assert 0 < made.zero < 100
+    assert "<rect" in forest_table(made)
+
+
 def test_the_sentence_has_the_best_system_its_value_and_those_tied_with_it(board: Board) -> None:
     made = _forest(board)
     best = made.rows[0]

@@ -190,3 +190,4 @@ def test_figures_show_the_values_of_their_tables(study: MetricStudy) -> None:
     assert middles == [0.0, 0.5, 0.5]  # chance level
     figure = agreement_map(study.agreements[0])
     assert [list(row) for row in figure.data[0].z] == study.agreements[0].matrix()
+    assert figure.layout.xaxis.zeroline is figure.layout.yaxis.zeroline is False  # it showed through the first cells
