@@ -125,6 +125,7 @@ def main() -> None:
     emit = event_writer(given.name, sys.stdout, lambda line: None)
     if given.conflicts:
         report_conflicts(made.store, emit)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # though the tests may be run by nohup
     stop = stop_on_signals()
     place = Cluster(
         given.cluster or "",

@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from datasets_build import commands, console, load
+from datasets_build.console import termination_signals
 from datasets_build.schema import Prompt, Suite
 from tests.forked import PACKAGES
 
@@ -120,3 +122,14 @@ def test_no_text_of_ours_is_printed_with_a_line_break_which_would_be_an_escape()
                 assert not any("\n" in each for each in strings), f"{path}:{call.lineno}"
                 assert not any(each.split("(")[0].endswith("_markdown") for each in made), f"{path}:{call.lineno}"
     assert calls > 50
+
+
+def test_a_closed_terminal_ends_a_server_unless_it_was_started_by_nohup() -> None:
+    before = signal.getsignal(signal.SIGHUP)
+    try:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        assert termination_signals() == (signal.SIGTERM, signal.SIGHUP)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        assert termination_signals() == (signal.SIGTERM,)
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from signal import SIGHUP
+from signal import SIGHUP, SIGTERM
 from socket import SO_REUSEADDR, SOL_SOCKET, socket
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -106,8 +106,19 @@ def running(module: str, *arguments: str, environment: Mapping[str, str] | None 
             wait_for(url := f"http://127.0.0.1:{port}", server)
             yield url
         finally:
-            server.terminate()
-            server.wait(timeout=30)
+            _stop(server, SIGTERM)
+
+
+def _stop(server: "subprocess.Popen[bytes]", number: int) -> None:
+    server.send_signal(number)
+    try:
+        server.wait(timeout=30)
+    finally:
+        server.kill()  # otherwise the tests would wait for ever for one that does not end
+
+
+# SIGHUP is as usual, though the tests may be run by nohup.
+BOARD = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); from leaderboard.cli import main; main()"
 
 
 @contextmanager
@@ -117,8 +128,7 @@ def serving_by_command(*arguments: str) -> Iterator[str]:
     It ends as with its terminal; then its temporary files must be gone.
     """
     port = free_port()
-    command = [sys.executable, "-c", "from leaderboard.cli import main; main()", "board", "serve", *arguments]
-    command += ["--port", str(port)]
+    command = [sys.executable, "-c", BOARD, "board", "serve", *arguments, "--port", str(port)]
     with TemporaryDirectory() as temporary:
         environment = os.environ | {"TMPDIR": temporary}
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment) as server:
@@ -127,8 +137,7 @@ def serving_by_command(*arguments: str) -> Iterator[str]:
                 wait_for(url, server)
                 yield url
             finally:
-                server.send_signal(SIGHUP)
-                server.wait(timeout=30)
+                _stop(server, SIGHUP)
         assert list(Path(temporary).glob("divbench-*")) == []
 
 
