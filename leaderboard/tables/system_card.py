@@ -35,7 +35,7 @@ _FACTS = {
     "parameters": "parameters",
     "responses": "responses scored",
     "not_answered": "blank, placeholder or refused",
-    "cut_off": "truncated",
+    "cut_off": "truncated, by finish reason",
     "submitter": "submitted by",
     "date": "generated on",
     "notes": "notes",

@@ -150,7 +150,10 @@ def released_sentence(rows: Sequence[Trusted]) -> str:
     """Explain the names of metrics whose scores were released with the texts; empty without any."""
     if not any(row.metric.startswith("released:") for row in rows):
         return ""
-    return "released: scores that were published with the response sets, of models that this package does not run."
+    return (
+        "Names that begin with “released:” are scores that were published with the response sets, of models that this "
+        "package does not run."
+    )
 
 
 def trust_caption(gaming: GamingRecord | None) -> str:

@@ -49,7 +49,7 @@ def test_ten_metrics_stand_by_their_agreement_with_people() -> None:
     assert not FITTED & {*dominated(study, None), *dominated(study, None).values()}
     assert "learned_diversity" in fitted_sentence(study)
     assert rows[0].metric.startswith("released:")
-    assert released_sentence(rows).startswith("released: scores that were published with the response sets")
+    assert released_sentence(rows).startswith("Names that begin with “released:” are scores")
     assert released_sentence([row for row in rows if not row.metric.startswith("released:")]) == ""
 
 
