@@ -22,7 +22,14 @@ from benchmark.models.device_errors import loading_on, within_memory
 from benchmark.models.device_map import DeviceMap, check_not_offloaded, device_kind, device_map_options
 from benchmark.models.hf_tokeniser import HFTokeniser
 from benchmark.models.lm_head import head_of, token_bits
-from benchmark.models.model_files import ModelFiles, find_model_files, load_weights, loading
+from benchmark.models.model_files import (
+    NEEDS_EAGER,
+    ModelFiles,
+    find_model_files,
+    has_soft_cap,
+    load_weights,
+    loading,
+)
 from benchmark.models.provenance import AttentionPath, ModelRun, device_name
 from benchmark.models.trie import ScoredTrie, Trie
 from benchmark.models.trie_attention import Packing, attending, register_attention
@@ -79,7 +86,8 @@ def with_supported_attention(spec: CausalLMSpec) -> CausalLMSpec:
     with loading(where):
         config = transformers.AutoConfig.from_pretrained(where, **options)
     kind = transformers.MODEL_FOR_CAUSAL_LM_MAPPING.get(type(config), None)
-    return spec if getattr(kind, "_supports_sdpa", True) else replace(spec, attention="eager")
+    supported = getattr(kind, "_supports_sdpa", True) and not has_soft_cap(config)
+    return spec if supported else replace(spec, attention="eager")
 
 
 def load_causal_lm(
@@ -112,6 +120,8 @@ def load_causal_lm(
             **options,
             **places,
         )
+        if spec.attention == "sdpa" and has_soft_cap(model.config):
+            raise ConfigurationError(f"{where} caps its attention scores, and sdpa does not", NEEDS_EAGER)
         model = (model if places else model.to(spec.device)).eval()
         check_not_offloaded(model, spec.name, spec.device)
         return HFCausalLM(model, tokeniser, spec.signature, batch_tokens)

@@ -18,6 +18,7 @@ from datasets_build.files import sha256_of
 
 Loaded_co = TypeVar("Loaded_co", covariant=True)
 _ONE_AT_A_TIME = RLock()  # transformers loads a model under global settings, such as not to tie weights
+NEEDS_EAGER = "this kind of model needs --attention eager"
 _SETTINGS = (".json", ".jinja", ".model", ".txt")  # endings of configurations, chat templates and tokenisers
 
 
@@ -190,10 +191,15 @@ def loading(where: str) -> Iterator[None]:
             "without access to the Hub, give a folder with the files"
         )
         if 'attn_implementation="eager"' in str(error):
-            hint = "this kind of model needs --attention eager"
+            hint = NEEDS_EAGER
         if (Path(where) / "adapter_config.json").is_file():
             hint = "it is an adapter: merge it into its base model (merge_and_unload of PEFT), and save that"
         raise ConfigurationError(f"{where} could not be loaded: {first_line(error)}", hint) from error
+
+
+def has_soft_cap(config: Any) -> bool:
+    """Whether a model caps its attention scores, as Gemma 2 does. Older versions of sdpa leave that out silently."""
+    return getattr(config.get_text_config(), "attn_logit_softcapping", None) is not None
 
 
 def load_weights(kind: Any, where: str, hint: str, **options: Any) -> Any:

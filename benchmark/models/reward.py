@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.choices import Dtype
 from benchmark.models.device_errors import loading_on, within_memory
-from benchmark.models.model_files import ModelFiles, load_weights, loading
+from benchmark.models.model_files import ModelFiles, has_soft_cap, load_weights, loading
 from datasets_build.errors import ConfigurationError, need
 
 Pair = tuple[str, str]
@@ -152,7 +152,7 @@ class HFRewardModel:
         if config.num_labels != 1:
             raise ConfigurationError(f"{where} has {config.num_labels} outputs, and a reward is one", _HINT)
         text_config = config.get_text_config()
-        if getattr(text_config, "attn_logit_softcapping", None) is not None:
+        if has_soft_cap(config):
             options["attn_implementation"] = "eager"  # faster implementations omit the soft cap, some silently
         kind = transformers.AutoModelForSequenceClassification
         model = load_weights(kind, where, _HINT, dtype=getattr(torch, spec.dtype), **options)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from scipy import stats
 
 from benchmark.generation.hf_sampler import NOT_FINITE, HFSampler
@@ -318,8 +319,13 @@ def test_ends_are_those_of_the_tokeniser_and_of_the_configuration() -> None:
         lm.model.generation_config.eos_token_id = own
 
 
-def test_a_model_without_fast_attention_is_sampled_with_eager(tmp_path: Path) -> None:
+@pytest.mark.parametrize("claims_fast", [False, True])
+def test_a_model_without_fast_attention_is_sampled_with_eager(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, claims_fast: bool
+) -> None:
+    """Older versions of transformers read Gemma 2 with sdpa, silently without its cap of attention scores."""
     own = tokeniser("gpt2")
+    monkeypatch.setattr(transformers.Gemma2PreTrainedModel, "_supports_sdpa", claims_fast)
     random_model("gemma2", len(own), head_dim=8, attn_implementation="eager").save_pretrained(tmp_path)
     own.save_pretrained(tmp_path)
     loaded = load_local(spec_named(str(tmp_path)), PLAIN, (), None)
