@@ -7,7 +7,6 @@ DivBenchError
     └── MissingExtra      a library of an extra is not installed
 """
 
-import copyreg
 from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib import import_module
@@ -34,7 +33,7 @@ class DivBenchError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle any subclass, whatever its `__init__` takes: a pool of processes hangs on an error that cannot be."""
-        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
+        return type(self).__new__, (type(self), *self.args), self.__dict__
 
     def as_json(self) -> dict[str, Any]:
         """Return the error as `--json` prints it."""

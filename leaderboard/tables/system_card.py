@@ -83,9 +83,11 @@ def facts_table(board: Board, place: int) -> TableView:
 
 
 def _stated_text(value: Any) -> str:
-    if isinstance(value, tuple):
-        return ", ".join(map(repr, value))
-    return {None: "", True: "yes", False: "no"}[value] if value is None or isinstance(value, bool) else str(value)
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(repr, value)) if isinstance(value, tuple) else str(value)
 
 
 def system_scores(board: Board, place: int, standing: Sequence[tuple[Column, Standing | None]]) -> TableView:

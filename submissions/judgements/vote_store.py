@@ -11,6 +11,7 @@ ensure that each counts once. Several processes may share a spool, and several s
 """
 
 import hashlib
+import json
 import os
 import re
 import uuid
@@ -265,16 +266,16 @@ def delete_votes(spool: VoteSpool, voter: str) -> int:
         Conflict: Other commits came first each time.
     """
     spool.commit()
-    return retrying_conflicts()(_delete, spool.store, voter.encode())
+    return retrying_conflicts()(_delete, spool.store, json.dumps(voter).encode())
 
 
-def _delete(store: FileStore, voter: bytes) -> int:
+def _delete(store: FileStore, quoted: bytes) -> int:
     head, count = store.head(), 0
     add: dict[str, bytes | Path] = {}
     gone: list[str] = []
     for path in store.paths(head, FOLDER) if head else ():
         lines = store.read(head, path, MAX_BATCH_BYTES).splitlines(keepends=True)
-        kept = [line for line in lines if voter not in line]
+        kept = [line for line in lines if quoted not in line]
         if (found := _STORED.fullmatch(path)) is None or len(kept) == len(lines):
             continue
         count += len(lines) - len(kept)
