@@ -108,6 +108,23 @@ def resample_weights(
     return _drawn(count, resamples, np.random.default_rng(seed))[:, codes]
 
 
+def weighted_means(values: Floats, weights: Floats) -> Floats:
+    """Return the weighted mean of each column without missing values, [resamples, columns]; NaN if it has none.
+
+    Args:
+        values: [prompts, columns], NaN where missing.
+        weights: [resamples, prompts], as from `resample_weights`.
+    """
+    there = np.isfinite(values)
+    if there.all():
+        counts = weights.sum(axis=1, keepdims=True)
+    else:
+        values, counts = np.where(there, values, 0.0), weights @ there.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        found: Floats = (weights @ values) / counts
+    return found
+
+
 def weights_with_original(
     rows: int, *, clusters: Sequence[Hashable] | None = None, resamples: int = 1000, seed: int = 0
 ) -> Floats:

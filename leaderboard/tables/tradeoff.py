@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.analysis.ranking import weighted_means
-from benchmark.scoring.resampling import FLOAT32_ROUNDING, Floats, resample_weights
+from benchmark.scoring.resampling import FLOAT32_ROUNDING, Floats, resample_weights, weighted_means
 from leaderboard.data.board import Board, Column
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.models import QUALITY, cell_texts, heading
