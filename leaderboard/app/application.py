@@ -10,9 +10,10 @@ from typing import Any
 
 import gradio as gr
 from markupsafe import Markup
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from datasets_build.console import err, termination_signals
@@ -113,6 +114,15 @@ def board_csv(live: LiveResults) -> Route:
     return Route("/board.csv", download)
 
 
+def no_page(request: Request, error: Exception) -> Response:
+    """Answer requests for addresses without a page or file; a browser gets a link to the first page."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - called for this exception only
+    if "text/html" not in request.headers.get("accept", ""):
+        return JSONResponse({"detail": error.detail}, error.status_code, error.headers)
+    home = "../" * (request.url.path.count("/") - 1) or "./"  # relative, because a proxy may add a prefix
+    return HTMLResponse(f'<p>There is no such page. <a href="{home}">Go to the first page.</a></p>', 404)
+
+
 def launch(
     app: gr.Blocks,
     live: LiveResults,
@@ -141,6 +151,7 @@ def launch(
     app.queue(api_open=False, max_size=_WAITING, default_concurrency_limit=4)
     served: dict[str, Any] = {
         "routes": [board_csv(live), *system_routes(live, partial(_navigation, pages, SYSTEM_PATH, repository))],
+        "exception_handlers": {404: no_page},
         "middleware": [
             Middleware(RequestLimits, proxied=behind_proxy()),
             Middleware(PageHeads, heads=_heads(live, pages), name=TITLE),

@@ -9,7 +9,9 @@ from html.parser import HTMLParser
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
+import httpx
 import pytest
 
 from leaderboard.app.api import NAMES
@@ -173,6 +175,17 @@ def test_every_page_has_its_own_link_preview_and_answers_head(site_address: str,
         assert answer.read().decode() == as_csv(ranked_frame(board))
     with pytest.raises(urllib.error.HTTPError, match="404"):
         urllib.request.urlopen(f"{site_address}/board.csv?table=%3Cb%3E", timeout=30)  # noqa: S310 - our own address
+
+
+def test_an_address_without_a_page_leads_home(site_address: str) -> None:
+    browser = {"accept": "text/html,application/xhtml+xml"}
+    for path, home in (("modles", "./"), ("a/%3Cb%3E/c?d=e", "../../")):
+        answer = httpx.get(f"{site_address}/{path}", headers=browser)
+        assert (answer.status_code, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
+        assert re.findall('href="(.*?)"', answer.text) == [home]
+        assert urljoin(str(answer.url), home) == f"{site_address}/"
+        assert "<b>" not in answer.text
+    assert httpx.get(f"{site_address}/modles").json() == {"detail": "Not Found"}
 
 
 class _Previews(HTMLParser):
