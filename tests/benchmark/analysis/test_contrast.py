@@ -182,6 +182,8 @@ def test_missing_prompts_leave_that_metric_and_are_counted() -> None:
     [alone] = paired_contrast(rest, [("high", "low")])
     for name in ("mean_a", "mean_b", "difference", "d_z", "statistic", "p"):
         assert getattr(found, name) == getattr(alone, name)
+    [one] = paired_contrast({"a": {"p": 1.0}, "b": {"p": 3.0}}, [("a", "b")])
+    assert (one.n, one.mean_a, one.mean_b, one.difference, one.low, one.p) == (1, 1.0, 3.0, -2.0, None, None)
 
 
 def test_differences_of_rounding_are_no_difference() -> None:

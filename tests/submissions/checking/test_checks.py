@@ -268,6 +268,11 @@ REPORTED: dict[str, tuple[Json, list[Place], str]] = {
         [("reported", 1, "generation_scores")],
         "null where a value",
     ),
+    "score of a second": (
+        {"generation_scores": [7.0, 3.0, 3.0]},
+        [("reported", 1, "generation_scores[2]")],
+        "3.0; the first response of a class scores 1 to 10, the others 0",
+    ),
     "label null": ({"partition": [0, None, 1]}, [("reported", 1, "partition")], "null where a value is required"),
     "all at once": (
         {"partition": [0, 2, 2], "utility": 11.0, "generation_scores": [0.0, 3.0, 0.0]},

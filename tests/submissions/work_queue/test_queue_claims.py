@@ -221,6 +221,16 @@ def test_results_may_have_a_store_of_their_own(tmp_path: Path, store: MemoryStor
     assert len(apart.trees) == 2
 
 
+def test_a_store_of_results_at_the_same_address_is_the_same_store(tmp_path: Path, store: MemoryStore) -> None:
+    handed_in(store, tmp_path, 1)
+    again = MemoryStore()
+    again.trees, again.messages = store.trees, store.messages
+    held, before = taken(store), len(store.trees)
+    state = finish(store, held, result(tmp_path), T0 + HOUR, results_store=again)
+    assert len(store.trees) == before + 1  # results and state together
+    assert {*result_paths(state)} <= store.trees[-1].keys()
+
+
 @pytest.mark.parametrize("apart", [None, MemoryStore("apart")])
 def test_a_finish_whose_answer_was_lost_can_be_said_again(
     tmp_path: Path, store: MemoryStore, apart: MemoryStore | None
