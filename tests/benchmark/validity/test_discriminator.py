@@ -165,7 +165,7 @@ def test_another_script_is_no_answer_unless_the_prompt_allows_it() -> None:
         ("Suggest a password.", ("пароль",), None),
         ("Name a fruit.", ("да", "abc где", "abcdefgh где"), None),  # two letters; half of six; three of eleven
         ("Name a fruit.", ("нет", "abc если"), SCRIPT),  # three letters; four of seven
-        ("Wie kann ich nachts besser schlafen?", ("Не знаю",), None),  # an English one is assumed to want Latin letters
+        ("Wie kann ich nachts besser schlafen?", ("Здесь",), None),  # an English one is assumed to want Latin letters
     )
     for prompt, texts, reason in cases:
         (made,) = ValidityJudge().reasons([prompt], [texts], [Partition((0,) * len(texts))], {})
