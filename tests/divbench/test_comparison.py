@@ -91,6 +91,8 @@ def test_prompts_of_one_system_are_left_out_and_none_may_be_repeated() -> None:
         db.compare(scores, replace(scores, names=("p0", *scores.names[:-1])))
     with pytest.raises(InputError, match="no metric in common"):
         db.compare(scores, db.score(mine, ["self_bleu"]))
+    assert [*db.compare(db.score(mine, ["self_bleu", "distinct_n"]), scores).contrasts] == ["distinct_n"]
+    assert "distinct_n: " not in str(db.compare(scores, scores))  # nothing is excluded
 
 
 def test_several_findings_come_with_a_warning() -> None:

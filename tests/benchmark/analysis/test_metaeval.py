@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.stats import spearmanr
 
 from benchmark.analysis.estimate import Resampling
 from benchmark.analysis.metaeval.agreement import Floats
@@ -289,6 +290,28 @@ def test_what_is_chosen_among_noise_is_noise_on_the_rest() -> None:
     assert found.tried == len(candidates([each.name for each in features], 3)) == 12 + 66 + 220
     on_the_rest = next(each for each in found.held_out if each.metric == " + ".join(found.chosen))
     assert found.chosen_on > 0.2
+    # By hand: z-scores by the sets for choosing, summed; the mean of scipy's rho over tasks.
+    fold, by_name = halves(tasks)[0], {each.name: each for each in features}
+    ids = [name for task in fold.choose for name in task.set_ids]
+
+    def rho(members: Sequence[str], of: Sequence[Labelled]) -> float:
+        columns = {name: by_name[name].column(ids) for name in members}
+        summed = [
+            sum((by_name[name].column(task.set_ids) - each.mean()) / each.std() for name, each in columns.items())
+            for task in of
+        ]
+        pairs = zip(summed, of, strict=True)
+        return float(np.mean([spearmanr(each, task.labels).statistic for each, task in pairs]))
+
+    assert found.chosen_single == max(by_name, key=lambda name: rho([name], fold.choose))
+    assert len(found.best) == 15
+    for tried in (found.best[0], found.best[14]):
+        assert (tried.chosen_on, tried.held_out) == pytest.approx(
+            (rho(tried.members, fold.choose), rho(tried.members, fold.report))
+        )
+    assert found.best[0].members == found.chosen
+    assert found.best[0].chosen_on == found.chosen_on >= (found.best[14].chosen_on or 0)
+    assert found.best[0].held_out == pytest.approx(on_the_rest.measures["spearman"].value)
     assert (on_the_rest.measures["spearman"].low or 0) < 0 < (on_the_rest.measures["spearman"].high or 0)
 
 
