@@ -206,7 +206,7 @@ def test_intervals_of_few_votes_by_hand() -> None:
 
 
 def test_who_only_answers_checks_is_careful_by_bayes_rule() -> None:
-    """A careful voter passes with 0.95; one who is careless answers in fixed shares: 1/10 for three alike, else 1/30."""
+    """A careful voter passes with 0.95; a careless one answers in fixed shares: 1/10 for three alike, 1/60 for all three."""
     votes = [vote(3 * v + i, "c", "c", "right", voter=v, check="repeated") for v in (0, 1) for i in range(3)]
     votes[4:] = [replace(each, answer=answer) for each, answer in zip(votes[4:], ("left", "tie"), strict=True)]
     odds = np.array([0.95**3 / (1 / 10), 0.95 * 0.025**2 / (1 / 60)])  # one of each answer: 1 · 1 · 1 · 2/5!
