@@ -24,8 +24,8 @@ def test_compare_is_the_paired_test_and_names_who_is_more_diverse() -> None:
         assert found.contrasts[name].p == pytest.approx(wanted)
         assert found.finding(name) == "many more diverse"
     assert db.compare(few, many, ["distinct_n", "self_bleu"], names=("few", "many")) == found
-    means = [each.summary().loc["distinct_n", "mean"] for each in (a, b)]
-    assert found.to_pandas().loc["distinct_n", ["mean few", "mean many"]].tolist() == pytest.approx(means)
+    means = [each.means[0].value for each in (a, b)]
+    assert [found.to_pandas().loc["distinct_n", f"mean {name}"] for name in ("few", "many")] == pytest.approx(means)
     assert f"{means[0]:.4f} │ {means[1]:.4f}" in str(found)
     assert db.compare(a, a, names=("x", "y")).finding("distinct_n") != "x more diverse"
     lows = {db.compare(a, b, resamples=99, seed=seed).contrasts["distinct_n"].low for seed in (0, 0, 1)}
@@ -86,6 +86,8 @@ def test_prompts_of_one_system_are_left_out_and_none_may_be_repeated() -> None:
     found = db.compare(mine, theirs, ["distinct_n"]).contrasts["distinct_n"]
     assert (found.n, found.left_out) == (6, 3)
     assert found.reasons == {"a: prompt not there": 2, "b: prompt not there": 1}
+    bare = db.compare([*mine.values()], [*theirs.values(), ["a", "b"]][:7], ["distinct_n"])  # by position
+    assert bare.contrasts["distinct_n"].n == 7
     scores = db.score(mine, ["distinct_n"])
     with pytest.raises(InputError, match="b has a prompt twice"):
         db.compare(scores, replace(scores, names=("p0", *scores.names[:-1])))

@@ -57,7 +57,7 @@ def test_values_are_those_of_the_scorer_and_blank_sets_have_reasons() -> None:
     assert scores.summary().loc["self_bleu", "sets"] == 2
     more = db.score([["a cat", "a dog"], [""], [" "], ["one"]], ["self_bleu", "self_bleu"])
     assert [each.metric for each in more.means] == ["self_bleu"]
-    assert more.summary().loc["self_bleu", ["sets", "missing"]].tolist() == [1, 3]
+    assert [more.summary().loc["self_bleu", name] for name in ("sets", "missing")] == [1, 3]
     assert [*more.missing()["self_bleu"].items()] == [("fewer than 2 responses", 1), ("no response", 2)]
     several = [["a b", "c " * i] for i in range(1, 9)]
     lows = [db.score(several, "distinct_n", resamples=99, seed=seed).means[0].low for seed in (0, 1, 1)]
@@ -131,6 +131,7 @@ def test_a_metric_has_the_boards_definition_whatever_else_is_asked_for() -> None
     assert alone.profile == beside.profile == "semantic"
     assert alone.values["valid_distinct_k"] == beside.values["valid_distinct_k"]
     assert db.score(sets, "valid_distinct_k", profile="lexical").profile == "lexical"
+    assert db.score(sets, "template_rate").profile == "lexical"  # a tagger is no model
 
 
 def test_a_profile_in_place_of_metrics_gives_all_that_it_computes() -> None:

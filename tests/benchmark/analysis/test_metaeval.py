@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.stats import spearmanr
 
 from benchmark.analysis.estimate import Resampling
 from benchmark.analysis.metaeval.agreement import Floats
@@ -301,7 +301,7 @@ def test_what_is_chosen_among_noise_is_noise_on_the_rest() -> None:
             for task in of
         ]
         pairs = zip(summed, of, strict=True)
-        return float(np.mean([spearmanr(each, task.labels).statistic for each, task in pairs]))
+        return float(np.mean([stats.spearmanr(each, task.labels).statistic for each, task in pairs]))
 
     assert found.chosen_single == max(by_name, key=lambda name: rho([name], fold.choose))
     assert len(found.best) == 15
@@ -442,5 +442,9 @@ def test_what_cannot_be_held_out_is_told() -> None:
         held_out(halves(tasks)[0], [constant])
     found = held_out(halves(tasks)[0], [constant, whole], largest=1, resampling=FEW)
     assert found.chosen == ("m",)
+    assert [each.metric for each in found.held_out] == ["c", "m"]  # a single one is not listed twice
+    some = replace(whole, name="s", values=whole.values | {"made/story_gen/set-0": Missing("hidden")})
+    with pytest.raises(ConfigurationError, match="leave out n, without any score there"):
+        held_out(halves(tasks)[0], [whole, some, nothing])
     assert [(each.members, each.chosen_on is None) for each in found.best] == [(("m",), False), (("c",), True)]
     assert any(("c", "-", "-") in block.rows for block in heldout_report([found]).blocks if isinstance(block, Table))

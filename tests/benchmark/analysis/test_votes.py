@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -194,6 +194,16 @@ def test_intervals_of_few_votes_by_hand() -> None:
     assert covariance([1, -1], [0, 0], [0, 1]) is covariance([1, -1], [0, 1], [0, 0]) is None
     assert reach(np.array([0, 1, 2, 2]), np.array([5, 7, 7, 7])) == pytest.approx(12.706, abs=5e-4)  # t(1)
 
+    voter, both = np.array([[1, 1, -1, -1], [1, -1, -1, 1]], np.float64)
+    two = np.array([voter + both, both - voter]).T
+    found = two_way_covariance(
+        lambda groups: np.array([totals(groups, column) for column in two.T]).T,
+        np.repeat([0, 1], 2),
+        np.tile([0, 1], 2),
+    )
+    # The sum is 16/3 − 16 in the one direction, where votes cancel, and 16/3 + 16 in the other, which remains.
+    np.testing.assert_allclose(found, 32 / 3 * np.array([[1, -1], [-1, 1]]), atol=1e-9)
+
     def of_pairs(influences: list[float], pairs: list[tuple[int, int]], prompts: list[int]) -> float | None:
         one, other = np.array(pairs).T
         return pair_variance(np.array(influences), one, other, np.array(prompts))
@@ -206,9 +216,9 @@ def test_intervals_of_few_votes_by_hand() -> None:
 
 
 def test_who_only_answers_checks_is_careful_by_bayes_rule() -> None:
-    """A careful voter passes with 0.95; a careless one answers in fixed shares: 1/10 for three alike, 1/60 for all three."""
+    """A careful voter passes with 0.95; a careless one answers in fixed shares: 1/10 for three alike, 1/60 for all."""
     votes = [vote(3 * v + i, "c", "c", "right", voter=v, check="repeated") for v in (0, 1) for i in range(3)]
-    votes[4:] = [replace(each, answer=answer) for each, answer in zip(votes[4:], ("left", "tie"), strict=True)]
+    votes[4:] = [replace(votes[4], answer="left"), replace(votes[5], answer="tie")]
     odds = np.array([0.95**3 / (1 / 10), 0.95 * 0.025**2 / (1 / 60)])  # one of each answer: 1 · 1 · 1 · 2/5!
     careless = 0.1
     for _ in range(1000):
@@ -227,7 +237,8 @@ def test_ballots_number_times_and_pairs_of_sets() -> None:
     votes[4] = vote(5, "b", "a", "right")
     board = ballots_of(votes)
     by_id = sorted(votes, key=lambda each: each.vote_id)
-    assert board.turn.tolist() == [each.time - 1 for each in by_id]
+    many = [vote(i, "a", "b", "left") for i in range(40)]
+    assert ballots_of(many).turn.tolist() == [each.time for each in sorted(many, key=lambda each: each.vote_id)]
     shown = {each.time: number for each, number in zip(by_id, board.shown.tolist(), strict=True)}
     assert shown[3] == shown[4] == shown[5]
     assert len({*shown.values()}) == 3
@@ -309,6 +320,39 @@ def test_the_ceiling_weighs_pairs_by_both_votes() -> None:
     assert (found.pairs, found.shown) == (3, 1)
     assert found.people.value == pytest.approx(0.5 / (0.5 + 0.25 + 0.125))
     assert found.people.low is None  # one prompt
+
+
+def test_intervals_of_shares_end_at_0_and_1_and_all_alike_have_none() -> None:
+    """Three voters on two prompts: t(1) is 12.7, and the standard errors are about a sixth."""
+    for last, people, share in (("right", 4 / 6, 5 / 6), ("left", 1.0, 1.0)):
+        answers = ["left"] * 5 + [last]
+        votes = [vote(i, "a", "b", cast("Answer", answers[i]), voter=i % 3, prompt="pq"[i // 3]) for i in range(6)]
+        board = ballots_of(votes)
+        weights = replace(weigh(board), votes=plain(board))
+        scores = {(system, "demo", prompt): float(system == "a") for system in "ab" for prompt in "pq"}
+        [found] = metric_agreement(board, {"m": scores}, weights=weights)
+        known = ceiling(board, weights=weights)
+        ends = (None, None) if people == 1 else (0.0, 1.0)
+        assert (found.share.value, found.share.low, found.share.high) == (pytest.approx(share), *ends)
+        assert (known.people.value, known.people.low, known.people.high) == (pytest.approx(people), *ends)
+        assert (known.most.low, known.most.high) == ((None, None) if people == 1 else (0.5, 1.0))
+
+
+def test_the_interval_of_the_ceiling_has_the_freedom_of_all_voters() -> None:
+    left = np.random.default_rng(0).random((400, 3)) < np.tile([0.9, 0.1], 200)[:, None]
+    votes = [
+        vote(3 * i + v, "a", "b", "left" if left[i, v] else "right", voter=v, prompt=str(i))
+        for i in range(400)
+        for v in range(3)
+    ]
+    board = ballots_of(votes)
+    people = ceiling(board, weights=replace(weigh(board), votes=plain(board))).people
+    pairs = np.array([(i, *two) for i in range(400) for two in combinations(range(3), 2)])
+    same = (left[pairs[:, 0], pairs[:, 1]] == left[pairs[:, 0], pairs[:, 2]]).astype(np.float64)
+    variance = pair_variance((same - same.mean()) / len(same), pairs[:, 1], pairs[:, 2], pairs[:, 0])
+    assert variance is not None
+    assert people.value == pytest.approx(same.mean())
+    assert people.low == pytest.approx(same.mean() - 4.3027 * np.sqrt(variance), abs=1e-4)  # t(3 − 1)
 
 
 def test_the_ceiling_of_many_votes_by_few_voters_has_an_interval_over_voters() -> None:

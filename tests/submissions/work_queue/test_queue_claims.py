@@ -327,7 +327,7 @@ def test_a_submitter_sees_where_they_stand(tmp_path: Path, store: MemoryStore) -
         "claimed": 0,
         "worker_seen": None,
     }
-    taken(store, now=T0 + HOUR)
+    held = taken(store, now=T0 + HOUR)
     found = listing(store)
     assert found.queue_position(first.submission_id, T0 + HOUR).position is None
     place = found.queue_position(third.submission_id, T0 + HOUR)
@@ -335,3 +335,5 @@ def test_a_submitter_sees_where_they_stand(tmp_path: Path, store: MemoryStore) -
     later = found.queue_position(third.submission_id, T0 + 2 * HOUR)  # the first waits again: its lease is over
     assert (later.position, later.waiting, later.claimed) == (3, 3, 0)
     assert found.queue_position(second.submission_id, T0).worker_seen is None  # a record of the future
+    release(store, held, "no model", T0 + 2 * HOUR)
+    assert listing(store).queue_position(third.submission_id, T0 + 3 * HOUR).worker_seen == T0 + 2 * HOUR
