@@ -202,6 +202,7 @@ def test_intervals_of_few_votes_by_hand() -> None:
         np.tile([0, 1], 2),
     )
     # The sum is 16/3 − 16 in the one direction, where votes cancel, and 16/3 + 16 in the other, which remains.
+    assert found is not None
     np.testing.assert_allclose(found, 32 / 3 * np.array([[1, -1], [-1, 1]]), atol=1e-9)
 
     def of_pairs(influences: list[float], pairs: list[tuple[int, int]], prompts: list[int]) -> float | None:
