@@ -155,7 +155,7 @@ def _from_table(sets: Any, columns: Sequence[str]) -> tuple[list[Any], list[Any]
         )
     _check_prompts(prompts)
     for name in (*MORE_OF_A_PROMPT, IDS[0]):
-        if name in columns and name != asked:
+        if name in columns:
             _check_same(asked, prompts, name, _cells(sets[name]))
     by_prompt: dict[Any, list[Any]] = {}
     for prompt, text in zip(prompts, given, strict=True):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-FOLDERS = ("datasets_build", "submissions", "benchmark", "leaderboard")
+FOLDERS = ("datasets_build", "submissions", "benchmark", "leaderboard", "divbench")
 LEAST = 25  # mutations per folder
 NO_CODE = {"perf", "banks", "offline_lm", "bundled_lm"}  # folders of measurements, words and training scripts
 TEXTS = ("scenarios/about_", "scenarios/sea_")

@@ -1,11 +1,13 @@
 """The choice of mutations depends on no name."""
 
 import ast
+from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
-from tests.mutations import mutations_of
+from tests.mutations import FOLDERS, LEAST, Mutation, choose, mutations_of
 
 BEFORE = '''
 import json
@@ -65,3 +67,14 @@ def test_a_mutation_changes_one_expression(kind: str, after: str) -> None:
     ast.parse(mutated)
     assert after in mutated
     assert mutated.splitlines()[: first.line - 1] == BEFORE.splitlines()[: first.line - 1]
+
+
+def test_every_folder_of_the_product_has_its_share() -> None:
+    packages = {path.parent.name for path in Path(__file__).parents[1].glob("*/__init__.py")}
+    assert {*FOLDERS} == packages - {"tests"}
+    sizes = dict(zip(FOLDERS, (200, 500, 2000, 1000, 100), strict=True))
+    all_of_them = [Mutation(str(i), name, "", "", "", 1, 0, "", "") for name in FOLDERS for i in range(sizes[name])]
+    # 200 × 200 / 3800 is 11, and so on; the largest gives up what the smallest are given
+    assert Counter(each.folder for each in choose(all_of_them, 200)) == dict(
+        zip(FOLDERS, (LEAST, 26, 71, 53, LEAST), strict=True)
+    )

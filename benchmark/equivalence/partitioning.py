@@ -322,7 +322,7 @@ def _complete(sets: Sequence[_DistinctTexts], backend: MemoisedBackend) -> list[
 
 def _average(sets: Sequence[_DistinctTexts], backend: MemoisedBackend) -> list[list[int]]:
     def cluster(margins: Floats) -> list[int]:
-        highest = max(float(margins.max()), 0.0)
+        highest = float(margins.max())
         return _linked(highest - margins, "average", np.nextafter(highest, -np.inf))
 
     return _of_all_pairs(sets, backend, cluster)

@@ -237,7 +237,11 @@ def equal_up_to_rounding(a: Floats, b: Floats) -> NDArray[np.bool_]:
 
 
 def rounding_of(values: Floats) -> Floats:
-    """Return how far from each value others lie at most that are equal to it up to rounding in float32."""
+    """Return how far from each value others lie at most that are equal to it up to rounding in float32.
+
+    >>> rounding_of(np.array([0.0, -1e9])).tolist()
+    [1e-12, 1000.000000000001]
+    """
     return _ROUNDING + FLOAT32_ROUNDING * np.abs(values)
 
 

@@ -24,7 +24,9 @@ def test_compare_is_the_paired_test_and_names_who_is_more_diverse() -> None:
         assert found.contrasts[name].p == pytest.approx(wanted)
         assert found.finding(name) == "many more diverse"
     assert db.compare(few, many, ["distinct_n", "self_bleu"], names=("few", "many")) == found
-    assert found.to_pandas().loc["distinct_n", "mean many"] == pytest.approx(b.summary().loc["distinct_n", "mean"])
+    means = [each.means[0].value for each in (a, b)]
+    assert [found.to_pandas().loc["distinct_n", f"mean {name}"] for name in ("few", "many")] == pytest.approx(means)
+    assert f"{means[0]:.4f} │ {means[1]:.4f}" in str(found)
     assert db.compare(a, a, names=("x", "y")).finding("distinct_n") != "x more diverse"
     lows = {db.compare(a, b, resamples=99, seed=seed).contrasts["distinct_n"].low for seed in (0, 0, 1)}
     assert len(lows) == 2
@@ -56,6 +58,43 @@ def test_no_system_is_named_where_its_mean_and_the_ranks_disagree() -> None:
     assert found.to_pandas().loc["distinct_k", "rank_biserial"] == pytest.approx((465 - 165) / 630)
     assert excluded(tested) == "means and ranks disagree"  # in the tables of divbench contrast, too
     assert excluded(replace(tested, difference=1.0)) == excluded(replace(tested, p=0.06)) == ""
+
+
+def test_a_finding_needs_p_below_5_percent_and_a_difference() -> None:
+    sets = {f"p{i}": ["a b", "c d"] for i in range(5)}
+    known = db.compare(sets, sets, ["distinct_n"], names=("x", "y"))
+    [tested] = known.contrasts.values()
+    for p, difference, direction, said in (
+        (0.05, 1.0, 1, "no significant difference"),
+        (0.049, 1.0, 1, "x more diverse"),
+        (0.049, -1.0, 1, "y more diverse"),
+        (0.049, 1.0, -1, "y more diverse"),
+        (0.049, 1.0, 0, "x higher"),
+        (0.049, -1.0, 0, "x lower"),
+        (0.049, 0.0, 1, "no significant difference"),  # of the means, though there is one of the ranks
+        (None, 1.0, 1, "untested: few"),
+    ):
+        other = replace(tested, p=p, difference=difference, rank_biserial=difference, untested="few")
+        made = replace(known, directions={"distinct_n": direction}, contrasts={"distinct_n": other})
+        assert made.finding("distinct_n") == said
+        assert f" {said} " in str(made)
+
+
+def test_prompts_of_one_system_are_left_out_and_none_may_be_repeated() -> None:
+    sets = {f"p{i}": [" ".join("ab"[j % (1 + i % 2)] for j in range(4)), "b"] for i in range(9)}
+    mine, theirs = (dict([*sets.items()][part]) for part in (slice(0, 7), slice(1, 9)))
+    found = db.compare(mine, theirs, ["distinct_n"]).contrasts["distinct_n"]
+    assert (found.n, found.left_out) == (6, 3)
+    assert found.reasons == {"a: prompt not there": 2, "b: prompt not there": 1}
+    bare = db.compare([*mine.values()], [*theirs.values(), ["a", "b"]][:7], ["distinct_n"])  # by position
+    assert bare.contrasts["distinct_n"].n == 7
+    scores = db.score(mine, ["distinct_n"])
+    with pytest.raises(InputError, match="b has a prompt twice"):
+        db.compare(scores, replace(scores, names=("p0", *scores.names[:-1])))
+    with pytest.raises(InputError, match="no metric in common"):
+        db.compare(scores, db.score(mine, ["self_bleu"]))
+    assert [*db.compare(db.score(mine, ["self_bleu", "distinct_n"]), scores).contrasts] == ["distinct_n"]
+    assert "distinct_n: " not in str(db.compare(scores, scores))  # nothing is excluded
 
 
 def test_several_findings_come_with_a_warning() -> None:

@@ -21,6 +21,7 @@ from benchmark.metrics.metric import MOST
 from benchmark.metrics.text_overlap import self_bleu
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import score_set
+from benchmark.scoring.inputs import computed
 from benchmark.scoring.profiles import find_profile, with_reading
 from benchmark.scoring.result_files import PER_PROMPT_FILE
 from benchmark.scoring.result_schema import sign
@@ -29,6 +30,7 @@ from datasets_build import console
 from datasets_build.errors import ConfigurationError, DivBenchError, InputError, MissingExtra
 from datasets_build.schema import Prompt
 from divbench.response_sets import response_sets
+from divbench.scores import _signature
 from submissions.checking.validate import open_submission
 from submissions.schema import Manifest, Row
 from submissions.storage.submission_folders import write_submission
@@ -53,6 +55,13 @@ def test_values_are_those_of_the_scorer_and_blank_sets_have_reasons() -> None:
     assert scores.missing() == {name: {"no response": 1} for name in scores.values}
     assert scores.to_pandas()["distinct_n"].isna().tolist() == [False, False, True]
     assert scores.summary().loc["self_bleu", "sets"] == 2
+    more = db.score([["a cat", "a dog"], [""], [" "], ["one"]], ["self_bleu", "self_bleu"])
+    assert [each.metric for each in more.means] == ["self_bleu"]
+    assert [more.summary().loc["self_bleu", name] for name in ("sets", "missing")] == [1, 3]
+    assert [*more.missing()["self_bleu"].items()] == [("fewer than 2 responses", 1), ("no response", 2)]
+    several = [["a b", "c " * i] for i in range(1, 9)]
+    lows = [db.score(several, "distinct_n", resamples=99, seed=seed).means[0].low for seed in (0, 1, 1)]
+    assert lows[0] != lows[1] == lows[2]
     assert scores.summary().loc["self_bleu", "mean"] == pytest.approx(
         np.mean([self_bleu(list(each)) for each in list(SETS.values())[:2]])
     )
@@ -122,6 +131,7 @@ def test_a_metric_has_the_boards_definition_whatever_else_is_asked_for() -> None
     assert alone.profile == beside.profile == "semantic"
     assert alone.values["valid_distinct_k"] == beside.values["valid_distinct_k"]
     assert db.score(sets, "valid_distinct_k", profile="lexical").profile == "lexical"
+    assert db.score(sets, "template_rate").profile == "lexical"  # a tagger is no model
 
 
 def test_a_profile_in_place_of_metrics_gives_all_that_it_computes() -> None:
@@ -144,10 +154,17 @@ def test_a_profile_in_place_of_metrics_gives_all_that_it_computes() -> None:
         (lambda: db.score({"p": {"a": 1}}), InputError, "'p' has dict"),
         (lambda: db.score([{"words": "a"}]), InputError, "no column of responses; it has words"),
         (lambda: db.score([{"a", "b"}]), InputError, "'set 1' has a set, which keeps no repeats"),
+        (lambda: db.score([{"a": 1, "b": 2}.keys()]), InputError, "'set 1' has a dict_keys, which keeps no repeats"),
+        (lambda: db.score([{"prompt": "p", "response": "a"}, ["b"]]), InputError, "'set 1' has dict, not a list"),
         (
             lambda: db.score(pd.DataFrame({"model": ["x", "y"], "prompt": ["p", "p"], "response": ["a", "b"]})),
             InputError,
             "responses of 2 systems, by its column 'model' .score the rows of each separately: they have x, y",
+        ),
+        (
+            lambda: db.score([{"system": name, "prompt": "p", "response": "a"} for name in "xy"]),
+            InputError,
+            "responses of 2 systems, by its column 'system'",
         ),
         (
             lambda: db.score([{"step": step, "prompt": "p", "completion": "a"} for step in (10, 10, 20)]),
@@ -266,6 +283,9 @@ def test_without_the_libraries_of_models_the_profile_lexical_is_suggested(monkey
         db.score([["a", "b"]], "distinct_k")
     assert "or choose profile='lexical'" in caught.value.hint
     with pytest.raises(MissingExtra) as caught:
+        db.score([["a", "b"]], "distinct_k", profile="semantic")
+    assert "lexical" not in caught.value.hint  # the profile was chosen
+    with pytest.raises(MissingExtra) as caught:
         db.score([["a", "b"]], "vendi_score")
     assert "lexical" not in caught.value.hint
     monkeypatch.setitem(sys.modules, "rouge_score.tokenizers", None)
@@ -289,12 +309,25 @@ def test_prompts_may_be_the_index_of_a_table() -> None:
         names, prompts, texts = response_sets(given)
         assert dict(zip(names, map(list, texts), strict=True)) == wanted
         assert set(prompts) == {"p", "q"}
+    assert response_sets(frame.set_index("prompt", drop=False))[1:] == response_sets(frame)[1:]
     as_trl_calls_a_reward = {"prompts": ["p", "p", "q"], "completions": ["a", "b", "c"]}
     assert response_sets(as_trl_calls_a_reward)[1:] == (("p", "q"), (("a", "b"), ("c",)))
     several = frame.assign(model=["x", "x", "y"]).groupby(["model", "prompt"])
     for given in (several.agg(list), several.response.apply(list)):
         with pytest.raises(InputError, match="responses of 2 systems, by its column 'model'"):
             response_sets(given)
+
+
+def test_columns_of_a_table_and_prompts_are_told_apart() -> None:
+    sets = (("a", "b"), ("c",))
+    assert response_sets({"text": ["a", "b"], "sample": ["c"]}) == (("text", "sample"),) * 2 + (sets,)  # two prompts
+    assert response_sets({"text": iter(["a", "b"])}) == (("text",), ("text",), (("a", "b"),))
+    for name in ("responses", "outputs", "texts"):
+        assert response_sets({name: [["a", "b"], ["c"]]}) == (("set 1", "set 2"), ("", ""), sets)
+    beside = {"prompt": ["p", "q"], "responses": [["a", "b"], ["c"]], "answer": ["x", "y"]}  # a reference
+    assert response_sets(beside)[1:] == (("p", "q"), sets)
+    rows = {"prompt": ["p", "p"], "responses": ["[laughs] a", "[laughs] b"]}  # no lists that were written as texts
+    assert response_sets(rows)[2] == (("[laughs] a", "[laughs] b"),)
 
 
 def test_scores_have_signatures_and_are_compared_only_where_these_are_equal() -> None:
@@ -304,8 +337,10 @@ def test_scores_have_signatures_and_are_compared_only_where_these_are_equal() ->
     paper = db.score(sets, names, profile=with_reading(OFFLINE, format="completion"))
     for name in names:
         metric = next(each for each in METRICS if each.id == name)
+        assert exact.signatures[name] == _signature(metric, OFFLINE)
+    for metric in computed(OFFLINE.metrics()):
         signed = str(sign(metric, OFFLINE, TOY, 3, None))
-        assert signed.replace(f"|data:{TOY.name}@{TOY.revision}|k:3", "") == exact.signatures[name]
+        assert signed.replace(f"|data:{TOY.name}@{TOY.revision}|k:3", "") == _signature(metric, OFFLINE)
     assert exact.signatures["distinct_n"] == paper.signatures["distinct_n"]
     with pytest.raises(InputError, match=r"d_can are not comparable: .*layout:instruct.* and .*layout:completion"):
         db.compare(exact, paper)
@@ -357,6 +392,15 @@ def test_every_metric_has_a_card_that_can_be_read() -> None:
     assert card.agreement is not None
     assert 0.4 < card.agreement[0] < 0.7
     assert "mean of nine tasks, profile offline" in str(card)  # under another one, a metric has other values
+    value, low, high = card.agreement
+    assert low is not None
+    assert high is not None
+    assert low < value < high
+    assert f"Spearman {value:.2f} [{low:.2f}, {high:.2f}] with human labels" in str(card)
+    assert table.loc["vendi_score", "agreement"] == value
+    assert "Direction: lower is more diverse" in str(db.metric("self_bleu"))
+    assert "Direction: higher is more diverse" in str(card)
+    assert db.metric("distinct_k_reported").profiles == ()
 
 
 def test_importing_loads_nothing_heavy_and_a_folder_that_hides_ours_is_named(tmp_path: Path) -> None:
@@ -391,3 +435,4 @@ def test_the_figure_names_the_set_of_each_point_and_metrics_without_a_value() ->
     assert [title.text for title in figure.layout.annotations] == ["self_bleu: no value", "distinct_n"]
     assert [list(box.text) for box in figure.data] == [[], ["&lt;b&gt;One&lt;/b&gt;", "Two"]]
     assert "%{text}" in figure.data[1].hovertemplate
+    assert figure.data[1].boxpoints == "all"  # without which there is no point to name

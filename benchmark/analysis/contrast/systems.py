@@ -148,11 +148,12 @@ def _submissions(folders: Sequence[Path], mirror: Path | None) -> Systems:
         for name, submission in zip(names, opened, strict=True)
     ]
     rows = {label: list(submission.rows()) for label, submission in zip(labels, opened, strict=True)}
+    responses = {label: {row.prompt_id: row.responses for row in own} for label, own in rows.items()}
     return Systems(
         suite=suites[0],
         origins={label: f"submission:{submission.id}" for label, submission in zip(labels, opened, strict=True)},
-        k=min(submission.manifest.generation.k for submission in opened),
-        responses={label: {row.prompt_id: row.responses for row in own} for label, own in rows.items()},
+        k=_fewest(responses.values()),
+        responses=responses,
         finish_reasons={
             label: {row.prompt_id: row.finish_reasons for row in own if row.finish_reasons is not None}
             for label, own in rows.items()

@@ -182,6 +182,8 @@ def test_missing_prompts_leave_that_metric_and_are_counted() -> None:
     [alone] = paired_contrast(rest, [("high", "low")])
     for name in ("mean_a", "mean_b", "difference", "d_z", "statistic", "p"):
         assert getattr(found, name) == getattr(alone, name)
+    [one] = paired_contrast({"a": {"p": 1.0}, "b": {"p": 3.0}}, [("a", "b")])
+    assert (one.n, one.mean_a, one.mean_b, one.difference, one.low, one.p) == (1, 1.0, 3.0, -2.0, None, None)
 
 
 def test_differences_of_rounding_are_no_difference() -> None:
@@ -325,10 +327,18 @@ def test_a_study_is_the_same_again(demo: list[Path], study: Study) -> None:
     assert study != made_study(demo, seed=1)
 
 
-def test_the_first_k_responses_are_compared(demo: list[Path]) -> None:
-    systems = open_systems([str(folder) for folder in demo[:2]], k=3)
-    assert systems.k == 3
-    assert {len(texts) for own in systems.responses.values() for texts in own.values()} == {3}
+def test_the_first_k_responses_are_compared(demo: list[Path], tmp_path: Path) -> None:
+    """As many as asked for, otherwise as many as every system has."""
+    submission, _, _ = open_submission(demo[0], load_suite)
+    rows = [replace(row, responses=row.responses[:4]) for row in submission.rows()]
+    fields = submission.manifest.model_dump() | {"generation": {"k": 4}, "origin": None}
+    write_submission(tmp_path, Manifest.model_validate(fields), rows)
+    for folders, asked, k in ((demo[:2], 3, 3), ([demo[1], tmp_path], None, 4), ([tmp_path, demo[1]], None, 4)):
+        systems = open_systems([*map(str, folders)], k=asked)
+        assert systems.k == k
+        assert {len(texts) for own in systems.responses.values() for texts in own.values()} == {k}
+    with pytest.raises(ConfigurationError, match="k = 5, but a system has 4 responses"):
+        open_systems([str(demo[1]), str(tmp_path)], k=5)
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,9 @@ def test_alpha_is_the_published_one_and_has_an_interval() -> None:
     assert found.low is not None
     assert found.high is not None
     assert found.low < found.value < found.high <= 1
+    last = next(each.item for each in study.items if each.sets[0] == "set-11")  # its single rating says nothing
+    others = [each for each in table_ratings(study) if each.item != last]
+    assert krippendorff_alpha(study, others, "content", resamples=200) == found
     same = [Rating(each.item, each.rater, "content", 3, None) for each in table_ratings(study)]
     assert krippendorff_alpha(study, same, "content", resamples=100).value is None
     assert krippendorff_alpha(study, [], "content", resamples=100).value is None
@@ -172,6 +175,10 @@ def test_metaeval_takes_rated_sets_and_refuses_half_of_their_columns(tmp_path: P
     alike = replace(study, sets=tuple(replace(each, label=1.0, label_name="made") for each in study.sets))
     assert write_rated_sets(tmp_path / "alike.parquet", alike, given(table_ratings(study)), "content") == 12
     assert read_set_file(tmp_path / "alike.parquet").label_name == "human content"  # a constant ranks nothing
+    for names, taken in ((("made", "made"), "made"), (("made", "other"), "human content")):
+        sets = tuple(replace(each, label=i, label_name=names[i % 2]) for i, each in enumerate(study.sets))
+        write_rated_sets(tmp_path / "l.parquet", replace(study, sets=sets), given(table_ratings(study)), "content")
+        assert read_set_file(tmp_path / "l.parquet").label_name == taken
     table = pq.read_table(path)
     for broken in (
         table.drop_columns(["human_std"]),

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -289,6 +290,28 @@ def test_what_is_chosen_among_noise_is_noise_on_the_rest() -> None:
     assert found.tried == len(candidates([each.name for each in features], 3)) == 12 + 66 + 220
     on_the_rest = next(each for each in found.held_out if each.metric == " + ".join(found.chosen))
     assert found.chosen_on > 0.2
+    # By hand: z-scores by the sets for choosing, summed; the mean of scipy's rho over tasks.
+    fold, by_name = halves(tasks)[0], {each.name: each for each in features}
+    ids = [name for task in fold.choose for name in task.set_ids]
+
+    def rho(members: Sequence[str], of: Sequence[Labelled]) -> float:
+        columns = {name: by_name[name].column(ids) for name in members}
+        summed = [
+            sum((by_name[name].column(task.set_ids) - each.mean()) / each.std() for name, each in columns.items())
+            for task in of
+        ]
+        pairs = zip(summed, of, strict=True)
+        return float(np.mean([stats.spearmanr(each, task.labels).statistic for each, task in pairs]))
+
+    assert found.chosen_single == max(by_name, key=lambda name: rho([name], fold.choose))
+    assert len(found.best) == 15
+    for tried in (found.best[0], found.best[14]):
+        assert (tried.chosen_on, tried.held_out) == pytest.approx(
+            (rho(tried.members, fold.choose), rho(tried.members, fold.report))
+        )
+    assert found.best[0].members == found.chosen
+    assert found.best[0].chosen_on == found.chosen_on >= (found.best[14].chosen_on or 0)
+    assert found.best[0].held_out == pytest.approx(on_the_rest.measures["spearman"].value)
     assert (on_the_rest.measures["spearman"].low or 0) < 0 < (on_the_rest.measures["spearman"].high or 0)
 
 
@@ -419,5 +442,10 @@ def test_what_cannot_be_held_out_is_told() -> None:
         held_out(halves(tasks)[0], [constant])
     found = held_out(halves(tasks)[0], [constant, whole], largest=1, resampling=FEW)
     assert found.chosen == ("m",)
+    assert [each.metric for each in found.held_out] == ["c", "m"]  # a single one is not listed twice
+    hidden = dict.fromkeys((f"made/story_gen/set-{i}" for i in range(10)), Missing("hidden"))  # of both halves
+    some = replace(whole, name="s", values={**whole.values, **hidden})
+    with pytest.raises(ConfigurationError, match="leave out n, without any score there"):
+        held_out(halves(tasks)[0], [whole, some, nothing])
     assert [(each.members, each.chosen_on is None) for each in found.best] == [(("m",), False), (("c",), True)]
     assert any(("c", "-", "-") in block.rows for block in heldout_report([found]).blocks if isinstance(block, Table))

@@ -88,6 +88,19 @@ def test_a_constant_is_wrong_or_half_right(pairs: RowsBySplit, scorers: dict[str
     assert found.splits["union"].length_spearman.value is None
 
 
+def test_what_differs_by_rounding_is_tied_and_95_percent_are_enough() -> None:
+    rows = [
+        {"a_id": f"a{i}", "b_id": f"b{i}", "a": "x" * (3 if i == 0 else 1), "b": "xx", "set_id": f"s{i}"}
+        for i in range(20)
+    ]
+    scores = {f"a{i}": 3.0 for i in range(20)} | {f"b{i}": 3 * (1 + 1e-13) if i < 10 else 4.0 for i in range(20)}
+    found = evaluate_pairs({"made": rows}, scores, resamples=FEW)
+    accuracy = found.splits["made"].accuracy
+    assert (accuracy.strict.value, accuracy.half.value, accuracy.tie_rate.value) == (0.5, 0.75, 0.5)
+    assert (found.longer, found.shorter) == (("made",), ())  # in 19 of 20 pairs
+    assert evaluate_pairs({"made": [*rows[:19], rows[0] | {"set_id": "t"}]}, scores, resamples=FEW).longer == ()
+
+
 def test_the_oracle_is_right_everywhere(pairs: RowsBySplit, scorers: dict[str, dict[str, float]]) -> None:
     found = evaluate_pairs(pairs, scorers["oracle"], resamples=FEW)
     assert set(strict(found).values()) == {1.0}

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from benchmark.analysis.votes.metrics import ceiling, metric_agreement
 from benchmark.analysis.votes.simulation import Board, simulate
 from benchmark.analysis.votes.strengths import covariance_of, observed_inverse, strengths
 from benchmark.analysis.votes.study import recovery, resistance
-from benchmark.analysis.votes.two_way import pair_variance
+from benchmark.analysis.votes.two_way import pair_variance, reach, two_way_covariance
 from benchmark.analysis.votes.weights import plain, weigh
 from submissions.judgements.votes import Answer, Check, Vote, vote_id
 from tests.conftest import divbench, document
@@ -168,8 +168,6 @@ def test_voters_who_came_when_a_system_was_new_count_in_full() -> None:
 
 
 def test_two_way_covariance_is_the_sum_over_votes_that_share_a_voter_or_a_prompt() -> None:
-    from benchmark.analysis.votes.two_way import two_way_covariance
-
     rng = np.random.default_rng(2)
     voters, prompts = rng.integers(60, size=400), rng.integers(5, size=400)
     each = rng.normal(size=400) + rng.normal(size=60)[voters] + rng.normal(size=5)[prompts]
@@ -181,6 +179,72 @@ def test_two_way_covariance_is_the_sum_over_votes_that_share_a_voter_or_a_prompt
         wanted += sign * float(each @ share @ each) * groups / (groups - 1)
     assert found is not None
     assert found[0, 0] == pytest.approx(wanted)
+
+
+def test_intervals_of_few_votes_by_hand() -> None:
+    """The largest part takes the place of a sum that cancels; with one voter or one prompt, nothing is known."""
+
+    def covariance(influences: list[float], voters: list[int], prompts: list[int]) -> float | None:
+        each = np.array(influences)
+        found = two_way_covariance(lambda g: totals(g, each)[:, None], np.array(voters), np.array(prompts))
+        return None if found is None else float(found[0, 0])
+
+    assert covariance([1, -1], [0, 1], [0, 1]) == pytest.approx(2 * 2 / 1)  # voters + prompts − both, all alike
+    assert covariance([1, -1, -1, 1], [0, 0, 1, 1], [0, 1, 0, 1]) == pytest.approx(4 * 4 / 3)  # of 0 + 0 − 16/3
+    assert covariance([1, -1], [0, 0], [0, 1]) is covariance([1, -1], [0, 1], [0, 0]) is None
+    assert reach(np.array([0, 1, 2, 2]), np.array([5, 7, 7, 7])) == pytest.approx(12.706, abs=5e-4)  # t(1)
+
+    voter, both = np.array([[1, 1, -1, -1], [1, -1, -1, 1]], np.float64)
+    two = np.array([voter + both, both - voter]).T
+    found = two_way_covariance(
+        lambda groups: np.array([totals(groups, column) for column in two.T]).T,
+        np.repeat([0, 1], 2),
+        np.tile([0, 1], 2),
+    )
+    # The sum is 16/3 − 16 in the one direction, where votes cancel, and 16/3 + 16 in the other, which remains.
+    assert found is not None
+    np.testing.assert_allclose(found, 32 / 3 * np.array([[1, -1], [-1, 1]]), atol=1e-9)
+
+    def of_pairs(influences: list[float], pairs: list[tuple[int, int]], prompts: list[int]) -> float | None:
+        one, other = np.array(pairs).T
+        return pair_variance(np.array(influences), one, other, np.array(prompts))
+
+    # Voters 4, 1, 1, times 3/2, less 2 of pairs; prompts 2 · 2/1; less both, 4 − 2.
+    assert of_pairs([1, 1], [(0, 1), (0, 2)], [0, 1]) == pytest.approx((6 * 3 / 2 - 2) + 4 - 2)
+    assert of_pairs([1, -1], [(0, 1), (0, 2)], [0, 1]) == pytest.approx(4)  # prompts; all is (3 − 2) + 4 − 2
+    assert of_pairs([1, -1, -1, 1], [(0, 1), (2, 3)] * 2, [0, 0, 1, 1]) == pytest.approx(4)  # squares; all is −4
+    assert of_pairs([1, -1], [(0, 1), (0, 2)], [0, 0]) is None
+
+
+def test_who_only_answers_checks_is_careful_by_bayes_rule() -> None:
+    """A careful voter passes with 0.95; a careless one answers in fixed shares: 1/10 for three alike, 1/60 for all."""
+    votes = [vote(3 * v + i, "c", "c", "right", voter=v, check="repeated") for v in (0, 1) for i in range(3)]
+    votes[4:] = [replace(votes[4], answer="left"), replace(votes[5], answer="tie")]
+    odds = np.array([0.95**3 / (1 / 10), 0.95 * 0.025**2 / (1 / 60)])  # one of each answer: 1 · 1 · 1 · 2/5!
+    careless = 0.1
+    for _ in range(1000):
+        careful = odds * (1 - careless) / (odds * (1 - careless) + careless)
+        careless = float(((1 - careful).sum() + 10 * 0.1) / (2 + 10))  # the prior counts as ten voters
+    found = weigh(ballots_of(votes))
+    np.testing.assert_allclose(found.careful, careful, atol=1e-4)
+    assert (found.checks.tolist(), found.passed.tolist()) == ([3, 3], [3, 1])
+    assert (found.inattentive, found.left_out) == (1, 1)
+
+
+def test_ballots_number_times_and_pairs_of_sets() -> None:
+    votes = [vote(i, "a", "b", "tie" if i == 3 else "left") for i in range(1, 6)]
+    votes[0] = replace(votes[0], left_positions=(2, 3))  # other responses of the same result
+    votes[1] = replace(votes[1], prompt_id="q")
+    votes[4] = vote(5, "b", "a", "right")
+    board = ballots_of(votes)
+    by_id = sorted(votes, key=lambda each: each.vote_id)
+    many = [vote(i, "a", "b", "left") for i in range(40)]
+    assert ballots_of(many).turn.tolist() == [each.time for each in sorted(many, key=lambda each: each.vote_id)]
+    shown = {each.time: number for each, number in zip(by_id, board.shown.tolist(), strict=True)}
+    assert shown[3] == shown[4] == shown[5]
+    assert len({*shown.values()}) == 3
+    points = {each.time: number for each, number in zip(by_id, board.points().tolist(), strict=True)}
+    assert points == {1: 1.0, 2: 1.0, 3: 0.5, 4: 1.0, 5: 0.0}
 
 
 def test_strengths_come_back_though_some_voters_do_not_look() -> None:
@@ -248,6 +312,50 @@ def test_the_ceiling_is_what_two_voters_on_the_same_sets_agree_on() -> None:
     assert found.most.value == pytest.approx(0.5 + np.sqrt(0.3 / 2))
 
 
+def test_the_ceiling_weighs_pairs_by_both_votes() -> None:
+    answers: list[Answer] = ["left", "left", "right", "left", "left"]
+    votes = [vote(i, "a", "b", answer, voter=i, prompt="q" if i == 4 else "p") for i, answer in enumerate(answers)]
+    board = ballots_of(votes)
+    weight = np.array([1, 0.5, 0.25, 0, 1])[[int(board.voters[i], 16) for i in board.voter]]
+    found = ceiling(board, weights=replace(weigh(board), votes=weight))
+    assert (found.pairs, found.shown) == (3, 1)
+    assert found.people.value == pytest.approx(0.5 / (0.5 + 0.25 + 0.125))
+    assert found.people.low is None  # one prompt
+
+
+def test_intervals_of_shares_end_at_0_and_1_and_all_alike_have_none() -> None:
+    """Three voters on two prompts: t(1) is 12.7, and the standard errors are about a sixth."""
+    for last, people, share in (("right", 4 / 6, 5 / 6), ("left", 1.0, 1.0)):
+        answers = ["left"] * 5 + [last]
+        votes = [vote(i, "a", "b", cast("Answer", answers[i]), voter=i % 3, prompt="pq"[i // 3]) for i in range(6)]
+        board = ballots_of(votes)
+        weights = replace(weigh(board), votes=plain(board))
+        scores = {(system, "demo", prompt): float(system == "a") for system in "ab" for prompt in "pq"}
+        [found] = metric_agreement(board, {"m": scores}, weights=weights)
+        known = ceiling(board, weights=weights)
+        ends = (None, None) if people == 1 else (0.0, 1.0)
+        assert (found.share.value, found.share.low, found.share.high) == (pytest.approx(share), *ends)
+        assert (known.people.value, known.people.low, known.people.high) == (pytest.approx(people), *ends)
+        assert (known.most.low, known.most.high) == ((None, None) if people == 1 else (0.5, 1.0))
+
+
+def test_the_interval_of_the_ceiling_has_the_freedom_of_all_voters() -> None:
+    left = np.random.default_rng(0).random((400, 3)) < np.tile([0.9, 0.1], 200)[:, None]
+    votes = [
+        vote(3 * i + v, "a", "b", "left" if left[i, v] else "right", voter=v, prompt=str(i))
+        for i in range(400)
+        for v in range(3)
+    ]
+    board = ballots_of(votes)
+    people = ceiling(board, weights=replace(weigh(board), votes=plain(board))).people
+    pairs = np.array([(i, *two) for i in range(400) for two in combinations(range(3), 2)])
+    same = (left[pairs[:, 0], pairs[:, 1]] == left[pairs[:, 0], pairs[:, 2]]).astype(np.float64)
+    variance = pair_variance((same - same.mean()) / len(same), pairs[:, 1], pairs[:, 2], pairs[:, 0])
+    assert variance is not None
+    assert people.value == pytest.approx(same.mean())
+    assert people.low == pytest.approx(same.mean() - 4.3027 * np.sqrt(variance), abs=1e-4)  # t(3 − 1)
+
+
 def test_the_ceiling_of_many_votes_by_few_voters_has_an_interval_over_voters() -> None:
     """Voters differ in sharpness: intervals contain the agreement of endless voters (over prompts alone, in 53%)."""
 
@@ -269,6 +377,7 @@ def test_the_ceiling_of_many_votes_by_few_voters_has_an_interval_over_voters() -
         people = ceiling(board, weights=replace(weigh(board), votes=plain(board))).people
         assert people.low is not None
         assert people.high is not None
+        assert 0 <= people.low <= people.high <= 1
         inside += people.low <= truth <= people.high
     assert inside >= 53
 

@@ -24,7 +24,7 @@ from benchmark.metrics.metric import MOST_FOR_MODELS, Missing
 from benchmark.metrics.partition import Labels
 from benchmark.models.choices import Algorithm
 
-ALGORITHMS: tuple[Algorithm, ...] = ("greedy", "components", "complete")
+ALGORITHMS: tuple[Algorithm, ...] = ("greedy", "components", "complete", "average")
 ORDER_FREE: tuple[Algorithm, ...] = ("components", "complete")
 WORDS = [f"word {letter}" for letter in "abcdefghij"]
 
@@ -135,6 +135,14 @@ def test_the_order_changes_nothing_where_it_should_not(algorithm: Algorithm, sym
     for label, place in zip(other, order, strict=True):
         back[place] = label
     assert canonical(back) == given_order
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_one_of_several_equal_texts_is_compared_the_first_or_whatever_the_order_the_least(algorithm: Algorithm) -> None:
+    for texts in (["cat!", "CAT", "cat", "dog"], ["cat!", "dog", "cat", "CAT"]):
+        backend = Scored({("cat", "dog"): 1.0})
+        assert one(texts, backend, algorithm) == (0, 0, 0, 0)
+        assert [(each.a, each.b) for each in backend.asked] == [("cat!" if algorithm == "greedy" else "CAT", "dog")]
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

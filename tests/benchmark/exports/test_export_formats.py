@@ -103,15 +103,17 @@ def test_a_standard_prompt_stands_in_its_template() -> None:
     assert list(formatted(row, "conversational", asked)) == list(row)
 
 
-@pytest.mark.parametrize("mode", ["in-context", "paraphrase"])
-def test_responses_to_other_prompts_are_refused(tmp_path: Path, mode: str) -> None:
-    made = make(tmp_path / "sub", mode=mode)
+def test_responses_to_other_prompts_are_refused(tmp_path: Path) -> None:
+    for mode in ("in-context", "paraphrase", "verbalized", "verbalized-tail"):
+        with pytest.raises(InputError, match=rf"\(generation\.mode is {mode}\), but a pair has one prompt"):
+            format_of(Generation.model_validate({"k": K, "mode": mode}), "conversational")
+    made = make(tmp_path / "sub", mode="paraphrase")
     given, out = write_rows(tmp_path / "r.jsonl", by_prompt()), tmp_path / "pairs.jsonl"
     ended = divbench(
         "export", "dpo", made.folder, "--rewards", given, "--diversity", "nll", "--out", out, "--conversational"
     )
     assert ended.returncode == 1
-    assert f"generation.mode is {mode}" in ended.stderr
+    assert "generation.mode is paraphrase" in ended.stderr
     assert not out.exists()
 
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from benchmark.exports.eval_results import Benchmark, as_yaml, benchmark_of, ent
 from benchmark.exports.every_eval_ever import file_uuid
 from benchmark.exports.harness import write_harness
 from benchmark.exports.results_dataset import write_results_dataset
-from benchmark.exports.scored import ScoredResult, open_result
+from benchmark.exports.scored import ScoredResult, epoch_of, open_result
 from benchmark.metrics import METRICS
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import sha256_of
@@ -187,6 +188,27 @@ def test_metrics_can_be_chosen_and_one_of_another_version_claims_no_bounds(folde
     metric = record["evaluation_results"][0]["metric_config"]
     assert metric["additional_details"]["bounds_status"] == "unknown"
     assert not {"score_type", "min_score", "max_score"} & metric.keys()
+
+
+def test_a_result_of_the_first_responses_says_how_many_were_drawn(folder: Path, tmp_path: Path) -> None:
+    """Its bounds are those of k responses; a stranger's number out of them comes without bounds."""
+    chosen = open_result(folder, ["vendi_score", "distinct_n"])
+    closed = MANIFEST.system.model_copy(update={"open_weights": False})
+    changed = {"k": 1, "manifest": MANIFEST.model_copy(update={"system": closed})}
+    record, _ = exported(replace(chosen, result=chosen.result.model_copy(update=changed)), tmp_path)
+    details = record["evaluation_results"][0]["generation_config"]["additional_details"]
+    assert (details["responses_drawn"], details["responses_scored"]) == ("4", "1")
+    assert record["model_info"]["additional_details"]["model_availability"] == "closed_weights"
+    vendi = next(each["metric_config"] for each in record["evaluation_results"] if "vendi" in str(each))
+    assert vendi["additional_details"]["bounds_status"] == "unknown"
+
+
+def test_dates_are_midnight_in_utc_on_every_machine(scored: ScoredResult, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        assert epoch_of(scored.result) == MIDNIGHT
+    time.tzset()
 
 
 # Hugging Face

@@ -68,6 +68,7 @@ def test_all_that_is_wrong_with_rows_of_prompts_is_told(tmp_path: Path) -> None:
         {"prompt_id": "q-04", "rewards": 3},
         {"prompt_id": "q-05", "reward": [1]},
         {"prompt_id": 7, "rewards": None},
+        {"prompt_id": True, "rewards": None},
     ]
     assert problems(write_rows(tmp_path / "r.jsonl", rows[:5] + rows[6:])) == {
         (2, "prompt_id", "'q-01' already appears in row 1"),
@@ -77,6 +78,7 @@ def test_all_that_is_wrong_with_rows_of_prompts_is_told(tmp_path: Path) -> None:
         (4, "rewards[4]", "[2], expected a finite number"),
         (5, "rewards", "3, expected a list of numbers"),
         (6, "prompt_id", "'7' is not a prompt id of the submission"),
+        (7, "prompt_id", "True is not a prompt id of the submission"),
     }
     assert problems(write_rows(tmp_path / "both.jsonl", rows)) == {
         (None, "rewards", "there are both reward and rewards")
@@ -100,11 +102,14 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path: Path) -> None:
         (1, "rewards[2]", "nan, expected a finite number"),
         (1, "rewards[3]", "-inf, expected a finite number"),
     }
-    (tmp_path / "r.csv").write_text("prompt_id,index,reward\nq-01,0,nan\nq-01,1,1e999\nq-01,2,1_0\nq-01,3,\n")
+    (tmp_path / "r.csv").write_text(
+        f"prompt_id,index,reward\nq-01,0,nan\nq-01,1,1e999\nq-01,2,1_0\nq-01,3,\nq-01,{'9' * 5000},1\n"
+    )
     assert problems(tmp_path / "r.csv") == {
         (2, "reward", "nan, expected a finite number"),
         (3, "reward", "inf, expected a finite number"),
         (4, "reward", "'1_0', expected a finite number"),
+        (6, "index", f"'{'9' * 39}…, expected a whole number in 0 … 4"),
     }
     (tmp_path / "r.jsonl").write_text('{"prompt_id": "q-01", "rewards": [1, NaN, 3, 4, 5]}\n')
     assert problems(tmp_path / "r.jsonl") == {(1, "", "not JSON: NaN is not a JSON value")}

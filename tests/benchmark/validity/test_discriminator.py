@@ -162,6 +162,12 @@ def test_another_script_is_no_answer_unless_the_prompt_allows_it() -> None:
         ("Make me a kaomoji.", ("ಠ_ಠ ლ(ಠ益ಠ)",), None),
         ("Name a constant.", ("π",), None),
         (None, hanzi, None),
+        ("Suggest a password.", ("пароль",), None),
+        ("Draw a cat.", ("ᓚᘏᗢ",), None),
+        ("What does 好 mean?", ("好的意思",), None),
+        ("Name a fruit.", ("да", "abc где", "abcdefgh где"), None),  # two letters; half of six; three of eleven
+        ("Name a fruit.", ("нет", "abc если"), SCRIPT),  # three letters; four of seven
+        ("Wie kann ich nachts besser schlafen?", ("Здесь",), None),  # an English one is assumed to want Latin letters
     )
     for prompt, texts, reason in cases:
         (made,) = ValidityJudge().reasons([prompt], [texts], [Partition((0,) * len(texts))], {})

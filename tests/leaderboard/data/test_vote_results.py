@@ -13,7 +13,7 @@ from leaderboard.data.scores import BoardScores
 from leaderboard.data.sources import FolderSource
 from leaderboard.data.vote_results import vote_results
 from leaderboard.tables.votes import best_metric, strengths_table, votes_text
-from submissions.judgements.votes import Answer, Vote
+from submissions.judgements.votes import Answer, Vote, vote_id
 from tests.benchmark.analysis.test_votes import vote
 from tests.conftest import divbench
 
@@ -31,6 +31,18 @@ def test_systems_that_may_be_first_as_well_are_counted_and_the_ceiling_names_its
     assert "may be first" not in clear
     assert "a comes first for different ideas" in clear
     assert "On the 5 pairs of sets that several visitors judged, another visitor's vote predicts" in clear
+
+
+def test_suites_have_the_most_votes_first_and_a_strength_is_the_mean_over_both_questions() -> None:
+    votes = [vote(i, "a", "b", NINE_TO_ONE[i % 10], voter=i % 6, prompt=f"p{i % 5}") for i in range(60)]
+    votes += [replace(each, question="preferred", vote_id=vote_id(each.pair_id, "preferred")) for each in votes[:20]]
+    first, second = vote_results([replace(votes[0], suite="another"), *votes[1:]], {})
+    assert (first.suite, second.suite) == ("demo", "another")
+    one, other = (
+        next(each.strength for each in found.systems if each.system == "a") for found in first.strengths.values()
+    )
+    assert one != other
+    assert first.log_odds()["a"] == pytest.approx((one + other) / 2)
 
 
 def test_a_downloaded_folder_of_votes_is_no_store_without_votes(tmp_path: Path) -> None:
@@ -104,6 +116,8 @@ def test_votes_on_a_withdrawn_submission_have_no_scores_even_if_another_has_its_
     assert counted({**boards, profile.name: (profile, scores)}) == len(votes)
     (found,) = vote_results(votes, {board.name: (replace(board, entries=older[:1]), scores)})
     assert found.board is not None  # it shares only an older result
+    (found,) = vote_results(votes, {board.name: (replace(board, entries=board.entries[1:2]), scores)})
+    assert found.board is None  # it has none of the judged results
 
 
 def test_a_name_that_several_submissions_have_has_no_metric_of_one_of_them(results: Path) -> None:

@@ -249,12 +249,20 @@ def test_the_responses_are_counted_by_kind(tmp_path: Path) -> None:
     assert found == (4, 12, 2, 1, 1, 2)
 
 
+def test_half_of_the_texts_in_another_language_are_not_most(tmp_path: Path) -> None:
+    folder = write_toy(tmp_path / "half")
+    for i in (1, 2):
+        rewrite(folder, one(i, responses=[f"Das ist nicht {i} und {j}." for j in range(3)]))
+    assert check(folder).findings.problems == []
+
+
 REPORTED: dict[str, tuple[Json, list[Place], str]] = {
     "unknown prompt": ({"prompt_id": "toy-9"}, [("reported", 1, "prompt_id")], "'toy-9' has no responses"),
     "prompt twice": ({"prompt_id": "toy-1"}, [("reported", 2, "prompt_id")], "or is repeated"),
     "not canonical": ({"partition": [1, 0, 0]}, [("reported", 1, "partition")], "labels [1, 0, 0]"),
     "labels": ({"partition": [0, 1]}, [("reported", 1, "partition")], "2 labels for 3 responses"),
     "distinct": ({"distinct": 3}, [("reported", 1, "distinct")], "distinct is 3, but the partition has 2 classes"),
+    "too few distinct": ({"distinct": 1}, [("reported", 1, "distinct")], "distinct is 1, but the partition has 2"),
     "utility": ({"utility": -0.1}, [("reported", 1, "utility")], "-0.1 is not between 0 and 10"),
     "utility NaN": ({"utility": float("nan")}, [("reported", 1, "utility")], "nan is not between 0 and 10"),
     "scores": ({"generation_scores": [7.0]}, [("reported", 1, "generation_scores")], "1 score for 3 responses"),
@@ -267,6 +275,11 @@ REPORTED: dict[str, tuple[Json, list[Place], str]] = {
         {"generation_scores": [7.0, None, 0.0]},
         [("reported", 1, "generation_scores")],
         "null where a value",
+    ),
+    "score of a second": (
+        {"generation_scores": [7.0, 3.0, 3.0]},
+        [("reported", 1, "generation_scores[2]")],
+        "3.0; the first response of a class scores 1 to 10, the others 0",
     ),
     "label null": ({"partition": [0, None, 1]}, [("reported", 1, "partition")], "null where a value is required"),
     "all at once": (

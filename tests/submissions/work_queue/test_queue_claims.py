@@ -221,6 +221,16 @@ def test_results_may_have_a_store_of_their_own(tmp_path: Path, store: MemoryStor
     assert len(apart.trees) == 2
 
 
+def test_a_store_of_results_at_the_same_address_is_the_same_store(tmp_path: Path, store: MemoryStore) -> None:
+    handed_in(store, tmp_path, 1)
+    again = MemoryStore()
+    again.trees, again.messages = store.trees, store.messages
+    held, before = taken(store), len(store.trees)
+    state = finish(store, held, result(tmp_path), T0 + HOUR, results_store=again)
+    assert len(store.trees) == before + 1  # results and state together
+    assert {*result_paths(state)} <= store.trees[-1].keys()
+
+
 @pytest.mark.parametrize("apart", [None, MemoryStore("apart")])
 def test_a_finish_whose_answer_was_lost_can_be_said_again(
     tmp_path: Path, store: MemoryStore, apart: MemoryStore | None
@@ -317,7 +327,7 @@ def test_a_submitter_sees_where_they_stand(tmp_path: Path, store: MemoryStore) -
         "claimed": 0,
         "worker_seen": None,
     }
-    taken(store, now=T0 + HOUR)
+    held = taken(store, now=T0 + HOUR)
     found = listing(store)
     assert found.queue_position(first.submission_id, T0 + HOUR).position is None
     place = found.queue_position(third.submission_id, T0 + HOUR)
@@ -325,3 +335,5 @@ def test_a_submitter_sees_where_they_stand(tmp_path: Path, store: MemoryStore) -
     later = found.queue_position(third.submission_id, T0 + 2 * HOUR)  # the first waits again: its lease is over
     assert (later.position, later.waiting, later.claimed) == (3, 3, 0)
     assert found.queue_position(second.submission_id, T0).worker_seen is None  # a record of the future
+    release(store, held, "no model", T0 + 2 * HOUR)
+    assert listing(store).queue_position(third.submission_id, T0 + 3 * HOUR).worker_seen == T0 + 2 * HOUR
