@@ -126,8 +126,8 @@ def test_bad_help_texts_would_be_found() -> None:
     assert banned("Let strangers hand it in") != []
 
 
-# The instructions to a judge are part of its signature, and states of old name a hint by its old key.
-KEPT = {"benchmark/equivalence/llm_judge.py": "same", "submissions/work_queue/schema.py": "mend"}
+# The instructions to a judge are part of its signature.
+KEPT = {"benchmark/equivalence/llm_judge.py": "same"}
 
 
 def test_no_text_of_the_product_uses_a_banned_word() -> None:

@@ -4,6 +4,8 @@ A board contains the results with the same suite, revision, number of responses 
 numbers with the same signature.
 """
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -202,17 +204,24 @@ def _board(key: tuple[str, str, int, str], entries: Sequence[Entry]) -> Board:
 
 
 def _columns(entries: Sequence[Entry]) -> tuple[Column, ...]:
-    """The columns with any value in the order of `METRICS`; unknown versions and then unknown metrics follow."""
+    """The columns with any value in the order of `METRICS`; unknown versions and then unknown metrics follow.
+
+    Of the columns of one metric, that of the most systems comes first, because it ranks the board; then the newest.
+    """
     cells = {signature: cell for entry in entries for signature, cell in entry.cells.items()}
-    with_value = {s for entry in entries for s, cell in entry.cells.items() if cell.value is not None}
+    with_value = Counter(s for entry in entries for s, cell in entry.cells.items() if cell.value is not None)
     places = {metric.id: place for place, metric in enumerate(METRICS)}
     ours = {(metric.id, metric.version): metric for metric in METRICS}
 
-    def order(signature: Signature) -> tuple[int, bool, str]:
+    def order(signature: Signature) -> tuple[int, str, bool, int]:
         cell = cells[signature]
-        return places.get(cell.metric, len(METRICS)), (cell.metric, cell.version) not in ours, str(signature)
+        unknown = (cell.metric, cell.version) not in ours
+        return places.get(cell.metric, len(METRICS)), cell.metric, unknown, -with_value[signature]
 
-    ordered = sorted(with_value, key=order)
+    newest_first = sorted(
+        with_value, key=lambda s: [part.zfill(9) for part in re.split(r"(\d+)", str(s))], reverse=True
+    )
+    ordered = sorted(newest_first, key=order)
     by_metric: dict[str, list[Signature]] = {}
     for signature in ordered:
         by_metric.setdefault(cells[signature].metric, []).append(signature)

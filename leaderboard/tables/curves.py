@@ -13,12 +13,13 @@ from benchmark.metrics.partition import Partition, utility_curve
 from benchmark.metrics.valid import valid_distinct_curve
 from benchmark.scoring.resampling import Floats, bootstrap_means
 from benchmark.scoring.shards import INVALID
-from leaderboard.data.board import Board, Entry
+from leaderboard.data.board import Board, Entry, ranking_column
 from leaderboard.data.score_index import plausible, read_columns
 from leaderboard.tables.systems import system_labels
 from leaderboard.tables.table_view import Cell, TableView, ranged_cell, table_of
 
 PATIENCES = tuple(place / 10 for place in range(11))
+_HEADLINE = "valid_distinct_k"
 COLUMNS = 10  # maximum number of points of a curve in a table
 
 
@@ -51,14 +52,14 @@ class Curve:
 def class_curves(board: Board) -> dict[str, tuple[float, ...]]:
     """Mean expected number of different valid responses among 1, 2, … k (rarefaction), by system label.
 
-    Systems without a partition are left out.
+    Systems without the headline by which the board is ranked are left out.
 
     Raises:
         InputError: A result's files are gone.
     """
     made = {}
     for label, entry in zip(system_labels(board), board.entries, strict=True):
-        values = _expected_classes(entry)
+        values = _expected_classes(board, entry)
         if values.size:
             made[label] = tuple(np.nanmean(values, axis=0).tolist())
     return made
@@ -67,15 +68,16 @@ def class_curves(board: Board) -> dict[str, tuple[float, ...]]:
 def distinct_curves(board: Board, places: Iterable[int]) -> tuple[Curve, ...]:
     """Expected number of different valid responses among 1, 2, … k (rarefaction), with intervals over prompts.
 
-    If validity was not judged, every response that is in a class counts as valid. The value at k is the headline.
+    The value at k is the headline.
 
     Args:
-        places: Indices of the systems; systems without a partition have no curve.
+        places: Indices of the systems. Those without the headline by which the board is ranked have no curve: their
+            validity was not judged, or was judged by another model.
 
     Raises:
         InputError: A result's files are gone.
     """
-    return _curves(board, places, lambda entry: (_expected_classes(entry), False), range(1, board.k + 1))
+    return _curves(board, places, lambda entry: (_expected_classes(board, entry), False), range(1, board.k + 1))
 
 
 def patience_curves(board: Board, places: Iterable[int]) -> tuple[Curve, ...]:
@@ -153,15 +155,17 @@ def _curves(
     return tuple(made)
 
 
-def _expected_classes(entry: Entry) -> Floats:
-    """Expected classes [prompts, k] for the prompts with a headline; empty if there is no partition."""
+def _expected_classes(board: Board, entry: Entry) -> Floats:
+    """Expected classes [prompts, k] for the prompts with a headline; empty if the result has no such headline."""
+    column = ranking_column(board)
+    if column is None or column.metric != _HEADLINE or column.signature not in entry.cells:
+        return np.empty((0, 0))
     table = read_columns(entry, COLUMN, INVALID)
-    if COLUMN not in table.column_names:
+    if not {COLUMN, INVALID}.issubset(table.column_names):
         return np.empty((0, 0))
     k = entry.result.k
-    reasons = table[INVALID].to_pylist() if INVALID in table.column_names else [None] * len(table)
     made = []
-    for classes, why in zip(table[COLUMN].to_pylist(), reasons, strict=True):
+    for classes, why in zip(table[COLUMN].to_pylist(), table[INVALID].to_pylist(), strict=True):
         if classes is None:
             continue  # as in the headline, where a prompt whose responses cannot be grouped is missing
         labels = classes["labels"] or ()

@@ -15,6 +15,7 @@ from leaderboard.tables.systems import system_ids, system_labels
 from leaderboard.tables.table_view import listed, number_text, places_for_all
 
 _MARGIN = 0.04  # share of the scale left free on both sides, so that no whisker ends at the edge
+_AGAIN = "Scores of other versions or models of the metric are not comparable: to be ranked, score these again."
 _NAMED = 3  # maximum number of systems named as tied with the first
 # Descriptions of the scores of headline metrics in the sentence.
 _SAID = {
@@ -108,6 +109,7 @@ class Forest:
         ticks: Position in percent and text of each tick of the scale.
         zero: Position of 0 in percent, where bars begin; None if the scale does not include 0.
         lacking: Systems without a value; untrusted.
+        again: What to do about them if the board has the metric under other signatures, too; otherwise empty.
         partial: Systems with a value for some of the prompts only, such as `mine (66 of 100)`; untrusted.
         more: Number of ranked systems after those in `rows`, which are left out.
     """
@@ -121,6 +123,7 @@ class Forest:
     ticks: tuple[tuple[float, str], ...]
     zero: float | None
     lacking: tuple[str, ...]
+    again: str
     partial: tuple[str, ...]
     more: int
 
@@ -207,6 +210,7 @@ def forest(
         scale.ticks(),
         scale.at(0.0) if scale.low <= 0 <= scale.high else None,
         lacking,
+        _AGAIN if lacking and sum(each.metric == column.metric for each in board.columns) > 1 else "",
         tuple(f"{labels[place]} ({there[place].n} of {prompts[place]})" for place in partial),
         len(left_out),
     )

@@ -38,6 +38,8 @@ def print_front(board: Board, console: Console) -> None:
     rows += [("", f"{each.system} ({each.type})", each.mark.text, each.mark.interval) for each in made.references]
     console.print(made.sentence, markup=False)
     notes = sorted({entry.origin for entry in board.entries} - {""})
+    if made.lacking:
+        notes.insert(0, f"No such score: {', '.join(made.lacking)}. {made.again}".strip())
     if made.partial:
         notes.insert(0, f"Means over fewer prompts, those with a value: {', '.join(made.partial)}.")
     heads = ("rank", "system", made.metric, "95% interval")

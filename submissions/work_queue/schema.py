@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
-    AliasChoices,
     Field,
     PlainSerializer,
     PlainValidator,
@@ -88,7 +87,7 @@ class Identity(Closed):
 
 
 class StoredProblem(Closed):
-    """A `Problem` as a state keeps it, with long texts cut. Older states call the hint `mend`."""
+    """A `Problem` as a state keeps it, with long texts cut."""
 
     check: Shown
     severity: Literal["error", "warning"]
@@ -96,7 +95,7 @@ class StoredProblem(Closed):
     row: int | None
     field: Shown
     message: Shown
-    hint: Annotated[Shown, Field(validation_alias=AliasChoices("hint", "mend"))]
+    hint: Shown
 
 
 class Record(Closed):

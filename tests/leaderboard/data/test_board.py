@@ -156,7 +156,7 @@ def test_other_parameters_make_other_columns_named_by_the_difference() -> None:
         result("a", aggregate("utility", 1.0, parameters="reported-by:x")),
         result("b", aggregate("utility", 2.0, parameters="reported-by:y")),
     )
-    assert [column.label for column in board.columns] == ["utility [reported-by:x]", "utility [reported-by:y]"]
+    assert [column.label for column in board.columns] == ["utility [reported-by:y]", "utility [reported-by:x]"]
 
 
 def test_a_column_without_any_value_is_left_out_and_an_unknown_metric_comes_last() -> None:
@@ -194,6 +194,21 @@ def test_a_board_is_sorted_by_the_column_that_ranks_it() -> None:
             result("high", aggregate("self_bleu", 0.9, direction=direction)),
         )
         assert names_of(board) == wanted
+
+
+def test_the_model_of_most_systems_ranks_a_board_and_among_equals_the_newest() -> None:
+    def one(name: str, version: int) -> Result:
+        return result(name, aggregate("valid_distinct_k", 2.0, parameters=f"validity:v{version}"))
+
+    def ranks(*versions: int) -> str:
+        (board,) = boards(*(one(str(place), version) for place, version in enumerate(versions)))
+        column = ranking_column(board)
+        assert column is not None
+        return column.label
+
+    assert ranks(2, 5, 5) == ranks(5, 2, 5) == "valid_distinct_k [validity:v5]"
+    assert ranks(2, 2, 5) == "valid_distinct_k [validity:v2]"
+    assert ranks(9, 10) == "valid_distinct_k [validity:v10]"
 
 
 def test_the_order_of_results_does_not_matter() -> None:

@@ -118,17 +118,16 @@ def test_the_curve_is_the_mean_over_all_ways_to_draw() -> None:
             assert found[m - 1] == pytest.approx(np.mean(drawn), abs=1e-12)
 
 
-def test_where_validity_was_not_judged_all_in_a_class_are_valid(tmp_path: Path) -> None:
-    board = load_boards(judged_results(tmp_path))[0][0]
-    entry = board.entries[0]
-    table = pq.read_table(entry.folder / PER_PROMPT_FILE)
-    invalid: list[Any] = table["invalid"].to_pylist()
-    assert any(map(any, invalid))
-    pq.write_table(table.drop_columns("invalid"), entry.folder / PER_PROMPT_FILE)
-    (curve,) = distinct_curves(board, [0])
-    shares = [len([each for each in row["labels"] if each is not None]) / board.k for row in classes(entry)]
-    assert curve.mean[0] == pytest.approx(np.mean(shares))
-    assert curve.mean[-1] == pytest.approx(value(entry, "distinct_k")[0])
+def test_systems_without_the_headline_that_ranks_the_board_have_no_curve(board: Board) -> None:
+    first, second, *others = board.entries
+    unjudged = {signature: cell for signature, cell in first.cells.items() if signature.metric != "valid_distinct_k"}
+    older = {
+        signature.model_copy(update={"models": ("validity-v1,texts",)}): cell
+        for signature, cell in second.cells.items()
+    }
+    mixed = replace(board, entries=(replace(first, cells=unjudged), replace(second, cells=older), *others))
+    assert len(distinct_curves(mixed, range(len(mixed.entries)))) == len(others)
+    assert not class_curves(replace(board, columns=tuple(c for c in board.columns if c.metric == "distinct_k")))
 
 
 def test_a_prompt_without_classes_is_missing_in_the_curve_as_in_the_headline(tmp_path: Path) -> None:

@@ -183,6 +183,9 @@ def test_systems_without_a_value_are_counted_and_named(board: Board) -> None:
     assert [name.partition(" (")[0] for name in made.lacking] == names
     html = str(forest_table(made))
     assert "6 systems have no such score: <bdi>&lt;b&gt;one&lt;/b&gt;, 2, 3, 4, 5</bdi> and 1 more." in html
+    assert "score these again" not in html
+    twice = replace(board, entries=(*board.entries, *without), columns=(*board.columns, column))
+    assert "score these again.</p>" in str(forest_table(forest(twice, column, standing)))
     alone = str(forest_table(replace(made, lacking=("one",))))
     assert "1 system has no such score: <bdi>one</bdi>." in alone
 

@@ -73,6 +73,14 @@ def test_means_over_some_of_the_prompts_are_pointed_out(board: Board) -> None:
 
 
 @each("board", BOARDS[:1])
+def test_systems_without_the_score_are_named(board: Board) -> None:
+    assert "No such score" not in printed(print_front, board, 160)
+    entry = replace(board.entries[0], cells={})
+    text = printed(print_front, replace(board, entries=(entry, *board.entries[1:])), 160)
+    assert f"No such score: {system_labels(board)[0]}." in text
+
+
+@each("board", BOARDS[:1])
 def test_files_and_json_have_the_ranks_of_the_page(board: Board, tmp_path: Path) -> None:
     column = ranking_column(board)
     assert column is not None

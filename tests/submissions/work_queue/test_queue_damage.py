@@ -1,18 +1,16 @@
 """States that a stranger wrote, or a disk lost: each is named for what is wrong with it, and nobody else is held up."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from submissions.work_queue.errors import DamagedState, QueueError
 from submissions.work_queue.maintenance import withdraw
 from submissions.work_queue.operations import claim, listing, state_of, states, submit
-from submissions.work_queue.schema import MAX_RECORDS, MAX_STATE_BYTES, Record, State, StoredProblem
+from submissions.work_queue.schema import MAX_RECORDS, MAX_STATE_BYTES, Record, State
 from tests.cases import each
 from tests.conftest import write_toy
 from tests.submissions.conftest import find_toy
@@ -199,12 +197,3 @@ def test_whatever_bytes_a_state_has_it_is_read_or_named(noise: bytes, place: int
     store.put(f"states/{ID}.json", content[:place] + noise + content[place:])
     found = listing(store)
     assert len(found.states) + len(found.damaged) == 1
-
-
-def test_a_hint_under_its_old_name_is_read() -> None:
-    """States that were written before the rename call a problem's hint `mend`."""
-    known = {"check": "k", "severity": "error", "file": "f", "row": None, "field": "", "message": "m"}
-    for name in ("hint", "mend"):
-        assert StoredProblem.model_validate_json(json.dumps(known | {name: "h"})).hint == "h", name
-    with pytest.raises(ValidationError):
-        StoredProblem.model_validate_json(json.dumps(known))
