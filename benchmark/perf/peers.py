@@ -248,9 +248,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             found = [compare(pair, sets[pair.reads], given.rounds) for pair in PAIRS if is_installed(pair.package)]
         finally:
             os.chdir(here)
-    ours, theirs = (
-        sum(median(side) for side in sides) for sides in zip(*((t.ours, t.theirs) for t in found), strict=True)
-    )
+    ours, theirs = sum(median(t.ours) for t in found), sum(median(t.theirs) for t in found)
     document = {
         "sets": given.sets,
         "responses": RESPONSES,

@@ -11,7 +11,7 @@ from datasets_build.tables import Styled, Table, plain, styled, to_terminal
 from submissions.checking.response_kinds import kinds_text
 from submissions.checking.validate import Report
 from submissions.schema import Problem
-from submissions.untrusted.findings import Findings
+from submissions.untrusted.findings import KEPT_PER_CHECK, Findings
 
 SHOWN = 50
 WIDE = 120  # columns of a terminal in which each part of a problem gets a column of its own
@@ -38,8 +38,12 @@ def print_findings(findings: Findings, console: Console) -> None:
             columns = ("", "where", "what is wrong", "hint")
             rows = [_narrow(row) for row in rows]
         console.print(to_terminal(Table("Problems", columns, rows, numbers=("row",) if "row" in columns else ())))
-        if len(alike) > SHOWN or errors + warnings > len(findings.problems):
-            console.print(f"Only the first {SHOWN} kinds are shown; --json lists up to 200 problems per check.")
+        if len(alike) > SHOWN:
+            console.print(
+                f"Only the first {SHOWN} kinds are shown; --json lists up to {KEPT_PER_CHECK} problems per check."
+            )
+        elif errors + warnings > len(findings.problems):
+            console.print(f"Only the first {KEPT_PER_CHECK} problems of each check are listed.")
     console.print(f"{counted(errors, 'error')}, {counted(warnings, 'warning')}")
 
 

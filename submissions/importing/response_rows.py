@@ -1,7 +1,8 @@
 """Read rows of responses under common field names: JSON Lines, CSV or Parquet.
 
 A row holds a prompt with a list of responses, or a single response. The field of the responses is detected by its
-name; if several fields qualify, the user must name one. Prompts are identified by their ids, otherwise by their texts.
+name; if several fields qualify, the user must name one. Prompts are identified by their ids, otherwise by their texts:
+a file may number its rows.
 """
 
 import re
@@ -155,7 +156,11 @@ def read_response_rows(
     for prompt_id, of_prompt in samples.items():
         _numbered_once(prompt_id, of_prompt, path.name, findings)
     made.gather_all(samples, {prompt_id: prompt for prompt_id, (prompt, _) in texts.items()})
+    _check_lists_as_texts(samples, names.responses, path.name, findings)
     prompts.report_unknown(names.prompt or "prompt", path.name, findings, _OTHER_PROMPTS)
+    if suite is not None and made.rows and suite.by_id.keys().isdisjoint(row.prompt_id for row in made.rows):
+        message = f"no row has a prompt id of {suite.name}; the first is {made.rows[0].prompt_id!r}"
+        findings.add(Problem("prompt_ids", "error", path.name, None, names.id or IDS[0], message, _OTHER_PROMPTS))
     made.trimmed = len(prompts.trimmed)
     return made
 
@@ -238,7 +243,8 @@ def _names(
         message = f"rows have no such field; they have {_quoted(raw)}"
         findings.add(Problem("json", "error", file, None, chosen, message, "name the field of the responses: --field"))
         return None
-    is_list = chosen in LISTS[:2] or (chosen != TEXTS[0] and isinstance(raw[chosen], list))
+    value = raw[chosen]  # if it is neither a list nor a text, the name tells which of them it should be
+    is_list = chosen != TEXTS[0] and (isinstance(value, list) or (chosen in LISTS[:2] and not isinstance(value, str)))
     return _Names(chosen, is_list, prompt, by_id)
 
 
@@ -247,7 +253,7 @@ def _field_of(raw: Mapping[str, Any], names: _Names) -> tuple[str, bool]:
     if names.responses not in OURS:
         return names.responses, names.is_list
     name = next((name for name in (names.responses, *OURS) if raw.get(name) is not None), names.responses)
-    return name, name != TEXTS[0]
+    return name, names.is_list if name == names.responses else name != TEXTS[0]
 
 
 def _prompt_id(fields: Fields, names: _Names, prompt: str | None, prompts: Prompts) -> str | None:
@@ -259,9 +265,11 @@ def _prompt_id(fields: Fields, names: _Names, prompt: str | None, prompts: Promp
         return prompts.id_of(prompt, fields.number)
     name = IDS[0] if IDS[0] in fields.raw or IDS[1] not in fields.raw else IDS[1]
     value = fields.raw.get(name)
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63:
-        return str(value)
-    return fields.text(name)
+    whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+    prompt_id = str(value) if whole else fields.text(name)
+    if prompt is None or prompt_id is None or prompts.suite is None or prompt_id in prompts.suite.by_id:
+        return prompt_id
+    return prompts.by_text.get(prompt.strip(), prompt_id)  # the number of a row, beside a text that is the suite's
 
 
 def _is_text(value: Any) -> bool:
@@ -299,3 +307,11 @@ def _numbered_once(prompt_id: str, answers: list[Answer], file: str, findings: F
             message = f"{prompt_id} has sample_idx {sample} {counts[sample]} times"
             hint = "number the samples of a prompt 0, 1, 2, …"
             findings.add(Problem("json", "error", file, row, "sample_idx", message, hint))
+
+
+def _check_lists_as_texts(samples: Mapping[str, list[Answer]], name: str, file: str, findings: Findings) -> None:
+    """Report lists that were written as texts, as pandas writes them to CSV: each would count as one response."""
+    texts = [answers[0].text for answers in samples.values() if len(answers) == 1]
+    if texts and len(texts) == len(samples) and all(text[:1] + text[-1:] == "[]" for text in texts):
+        message = f"each row has a list that was written as a text, such as {texts[0][:40]!r}"
+        findings.add(Problem("json", "error", file, None, name, message, "write one row per response, or JSON Lines"))

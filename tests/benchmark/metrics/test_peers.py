@@ -109,3 +109,7 @@ def test_times_are_compared_only_of_equal_values(
     monkeypatch.setattr(peers, "PAIRS", (other,))
     with pytest.raises(ValueError, match=r"other of one and ours differ by 0\.5"):
         peers.main(["--sets", "3"])
+    monkeypatch.setattr(peers, "is_installed", lambda package: False)
+    peers.main(["--sets", "3"])
+    found = json.loads(capsys.readouterr().out)
+    assert (found["measures"], found["ratio"]) == ([], None)

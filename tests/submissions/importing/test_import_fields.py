@@ -42,7 +42,7 @@ def test_other_names_of_the_responses_are_found(tmp_path: Path) -> None:
     for name in ("outputs", "completions", "samples", "texts", "text", "output"):
         path = jsonl(tmp_path / name / "in.jsonl", renamed(a_prompt_a_row(), responses=name))
         assert rows_of(imported(path)[0]) == EXPECTED, name
-    for name in ("output", "completion", "generation", "text", "answer"):
+    for name in ("output", "completion", "generation", "text", "answer", "responses", "generations", "outputs"):
         path = jsonl(tmp_path / f"one-{name}" / "in.jsonl", renamed(a_response_a_row(), response=name))
         assert rows_of(imported(path)[0]) == EXPECTED, name
     own = jsonl(tmp_path / "own" / "in.jsonl", renamed(a_prompt_a_row(), responses="what_it_said"))
@@ -183,6 +183,23 @@ def test_prompts_are_known_by_their_texts_where_there_are_no_ids(tmp_path: Path)
     assert (warning.severity, warning.message[-9:]) == ("warning", " 1 prompt")
     own = jsonl(tmp_path / "own" / "in.jsonl", rows)
     assert [name for name, _ in rows_of(imported(own, suite="own")[0])] == ["p0001", "p0002", "p0003", "p0004"]
+
+
+def test_rows_with_numbers_of_their_own_are_known_by_their_texts(tmp_path: Path) -> None:
+    for name in ("id", "prompt_id"):
+        rows = [row | {name: i} for i, row in enumerate(renamed(a_prompt_a_row(), prompt_id=None), start=7)]
+        assert rows_of(imported(jsonl(tmp_path / name / "in.jsonl", rows))[0]) == EXPECTED
+        (problem,) = rejected(jsonl(tmp_path / f"{name}-only" / "in.jsonl", renamed(rows, prompt=None)))
+        assert (problem.field, problem.message) == (name, "no row has a prompt id of toy; the first is '7'")
+
+
+@pytest.mark.parametrize("name", ["responses", "outputs", "text"])
+def test_a_list_that_pandas_wrote_as_a_text_is_not_one_response(tmp_path: Path, name: str) -> None:
+    rows = [{"prompt": row.prompt, name: str([*row.responses])} for row in toy_rows()]
+    (problem,) = rejected(table(tmp_path / "in.csv", rows), "csv")
+    assert (problem.row, problem.field) == (None, name)
+    assert problem.message.startswith("each row has a list that was written as a text, such as \"['")
+    assert problem.hint == "write one row per response, or JSON Lines"
 
 
 def test_a_file_of_another_suite_is_one_problem(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ BAD_ROWS: list[tuple[str, list[object], list[Place], str, str]] = [
     # name, rows, where the problems are, the first one's message and mend
     (
         "unknown prompt id",
-        with_row(2, prompt_id="toy-9"),
+        with_row(2, prompt_id="toy-9", prompt="Say thing 9."),
         [("prompt_ids", 2, "prompt_id"), ("prompt_ids", None, "prompt_id")],
         "'toy-9' is not a prompt id of toy",
         "ids range from toy-0 to toy-3",

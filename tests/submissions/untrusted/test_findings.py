@@ -158,6 +158,14 @@ def test_what_is_wrong_in_every_row_is_one_line() -> None:
     assert text.count("blanks") == 1
     assert "1 and 99 more" in text
     assert "0 errors, 100 warnings" in text
+    assert "Only the first" not in text
+
+
+def test_problems_beyond_those_listed_are_told_as_such() -> None:
+    text = printed(many(250))
+    assert "1 and 199 more" in text
+    assert "Only the first 200 problems of each check are listed." in text
+    assert "kinds" not in text
 
 
 def test_no_problems_print_only_the_counts() -> None:
