@@ -17,16 +17,16 @@ _INDEXING = ("aten::index", "aten::index_put_", "aten::_index_put_impl_")  # whi
 
 
 class OnGPU(torch.Tensor):
-    """A tensor with its numbers in `inner`; torch's own code takes it for one of *meta*, which needs no driver."""
+    """A tensor with its numbers in `numbers`; torch's own code takes it for one of *meta*, which needs no driver."""
 
-    inner: torch.Tensor
+    numbers: torch.Tensor
 
     @staticmethod
-    def __new__(cls: Any, inner: torch.Tensor) -> "OnGPU":
-        made = torch.empty_strided(inner.shape, inner.stride(), dtype=inner.dtype, device="meta")
+    def __new__(cls: Any, numbers: torch.Tensor) -> "OnGPU":
+        made = torch.empty_strided(numbers.shape, numbers.stride(), dtype=numbers.dtype, device="meta")
         build: Any = torch.Tensor._make_subclass
         found: OnGPU = build(cls, made, False, dispatch_device=True, device_for_backend_keys=GPU)
-        found.inner = inner
+        found.numbers = numbers
         return found
 
     device: Any = property(lambda self: GPU)
@@ -34,15 +34,13 @@ class OnGPU(torch.Tensor):
     is_meta: Any = property(lambda self: False)
 
     def tolist(self) -> Any:
-        return self.inner.tolist()
+        return self.numbers.tolist()
 
-    @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return _run(func, args, kwargs or {})
+    __torch_dispatch__: Any = classmethod(lambda cls, func, types, args=(), kwargs=None: _run(func, args, kwargs or {}))
 
 
 def _inner(x: Any) -> Any:
-    return x.inner if isinstance(x, OnGPU) else x
+    return x.numbers if isinstance(x, OnGPU) else x
 
 
 def _run(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -58,10 +56,10 @@ def _run(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     to_cpu = asked is not None and torch.device(asked).type == "cpu"
     options = tree_map(_inner, kwargs) | ({} if asked is None else {"device": "cpu"})
     if func is torch.ops.aten.mm.dtype:  # of GPUs only
-        made = args[0].inner.to(args[2]) @ args[1].inner.to(args[2])
+        made = args[0].numbers.to(args[2]) @ args[1].numbers.to(args[2])
     else:
         made = func(*tree_map(_inner, args), **options)
-    same = {id(x.inner): x for x in there}  # what is changed in place
+    same = {id(x.numbers): x for x in there}  # what is changed in place
 
     def wrapped(x: Any) -> Any:
         if id(x) in same:
