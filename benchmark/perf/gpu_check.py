@@ -2,8 +2,9 @@
 
 It takes up to eight minutes on a GPU and needs no released files, no hub, and only the libraries torch, transformers,
 numpy, scipy, pandas and pyarrow: sets are synthetic, weights are random or those of the bundled model. It prints one
-table (ok, step, expected, measured) and exits with status 1 if anything failed. Without a GPU the same steps run on the
-CPU with a tiny model, which tests the steps but not the speed.
+table (ok, seconds since the start, step, expected, measured), row by row, the longest step last, so that a run that is
+cut off loses only what it did not reach. It exits with status 1 if anything failed. Without a GPU the same steps run on
+the CPU with a tiny model, which tests the steps but not the speed.
 
     python -m benchmark.perf.gpu_check --json                        # the best available device
     python -m benchmark.perf.gpu_check --only attention --only bits  # some steps
@@ -12,6 +13,7 @@ CPU with a tiny model, which tests the steps but not the speed.
 import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from time import perf_counter
 
@@ -21,32 +23,31 @@ from benchmark.perf.gpu_steps import BITS, Check, Given, architectures, attentio
 from benchmark.perf.script import option_parser, print_document
 from benchmark.perf.shapes import SHAPES
 
-STEPS: tuple[Callable[[Given], Iterator[Check]], ...] = (machine, attention, bits, architectures, throughput, memory)
+STEPS: tuple[Callable[[Given], Iterator[Check]], ...] = (machine, attention, bits, architectures, memory, throughput)
 
 
 def checks_of(given: Given, only: Sequence[str] | None = None) -> Iterator[Check]:
     """Run all steps or the named ones; a step that fails becomes a row of the table, and the next ones still run."""
+    import torch
+
     for step in STEPS:
         if only and step.__name__ not in only:
             continue
         try:
-            yield from step(given)
+            # The functions of torch.cuda that are given no device use the current one: make it the asked one.
+            with torch.cuda.device(given.device) if given.on_gpu else nullcontext():
+                yield from step(given)
         except Exception as error:  # reported in the table and by the exit status
             told = str(error).splitlines()[:1] or [""]
             yield Check(step.__name__, "no error", f"{type(error).__name__}: {told[0][:200]}", ok=False)
         gc.collect()
         if given.on_gpu:
-            import torch
-
             torch.cuda.empty_cache()
 
 
-def table(checks: Sequence[Check]) -> str:
-    """Lay the rows out in columns."""
-    rows = [("step", "expected", "measured", "ok")]
-    rows += [(each.step, each.expected, each.measured, "yes" if each.ok else "NO") for each in checks]
-    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    return "\n".join(f"{row[3]:3}  {row[0]:{widths[0]}}  {row[1]:{widths[1]}}  {row[2]}".rstrip() for row in rows)
+def row(ok: str, seconds: str, step: str, expected: str, measured: str) -> str:
+    """Lay a row out in columns."""
+    return f"{ok:3} {seconds:>4}  {step:34}  {expected:34}  {measured}".rstrip()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -71,16 +72,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     shape, sets = asked.shape or ("qwen2.5-3b" if gpu else "tiny"), asked.sets or (600 if gpu else 8)
     given = Given(choice.one, choice.dtype, shape, sets)
     start, checks = perf_counter(), []
+    out = sys.stderr if asked.json else sys.stdout
+    print(row("ok", "s", "step", "expected", "measured"), file=out)
     for check in checks_of(given, asked.only):
         checks.append(check)
-        print(f"{check.step}: {check.measured}", file=sys.stderr, flush=True)
+        ok, seconds = "yes" if check.ok else "NO", perf_counter() - start
+        print(row(ok, f"{seconds:.0f}", check.step, check.expected, check.measured), file=out, flush=True)
     seconds = perf_counter() - start
     failed = sum(not each.ok for each in checks)
     if asked.json:
         document = {**asdict(given), "seconds": round(seconds, 1), "failed": failed, "checks": [*map(asdict, checks)]}
         print_document(document)
     else:
-        print(table(checks))
         print(f"{len(checks) - failed} of {len(checks)} checks passed in {seconds:.0f} s on {given.device}")
     return int(failed > 0)
 

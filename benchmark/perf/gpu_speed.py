@@ -102,7 +102,7 @@ def memory(given: Given) -> Iterator[Check]:
     huge = ResponseSet("Say", tuple(text(5000 if given.on_gpu else 120, rng) for _ in range(3)))
     sets = [huge, *(olmo_like(40, rng) if given.on_gpu else mcdiv_like(2, rng))]
     gc.collect()
-    with _little_gpu_memory(given) if given.on_gpu else _little_memory(lm, 300) as taken:
+    with _little_gpu_memory() if given.on_gpu else _little_memory(lm, 300) as taken:
         before = taken()
         gc.disable()
         try:
@@ -117,18 +117,17 @@ def memory(given: Given) -> Iterator[Check]:
 
 
 @contextmanager
-def _little_gpu_memory(given: Given) -> Iterator[Callable[[], int]]:
+def _little_gpu_memory() -> Iterator[Callable[[], int]]:
     """Limit the process to 1.5 GiB more of the GPU's memory; yield a function that counts the bytes in use."""
     import torch
 
-    device = torch.device(given.device)
-    total = torch.cuda.get_device_properties(device).total_memory
+    total = torch.cuda.mem_get_info()[1]
     torch.cuda.empty_cache()
-    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved(device) + 3 * 2**29) / total, device)
+    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 3 * 2**29) / total)
     try:
-        yield lambda: torch.cuda.memory_allocated(device)
+        yield torch.cuda.memory_allocated
     finally:
-        torch.cuda.set_per_process_memory_fraction(1.0, device)
+        torch.cuda.set_per_process_memory_fraction(1.0)
 
 
 @contextmanager

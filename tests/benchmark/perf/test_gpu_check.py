@@ -5,8 +5,10 @@ import os
 from collections.abc import Iterator
 
 import pytest
+import torch
 
 from benchmark.perf import gpu_check
+from benchmark.perf.gpu_speed import _little_gpu_memory
 from benchmark.perf.gpu_steps import Check, Given
 from tests.benchmark.helpers import ROOT
 from tests.forked import PACKAGES, run_forked
@@ -74,3 +76,16 @@ def test_what_fails_is_a_row_and_the_exit_status(
     assert "RuntimeError: CUDA error: unspecified launch failure" in shown[2]
     assert shown[-1].startswith("1 of 3 checks passed")
     assert gpu_check.main(["--device", "cpu", "--only", "right"]) == 0
+
+
+def test_memory_is_limited_on_the_current_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With torch's own functions, some of which refuse "cuda" without a number; only its driver is stood in for."""
+    limits: list[tuple[float, int]] = []
+    monkeypatch.setattr(torch.cuda.memory, "_lazy_init", lambda: None)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
+    monkeypatch.setattr(torch._C, "_cuda_setMemoryFraction", lambda *limit: limits.append(limit), raising=False)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (60 * 2**30, 80 * 2**30))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda: 2**29)
+    with _little_gpu_memory():
+        assert limits == [(2 / 80, 1)]
+    assert limits[1:] == [(1.0, 1)]
