@@ -1,6 +1,6 @@
-"""Tensors that say that they are on a GPU though their numbers are on the CPU.
+"""Simulated GPU tensors: they report a GPU as their device, but their numbers are on the CPU.
 
-Operations compute on the CPU and refuse tensors of both devices, as CUDA does. So code runs as on a GPU, with numbers.
+Operations compute on the CPU and refuse to mix devices, as CUDA does.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The engine on a GPU that there is not: where its tensors are, and that its numbers are those of the CPU."""
+"""The engine on a simulated GPU: its tensors stay there, and its numbers are those of the CPU."""
 
 from copy import deepcopy
 from functools import wraps
