@@ -29,12 +29,11 @@ class HumanScore:
             mean over comparisons of points, ½ for no difference.
         std: Standard deviation over raters, ddof 0. Where a set has several pairs or comparisons, their own differences
             are left out, so that std / √(raters − 1) is the standard error of the mean in any case.
-        raters: Number of raters; 1 if no two of them rated the same, so that their disagreement is unknown.
     """
 
     mean: float
     std: float
-    raters: int
+    raters: int  # number of raters; 1 if no two of them rated the same, so that their disagreement is unknown
 
 
 def set_scores(study: Study, ratings: Sequence[Rating], question: str) -> dict[str, HumanScore]:

@@ -20,11 +20,10 @@ class RemoteError:
     """An error of this package, packed for sending to another process.
 
     Attributes:
-        error: An error that every other actor would raise as well.
         causes: Its chain of `__cause__`, which pickling drops; it shows whether the error is a host failure.
     """
 
-    error: DivBenchError
+    error: DivBenchError  # an error that every other actor would raise as well
     causes: tuple[BaseException, ...] = ()
 
     @classmethod

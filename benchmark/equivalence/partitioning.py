@@ -49,11 +49,10 @@ class PartitionSpec:
     """How a profile groups responses.
 
     Attributes:
-        backend: Backend that compares two responses, or judge of whole sets.
         algorithm: Algorithm that makes classes from a backend's decisions; *judge*: the judge makes the classes.
     """
 
-    backend: EquivalenceSpec | LLMJudgeSpec
+    backend: EquivalenceSpec | LLMJudgeSpec  # backend that compares two responses, or judge of whole sets
     algorithm: Algorithm | Literal["judge"] = "greedy"
 
     @property
@@ -81,18 +80,12 @@ class PartitionSpec:
 
 @dataclass(frozen=True, slots=True)
 class ResponsesToGroup:
-    """The responses to one prompt, and whether each of them counts and is complete.
-
-    Attributes:
-        texts: [k], the responses in the given order.
-        counted: [k], whether each counts: it is not blank, a placeholder or a refusal.
-        whole: [k], whether each is complete, not truncated.
-    """
+    """The responses to one prompt, and whether each of them counts and is complete."""
 
     prompt: str
-    texts: tuple[str, ...]
-    counted: tuple[bool, ...]
-    whole: tuple[bool, ...]
+    texts: tuple[str, ...]  # [k], the responses in the given order
+    counted: tuple[bool, ...]  # [k], whether each counts: it is not blank, a placeholder or a refusal
+    whole: tuple[bool, ...]  # [k], whether each is complete, not truncated
 
     @staticmethod
     def of(
@@ -223,16 +216,11 @@ def _rated(partition: Partition, rewards: list[float], thresholds: tuple[float, 
 
 @dataclass(frozen=True, slots=True)
 class _DistinctTexts:
-    """A response set's distinct texts.
-
-    Attributes:
-        texts: [texts], one for each normalised text.
-        index: [k], index of each response's text among them; None if the response does not count.
-    """
+    """A response set's distinct texts."""
 
     prompt: str
-    texts: tuple[str, ...]
-    index: tuple[int | None, ...]
+    texts: tuple[str, ...]  # [texts], one for each normalised text
+    index: tuple[int | None, ...]  # [k], index of each response's text among them; None if the response does not count
 
     @staticmethod
     def of(responses: ResponsesToGroup, *, in_order: bool) -> "_DistinctTexts":

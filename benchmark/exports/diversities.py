@@ -38,12 +38,11 @@ class Measure:
     """A measure of the diversity of single responses, with its model.
 
     Attributes:
-        parameters: Names and values of its parameters, for the signature.
         of: Function from response sets to the diversities of each set's responses (None if missing), or the reason.
     """
 
     name: DiversityName
-    parameters: tuple[tuple[str, str], ...]
+    parameters: tuple[tuple[str, str], ...]  # names and values of its parameters, for the signature
     model: str
     of: Callable[[Sequence[Row]], list[Diversities | Missing]]
 

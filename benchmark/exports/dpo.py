@@ -64,14 +64,10 @@ _PROMPT = "{prompt}"
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The files to write.
-
-    Attributes:
-        table: Table of all responses, .csv, .parquet or .jsonl; None: none.
-    """
+    """The files to write."""
 
     pairs: Path
-    table: Path | None = None
+    table: Path | None = None  # table of all responses, .csv, .parquet or .jsonl; None: none
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +75,14 @@ class Exported:
     """Summary of an export.
 
     Attributes:
-        pairs: The pairs, and the prompts without a pair.
-        unrewarded: Number of responses without a reward to prompts that have some rewards.
         truncated: Number of pairs whose chosen response was cut off at the token limit, as far as is known. Trainers
             append the end token to it, so the model learns to stop there.
     """
 
-    pairs: PreferencePairs
+    pairs: PreferencePairs  # the pairs, and the prompts without a pair
     provenance: Provenance
     prompts: int
-    unrewarded: int
+    unrewarded: int  # number of responses without a reward to prompts that have some rewards
     truncated: int
     format: PairFormat
     files: Files

@@ -48,9 +48,6 @@ class Candidates:
     """The K responses to one prompt with their rewards and diversities.
 
     Attributes:
-        responses: [K].
-        rewards: [K]; higher is better, in the reward model's unit. None or NaN if missing.
-        diversities: [K]; higher is more diverse, in the measure's unit. None or NaN if missing.
         why: Reason why rewards or diversities are missing, by which such prompts are counted; None: none given.
 
     Raises:
@@ -59,9 +56,9 @@ class Candidates:
 
     prompt_id: str
     prompt: str
-    responses: tuple[str, ...]
-    rewards: tuple[float | None, ...]
-    diversities: tuple[float | None, ...]
+    responses: tuple[str, ...]  # [K]
+    rewards: tuple[float | None, ...]  # [K]; higher is better, in the reward model's unit. None or NaN if missing.
+    diversities: tuple[float | None, ...]  # [K]; higher is more diverse, in the measure's unit. None or NaN if missing.
     why: str | None = None
 
     def __post_init__(self) -> None:
@@ -87,15 +84,10 @@ class NoPair(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Pools:
-    """Positions of responses, ascending; a position may be in both pools.
+    """Positions of responses, ascending; a position may be in both pools."""
 
-    Attributes:
-        chosen: Responses of high reward.
-        rejected: Responses of low reward.
-    """
-
-    chosen: tuple[int, ...]
-    rejected: tuple[int, ...]
+    chosen: tuple[int, ...]  # responses of high reward
+    rejected: tuple[int, ...]  # responses of low reward
 
 
 def pools(candidates: Candidates, rule: PoolRule) -> Pools:
@@ -153,19 +145,13 @@ def choose(candidates: Candidates, rule: PoolRule) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Facts shared by all pairs of a file.
-
-    Attributes:
-        seed: Seed of the sampling; None if unknown.
-        signature: All that the diversities depend on besides the texts, in one line; None if unknown.
-        submission_id: Id of the submission; None if there is none.
-    """
+    """Facts shared by all pairs of a file."""
 
     metric: str
     rule: PoolRule
-    seed: int | None = None
-    signature: str | None = None
-    submission_id: str | None = None
+    seed: int | None = None  # seed of the sampling; None if unknown
+    signature: str | None = None  # all that the diversities depend on besides the texts, in one line; None if unknown
+    submission_id: str | None = None  # id of the submission; None if there is none
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,22 +28,19 @@ class Covariances:
     """Covariances over features of the hidden states of K responses, at some layers of a model.
 
     Attributes:
-        blocks: L, the number of the model's blocks.
-        features: d, the size of a state.
         layers: Distinct layers in 0 … L: 0 is the embeddings, l the output of block l (for L, after the final norm).
         matrices: float64 [layers, K, K]; `feature_covariance` of the states at each layer. The row and column of a
             response without states (because it has no tokens) are not finite.
-        pooling: *last*: the state of the last token before EOS. *mean*: the mean over all tokens except EOS.
 
     Raises:
         ValueError: Shapes or types do not match, or the model does not have these layers.
     """
 
-    blocks: int
-    features: int
+    blocks: int  # L, the number of the model's blocks
+    features: int  # d, the size of a state
     layers: tuple[int, ...]
     matrices: Floats
-    pooling: Pooling
+    pooling: Pooling  # *last*: the state of the last token before EOS. *mean*: the mean over all tokens except EOS.
 
     def __post_init__(self) -> None:
         shape = self.matrices.shape

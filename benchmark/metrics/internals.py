@@ -34,8 +34,6 @@ class Internals:
     """Internals of the generating model for its K responses to one prompt.
 
     Attributes:
-        responses: [K], scores of each response; None if it could not be read.
-        greedy: Scores of one greedy response; None if there is none.
         last: Covariances of the responses' last tokens' states at the layer of E_original; None if not read.
         mean: Covariances of the responses' mean states at the layers of E_average; None if not read.
 
@@ -43,8 +41,8 @@ class Internals:
         ValueError: The parts have different numbers of responses.
     """
 
-    responses: tuple[ResponseScores | None, ...]
-    greedy: ResponseScores | None = None
+    responses: tuple[ResponseScores | None, ...]  # [K], scores of each response; None if it could not be read
+    greedy: ResponseScores | None = None  # scores of one greedy response; None if there is none
     last: Covariances | None = None
     mean: Covariances | None = None
 

@@ -47,17 +47,14 @@ class NgramStatistics:
     """N-gram statistics of one response set; entry n − 1 of each tuple is for n = 1 … 5.
 
     Attributes:
-        total: Number of n-grams of all responses; none spans two responses.
-        unique: Number of different n-grams.
-        entropy: Entropy of their distribution in nats; 0 if there are none.
         cosine: Mean cosine of the count vectors over the unordered pairs of responses, 0 for a pair without a shared
             n-gram; NaN if there are fewer than two responses.
     """
 
     responses: int
-    total: tuple[int, ...]
-    unique: tuple[int, ...]
-    entropy: tuple[float, ...]
+    total: tuple[int, ...]  # number of n-grams of all responses; none spans two responses
+    unique: tuple[int, ...]  # number of different n-grams
+    entropy: tuple[float, ...]  # entropy of their distribution in nats; 0 if there are none
     cosine: tuple[float, ...]
 
 

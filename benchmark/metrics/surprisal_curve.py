@@ -29,9 +29,6 @@ class Surprisals:
     Attributes:
         bits: float64 [orders, n]; bits of the response at position k of each order, given the prompt and the responses
             before it.
-        orders: Integers [orders, n]; index of the response, 0 … n − 1, at position k. An order may repeat.
-        unconditional: float64 [n]; bits of each response alone, given the prompt.
-        byte_counts: Integers [n]; UTF-8 bytes of each response.
 
     Raises:
         Unscorable: There is no response, or bits are not finite or below 0, which means that the model failed.
@@ -40,9 +37,9 @@ class Surprisals:
     """
 
     bits: Floats
-    orders: Integers
-    unconditional: Floats
-    byte_counts: Integers
+    orders: Integers  # integers [orders, n]; index of the response, 0 … n − 1, at position k. An order may repeat.
+    unconditional: Floats  # float64 [n]; bits of each response alone, given the prompt
+    byte_counts: Integers  # integers [n]; UTF-8 bytes of each response
 
     def __post_init__(self) -> None:
         self._check_shapes()

@@ -34,8 +34,6 @@ class ResponseScores:
     """Sums over the tokens of one response, each token given the prompt and the tokens before it.
 
     Attributes:
-        tokens: T, the number of tokens summed over.
-        log_likelihood: Σ ln p of each token under the model, before temperature or any cut-off; nats.
         largest: Σ ln of the largest probability at each step of the distribution sampled from, after temperature and
             cut-offs; nats. None if unknown; only the entropy *inside* reads it.
         normaliser: Σ logsumexp over the whole vocabulary of the raw logits, nats. None if unknown, as for a server that
@@ -47,8 +45,8 @@ class ResponseScores:
         ValueError: The number of tokens is negative.
     """
 
-    tokens: int
-    log_likelihood: float
+    tokens: int  # T, the number of tokens summed over
+    log_likelihood: float  # Σ ln p of each token under the model, before temperature or any cut-off; nats
     largest: float | None = None
     normaliser: float | None = None
     entropy: float | None = None
@@ -154,19 +152,14 @@ def _surprise_per_token(log_likelihood: float, tokens: int) -> float:
 class ClassedLikelihoods:
     """The likelihoods of K sampled responses, and their equivalence classes.
 
-    Attributes:
-        labels: [K]; None for a response in no class, which is left out.
-        log_likelihoods: float64 [K], nats; ln p of the whole response under the model, the sum over its tokens.
-        token_counts: Integers [K]; number of tokens summed over.
-
     Raises:
         Unscorable: A likelihood is not finite or above 1, which means that the model failed.
         ValueError: Shapes or types do not match, or a count is below 0.
     """
 
-    labels: Labels
-    log_likelihoods: Floats
-    token_counts: Integers
+    labels: Labels  # [K]; None for a response in no class, which is left out
+    log_likelihoods: Floats  # float64 [K], nats; ln p of the whole response under the model, the sum over its tokens
+    token_counts: Integers  # integers [K]; number of tokens summed over
 
     def __post_init__(self) -> None:
         if self.log_likelihoods.dtype != np.float64 or not np.issubdtype(self.token_counts.dtype, np.integer):

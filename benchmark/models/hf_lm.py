@@ -42,22 +42,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class CausalLMSpec:
-    """Names the causal language model of a profile without loading it.
-
-    Attributes:
-        revision: Commit, 40 hex digits; for a folder, as in `ModelFiles`.
-        folder: Folder of the files, if they are not on the Hub.
-        dtype: Precision of the body; the head and everything after it are float32 or better.
-        device: Device as torch names it; *auto*: all visible GPUs.
-        attention: Attention implementation of transformers; *eager* for the few models without *sdpa*.
-    """
+    """Names the causal language model of a profile without loading it."""
 
     name: str
-    revision: str
-    folder: Path | None = None
-    dtype: Dtype = "float32"
-    device: str = "cpu"
-    attention: Attention = "sdpa"
+    revision: str  # commit, 40 hex digits; for a folder, as in `ModelFiles`
+    folder: Path | None = None  # folder of the files, if they are not on the Hub
+    dtype: Dtype = "float32"  # precision of the body; the head and everything after it are float32 or better
+    device: str = "cpu"  # device as torch names it; *auto*: all visible GPUs
+    attention: Attention = "sdpa"  # attention implementation of transformers; *eager* for the few models without *sdpa*
 
     @property
     def signature(self) -> str:

@@ -38,13 +38,11 @@ class ServedLMSpec:
     Attributes:
         files: Its files on the Hub or in a folder: the tokeniser is read from them, and their revision is that of the
             server's weights, as stated by the user.
-        url: Server's address.
-        served: Server's name of the model.
     """
 
     files: ModelFiles
-    url: str
-    served: str
+    url: str  # server's address
+    served: str  # server's name of the model
 
     @property
     def name(self) -> str:

@@ -32,26 +32,17 @@ MAX_TOKENS = 512  # per pair
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Measurements of the package and one alternative.
+    """Measurements of the package and one alternative."""
 
-    Attributes:
-        work: `embeddings` or `classifier`.
-        items: Number of texts or pairs.
-        largest_difference: Largest difference of the numbers.
-        package_seconds: Processor seconds, one per round.
-        ratio: Ratio of the smallest processor seconds.
-        clock_ratio: Ratio of the smallest seconds on the clock.
-    """
-
-    work: str
+    work: str  # `embeddings` or `classifier`
     alternative: str
-    items: int
+    items: int  # number of texts or pairs
     tokens: int
-    largest_difference: float
-    package_seconds: list[float]
+    largest_difference: float  # largest difference of the numbers
+    package_seconds: list[float]  # processor seconds, one per round
     alternative_seconds: list[float]
-    ratio: float
-    clock_ratio: float
+    ratio: float  # ratio of the smallest processor seconds
+    clock_ratio: float  # ratio of the smallest seconds on the clock
 
 
 Way = Callable[[], Floats]

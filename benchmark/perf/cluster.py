@@ -48,47 +48,29 @@ NAMES: dict[How, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """One run on a cluster.
+    """One run on a cluster."""
 
-    Attributes:
-        start: Seconds from the call to the first table.
-        rest: Seconds from the first table to the last.
-        handing: Processor seconds of the dispatching process per shard.
-        costs: Seconds between one table and the next; with one actor, the cost of each shard.
-        tables: Tables by the names of their shards.
-    """
-
-    start: float
-    rest: float
-    handing: float
-    costs: list[float]
-    tables: dict[str, pa.Table]
+    start: float  # seconds from the call to the first table
+    rest: float  # seconds from the first table to the last
+    handing: float  # processor seconds of the dispatching process per shard
+    costs: list[float]  # seconds between one table and the next; with one actor, the cost of each shard
+    tables: dict[str, pa.Table]  # tables by the names of their shards
 
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """Measurements of one actor and two.
+    """Measurements of one actor and two."""
 
-    Attributes:
-        sets: Number of response sets of K responses.
-        one_seconds: Seconds from the first table to the last with one actor, per round.
-        one_start: Median seconds to the first table.
-        ratio: Ratio of the medians.
-        costs: Seconds per shard with one actor, in the last round.
-        handing: Processor seconds to dispatch a shard, including writing its file; median of all runs.
-        load: Load averages over one minute, before the first run and at the end of the last.
-    """
-
-    sets: int
+    sets: int  # number of response sets of K responses
     shards: int
-    one_seconds: list[float]
+    one_seconds: list[float]  # seconds from the first table to the last with one actor, per round
     two_seconds: list[float]
-    one_start: float
+    one_start: float  # median seconds to the first table
     two_start: float
-    ratio: float
-    costs: list[float]
-    handing: float = 0.0
-    load: tuple[float, ...] = ()
+    ratio: float  # ratio of the medians
+    costs: list[float]  # seconds per shard with one actor, in the last round
+    handing: float = 0.0  # processor seconds to dispatch a shard, including writing its file; median of all runs
+    load: tuple[float, ...] = ()  # load averages over one minute, before the first run and at the end of the last
 
 
 def shards_of(sets: int) -> list[Shard]:

@@ -81,18 +81,12 @@ def balanced_curve(s: Surprisals) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class LastPosition:
-    """The effect of the last position in one scenario under one model.
+    """The effect of the last position in one scenario under one model."""
 
-    Attributes:
-        model: Language model.
-        rise: Bits/byte of the same responses at the last position, minus those at the one before; mean over sets.
-        share: The rise, divided by a_n.
-    """
-
-    model: str
+    model: str  # language model
     scenario: str
-    rise: float
-    share: float
+    rise: float  # bits/byte of the same responses at the last position, minus those at the one before; mean over sets
+    share: float  # the rise, divided by a_n
 
 
 def last_position(model: str, scenario: str, sets: Sequence[Surprisals]) -> LastPosition:

@@ -34,19 +34,13 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class NineTasks:
-    """The nine tasks under a profile.
-
-    Attributes:
-        sets: Number of different sets.
-        texts: Number of different texts.
-        seconds: Seconds of each part, and of all parts.
-    """
+    """The nine tasks under a profile."""
 
     profile: str
     metrics: int
-    sets: int
-    texts: int
-    seconds: dict[str, float]
+    sets: int  # number of different sets
+    texts: int  # number of different texts
+    seconds: dict[str, float]  # seconds of each part, and of all parts
 
 
 def together(scores: Floats, labels: Floats, weights: Floats) -> Floats:

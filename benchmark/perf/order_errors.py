@@ -32,17 +32,12 @@ _RUN = 40  # orders read at once
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A design's errors over those of 50 uniform orders: ratio of root mean squares over sets, and median ratio.
-
-    Attributes:
-        n: Number of responses in a set.
-        nodes: Number of distinct prefixes that a model reads.
-    """
+    """A design's errors over those of 50 uniform orders: ratio of root mean squares over sets, and median ratio."""
 
     design: str
-    n: int
+    n: int  # number of responses in a set
     orders: int
-    nodes: int
+    nodes: int  # number of distinct prefixes that a model reads
     a_n: float
     a_n_median: float
     curve: float | None

@@ -38,23 +38,14 @@ _PACKAGES = {"emb-diversity": "emb_diversity", "vendi-score": "vendi_score", "di
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A measure of another package, and ours.
+    """A measure of another package, and ours."""
 
-    Attributes:
-        package: Name of the other package.
-        measure: Name of its function.
-        ours: Function that computes the same number with ours.
-        theirs: Function that calls theirs.
-        reads: Input of both: unit vectors, texts, or part-of-speech tags.
-        differs: Why their value may differ; None: both are equal up to `TOLERANCE`.
-    """
-
-    package: str
-    measure: str
-    ours: Measure
-    theirs: Measure
-    reads: Literal["vectors", "texts", "tags"] = "vectors"
-    differs: str | None = None
+    package: str  # name of the other package
+    measure: str  # name of its function
+    ours: Measure  # function that computes the same number with ours
+    theirs: Measure  # function that calls theirs
+    reads: Literal["vectors", "texts", "tags"] = "vectors"  # input of both: unit vectors, texts, or part-of-speech tags
+    differs: str | None = None  # why their value may differ; None: both are equal up to `TOLERANCE`
 
 
 def is_installed(package: str) -> bool:

@@ -38,24 +38,18 @@ TOLERANCE = 1e-3  # bits per response
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Measurements of one kind of work, with seconds per round.
-
-    Attributes:
-        largest_difference: Largest difference in bits of a response between naive way and engine at equal orders.
-        equal_ratio: Naive over engine, both with all uniform orders, by the fastest rounds.
-        balanced_ratio: Naive with uniform orders over engine with one Latin square.
-    """
+    """Measurements of one kind of work, with seconds per round."""
 
     work: str
     sets: int
     tokens: int
     nodes: int
-    largest_difference: float
+    largest_difference: float  # largest difference in bits of a response between naive way and engine at equal orders
     naive_seconds: list[float]
     equal_seconds: list[float]
     balanced_seconds: list[float]
-    equal_ratio: float
-    balanced_ratio: float
+    equal_ratio: float  # naive over engine, both with all uniform orders, by the fastest rounds
+    balanced_ratio: float  # naive with uniform orders over engine with one Latin square
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,32 +57,22 @@ class Throughput:
     """Measurements of the engine on released sets in one kind of orders.
 
     Attributes:
-        orders: Orders as in signatures.
-        different: Number of distinct sets.
-        tokens: Tokens of all sequences of the distinct sets.
-        nodes: Tokens, with those of shared prefixes counted once per set.
-        seconds: Time of the fastest round, including tokenising.
-        nodes_per_second: Rate in that round.
-        share_of_limit: Operations of the products with weights over the machine's limit in that time.
-        peak_memory_bytes: Peak memory so far, of the GPU or of the process on a CPU.
         naive_tokens_per_second: Rate of the naive way with uniform orders on some of the sets; None without it.
-        ratio: Time of the naive way for the uniform orders of all sets over that of the engine.
-        largest_difference: Largest difference in bits of a response at equal orders; None if not compared.
     """
 
     work: str
-    orders: str
+    orders: str  # orders as in signatures
     sets: int
-    different: int
-    tokens: int
-    nodes: int
-    seconds: float
-    nodes_per_second: float
-    share_of_limit: float
-    peak_memory_bytes: int
+    different: int  # number of distinct sets
+    tokens: int  # tokens of all sequences of the distinct sets
+    nodes: int  # tokens, with those of shared prefixes counted once per set
+    seconds: float  # time of the fastest round, including tokenising
+    nodes_per_second: float  # rate in that round
+    share_of_limit: float  # operations of the products with weights over the machine's limit in that time
+    peak_memory_bytes: int  # peak memory so far, of the GPU or of the process on a CPU
     naive_tokens_per_second: float | None
-    ratio: float | None
-    largest_difference: float | None
+    ratio: float | None  # time of the naive way for the uniform orders of all sets over that of the engine
+    largest_difference: float | None  # largest difference in bits of a response at equal orders; None if not compared
 
 
 def naive(model: HFCausalLM, work: Work, laid: list[list[TokenisedText]]) -> list[list[Floats]]:

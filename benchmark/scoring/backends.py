@@ -48,12 +48,11 @@ class ScoringBackends:
     """A profile and its loaded models. A model passed in replaces the profile's own.
 
     Attributes:
-        cache: File in which surprisals are cached; None: no cache.
         pair_scorers: Models that score pairs of responses, keyed by the metric input that they make.
     """
 
     profile: Profile
-    cache: Path | None = None
+    cache: Path | None = None  # file in which surprisals are cached; None: no cache
     embedder: Embedder | None = None
     reader: SurprisalReader | None = None
     pair_scorers: dict[Reads, PairScorer] = field(default_factory=dict)

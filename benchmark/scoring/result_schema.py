@@ -79,8 +79,6 @@ class Signature(Part):
 
     Attributes:
         parameters: Names and values, the metric's own first; an object in JSON.
-        suite: Suite and its revision, `name@revision`.
-        divbench: Version of this package, major.minor.
     """
 
     metric: Word
@@ -90,9 +88,9 @@ class Signature(Part):
     ]
     profile: Word
     models: Annotated[tuple[Said, ...], Field(max_length=100)]
-    suite: Said
+    suite: Said  # suite and its revision, `name@revision`
     k: K
-    divbench: Line
+    divbench: Line  # version of this package, major.minor
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -133,20 +131,14 @@ def sign(
 
 
 class Aggregate(Part):
-    """One metric over all prompts of a submission.
-
-    Attributes:
-        value: Mean over the prompts that have a value; None if none has.
-        low: Lower end of the 95% interval; None if fewer than two prompts have a value.
-        high: Upper end of the 95% interval; None in the same case.
-    """
+    """One metric over all prompts of a submission."""
 
     metric: Word
     version: Version
     direction: Literal[1, 0, -1]
-    value: Real | None
-    low: Real | None
-    high: Real | None
+    value: Real | None  # mean over the prompts that have a value; None if none has
+    low: Real | None  # lower end of the 95% interval; None if fewer than two prompts have a value
+    high: Real | None  # upper end of the 95% interval; None in the same case
     n: Count
     missing: Reasons
     origin: Literal["computed", "reported"]
@@ -157,19 +149,15 @@ class OrderError(Part):
     """Standard errors due to the choice of response orders, relative to means over all orders; see response_orders.py.
 
     Attributes:
-        orders: Order plan, such as `balanced-1-seed:42`.
-        a_n: Standard error of the mean of a_n over prompts, bits/byte; None if it cannot be estimated.
         curve: Standard error of the mean curve (root mean square over positions); None also for endpoint orders.
-        a_n_of_one: Standard error of one prompt's a_n (root mean square over prompts).
-        curve_of_one: Standard error of one prompt's curve, likewise.
     """
 
-    orders: Said
+    orders: Said  # order plan, such as `balanced-1-seed:42`
     sets: Count
-    a_n: Real | None
+    a_n: Real | None  # standard error of the mean of a_n over prompts, bits/byte; None if it cannot be estimated
     curve: Real | None
-    a_n_of_one: Real | None
-    curve_of_one: Real | None
+    a_n_of_one: Real | None  # standard error of one prompt's a_n (root mean square over prompts)
+    curve_of_one: Real | None  # standard error of one prompt's curve, likewise
 
 
 class Counts(Part):

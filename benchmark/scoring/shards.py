@@ -41,16 +41,13 @@ class Shard:
     """Prompts that are scored together, with everything that scoring needs except the models.
 
     Attributes:
-        name: Name of its file, derived from its prompts, so that a run with shards of another size does not reuse it.
-        rows: Rows of the submission, each with its first k responses.
-        prompts: Prompts of the suite, one per row.
         reported: Reported values of the first k responses of each row; None for a row without.
         internals: Internals of the first k responses of each row; None if no metric reads them.
     """
 
-    name: str
-    rows: tuple[Row, ...]
-    prompts: tuple[Prompt, ...]
+    name: str  # name of its file, derived from its prompts, so that a run with shards of another size does not reuse it
+    rows: tuple[Row, ...]  # rows of the submission, each with its first k responses
+    prompts: tuple[Prompt, ...]  # prompts of the suite, one per row
     reported: tuple[Reported | None, ...]
     internals: tuple[Internals, ...] | None
 

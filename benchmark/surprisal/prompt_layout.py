@@ -62,15 +62,10 @@ PAPER_COMPLETION = Layout("completion", "paper", "never")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenisedText:
-    """One text as tokens.
+    """One text as tokens."""
 
-    Attributes:
-        sequence: The tokens; those of responses are scored.
-        positions: int64 [scored], the position, from 0, of each scored token's response.
-    """
-
-    sequence: TokenSequence
-    positions: Integers
+    sequence: TokenSequence  # the tokens; those of responses are scored
+    positions: Integers  # int64 [scored], the position, from 0, of each scored token's response
 
 
 def response_label(position: int) -> str:

@@ -39,29 +39,21 @@ class OrderDesign:
     """The orders in which one set is read.
 
     Attributes:
-        name: Name such as *balanced-2*; with n and the seed it determines the orders.
-        orders: int64 [orders, n], each row a permutation of 0 … n − 1.
-        draws: int64 [orders], 0, 1, …: orders of the same draw were chosen together, others independently.
         estimates: What the design estimates: *curve*, the mean at every position, or *end*, only at the last one.
     """
 
-    name: str
-    orders: Integers
-    draws: Integers
+    name: str  # name such as *balanced-2*; with n and the seed it determines the orders
+    orders: Integers  # int64 [orders, n], each row a permutation of 0 … n − 1
+    draws: Integers  # int64 [orders], 0, 1, …: orders of the same draw were chosen together, others independently
     estimates: Estimates = "curve"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StandardErrors:
-    """Standard errors of a design's means, as estimates of the means over all orders.
+    """Standard errors of a design's means, as estimates of the means over all orders."""
 
-    Attributes:
-        curve: float64 [n], standard error of the mean at each position; NaN where it is not estimated.
-        estimator: Name of the estimator; see `standard_errors`.
-    """
-
-    curve: Floats
-    estimator: Estimator
+    curve: Floats  # float64 [n], standard error of the mean at each position; NaN where it is not estimated
+    estimator: Estimator  # name of the estimator; see `standard_errors`
 
     @property
     def end(self) -> float:

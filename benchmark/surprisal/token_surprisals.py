@@ -30,13 +30,9 @@ class TokenCost:
 
 @dataclass(frozen=True, slots=True)
 class TokenSaving:
-    """A token of a response, read alone and right after another response.
+    """A token of a response, read alone and right after another response."""
 
-    Attributes:
-        text: As in `TokenCost`.
-    """
-
-    text: str
+    text: str  # as in `TokenCost`
     alone: float
     given: float
 

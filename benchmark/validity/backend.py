@@ -26,11 +26,10 @@ class ValiditySpec:
     """Names the models that judge validity.
 
     Attributes:
-        embedder: Embedder of the discriminator; None: it judges texts alone.
         reward: Reward model; if there is one, its quality decides instead of the discriminator.
     """
 
-    embedder: EmbedderSpec | None = None
+    embedder: EmbedderSpec | None = None  # embedder of the discriminator; None: it judges texts alone
     reward: RewardModelSpec | None = None
 
     @property
@@ -67,11 +66,10 @@ class ValidityJudge:
 
     Attributes:
         discriminator: Parameters of the discriminator; None: the qualities of a partition decide.
-        embedder: Embedder of the discriminator.
     """
 
     discriminator: Discriminator | None = field(default_factory=load_discriminator)
-    embedder: Embedder | None = None
+    embedder: Embedder | None = None  # embedder of the discriminator
     _banks: dict[str, Floats] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def reasons(

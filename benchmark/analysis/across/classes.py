@@ -30,7 +30,6 @@ class AcrossSystems:
     """The responses of several systems to the same prompts, in classes that they share.
 
     Attributes:
-        labels: Class of each response, [prompts, systems, k]; -1 for a response that is not valid.
         similarity: Mean cosine similarity of embeddings, [prompts, systems, systems], over all pairs of a response of
             each system; on the diagonal, over pairs of different responses of one system. NaN if there are none.
     """
@@ -38,7 +37,7 @@ class AcrossSystems:
     systems: tuple[str, ...]
     prompts: tuple[str, ...]
     k: int
-    labels: NDArray[np.int64]
+    labels: NDArray[np.int64]  # class of each response, [prompts, systems, k]; -1 for a response that is not valid
     similarity: Floats
 
 
@@ -47,12 +46,11 @@ class GroupedPrompt:
     """All systems' responses to one prompt.
 
     Attributes:
-        labels: Class of each response by system; None for a response in no class.
         similarity: Mean cosine similarities of the first k responses, [systems, systems], by k; NaN for systems with
             fewer responses.
     """
 
-    labels: tuple[tuple[int | None, ...], ...]
+    labels: tuple[tuple[int | None, ...], ...]  # class of each response by system; None for a response in no class
     similarity: Mapping[int, Floats]
 
 

@@ -20,31 +20,22 @@ SETS_AT_ONCE = 64
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One metric on raw or length-matched texts.
-
-    Attributes:
-        signature: Signature of the metric's values: everything that they depend on besides the texts.
-    """
+    """One metric on raw or length-matched texts."""
 
     metric: str
     version: int
     direction: int
-    signature: str
+    signature: str  # signature of the metric's values: everything that they depend on besides the texts
     contrasts: tuple[Contrast, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """All metrics on raw or length-matched texts.
-
-    Attributes:
-        prompts: Number of prompts compared.
-        left_out: Number of excluded prompts, by reason.
-    """
+    """All metrics on raw or length-matched texts."""
 
     length: str
-    prompts: int
-    left_out: dict[str, int]
+    prompts: int  # number of prompts compared
+    left_out: dict[str, int]  # number of excluded prompts, by reason
     lines: tuple[Line, ...]
 
 

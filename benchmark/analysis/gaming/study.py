@@ -34,14 +34,13 @@ class Scores:
     """A metric's mean for one system or attack.
 
     Attributes:
-        mean: Mean over prompts, with its bootstrap interval.
         prompts: Number of prompts with a value, over which the mean is; for an attack, those where the source has one
             as well, over which the gain is.
         gain: Mean paired difference to the source, in the direction of more diversity and in units of the real range
             (of the metric where `has_range` is false); None for real systems.
     """
 
-    mean: Estimate
+    mean: Estimate  # mean over prompts, with its bootstrap interval
     prompts: int
     gain: Estimate | None = None
 
@@ -51,9 +50,7 @@ class GamingStudy:
     """What each attack gains.
 
     Attributes:
-        signatures: By metric, its signature: everything that its numbers depend on besides the texts.
         ranges: By metric, means of the least and the most diverse real system; None with fewer than two.
-        systems: Scores by system (the source and the other real ones) and metric.
         invalid: By system or attack, the number of responses that are not valid, by reason.
     """
 
@@ -63,9 +60,9 @@ class GamingStudy:
     prompts: int
     profile: str
     seed: int
-    signatures: Mapping[str, str]
+    signatures: Mapping[str, str]  # by metric, its signature: everything that its numbers depend on besides the texts
     ranges: Mapping[str, tuple[float, float] | None]
-    systems: Mapping[str, Mapping[str, Scores]]
+    systems: Mapping[str, Mapping[str, Scores]]  # scores by system (the source and the other real ones) and metric
     attacks: Mapping[str, Mapping[str, Scores]]
     invalid: Mapping[str, Mapping[str, int]]
 

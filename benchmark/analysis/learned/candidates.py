@@ -56,12 +56,11 @@ class Candidate:
     Attributes:
         kind: *logistic* regression with an L2 penalty, or few small boosted *trees*, monotone in every feature that is
             a measure of diversity.
-        strength: Inverse weight of the penalty; unused for trees.
     """
 
     features: tuple[str, ...]
     kind: Kind = "logistic"
-    strength: float = 1.0
+    strength: float = 1.0  # inverse weight of the penalty; unused for trees
 
     def __str__(self) -> str:
         """Return the features and the model."""

@@ -183,15 +183,10 @@ def optimal_accuracy(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """Pairs of rows where the first should score higher.
+    """Pairs of rows where the first should score higher."""
 
-    Attributes:
-        first: [pairs], rows.
-        second: [pairs].
-    """
-
-    first: Integers
-    second: Integers
+    first: Integers  # [pairs], rows
+    second: Integers  # [pairs]
 
 
 def pairs_within(groups: Sequence[Hashable], labels: Floats) -> Pairs:

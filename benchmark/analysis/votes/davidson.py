@@ -19,17 +19,11 @@ _MOST_STEPS = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Davidson:
-    """A fitted model.
+    """A fitted model."""
 
-    Attributes:
-        strengths: [systems], natural log-odds with mean 0.
-        log_tie: log t; two equal systems tie with probability t / (2 + t).
-        inverse: [systems + 1, systems + 1], inverse of the information; the last row and column belong to log t.
-    """
-
-    strengths: Floats
-    log_tie: float
-    inverse: Floats
+    strengths: Floats  # [systems], natural log-odds with mean 0
+    log_tie: float  # log t; two equal systems tie with probability t / (2 + t)
+    inverse: Floats  # [systems + 1, systems + 1], inverse of the information; the last row and column belong to log t
 
     def chances(self, left: Integers, right: Integers) -> Floats:
         """Return the probabilities of left, right and tie, [votes, 3], in the order of `ANSWERS`."""
