@@ -151,11 +151,8 @@ def plan(labels: Labels, share: float, ks: Sequence[int], given: int, wanted: fl
     """Plan a comparison of two systems: the number of prompts needed for each k.
 
     Args:
-        labels: Classes of known systems' responses, as in `headline_at`.
         share: Difference to detect, as a share of the mean, such as 0.1: a tenth more different responses.
-        ks: Numbers of responses per prompt.
         given: Number of prompts for `smallest`.
-        wanted: Power.
     """
     made = []
     for k in ks:

@@ -133,7 +133,6 @@ def partition_sets(
 
     Args:
         backend: Backend or judge from `spec.load`, or one to use in its place.
-        spec: Spec that names the algorithm.
 
     Returns:
         For each set canonical labels [k], None for a response in no class that counts; or why they are missing, such as
@@ -155,11 +154,7 @@ def partition_sets(
 def partition_by_pairs(
     sets: Sequence[ResponsesToGroup], backend: EquivalenceBackend, algorithm: Algorithm = "greedy"
 ) -> list[Labels]:
-    """Group each response set by a backend's decisions; the module's docstring describes the algorithms.
-
-    Returns:
-        For each set canonical labels [k], None for a response in no class that counts.
-    """
+    """Group each response set by a backend's decisions; the module's docstring describes the algorithms."""
     distinct = [_DistinctTexts.of(each, in_order=algorithm == "greedy") for each in sets]
     cluster = {"greedy": _greedy, "components": _components, "complete": _complete, "average": _average}[algorithm]
     labels = cluster(distinct, MemoisedBackend(backend))

@@ -230,8 +230,6 @@ def export_pairs(
     """Choose the pairs and write the files atomically; the same input gives the same bytes.
 
     Args:
-        candidates: Candidates from `candidates_of`.
-        pair_format: Format from `format_of`.
         files: Files that passed `check_files`.
 
     Raises:

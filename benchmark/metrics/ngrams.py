@@ -95,11 +95,7 @@ def _block(sets: Sequence[Sequence[str]], tokenise: Tokeniser, max_n: int) -> li
 def _count(
     codes: Integers, lengths: Integers, sizes: Integers, max_n: int
 ) -> Iterator[tuple[Integers, Integers, Floats, Floats]]:
-    """Yield for n = 1 … max_n the total, unique, entropy and cosine of each set.
-
-    Args:
-        codes: The tokens' numbers.
-    """
+    """Yield for n = 1 … max_n the total, unique, entropy and cosine of each set."""
     vocabulary = int(codes.max(initial=0)) + 1
     of_set = np.repeat(np.arange(len(sizes)), sizes)
     response = np.repeat(np.arange(len(lengths)), lengths)

@@ -89,9 +89,6 @@ def device_map_options(device: str, device_map: DeviceMap | None = None) -> dict
 def check_not_offloaded(model: Any, name: str, device: str) -> None:
     """Refuse a model with offloaded weights, which would be fetched again for every batch.
 
-    Args:
-        device: Device, as for `device_map_options`.
-
     Raises:
         ConfigurationError: Some weights are offloaded.
     """

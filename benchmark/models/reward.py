@@ -36,7 +36,6 @@ def quality(reward: float, thresholds: Sequence[float]) -> int:
     See arXiv:2504.05228, section 3.2. A reward equal to a threshold does not exceed it.
 
     Args:
-        reward: Output of the reward model.
         thresholds: Increasing thresholds of that model; nine give qualities from 1 to 10.
 
     Raises:

@@ -42,7 +42,6 @@ def server(results: Path | None, home: Path) -> Iterator[tuple[str, int, float]]
 
     Args:
         results: Folder of results; None: the reference results.
-        home: Folder for its cache.
     """
     with closing(socket()) as free:
         free.bind(("127.0.0.1", 0))

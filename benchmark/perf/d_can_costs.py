@@ -136,9 +136,6 @@ def uniform_orders(sets: Scenarios) -> list[dict[str, Any]]:
     """Compute the spread of D_Can with uniform orders, and how often all five scenarios are ranked correctly.
 
     As in the release, all sets share the same orders. The correct ranking is that of the balanced values.
-
-    Args:
-        sets: The scenarios of `released_scenarios`.
     """
     rng = np.random.default_rng(0)
     truth = np.array([np.mean([coherence(s) * balanced_curve(s)[-1] for s in own]) for own in sets.values()])
@@ -227,7 +224,6 @@ def bundled_cuts(mirror: Path, prompts: int) -> list[dict[str, Any]]:
     """Compute D_Can, a_n and C of OLMo's stages under the bundled model, with the same responses cut to fewer bytes.
 
     Args:
-        mirror: Folder with released files.
         prompts: Number of prompts, evenly spaced among those whose responses are all as long as the longest cut.
     """
     rows = load_split("olmo_stages", "nbcurated", mirror=mirror).to_list()

@@ -84,7 +84,6 @@ def operations(shape: Shape, nodes: int, scored: int) -> float:
     """Count the floating-point operations of the products with weights, without attention (a few percent of these).
 
     Args:
-        shape: Shape of the model.
         nodes: Number of tokens that the body reads.
         scored: Number of tokens that the head scores.
     """

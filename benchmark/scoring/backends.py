@@ -164,7 +164,6 @@ class ScoringBackends:
 
         Args:
             surprisals: Surprisals from `read`; None: they are computed here.
-            finish_reasons: Finish reason of each response of a set, where known.
 
         Raises:
             ConfigurationError: As in `load`.

@@ -229,9 +229,6 @@ class InternalsFile:
 def open_internals(path: Path, submission_id: str) -> InternalsFile:
     """Open the internals of a submission.
 
-    Args:
-        submission_id: Id of the submission that the file must name.
-
     Raises:
         Rejected: The file is damaged or has other columns.
         InputError: The file lacks its metadata, or belongs to another submission.

@@ -56,7 +56,6 @@ def pairwise_surprisals(
 
     Args:
         model: Language model; it reads n (n + 1) / 2 pairs.
-        prompt: Prompt, verbatim.
 
     Raises:
         Unscorable: A text is empty, or the model could not read a pair.

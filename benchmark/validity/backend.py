@@ -48,7 +48,6 @@ class ValiditySpec:
 
         Args:
             loaded: Embedder that is loaded already; used if it has the right signature.
-            device: Device of an embedder that is loaded here.
 
         Raises:
             ConfigurationError: The embedder is not available.
@@ -83,7 +82,6 @@ class ValidityJudge:
 
         Args:
             prompts: [sets], the prompts; None if unknown.
-            sets: Responses to each prompt.
             partitions: Classes of the responses, with qualities if a reward model decides.
             known: Vectors of the embedder that are known already, by text.
 

@@ -97,7 +97,6 @@ def evidence(
         sets: Responses to each prompt; blank responses and placeholders have no features.
         given: Models of word order and letters.
         embedder: Embedder of the parameters; None: features that need one are absent.
-        known: Vectors of the embedder that are known already, by text.
     """
     vectors: dict[str, Floats] = {}
     if embedder is not None:
@@ -127,7 +126,6 @@ def judge(found: Sequence[Features], given: Discriminator) -> tuple[Reason | Non
 
     Args:
         found: Features of each response, from `evidence`.
-        given: Parameters of the discriminator.
     """
     return tuple(reason if answer < given.thresholds[reason] else None for reason, answer in suspicions(found, given))
 

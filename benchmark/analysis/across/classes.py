@@ -66,7 +66,6 @@ def group_prompt(
     Args:
         sizes: Numbers of responses for which similarities are computed.
         backends: Profile with an embedder and an equivalence backend.
-        finish_reasons: Finish reasons of each system's responses, if known.
 
     Raises:
         ConfigurationError: The profile has no embedder or no equivalence backend, or a model cannot be loaded.

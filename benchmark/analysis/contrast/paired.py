@@ -99,10 +99,6 @@ def paired_contrast(
     Args:
         values: Values by system and prompt id: numbers, or the reasons why they are missing. NaN counts as missing.
         pairs: Pairs of systems, the one that is expected to be more diverse first.
-        expected: Expectation, as in `alternative_of`.
-
-    Returns:
-        One contrast for each pair.
     """
     prompts = list(dict.fromkeys(prompt for system in values for prompt in values[system]))
     given = {name: [own.get(prompt, NOT_ANSWERED) for prompt in prompts] for name, own in values.items()}

@@ -91,8 +91,6 @@ def contrast_systems(
     Values reported by submissions are not compared: they describe the uncut texts, scored with other people's models.
 
     Args:
-        texts: Texts from `texts_of`, all of the same systems.
-        expected: *greater*: the earlier system is expected to be more diverse.
         metrics: Metrics to compare by; those that the profile cannot compute are skipped.
         progress: Called with the number of response sets scored since the last call.
         tested: Called with the number of pairs tested since the last call; `number_of_tests` in all.

@@ -256,8 +256,6 @@ def evaluate(
 
     Args:
         references: The scores of scorers that are known beforehand, by name.
-        how: Settings of the bootstrap.
-        missing_as: Treatment of pairs with a missing score, as in `evaluate_pairs`.
         against: A metric, or a reference, to compare the others with, by the same resamples of sets, within a model.
 
     Raises:

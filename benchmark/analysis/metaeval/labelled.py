@@ -83,9 +83,6 @@ def task_names(given: Sequence[str]) -> list[str]:
 def load_labelled(name: str, *, mirror: Path | None = None) -> Labelled:
     """Load the sets of a task.
 
-    Args:
-        name: Name of the task, such as `mcdiv/resp_gen`.
-
     Raises:
         ConfigurationError: There is no such task, or its files are not available.
         InputError: A file has the wrong content.

@@ -143,13 +143,7 @@ def compare_pairs(
     resamples: int = 1000,
     seed: int = 0,
 ) -> PairComparison:
-    """Compare the accuracies of two scorers on the same resamples of sets.
-
-    Args:
-        pairs: Pairs by split, as in `evaluate_pairs`.
-        missing_as: Treatment of pairs with a missing score, as in `evaluate_pairs`.
-        seed: Random seed, as in `evaluate_pairs`.
-    """
+    """Compare the accuracies of two scorers on the same resamples of sets. Args as in `evaluate_pairs`."""
     rates = []
     for scores in (first, second):
         outcomes = _outcomes(pairs, scores, missing_as, resamples, seed)

@@ -164,7 +164,6 @@ def file_scores(
     Args:
         path: Ends in .csv or .parquet.
         key: The column of ids, such as `set_id`.
-        known: All known ids.
         unit: Noun for what the ids name, for messages.
 
     Raises:

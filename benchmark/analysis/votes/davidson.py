@@ -35,7 +35,6 @@ def outcome_chances(gaps: Floats, log_tie: float) -> Floats:
 
     Args:
         gaps: [...], strength of the first minus that of the second.
-        log_tie: log t.
     """
     logits = np.stack([gaps / 2, -gaps / 2, np.full(gaps.shape, log_tie)], axis=-1)
     made = np.exp(logits - logits.max(axis=-1, keepdims=True))
@@ -99,8 +98,6 @@ def slopes(model: Davidson, ballots: Ballots, chosen: Booleans, weights: Floats,
     """Return the gradient of the log-likelihood by group of votes, [groups, systems + 1]; log t is the last column.
 
     Args:
-        chosen: [votes], which votes to use.
-        weights: [votes].
         groups: [chosen votes], the group of each, from 0.
     """
     left, right, answer = (each[chosen] for each in (ballots.left, ballots.right, ballots.answer))

@@ -109,9 +109,6 @@ def _share(right: Floats, weights: Floats, voters: Integers, prompts: Integers) 
 def ceiling(ballots: Ballots, *, question: str = "more_different", weights: Weights | None = None) -> Ceiling:
     """Compute how far voters agree who were shown the same two response sets; intervals over voters and prompts.
 
-    Args:
-        weights: Weights of the votes, from `weigh`; None: they are computed here.
-
     Raises:
         ValueError: There is no such question.
     """

@@ -117,7 +117,6 @@ def covariance_of(
 
     Args:
         chosen: [votes], the votes to which the model was fitted.
-        weights: [votes].
         careful: [voters], probability that each is careful, a factor of the weights; None: the weights are known.
             Unknown weights reduce the information in the votes (Louis 1982).
     """

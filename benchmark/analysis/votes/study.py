@@ -93,11 +93,7 @@ def recovery(
 def resistance(
     board: Board, boards: int, *, weighted: bool = True, seed: int = 0, progress: Progress | None = None
 ) -> Resistance:
-    """Simulate boards with hostile voters, and each of them again with these voters careful.
-
-    Args:
-        weighted: Whether votes are weighted; otherwise each counts 1.
-    """
+    """Simulate boards with hostile voters, and each of them again with these voters careful."""
     rows = []
     for number in range(boards):
         attacked = simulate(board, seed + number)

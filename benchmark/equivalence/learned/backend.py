@@ -61,9 +61,6 @@ class LearnedEquivalence:
 
     Attributes:
         reader: Makes the features of pairs; it keeps the responses that it has read.
-
-    Args:
-        embedder: Embedder that also returns token states.
     """
 
     symmetric = True

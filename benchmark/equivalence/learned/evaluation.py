@@ -31,7 +31,6 @@ class KnownScores:
     Args:
         sets: Response sets; the score of a pair may differ between systems.
         scores: Scores of all their pairs, in order.
-        threshold: As in `EquivalenceBackend`.
     """
 
     signature = "known-scores"

@@ -77,8 +77,6 @@ def as_pair_model(trees: Any, linear: Floats, share: float) -> PairModel:
 
     Args:
         trees: The classifier, with two classes and no categorical features.
-        linear: As `PairModel.linear`.
-        share: As `PairModel.share`.
     """
     forest = [one.nodes for [one] in trees._predictors]
     starts = np.cumsum([0, *(len(nodes) for nodes in forest[:-1])])
