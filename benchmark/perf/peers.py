@@ -190,21 +190,8 @@ def values(measure: Measure, given: Sequence[Any]) -> list[float]:
         return [measure(each) for each in given]
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """A measure's times: CPU seconds over all sets in each round, their ratio, and the largest relative difference."""
-
-    package: str
-    measure: str
-    ours: list[float]
-    theirs: list[float]
-    ratio: float
-    difference: float
-    differs: str | None
-
-
-def compare(pair: Pair, given: Sequence[Any], rounds: int) -> Timing:
-    """Time both in turns.
+def compare(pair: Pair, given: Sequence[Any], rounds: int) -> dict[str, Any]:
+    """Time both in turns; return CPU seconds over all sets in each round, and the largest relative difference.
 
     Raises:
         ValueError: Values differ that should be equal.
@@ -218,7 +205,8 @@ def compare(pair: Pair, given: Sequence[Any], rounds: int) -> Timing:
     if pair.differs is None and difference > TOLERANCE:
         raise ValueError(f"{pair.measure} of {pair.package} and ours differ by {difference:g}")
     ratio = median(seconds["theirs"]) / median(seconds["ours"])
-    return Timing(pair.package, pair.measure, seconds["ours"], seconds["theirs"], ratio, difference, pair.differs)
+    about = {"package": pair.package, "measure": pair.measure, "differs": pair.differs}
+    return about | seconds | {"ratio": ratio, "difference": difference}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -239,16 +227,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             found = [compare(pair, sets[pair.reads], given.rounds) for pair in PAIRS if is_installed(pair.package)]
         finally:
             os.chdir(here)
-    ours, theirs = (
-        sum(median(side) for side in sides) for sides in zip(*((t.ours, t.theirs) for t in found), strict=True)
-    )
-    document = {
-        "sets": given.sets,
-        "responses": RESPONSES,
-        "measures": found,
-        "ratio": theirs / ours if found else None,
-    }
-    print_document(document)
+    ours, theirs = (sum(median(each[side]) for each in found) for side in ("ours", "theirs"))
+    ratio = theirs / ours if found else None
+    print_document({"sets": given.sets, "responses": RESPONSES, "measures": found, "ratio": ratio})
 
 
 if __name__ == "__main__":
