@@ -19,16 +19,13 @@ from datasets_build.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class System:
-    """The responses of a system.
-
-    Attributes:
-        judged: [prompts], published partitions with qualities; None if the system has none.
-    """
+    """The responses of a system."""
 
     name: str
     prompt_ids: tuple[str, ...]  # [prompts]
     responses: tuple[ResponsesToGroup, ...]  # response sets [prompts]
     published: tuple[Labels, ...] | None  # [prompts], published partitions; None if the system has none
+    # [prompts], published partitions with qualities; None if the system has none.
     judged: tuple[Partition, ...] | None = None
 
     def prompts(self, keep: Callable[[str], bool]) -> "System":
@@ -60,12 +57,7 @@ class SystemClasses:
 
 @dataclass(frozen=True, slots=True)
 class BackendClasses:
-    """The classes of all systems by a backend.
-
-    Attributes:
-        ranking: Spearman's rho of the systems' mean numbers of classes with the published ones; None with fewer than
-            three systems that have them.
-    """
+    """The classes of all systems by a backend."""
 
     backend: str
     signature: str
@@ -73,6 +65,8 @@ class BackendClasses:
     rand_index: Estimate | None  # adjusted Rand index with the published partitions, over systems that have them
     pair_f1: Estimate | None  # F1 of the pairs of responses in one class, likewise
     count_error: Estimate | None  # mean absolute difference in the number of classes, likewise
+    # Spearman's rho of the systems' mean numbers of classes with the published ones; None with fewer than three systems
+    # that have them.
     ranking: Estimate | None
 
 

@@ -58,16 +58,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
-    """The numbers of a model on one set of n responses.
-
-    Attributes:
-        fits: Fits of the curve in bits, by name (*sigmoid*, *exponential*); empty where the curve is not estimated.
-        last: float64 [n], each response's bits in the last position, averaged over orders; NaN if it is never
-            last.
-        pairs: Surprisals of each response right after each other one, or why they are missing.
-        strongest: Tokens of the response i that another response j saves the most bits; None without pairs or
-            under other boundaries than *exact*.
-    """
+    """The numbers of a model on one set of n responses."""
 
     given: ResponseSet
     model: str
@@ -79,10 +70,15 @@ class Explanation:
     estimator: Estimator  # estimator of the curves' standard errors, as in response_orders.py
     values: Mapping[str, Value]  # values of `SCALARS`, by id
     bands: surprisal.Bands  # C, D_Ca_n and C · E_rate over the spread of coherence; NaN where not estimated
+    # Fits of the curve in bits, by name (*sigmoid*, *exponential*); empty where the curve is not estimated.
     fits: Mapping[str, Fit]
+    # float64 [n], each response's bits in the last position, averaged over orders; NaN if it is never last.
     last: Floats
     tokens: tuple[tuple[TokenCost, ...], ...]  # tokens of each response, read in the given order
+    # Surprisals of each response right after each other one, or why they are missing.
     pairs: PairwiseSurprisals | Missing
+    # Tokens of the response i that another response j saves the most bits; None without pairs or under other boundaries
+    # than *exact*.
     strongest: tuple[TokenSaving, ...] | None
 
     @property

@@ -21,16 +21,13 @@ MOST_PROMPTS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """The headline metric of systems at k responses, over the k-subsets of their responses.
-
-    Attributes:
-        halves: Covariance of that number with that of the other responses, if these are also k, [systems, prompts];
-            otherwise NaN.
-    """
+    """The headline metric of systems at k responses, over the k-subsets of their responses."""
 
     k: int
     means: Floats  # expected number of different valid responses of k, [systems, prompts]
     sampling: Floats  # variance of that number over subsets, [systems, prompts]
+    # Covariance of that number with that of the other responses, if these are also k, [systems, prompts]; otherwise
+    # NaN.
     halves: Floats
 
     def pair_deviations(self) -> Floats:

@@ -35,19 +35,16 @@ class ActorLost:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A Ray cluster and the actors to run there.
-
-    Attributes:
-        actors: Number of actors; None: one per GPU (`gpus` each), or one per core without GPUs. Actors that do
-            not fit wait for room.
-        elastic: Whether actors are started as they are earned and ended when idle, see `benchmark.cluster.autoscaling`.
-    """
+    """A Ray cluster and the actors to run there."""
 
     address: str = LOCAL  # `HOST:PORT`, `auto` for the cluster of this machine, or `local` to start one
+    # Number of actors; None: one per GPU (`gpus` each), or one per core without GPUs. Actors that do not fit wait for
+    # room.
     actors: int | None = None
     gpus: int | None = None  # number of GPUs per actor; None: one where there are GPUs
     patience: float = 600.0  # seconds without a working or starting actor after which a run fails
     events: Callable[[ActorLost], None] = lambda lost: None  # function called for each lost actor, from another thread
+    # Whether actors are started as they are earned and ended when idle, see `benchmark.cluster.autoscaling`.
     elastic: bool = False
     idle: float = IDLE_SECONDS  # seconds without work after which an elastic cluster ends an actor
 

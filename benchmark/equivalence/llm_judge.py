@@ -64,15 +64,13 @@ class LLMJudgeSpec:
     and its replies may vary even at temperature 0, which is requested unless the server refuses it: only the cache
     makes partitions reproducible.
 
-    Attributes:
-        reported: Name of the model in the server's replies; replies from another model are rejected. None: unknown.
-
     Raises:
         ConfigurationError: A number is too small, or no model is named.
     """
 
     url: str  # address of a server with OpenAI's chat completions API; with or without `/v1`
     model: str
+    # Name of the model in the server's replies; replies from another model are rejected. None: unknown.
     reported: str | None = None
     max_tokens: int = 4096  # maximum number of tokens per reply, including reasoning
     concurrency: int = 8

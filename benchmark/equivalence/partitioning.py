@@ -46,13 +46,10 @@ _DOTTED = "i\N{COMBINING DOT ABOVE}"  # lower case of the Turkish İ
 
 @dataclass(frozen=True, slots=True)
 class PartitionSpec:
-    """How a profile groups responses.
-
-    Attributes:
-        algorithm: Algorithm that makes classes from a backend's decisions; *judge*: the judge makes the classes.
-    """
+    """How a profile groups responses."""
 
     backend: EquivalenceSpec | LLMJudgeSpec  # backend that compares two responses, or judge of whole sets
+    # Algorithm that makes classes from a backend's decisions; *judge*: the judge makes the classes.
     algorithm: Algorithm | Literal["judge"] = "greedy"
 
     @property

@@ -72,17 +72,14 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """Summary of an export.
-
-    Attributes:
-        truncated: Number of pairs whose chosen response was cut off at the token limit, as far as is known. Trainers
-            append the end token to it, so the model learns to stop there.
-    """
+    """Summary of an export."""
 
     pairs: PreferencePairs  # the pairs, and the prompts without a pair
     provenance: Provenance
     prompts: int
     unrewarded: int  # number of responses without a reward to prompts that have some rewards
+    # Number of pairs whose chosen response was cut off at the token limit, as far as is known. Trainers append the end
+    # token to it, so the model learns to stop there.
     truncated: int
     format: PairFormat
     files: Files

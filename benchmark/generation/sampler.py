@@ -43,16 +43,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """A response.
-
-    Attributes:
-        finish_reason: *stop*: it ended by itself; *length*: it was truncated; otherwise as the server reports, or None.
-        reasoning_tokens: Number of tokens sampled before the response and not part of it; None: unknown.
-    """
+    """A response."""
 
     text: str  # decoded text without special tokens; an empty text is a valid response
+    # *stop*: it ended by itself; *length*: it was truncated; otherwise as the server reports, or None.
     finish_reason: str | None
     tokens: int | None = None  # number of sampled tokens, including reasoning and EOS; None: unknown
+    # Number of tokens sampled before the response and not part of it; None: unknown.
     reasoning_tokens: int | None = None
     reasoning_ids: tuple[int, ...] = ()  # those tokens; empty if unknown
     ids: tuple[int, ...] | None = None  # tokens of the response and its end marker; None: unknown

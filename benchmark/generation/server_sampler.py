@@ -34,13 +34,10 @@ _KEPT = "finished responses are kept, and the same command resumes"
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """The result of a request.
-
-    Attributes:
-        healthy: Whether it shows that the server works; None: only if the server has never worked, it does not.
-    """
+    """The result of a request."""
 
     outcome: Outcome  # the response, or why there is none
+    # Whether it shows that the server works; None: only if the server has never worked, it does not.
     healthy: bool | None
     model: str | None = None  # name of the model in the server's reply, if any
     status: int | None = None  # HTTP status of a failure, if it had one

@@ -76,31 +76,28 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric of one response set, and from `family` on its card, which explains it to readers.
-
-    Attributes:
-        fn: Function from one set's input of the kind `reads` to a number: no I/O, no model, no rounding.
-        reads: Kind of input, made once for all metrics that read it (see scoring/inputs.py):
-            *responses* a sequence of texts; *ngrams:…* an `NgramStatistics`; *tags* the part-of-speech tags of each
-            response, sentence by sentence; *embeddings* unit vectors float64 [responses, dimensions]; *pairs:…*
-            similarities of all unordered pairs of responses, float64 [pairs], under the scorer of that name
-            (*beside_prompt*: [pairs, 3], see learned_diversity.py); *surprisals* a `Surprisals`, of which it reads the
-            last position and the responses alone, or with *:curve* all positions; *partition* a `Partition`, with
-            qualities for *+rewards*, or a `JudgedPartition` for *+validity*; *internals* an `Internals` of the
-            generating model, or with *partition+* a `ClassedInternals`; *reported* a `Reported` from the submission.
-        direction: +1 if higher is more diverse, −1 if lower is, 0 if neither (a component or a diagnostic).
-        parameters: Parameters that are bound in `fn`, for the signature.
-    """
+    """A metric of one response set, and from `family` on its card, which explains it to readers."""
 
     id: str
     title: str
+    # Function from one set's input of the kind `reads` to a number: no I/O, no model, no rounding.
     fn: Callable[[Any], float]
+    # Kind of input, made once for all metrics that read it (see scoring/inputs.py): *responses* a sequence of texts;
+    # *ngrams:…* an `NgramStatistics`; *tags* the part-of-speech tags of each response, sentence by sentence;
+    # *embeddings* unit vectors float64 [responses, dimensions]; *pairs:…* similarities of all unordered pairs of
+    # responses, float64 [pairs], under the scorer of that name (*beside_prompt*: [pairs, 3], see learned_diversity.py);
+    # *surprisals* a `Surprisals`, of which it reads the last position and the responses alone, or with *:curve* all
+    # positions; *partition* a `Partition`, with qualities for *+rewards*, or a `JudgedPartition` for *+validity*;
+    # *internals* an `Internals` of the generating model, or with *partition+* a `ClassedInternals`; *reported* a
+    # `Reported` from the submission.
     reads: Reads
+    # +1 if higher is more diverse, −1 if lower is, 0 if neither (a component or a diagnostic).
     direction: Literal[1, 0, -1]
     bounds: Bounds  # lowest and highest value; None if unbounded, and "k" for the number of responses
     unit: str
     paper: str
     family: Family  # family of the metric; `FAMILIES` describes each
+    # Parameters that are bound in `fn`, for the signature.
     parameters: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     needs: int = 1  # smallest number of responses for which it is defined
     formula: str = ""  # formula in plain text with mathematical symbols

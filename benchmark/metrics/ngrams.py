@@ -44,17 +44,14 @@ def tevet_tokens(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class NgramStatistics:
-    """N-gram statistics of one response set; entry n − 1 of each tuple is for n = 1 … 5.
-
-    Attributes:
-        cosine: Mean cosine of the count vectors over the unordered pairs of responses, 0 for a pair without a shared
-            n-gram; NaN if there are fewer than two responses.
-    """
+    """N-gram statistics of one response set; entry n − 1 of each tuple is for n = 1 … 5."""
 
     responses: int
     total: tuple[int, ...]  # number of n-grams of all responses; none spans two responses
     unique: tuple[int, ...]  # number of different n-grams
     entropy: tuple[float, ...]  # entropy of their distribution in nats; 0 if there are none
+    # Mean cosine of the count vectors over the unordered pairs of responses, 0 for a pair without a shared n-gram; NaN
+    # if there are fewer than two responses.
     cosine: tuple[float, ...]
 
 

@@ -33,13 +33,6 @@ _ROUNDING = 1e-3  # a model's float32 sums can leave a certain token slightly ab
 class ResponseScores:
     """Sums over the tokens of one response, each token given the prompt and the tokens before it.
 
-    Attributes:
-        largest: Σ ln of the largest probability at each step of the distribution sampled from, after temperature and
-            cut-offs; nats. None if unknown; only the entropy *inside* reads it.
-        normaliser: Σ logsumexp over the whole vocabulary of the raw logits, nats. None if unknown, as for a server that
-            returns only a few log-probabilities; only `energy` reads it.
-        entropy: Σ of the Shannon entropy of the model's distribution at each step, nats. None if unknown.
-
     Raises:
         Unscorable: A number is not finite or a probability is above 1, which means that the model failed.
         ValueError: The number of tokens is negative.
@@ -47,8 +40,13 @@ class ResponseScores:
 
     tokens: int  # T, the number of tokens summed over
     log_likelihood: float  # Σ ln p of each token under the model, before temperature or any cut-off; nats
+    # Σ ln of the largest probability at each step of the distribution sampled from, after temperature and cut-offs;
+    # nats. None if unknown; only the entropy *inside* reads it.
     largest: float | None = None
+    # Σ logsumexp over the whole vocabulary of the raw logits, nats. None if unknown, as for a server that returns only
+    # a few log-probabilities; only `energy` reads it.
     normaliser: float | None = None
+    # Σ of the Shannon entropy of the model's distribution at each step, nats. None if unknown.
     entropy: float | None = None
 
     def __post_init__(self) -> None:

@@ -42,13 +42,10 @@ class SamplingParameters:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResponseStatistics:
-    """Sums over the tokens of one response, and its hidden states.
-
-    Attributes:
-        largest: Σ ln of the largest probability at each step under the sampling parameters; None if these are unknown.
-    """
+    """Sums over the tokens of one response, and its hidden states."""
 
     log_likelihood: float  # Σ ln p of its tokens, nats
+    # Σ ln of the largest probability at each step under the sampling parameters; None if these are unknown.
     largest: float | None
     normaliser: float  # Σ logsumexp of the raw logits
     entropy: float  # Σ of the entropy at each step, nats

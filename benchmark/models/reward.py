@@ -50,13 +50,9 @@ def quality(reward: float, thresholds: Sequence[float]) -> int:
 
 
 class RewardModel(Protocol):
-    """Rates responses.
+    """Rates responses."""
 
-    Attributes:
-        signature: Everything that determines rewards and qualities, such as
-            `name@revision,float32,cpu,8192-tokens,q-1a2b3c`.
-    """
-
+    # Everything that determines rewards and qualities, such as `name@revision,float32,cpu,8192-tokens,q-1a2b3c`.
     signature: str
     thresholds: tuple[float, ...] | None  # thresholds of `quality`; None: none are published for this model
 
@@ -91,16 +87,14 @@ class RewardModelSpec(Protocol):
 class HFRewardSpec:
     """A reward model of transformers.
 
-    Attributes:
-        max_tokens: Maximum number of tokens per conversation, or the model's context if that is smaller; longer
-            conversations are truncated.
-
     Raises:
         ConfigurationError: The thresholds do not increase.
     """
 
     files: ModelFiles  # files of a model with one output and a chat template
     thresholds: tuple[float, ...] | None = None  # `RewardModel.thresholds`
+    # Maximum number of tokens per conversation, or the model's context if that is smaller; longer conversations are
+    # truncated.
     max_tokens: int = 8192
     dtype: Dtype = "float32"  # precision of the body; the output is float32
     device: str = "cpu"

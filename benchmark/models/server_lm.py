@@ -33,13 +33,10 @@ _NEEDS = "use a server that supports `prompt_logprobs`, such as vLLM, or `echo` 
 
 @dataclass(frozen=True, slots=True)
 class ServedLMSpec:
-    """Names a language model behind a server without connecting to it.
+    """Names a language model behind a server without connecting to it."""
 
-    Attributes:
-        files: Its files on the Hub or in a folder: the tokeniser is read from them, and their revision is that of the
-            server's weights, as stated by the user.
-    """
-
+    # Its files on the Hub or in a folder: the tokeniser is read from them, and their revision is that of the server's
+    # weights, as stated by the user.
     files: ModelFiles
     url: str  # server's address
     served: str  # server's name of the model

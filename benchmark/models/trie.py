@@ -28,17 +28,14 @@ class Group:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trie:
-    """Sequences with their shared prefixes merged.
-
-    Attributes:
-        leaves: All paths that are not a prefix of another path, in increasing order of nodes. The nodes that are new in
-            a path are consecutive and at its end: they follow the last node of the previous leaf.
-    """
+    """Sequences with their shared prefixes merged."""
 
     ids: Integers  # int64 [nodes], the token of each node
     depths: Integers  # int64 [nodes], its position in every sequence through it
     parents: Integers  # int64 [nodes], the previous node, −1 if there is none
     paths: tuple[Integers, ...]  # for each sequence its nodes, int64 [tokens]
+    # All paths that are not a prefix of another path, in increasing order of nodes. The nodes that are new in a path
+    # are consecutive and at its end: they follow the last node of the previous leaf.
     leaves: tuple[Integers, ...]
     groups: tuple[Group, ...]  # the leaves grouped by length
 

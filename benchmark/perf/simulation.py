@@ -36,18 +36,15 @@ class Assumed:
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """The result of a simulation.
-
-    Attributes:
-        how: *shards*: `score --cluster`, one after the other; *submissions*: `worker` on each GPU; *queue*: `worker
-            --cluster`; *elastic*: the same with `--elastic`.
-        efficiency: Share of the workers' time, after their start, that was spent on scoring; an elastic worker counts
-            from its own start.
-    """
+    """The result of a simulation."""
 
     submissions: int
+    # *shards*: `score --cluster`, one after the other; *submissions*: `worker` on each GPU; *queue*: `worker
+    # --cluster`; *elastic*: the same with `--elastic`.
     how: How
     seconds: float  # time until all are done
+    # Share of the workers' time, after their start, that was spent on scoring; an elastic worker counts from its own
+    # start.
     efficiency: float
     cost: float  # worker seconds per submission, from a worker's start until no work is left for it
     loading: float = 0.0  # worker seconds per submission for loading models

@@ -45,16 +45,13 @@ class Remembering(Protocol):
 
 @dataclass(slots=True)
 class ScoringBackends:
-    """A profile and its loaded models. A model passed in replaces the profile's own.
-
-    Attributes:
-        pair_scorers: Models that score pairs of responses, keyed by the metric input that they make.
-    """
+    """A profile and its loaded models. A model passed in replaces the profile's own."""
 
     profile: Profile
     cache: Path | None = None  # file in which surprisals are cached; None: no cache
     embedder: Embedder | None = None
     reader: SurprisalReader | None = None
+    # Models that score pairs of responses, keyed by the metric input that they make.
     pair_scorers: dict[Reads, PairScorer] = field(default_factory=dict)
     equivalence: EquivalenceBackend | SetJudge | None = None
     reward: RewardModel | None = None

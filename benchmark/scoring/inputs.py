@@ -42,14 +42,11 @@ Source = Literal[
 
 @dataclass(frozen=True)
 class Materials:
-    """Response sets and everything that metric inputs are made from; None if not available.
-
-    Attributes:
-        pair_scorers: Models that compare two responses, keyed by the metric input that they make.
-    """
+    """Response sets and everything that metric inputs are made from; None if not available."""
 
     sets: Sequence[Sequence[str]]
     embedder: Embedder | None = None
+    # Models that compare two responses, keyed by the metric input that they make.
     pair_scorers: Mapping[Reads, PairScorer] = field(default_factory=dict)
     surprisals: Sequence[SetSurprisals | Missing] | None = None
     partitions: Sequence[Partition | Missing] | None = None  # equivalence classes of each set's scorable responses
@@ -88,14 +85,11 @@ Make = Callable[[Materials], Sequence[Any] | None]
 
 @dataclass(frozen=True, slots=True)
 class MetricInput:
-    """A kind of metric input.
-
-    Attributes:
-        make: Function that makes one input per response set (`Missing` if a set has none); it returns None if the
-            materials lack a source.
-    """
+    """A kind of metric input."""
 
     name: Reads  # name in `Metric.reads`
+    # Function that makes one input per response set (`Missing` if a set has none); it returns None if the materials
+    # lack a source.
     make: Make
     sources: tuple[Source, ...] = ()  # sources other than the texts, in the order in which signatures name them
     whole_curve: bool = False  # whether the language model must have read responses at every position of the orders

@@ -64,13 +64,7 @@ class Drawing(Part):
 
 
 class HowRead(Part):
-    """How internals were read.
-
-    Attributes:
-        tokens: *sampled*: the sampled tokens themselves; *text*: the response's text, tokenised again.
-        changed: How the reading departs from what the manifest states, if it does: another format of the prompt, or
-            another length of the greedy response. Part of the signature, because the numbers change.
-    """
+    """How internals were read."""
 
     schema_version: Literal[1] = 1
     submission_id: str
@@ -80,9 +74,12 @@ class HowRead(Part):
     features: Annotated[int, Field(ge=1)]
     original_layer: int | None  # layer of E_original; None if no states were read
     average_layers: tuple[int, ...]  # layers of E_average; empty if no states were read
+    # *sampled*: the sampled tokens themselves; *text*: the response's text, tokenised again.
     tokens: Literal["sampled", "text"]
     drawing: Drawing | None  # sampling parameters; None if unknown, in which case `largest` is unknown as well
     prompt: str  # format of the prompt, such as `chat template` or `template "{prompt}"`
+    # How the reading departs from what the manifest states, if it does: another format of the prompt, or another length
+    # of the greedy response. Part of the signature, because the numbers change.
     changed: str | None = None
 
     @property

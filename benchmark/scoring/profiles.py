@@ -38,23 +38,20 @@ from datasets_build.errors import ConfigurationError, did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A named set of models. A metric is left out if its model is None.
-
-    Attributes:
-        layout: How prompt and responses become the text that the language model reads.
-        device: Device of models without one in their specs (embedder, pair scorers, classifiers); in no signature.
-    """
+    """A named set of models. A metric is left out if its model is None."""
 
     name: str  # name, part of every signature
     about: str
     embedder: EmbedderSpec | None
     causal_lm: CausalLMSpec | ServedLMSpec | None = None
+    # How prompt and responses become the text that the language model reads.
     layout: Layout = field(default_factory=Layout)
     orders: OrderPlan = field(default_factory=OrderPlan)  # response orderings that the language model reads
     pair_scorers: Mapping[Reads, PairScorerSpec] = field(default_factory=lambda: MappingProxyType({}))
     partition: PartitionSpec | None = None  # how responses are grouped into equivalence classes
     reward: RewardModelSpec | None = None
     tagger: TaggerSpec | None = None
+    # Device of models without one in their specs (embedder, pair scorers, classifiers); in no signature.
     device: str = "cpu"
 
     @property

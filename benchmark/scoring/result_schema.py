@@ -75,14 +75,11 @@ def signature_parts(
 
 
 class Signature(Part):
-    """Everything that a number depends on except the texts. Numbers with different signatures never share a column.
-
-    Attributes:
-        parameters: Names and values, the metric's own first; an object in JSON.
-    """
+    """Everything that a number depends on except the texts. Numbers with different signatures never share a column."""
 
     metric: Word
     version: Version
+    # Names and values, the metric's own first; an object in JSON.
     parameters: Annotated[
         tuple[tuple[Said, Said], ...], Field(max_length=100), BeforeValidator(_pairs), PlainSerializer(dict)
     ]
@@ -146,26 +143,19 @@ class Aggregate(Part):
 
 
 class OrderError(Part):
-    """Standard errors due to the choice of response orders, relative to means over all orders; see response_orders.py.
-
-    Attributes:
-        curve: Standard error of the mean curve (root mean square over positions); None also for endpoint orders.
-    """
+    """Standard errors due to the choice of response orders, relative to means over all orders (response_orders.py)."""
 
     orders: Said  # order plan, such as `balanced-1-seed:42`
     sets: Count
     a_n: Real | None  # standard error of the mean of a_n over prompts, bits/byte; None if it cannot be estimated
+    # Standard error of the mean curve (root mean square over positions); None also for endpoint orders.
     curve: Real | None
     a_n_of_one: Real | None  # standard error of one prompt's a_n (root mean square over prompts)
     curve_of_one: Real | None  # standard error of one prompt's curve, likewise
 
 
 class Counts(Part):
-    """Numbers of prompts and responses, and of responses that are blank, invalid and so on.
-
-    Attributes:
-        invalid: Number of responses that are not valid, by reason; None where validity was not judged.
-    """
+    """Numbers of prompts and responses, and of responses that are blank, invalid and so on."""
 
     prompts: Count
     responses: Count
@@ -174,6 +164,7 @@ class Counts(Part):
     refused: Count = 0
     cut_off: Count
     repeated: Count
+    # Number of responses that are not valid, by reason; None where validity was not judged.
     invalid: Reasons | None = None
 
 

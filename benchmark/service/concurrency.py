@@ -64,12 +64,7 @@ class Admission:
 
 @dataclass(slots=True)
 class WorkerState:
-    """State that the threads of a worker share across submissions.
-
-    Attributes:
-        passed_over: Submissions that were not adopted, or that cannot be scored here; each is reported only once.
-        unacceptable: Submissions without a state that failed the checks; they are not checked again.
-    """
+    """State that the threads of a worker share across submissions."""
 
     stop: Stop
     emit: EventSink
@@ -78,7 +73,9 @@ class WorkerState:
     lock: Lock = field(default_factory=Lock)  # guards all fields below, and `host`
     outcomes: Counter[str] = field(default_factory=Counter)
     failed: set[str] = field(default_factory=set)  # submissions that failed on this worker; others take precedence
+    # Submissions that were not adopted, or that cannot be scored here; each is reported only once.
     passed_over: set[str] = field(default_factory=set)
+    # Submissions without a state that failed the checks; they are not checked again.
     unacceptable: set[str] = field(default_factory=set)
     idle: bool = False  # whether nothing was pending at the last look
 

@@ -53,11 +53,7 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A worker's name, models, stores and options.
-
-    Attributes:
-        max_seconds: Seconds of scoring after which an attempt fails, checked after each shard; None: no limit.
-    """
+    """A worker's name, models, stores and options."""
 
     name: str
     store: FileStore
@@ -70,6 +66,7 @@ class Worker:
     cluster: ClusterSession | None = None  # session whose actors score the shards; None: this process does
     lease: timedelta = timedelta(hours=1)  # time for which a claim holds without renewal
     poll: float = 30.0  # seconds between polls of an empty queue, and after a host failure
+    # Seconds of scoring after which an attempt fails, checked after each shard; None: no limit.
     max_seconds: float | None = None
     max_host_failures: int = MAX_HOST_FAILURES
     clock: Callable[[], datetime] = utc_now  # function that returns the time

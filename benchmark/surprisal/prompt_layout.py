@@ -40,15 +40,12 @@ SEPARATOR = "\n\n"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How texts are laid out and tokenised.
-
-    Attributes:
-        bos: *model*: the text begins with the BOS token if the model's tokeniser adds one by default; *never*: as in
-            the paper, even for models that were trained with one.
-    """
+    """How texts are laid out and tokenised."""
 
     format: Format = "instruct"
     boundaries: Boundaries = "exact"
+    # *model*: the text begins with the BOS token if the model's tokeniser adds one by default; *never*: as in the
+    # paper, even for models that were trained with one.
     bos: Literal["model", "never"] = "model"
 
     def __str__(self) -> str:

@@ -36,15 +36,12 @@ _FEWEST_DRAWS = 5  # with fewer, their spread estimates the error worse than the
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OrderDesign:
-    """The orders in which one set is read.
-
-    Attributes:
-        estimates: What the design estimates: *curve*, the mean at every position, or *end*, only at the last one.
-    """
+    """The orders in which one set is read."""
 
     name: str  # name such as *balanced-2*; with n and the seed it determines the orders
     orders: Integers  # int64 [orders, n], each row a permutation of 0 … n − 1
     draws: Integers  # int64 [orders], 0, 1, …: orders of the same draw were chosen together, others independently
+    # What the design estimates: *curve*, the mean at every position, or *end*, only at the last one.
     estimates: Estimates = "curve"
 
 

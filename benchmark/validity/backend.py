@@ -23,13 +23,10 @@ _LOWEST_QUALITY = 1.0  # of 1 to 10
 
 @dataclass(frozen=True, slots=True)
 class ValiditySpec:
-    """Names the models that judge validity.
-
-    Attributes:
-        reward: Reward model; if there is one, its quality decides instead of the discriminator.
-    """
+    """Names the models that judge validity."""
 
     embedder: EmbedderSpec | None = None  # embedder of the discriminator; None: it judges texts alone
+    # Reward model; if there is one, its quality decides instead of the discriminator.
     reward: RewardModelSpec | None = None
 
     @property
@@ -61,12 +58,9 @@ class ValiditySpec:
 
 @dataclass(frozen=True, slots=True)
 class ValidityJudge:
-    """Judges which responses are valid.
+    """Judges which responses are valid."""
 
-    Attributes:
-        discriminator: Parameters of the discriminator; None: the qualities of a partition decide.
-    """
-
+    # Parameters of the discriminator; None: the qualities of a partition decide.
     discriminator: Discriminator | None = field(default_factory=load_discriminator)
     embedder: Embedder | None = None  # embedder of the discriminator
     _banks: dict[str, Floats] = field(default_factory=dict, init=False, repr=False, compare=False)

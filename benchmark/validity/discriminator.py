@@ -51,20 +51,17 @@ _NO_EVIDENCE: Mapping[Reason, float] = {
 
 @dataclass(frozen=True, slots=True)
 class Discriminator:
-    """Parameters that judge responses; see `parameters.json` and train.py.
-
-    Attributes:
-        temper: Weight of the log-odds of each reason; below 1, because the responses to a prompt resemble each other.
-        thresholds: For each reason, the probability of being an answer below which a response is invalid.
-    """
+    """Parameters that judge responses; see `parameters.json` and train.py."""
 
     order: WordOrderModel  # bigram model of word classes
     bits: Floats  # bigram model of letters
     weights: dict[Reason, "Logistic"]  # logistic model of each reason
     prior: tuple[float, float] = (2.0, 0.5)  # pseudo-counts of answers, and of each reason, in the mixture
+    # Weight of the log-odds of each reason; below 1, because the responses to a prompt resemble each other.
     temper: Mapping[Reason, float] = field(
         default_factory=lambda: {**dict.fromkeys(REASONS, 0.3), "word salad": 0.2, "not about the prompt": 0.2}
     )
+    # For each reason, the probability of being an answer below which a response is invalid.
     thresholds: Mapping[Reason, float] = field(default_factory=lambda: dict.fromkeys(REASONS, 0.25))
 
 

@@ -27,30 +27,23 @@ NONE = -1  # label of a response that is in no class
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AcrossSystems:
-    """The responses of several systems to the same prompts, in classes that they share.
-
-    Attributes:
-        similarity: Mean cosine similarity of embeddings, [prompts, systems, systems], over all pairs of a response of
-            each system; on the diagonal, over pairs of different responses of one system. NaN if there are none.
-    """
+    """The responses of several systems to the same prompts, in classes that they share."""
 
     systems: tuple[str, ...]
     prompts: tuple[str, ...]
     k: int
     labels: NDArray[np.int64]  # class of each response, [prompts, systems, k]; -1 for a response that is not valid
+    # Mean cosine similarity of embeddings, [prompts, systems, systems], over all pairs of a response of each system; on
+    # the diagonal, over pairs of different responses of one system. NaN if there are none.
     similarity: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupedPrompt:
-    """All systems' responses to one prompt.
-
-    Attributes:
-        similarity: Mean cosine similarities of the first k responses, [systems, systems], by k; NaN for systems with
-            fewer responses.
-    """
+    """All systems' responses to one prompt."""
 
     labels: tuple[tuple[int | None, ...], ...]  # class of each response by system; None for a response in no class
+    # Mean cosine similarities of the first k responses, [systems, systems], by k; NaN for systems with fewer responses.
     similarity: Mapping[int, Floats]
 
 

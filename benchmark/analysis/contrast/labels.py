@@ -63,14 +63,11 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class Classifier:
-    """Accuracy of a threshold on held-out prompts.
-
-    Attributes:
-        accuracy: Share of prompts classified correctly, each by the threshold chosen on the other folds. Intervals
-            resample prompts with their fixed predictions.
-    """
+    """Accuracy of a threshold on held-out prompts."""
 
     folds: int  # number of cross-validation folds; fewer than five where a group has fewer prompts
+    # Share of prompts classified correctly, each by the threshold chosen on the other folds. Intervals resample prompts
+    # with their fixed predictions.
     accuracy: Estimate
     majority: float  # share of the larger group: the accuracy of always predicting it
     macro_f1: Estimate  # mean of the F1 of both groups, on the same predictions
@@ -94,12 +91,7 @@ class Correlation:
 
 @dataclass(frozen=True, slots=True)
 class LabelContrast:
-    """Two groups of prompts compared by one metric.
-
-    Attributes:
-        auroc: Probability that a prompt of group 1 is more diverse than one of group 0, ties as half, by
-            direction × value (by the value where the direction is 0).
-    """
+    """Two groups of prompts compared by one metric."""
 
     metric: str
     version: int
@@ -118,6 +110,8 @@ class LabelContrast:
     p_holm: float | None  # p adjusted over all metrics by Holm's method; None where untested
     stars: str  # significance of p: one star under .05, two under .01, three under .001
     d: float | None  # Cohen's d, with the pooled standard deviation of both groups; None where untested
+    # Probability that a prompt of group 1 is more diverse than one of group 0, ties as half, by direction × value (by
+    # the value where the direction is 0).
     auroc: Estimate
     classifier: Classifier | None  # threshold classifier; None where a group is too small or the metric constant
     untested: str | None

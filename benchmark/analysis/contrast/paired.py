@@ -26,12 +26,7 @@ NOT_ANSWERED = Missing("prompt not there")
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """Two systems compared by one metric.
-
-    Attributes:
-        rank_biserial: Matched-pairs rank-biserial correlation of a − b; None where untested. If its sign is not that of
-            the difference, the test does not say which mean is greater.
-    """
+    """Two systems compared by one metric."""
 
     a: str  # the first system
     b: str  # the second
@@ -46,6 +41,8 @@ class Contrast:
     high: float | None  # upper end; None with fewer than two prompts
     d_z: float | None  # Cohen's d of the paired differences; None where they do not vary
     statistic: float | None  # Wilcoxon's statistic; None where untested
+    # Matched-pairs rank-biserial correlation of a − b; None where untested. If its sign is not that of the difference,
+    # the test does not say which mean is greater.
     rank_biserial: float | None
     p: float | None  # p-value; None where untested
     p_bonferroni: float | None  # p times the number of pairs tested, at most 1

@@ -41,14 +41,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """The outcome of `divbench contrast`.
-
-    Attributes:
-        truncated: Number of truncated responses among those compared, by system; None where finish reasons are unknown.
-    """
+    """The outcome of `divbench contrast`."""
 
     suite: str
     systems: dict[str, str]
+    # Number of truncated responses among those compared, by system; None where finish reasons are unknown.
     truncated: dict[str, int | None]
     k: int
     profile: str

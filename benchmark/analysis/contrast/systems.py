@@ -18,13 +18,7 @@ Responses = Mapping[str, tuple[str, ...]]  # by prompt id
 
 @dataclass(frozen=True, slots=True)
 class Systems:
-    """The systems that are compared.
-
-    Attributes:
-        finish_reasons: Finish reasons of the responses by system and prompt id, where known: as in `divbench score`, a
-            class that has only truncated responses does not count. OLMo's stages have none, because most of their
-            responses are truncated, and neither do length-matched texts, which are all cut.
-    """
+    """The systems that are compared."""
 
     suite: Suite
     origins: Mapping[str, str]  # source of each system's responses: `submission:ID` or `olmo_stages@VERSION`
@@ -32,6 +26,9 @@ class Systems:
     responses: Mapping[str, Responses]
     length: str = "raw"  # *raw*, or an id of the lengths that the texts were cut to; part of signatures
     left_out: Mapping[str, int] = field(default_factory=dict)  # number of excluded prompts, by reason
+    # Finish reasons of the responses by system and prompt id, where known: as in `divbench score`, a class that has
+    # only truncated responses does not count. OLMo's stages have none, because most of their responses are truncated,
+    # and neither do length-matched texts, which are all cut.
     finish_reasons: Mapping[str, Mapping[str, tuple[str | None, ...]]] = field(default_factory=dict)
 
     def reasons(self, name: str, prompt_id: str) -> tuple[str | None, ...] | None:

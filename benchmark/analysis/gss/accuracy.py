@@ -79,14 +79,11 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """A model with its accuracies.
-
-    Attributes:
-        comparisons: Differences by metric from the one to compare with; empty without such a metric.
-    """
+    """A model with its accuracies."""
 
     model: Model
     evaluations: dict[str, PairEvaluation]
+    # Differences by metric from the one to compare with; empty without such a metric.
     comparisons: dict[str, PairComparison]
 
     def as_json(self) -> dict[str, Any]:
@@ -110,14 +107,11 @@ class Evaluated:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a table or of the heat map.
-
-    Attributes:
-        cells: Strict accuracy by split, as `MEAN`, as `BALANCED` and pair-weighted; for the mean also `HALF`, `TIES`
-            and `MISSING`. Unknown cells are absent.
-    """
+    """A row of a table or of the heat map."""
 
     metric: str
+    # Strict accuracy by split, as `MEAN`, as `BALANCED` and pair-weighted; for the mean also `HALF`, `TIES` and
+    # `MISSING`. Unknown cells are absent.
     cells: dict[str, Estimate]
     pairs: int | None  # number of pairs with a score of both prompts; None if unknown
     best: bool = False  # whether no row of its block has a higher mean of splits

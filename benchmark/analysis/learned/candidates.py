@@ -51,14 +51,11 @@ STRENGTHS = (0.1, 1.0)  # inverse weight of the L2 penalty on standardised featu
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A model to fit.
-
-    Attributes:
-        kind: *logistic* regression with an L2 penalty, or few small boosted *trees*, monotone in every feature that is
-            a measure of diversity.
-    """
+    """A model to fit."""
 
     features: tuple[str, ...]
+    # *logistic* regression with an L2 penalty, or few small boosted *trees*, monotone in every feature that is a
+    # measure of diversity.
     kind: Kind = "logistic"
     strength: float = 1.0  # inverse weight of the penalty; unused for trees
 

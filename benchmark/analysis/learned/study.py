@@ -53,15 +53,12 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Rows to fit on and rows to report on.
-
-    Attributes:
-        inner: Splits of the seen rows for choosing a candidate, each into rows to fit on and rows to evaluate on.
-    """
+    """Rows to fit on and rows to report on."""
 
     name: str
     seen: Rows
     held_out: Rows
+    # Splits of the seen rows for choosing a candidate, each into rows to fit on and rows to evaluate on.
     inner: tuple[tuple[Rows, Rows], ...]
     tasks: tuple[str, ...]
     reported: tuple[str, ...]

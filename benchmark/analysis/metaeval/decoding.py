@@ -17,13 +17,10 @@ _DRAWS = 100
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """A measure over random draws of sets.
-
-    Attributes:
-        sd: Standard deviation over draws, ddof 1. Draws share sets, so it is smaller than the measure's standard error.
-    """
+    """A measure over random draws of sets."""
 
     mean: float  # mean over draws; NaN if a draw has no value, such as the correlation of a constant
+    # Standard deviation over draws, ddof 1. Draws share sets, so it is smaller than the measure's standard error.
     sd: float
 
 

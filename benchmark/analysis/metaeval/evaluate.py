@@ -64,13 +64,7 @@ class DecodingTest:
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """A task's evaluations.
-
-    Attributes:
-        noise_ceiling: Correlation with the mean human score that the raters' own disagreement allows; None where there
-            are no human scores.
-        decoding: Decoding tests; empty unless labels are graded and there are enough sets to draw from.
-    """
+    """A task's evaluations."""
 
     task: str  # name of the task, such as `contest/story_gen`
     label: str  # *binary* or *graded*
@@ -78,9 +72,12 @@ class TaskReport:
     sets: int
     contexts: int  # number of different contexts among the evaluated sets
     pairs: int  # number of pairs of sets of one context with different labels
+    # Correlation with the mean human score that the raters' own disagreement allows; None where there are no human
+    # scores.
     noise_ceiling: Estimate | None
     evaluations: tuple[Evaluation, ...]
     comparisons: tuple[Comparison, ...]  # comparisons with the metric that was chosen to compare against
+    # Decoding tests; empty unless labels are graded and there are enough sets to draw from.
     decoding: tuple[DecodingTest, ...]
 
 

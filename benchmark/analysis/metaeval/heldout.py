@@ -53,21 +53,18 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """One fold's outcome.
-
-    Attributes:
-        chosen_on: Mean Spearman's rho of the chosen combination over the tasks that it was chosen on; its excess over
-            the held-out value is the optimism of choosing.
-        best: The fifteen best combinations on the sets for choosing, with their values on the held-out sets.
-        held_out: Results on the reported sets of the chosen combination, all single metrics and the references.
-    """
+    """One fold's outcome."""
 
     fold: str
     tried: int  # number of combinations tried, single metrics included
     chosen: Members
     chosen_single: str
+    # Mean Spearman's rho of the chosen combination over the tasks that it was chosen on; its excess over the held-out
+    # value is the optimism of choosing.
     chosen_on: float
+    # The fifteen best combinations on the sets for choosing, with their values on the held-out sets.
     best: tuple[Tried, ...]
+    # Results on the reported sets of the chosen combination, all single metrics and the references.
     held_out: tuple[Overall, ...]
 
 

@@ -21,13 +21,10 @@ BINARY_TASKS = tuple(f"{config}/{task}" for config in CONFIGS[:3] for task in TA
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labelled:
-    """One task: a split of labelled response sets.
-
-    Attributes:
-        label: *binary*: 1 for high content diversity, 0 for low; *graded*: of many values, greater for more diverse.
-    """
+    """One task: a split of labelled response sets."""
 
     name: str  # name of the task, such as `contest/story_gen`
+    # *binary*: 1 for high content diversity, 0 for low; *graded*: of many values, greater for more diverse.
     label: Literal["binary", "graded"]
     set_ids: tuple[str, ...]  # [sets]; a set has the same id in every task that holds it
     contexts: tuple[str, ...]  # [sets], the prompt of each set; sets of one context are one cluster in every resample

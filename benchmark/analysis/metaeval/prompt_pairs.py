@@ -28,27 +28,19 @@ _NUMBERS = ("strict", "half", "tie_rate", "missing_rate")
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Shares of pairs that are ordered correctly, tied or missing.
-
-    Attributes:
-        missing_rate: Share of all pairs with a score that is missing or not finite. Such pairs count as wrong, not as
-            ties; or, if left out, in none of the other shares.
-    """
+    """Shares of pairs that are ordered correctly, tied or missing."""
 
     strict: Estimate  # share of pairs with the greater score on `b`; ties are wrong, as published
     half: Estimate  # the same with ties as half: `strict` plus half of `tie_rate`
     tie_rate: Estimate  # share of pairs whose scores are equal within 1e-12 of the greater
+    # Share of all pairs with a score that is missing or not finite. Such pairs count as wrong, not as ties; or, if left
+    # out, in none of the other shares.
     missing_rate: Estimate
 
 
 @dataclass(frozen=True, slots=True)
 class SplitResult:
-    """The accuracy on one split.
-
-    Attributes:
-        length_pearson: Correlation of the score, greater for a larger space, with the prompt's UTF-8 bytes, over the
-            split's different prompts; resampled by the set in which each prompt first occurs.
-    """
+    """The accuracy on one split."""
 
     pairs: int
     sets: int
@@ -57,22 +49,21 @@ class SplitResult:
     accuracy: Accuracy  # see `Accuracy`
     longer_is_larger: float  # share of pairs whose prompt with the larger space has more UTF-8 bytes
     shorter_is_larger: float  # share of pairs whose prompt with the larger space has fewer UTF-8 bytes
+    # Correlation of the score, greater for a larger space, with the prompt's UTF-8 bytes, over the split's different
+    # prompts; resampled by the set in which each prompt first occurs.
     length_pearson: Estimate
     length_spearman: Estimate  # the same for ranks
 
 
 @dataclass(frozen=True, slots=True)
 class PairEvaluation:
-    """The accuracy of a scorer on all splits.
-
-    Attributes:
-        length_balanced: Mean of two means, over the splits `longer` and the splits `shorter`, so that a scorer that
-            looks only at length gets one half. None where either has no split.
-    """
+    """The accuracy of a scorer on all splits."""
 
     splits: dict[str, SplitResult]
     mean_of_splits: Accuracy  # the unweighted mean over splits: the published overall accuracy
     pair_weighted: Accuracy
+    # Mean of two means, over the splits `longer` and the splits `shorter`, so that a scorer that looks only at length
+    # gets one half. None where either has no split.
     length_balanced: Accuracy | None
     longer: tuple[str, ...]  # splits in which the longer prompt has the larger space in at least 95% of pairs
     shorter: tuple[str, ...]  # splits whose shorter prompt has the larger space. A split may be in neither.

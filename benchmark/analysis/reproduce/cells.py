@@ -73,16 +73,13 @@ def read_published(folder: Path = PUBLISHED) -> dict[str, tuple[Published, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Our counterpart of a published number; made by `recomputed`, `needs` and `cannot`.
-
-    Attributes:
-        kind: *recomputed* from released data; *needs* a model that does not come with the package; or *cannot*.
-        bundled: The same statistic under the bundled language model; not comparable with the published number.
-    """
+    """Our counterpart of a published number; made by `recomputed`, `needs` and `cannot`."""
 
     value: float | None  # our value; None if there is none
+    # *recomputed* from released data; *needs* a model that does not come with the package; or *cannot*.
     kind: Literal["recomputed", "needs", "cannot"]
     about: str = ""  # input of our value, the model that is needed, or the reason why it cannot be recomputed
+    # The same statistic under the bundled language model; not comparable with the published number.
     bundled: float | None = None
 
 

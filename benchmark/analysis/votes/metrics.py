@@ -16,13 +16,10 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The share of people's votes that one metric predicts.
-
-    Attributes:
-        share: Weighted share of votes for a side in which the metric is higher on that side, equal scores as half.
-    """
+    """The share of people's votes that one metric predicts."""
 
     metric: str
+    # Weighted share of votes for a side in which the metric is higher on that side, equal scores as half.
     share: Estimate
     votes: int  # number of such votes on two sets with scores
     missing: int  # number of votes for a side on sets without a score
@@ -30,15 +27,12 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """Agreement of people with each other, from pairs of voters who were shown the same two sets.
-
-    Attributes:
-        most: Upper bound of the share that any predictor from the two sets could reach, from `people`. If q is the
-            share of all people who would name one side, two agree with probability q² + (1 − q)² = ½ + 2(q − ½)², and
-            the best guess is right with ½ + |q − ½|, on average at most ½ + √((people − ½) / 2) (Jensen).
-    """
+    """Agreement of people with each other, from pairs of voters who were shown the same two sets."""
 
     people: Estimate  # share of pairs of votes for a side that name the same one: what a single other person predicts
+    # Upper bound of the share that any predictor from the two sets could reach, from `people`. If q is the share of all
+    # people who would name one side, two agree with probability q² + (1 − q)² = ½ + 2(q − ½)², and the best guess is
+    # right with ½ + |q − ½|, on average at most ½ + √((people − ½) / 2) (Jensen).
     most: Estimate
     pairs: int
     shown: int  # number of pairs of sets with at least two such votes by different voters

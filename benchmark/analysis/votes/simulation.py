@@ -18,12 +18,7 @@ _NODES = 15
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Settings of a simulated board.
-
-    Attributes:
-        attack: *loyal*: they vote for it wherever it is shown, and carefully elsewhere; *picky*: they also reload until
-            it is shown.
-    """
+    """Settings of a simulated board."""
 
     systems: int = 40
     votes: int = 20_000  # number of answers to one question, including checks
@@ -36,6 +31,8 @@ class Board:
     checks: float = 0.1
     careless: float = 0.15  # share of voters who answer without looking: half of them uniformly, half by habit
     hostile: float = 0.0  # share of voters who promote the system `target`, and pass checks
+    # *loyal*: they vote for it wherever it is shown, and carefully elsewhere; *picky*: they also reload until it is
+    # shown.
     attack: VoteAttack = "loyal"
     target: float = 0.5  # rank of the promoted system: 0 for the weakest, 0.5 for the median one, 1 for the strongest
 

@@ -29,14 +29,11 @@ class Strength:
 
 @dataclass(frozen=True, slots=True)
 class Strengths:
-    """The strengths of systems according to the votes on one question.
-
-    Attributes:
-        apart: Systems that no vote links with these, directly or through others, so that their strength is unknown.
-    """
+    """The strengths of systems according to the votes on one question."""
 
     question: str
     systems: tuple[Strength, ...]  # strengths, the strongest first
+    # Systems that no vote links with these, directly or through others, so that their strength is unknown.
     apart: tuple[str, ...]
     votes: int  # number of votes on this question, without checks
     counted: float  # sum of their weights
