@@ -82,13 +82,10 @@ def with_supported_attention(spec: CausalLMSpec) -> CausalLMSpec:
     return spec if supported else replace(spec, attention="eager")
 
 
-def load_causal_lm(
-    spec: CausalLMSpec, batch_tokens: int | None = None, device_map: DeviceMap | None = None
-) -> "HFCausalLM":
+def load_causal_lm(spec: CausalLMSpec, device_map: DeviceMap | None = None) -> "HFCausalLM":
     """Load the model of a spec.
 
     Args:
-        batch_tokens: `CausalLM.batch_tokens`; None: estimated for the device.
         device_map: Device map of transformers; None: from the spec's device.
 
     Raises:
@@ -116,7 +113,7 @@ def load_causal_lm(
             raise ConfigurationError(f"{where} caps its attention scores, and sdpa does not", NEEDS_EAGER)
         model = (model if places else model.to(spec.device)).eval()
         check_not_offloaded(model, spec.name, spec.device)
-        return HFCausalLM(model, tokeniser, spec.signature, batch_tokens)
+        return HFCausalLM(model, tokeniser, spec.signature)
 
 
 class HFCausalLM:

@@ -57,22 +57,6 @@ class Timed:
     tables: dict[str, pa.Table]  # tables by the names of their shards
 
 
-@dataclass(frozen=True, slots=True)
-class Scaling:
-    """Measurements of one actor and two."""
-
-    sets: int  # number of response sets of K responses
-    shards: int
-    one_seconds: list[float]  # seconds from the first table to the last with one actor, per round
-    two_seconds: list[float]
-    one_start: float  # median seconds to the first table
-    two_start: float
-    ratio: float  # ratio of the medians
-    costs: list[float]  # seconds per shard with one actor, in the last round
-    handing: float = 0.0  # processor seconds to dispatch a shard, including writing its file; median of all runs
-    load: tuple[float, ...] = ()  # load averages over one minute, before the first run and at the end of the last
-
-
 def shards_of(sets: int) -> list[Shard]:
     """Make shards of synthetic sets of ten short responses, as the scorer does."""
     suite = made_up_suite(sets)
@@ -99,8 +83,8 @@ def timed(actors: int, backends: ScoringBackends, shards: Sequence[Shard]) -> Ti
     return Timed(ends[0] - begun, ends[-1] - ends[0], handing, np.diff(ends).tolist(), tables)
 
 
-def measure(backends: ScoringBackends, sets: int, rounds: int) -> Scaling:
-    """Time one and two actors in turns.
+def measure(backends: ScoringBackends, sets: int, rounds: int) -> dict[str, Any]:
+    """Time one and two actors in turns; return seconds, also the processor's per shard (`handing`), and loads.
 
     Raises:
         ValueError: Their tables differ.
@@ -113,18 +97,13 @@ def measure(backends: ScoringBackends, sets: int, rounds: int) -> Scaling:
         twos.append(timed(2, backends, shards))
         if ones[-1].tables != twos[-1].tables:
             raise ValueError("one actor and two made different tables of the same shards")
-    return Scaling(
-        sets,
-        len(shards),
-        [each.rest for each in ones],
-        [each.rest for each in twos],
-        statistics.median(each.start for each in ones),
-        statistics.median(each.start for each in twos),
-        statistics.median(each.rest for each in ones) / statistics.median(each.rest for each in twos),
-        ones[-1].costs,
-        statistics.median(each.handing for each in (*ones, *twos)),
-        (before, os.getloadavg()[0]),
-    )
+    found: dict[str, Any] = {"sets": sets, "shards": len(shards), "costs": ones[-1].costs}
+    for name, runs in (("one", ones), ("two", twos)):
+        found[f"{name}_seconds"] = [each.rest for each in runs]  # from the first table to the last
+        found[f"{name}_start"] = statistics.median(each.start for each in runs)
+    found["ratio"] = statistics.median(found["one_seconds"]) / statistics.median(found["two_seconds"])
+    found["handing"] = statistics.median(each.handing for each in (*ones, *twos))
+    return found | {"load": (before, os.getloadavg()[0])}
 
 
 def assumed_costs(mean: float, spread: float) -> list[float]:
@@ -157,10 +136,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.assume is None:
         found = measure(ScoringBackends(find_profile(given.profile)), given.sets, given.rounds)
     assumed = Assumed(
-        costs=found.costs if found else assumed_costs(given.assume, given.spread),
+        costs=found["costs"] if found else assumed_costs(given.assume, given.spread),
         workers=given.workers,
-        start=given.start if given.start is not None else found.one_start if found else 60.0,
-        handing=given.handing if given.handing is not None else found.handing if found else 0.02,
+        start=given.start if given.start is not None else found["one_start"] if found else 60.0,
+        handing=given.handing if given.handing is not None else found["handing"] if found else 0.02,
         prepare=given.prepare,
         finish=given.finish,
     )
@@ -168,7 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.markdown:
         print(_markdown(runs))
         return
-    document: dict[str, Any] = {} if found is None else {"measured": asdict(found)}
+    document: dict[str, Any] = {} if found is None else {"measured": found}
     document["assumed"] = asdict(assumed) | {"costs": statistics.mean(assumed.costs)}
     document["simulated"] = [asdict(each) | {"by": NAMES[each.how]} for each in runs]
     print_document(document)

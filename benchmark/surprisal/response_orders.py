@@ -27,7 +27,6 @@ from datasets_build.rng import shuffled, stream
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Estimates = Literal["curve", "end"]
-Family = Literal["balanced", "endpoint", "uniform"]
 Estimator = Literal["exact", "draws", "cells", "residuals", "none"]
 
 MAX_EXACT = 6
@@ -246,41 +245,29 @@ def order_variance(design: OrderDesign, values: Floats) -> Floats:
     return variance
 
 
-def orders_for(
-    target: float, pilot: OrderDesign, values: Floats, *, family: Family = "balanced", of: Estimates = "end"
-) -> int:
-    """Estimate from a pilot how many orders are needed for a given standard error.
+def orders_for(target: float, pilot: OrderDesign, values: Floats) -> int:
+    """Estimate from a pilot how many balanced orders are needed for a given standard error of a_n.
 
-    For balanced orders and trees: v / target², rounded up to whole squares or trees, where v is the pilot's
-    `order_variance`; at most n! if `exact` orders are possible. Like *cells* and *residuals* of `standard_errors`, the
-    estimate is cautious: from a pilot of one square it can be tens of times too many. For random orders, the variance
-    between responses is added to v.
+    That is v / target², rounded up to whole squares, where v is the pilot's `order_variance`; at most n! if `exact`
+    orders are possible. Like *cells* and *residuals* of `standard_errors`, the estimate is cautious: from a pilot of
+    one square it can be tens of times too many.
 
     Args:
         pilot: Orders of the same set, or of a similar one, that have been computed; at least a square.
         values: [orders, n], values of the pilot.
-        of: *end*: the standard error of a_n; *curve*: that of the whole curve (root mean square over positions).
 
     Raises:
-        ConfigurationError: The target is not above 0, or a curve is requested from a tree.
+        ConfigurationError: The target is not above 0.
         ValueError: The values have another shape than the orders, are not finite, or are too few.
     """
     if not 0 < target < math.inf:
         raise ConfigurationError(f"a standard error of {target} is impossible", "give one above 0")
-    if of == "curve" and (family == "endpoint" or pilot.estimates == "end"):
-        raise ConfigurationError("a leave-one-out tree gives no curve", "use balanced orders")
-    variance = order_variance(pilot, values)
-    if family == "uniform":
-        _, means, _ = _cells(pilot.orders, values)
-        variance = variance + np.nanvar(means, axis=0)
-    wanted = float(variance[-1] if of == "end" else variance.mean())
+    wanted = float(order_variance(pilot, values)[-1])
     if math.isnan(wanted):
         raise ValueError("the pilot has too few orders for its positions")
     n = int(pilot.orders.shape[1])
-    if family == "uniform":
-        return max(2, math.ceil(wanted / target**2))
     needed = n * max(1, math.ceil(wanted / target**2 / n))
-    return min(needed, math.factorial(n)) if n <= MAX_EXACT and family == "balanced" else needed
+    return min(needed, math.factorial(n)) if n <= MAX_EXACT else needed
 
 
 def _design(name: str, rows: object, draws: object, estimates: Estimates = "curve") -> OrderDesign:

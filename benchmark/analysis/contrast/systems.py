@@ -1,6 +1,6 @@
 """The systems of a contrast: their responses to the same prompts, as sampled or cut to equal length."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -9,7 +9,7 @@ from datasets_build.errors import ConfigurationError, counted
 from datasets_build.files import content_id
 from datasets_build.load import load_suite, load_table
 from datasets_build.schema import Prompt, Suite
-from datasets_build.sources.olmo import PROMPT_SETS, SHORTEST, SOURCE, STAGES, cut
+from datasets_build.sources.olmo import SHORTEST, SOURCE, STAGES, cut
 from submissions.checking.validate import open_submission
 
 STAGE = "olmo_stages/"
@@ -158,8 +158,6 @@ def _submissions(folders: Sequence[Path], mirror: Path | None) -> Systems:
 def _stages(stages: Sequence[str], prompt_set: str, mirror: Path | None) -> Systems:
     if unknown := [stage for stage in stages if stage not in STAGES]:
         raise ConfigurationError(f"OLMo has no stage {unknown[0]!r}", f"one of {', '.join(STAGES)}")
-    if prompt_set not in PROMPT_SETS:
-        raise ConfigurationError(f"OLMo has no prompt set {prompt_set!r}", f"one of {', '.join(PROMPT_SETS)}")
     rows = load_table("olmo_stages", prompt_set, mirror=mirror).to_pylist()
     responses: dict[str, dict[str, tuple[str, ...]]] = {stage: {} for stage in stages}
     prompts: dict[str, Prompt] = {}
@@ -170,10 +168,6 @@ def _stages(stages: Sequence[str], prompt_set: str, mirror: Path | None) -> Syst
     return Systems(
         suite=Suite(f"olmo_stages-{prompt_set}", SOURCE.title, tuple(prompts.values())),
         origins={stage: f"{STAGE}{stage}@{SOURCE.version}" for stage in stages},
-        k=_fewest(responses.values()),
+        k=min(len(texts) for own in responses.values() for texts in own.values()),
         responses=responses,
     )
-
-
-def _fewest(responses: Iterable[Responses]) -> int:
-    return min(len(texts) for own in responses for texts in own.values())
