@@ -19,7 +19,7 @@ class Agreement:
     """Agreement of a backend's classes with the published ones, over all sets."""
 
     pair_auc: float  # area under the ROC curve of pair scores as predictors of being in one published class
-    count_correlation: float  # pearson correlation of the numbers of classes per set
+    count_correlation: float  # Pearson correlation of the numbers of classes per set
     count_error: float  # mean absolute difference of the numbers of classes
     rand_index: float
     count_bias: dict[str, float]  # mean difference of the numbers of classes, by system
