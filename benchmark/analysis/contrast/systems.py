@@ -1,6 +1,6 @@
 """The systems of a contrast: their responses to the same prompts, as sampled or cut to equal length."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -168,6 +168,10 @@ def _stages(stages: Sequence[str], prompt_set: str, mirror: Path | None) -> Syst
     return Systems(
         suite=Suite(f"olmo_stages-{prompt_set}", SOURCE.title, tuple(prompts.values())),
         origins={stage: f"{STAGE}{stage}@{SOURCE.version}" for stage in stages},
-        k=min(len(texts) for own in responses.values() for texts in own.values()),
+        k=_fewest(responses.values()),
         responses=responses,
     )
+
+
+def _fewest(responses: Iterable[Responses]) -> int:
+    return min(len(texts) for own in responses for texts in own.values())
