@@ -70,7 +70,7 @@ class Comparison:
     def table(self) -> "Table":
         """The tests as a table for the terminal, Markdown or CSV."""
         from benchmark.analysis.contrast.report import excluded
-        from datasets_build.tables import Cell, Styled, Table, number, p_value
+        from datasets_build.tables import Cell, Styled, Table, interval, number, p_value
 
         rows: list[list[Cell]] = [
             [
@@ -78,7 +78,7 @@ class Comparison:
                 number(c.mean_a),
                 number(c.mean_b),
                 number(c.difference),
-                "" if c.low is None or c.high is None else f"[{number(c.low)}, {number(c.high)}]",
+                interval(c.low, c.high),
                 p_value(c.p),
                 str(c.n),
                 self.finding(name),

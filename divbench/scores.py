@@ -124,13 +124,13 @@ class Scores:
 
     def table(self) -> "Table":
         """The means as a table for the terminal, Markdown or CSV."""
-        from datasets_build.tables import Styled, Table, number
+        from datasets_build.tables import Styled, Table, interval, number
 
         rows: list[list[Cell]] = [
             [
                 Styled(each.metric, "code"),
                 number(each.value),
-                "" if each.low is None or each.high is None else f"[{number(each.low)}, {number(each.high)}]",
+                interval(each.low, each.high),
                 each.n,
                 "; ".join(f"{count}: {reason}" for reason, count in each.missing.items()),
             ]
@@ -253,7 +253,7 @@ def _score(
     """Score the response sets of one system."""
     import numpy as np
 
-    from benchmark.scoring.resampling import bootstrap_means
+    from benchmark.analysis.estimate import estimates
     from benchmark.surprisal.engine import ResponseSet
     from submissions.checking.languages import is_foreign_set
 
@@ -261,22 +261,12 @@ def _score(
     found = _scored(sets, names, metrics, backends)
     values = {metric.id: tuple(row[metric.id] for row in found) for metric in metrics}
     numbers = np.array([[v if isinstance(v, float) else np.nan for v in column] for column in values.values()]).T
-    intervals = bootstrap_means(numbers, resamples=resamples, seed=seed)
     means = []
-    for metric, column, interval in zip(metrics, values.values(), intervals, strict=True):
-        there = [value for value in column if isinstance(value, float)]
+    found_means = estimates(numbers, resamples=resamples, seed=seed)
+    for metric, column, mean in zip(metrics, values.values(), found_means, strict=True):
         reasons = Counter(value.reason for value in column if not isinstance(value, float))
-        means.append(
-            Mean(
-                metric.id,
-                metric.direction,
-                float(np.mean(there)) if there else None,
-                interval.low if interval else None,
-                interval.high if interval else None,
-                len(there),
-                dict(sorted(reasons.items())),
-            )
-        )
+        n, missing = len(column) - reasons.total(), dict(sorted(reasons.items()))
+        means.append(Mean(metric.id, metric.direction, mean.value, mean.low, mean.high, n, missing))
     signatures = {metric.id: _signature(metric, backends.profile) for metric in metrics}
     sizes, foreign = tuple(map(len, responses)), sum(map(is_foreign_set, prompts, responses))
     return Scores(backends.profile.name, names, values, tuple(means), sizes, signatures, foreign)

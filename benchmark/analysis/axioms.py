@@ -27,18 +27,12 @@ _NEAR = 0.1  # relative change that counts as none when the texts themselves cha
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """Texts to construct sets from.
-
-    Attributes:
-        different: Responses that mean different things.
-        alike: Rewordings of the first of these responses.
-        translated: The prompt and the different responses in another language.
-    """
+    """Texts to construct sets from."""
 
     prompt: str
-    different: Texts
-    alike: Texts
-    translated: tuple[str, Texts]
+    different: Texts  # responses that mean different things
+    alike: Texts  # rewordings of the first of these responses
+    translated: tuple[str, Texts]  # the prompt and the different responses in another language
 
 
 @dataclass(frozen=True, slots=True)

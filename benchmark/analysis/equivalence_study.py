@@ -19,19 +19,13 @@ from datasets_build.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class System:
-    """The responses of a system.
-
-    Attributes:
-        prompt_ids: [prompts].
-        responses: Response sets [prompts].
-        published: [prompts], published partitions; None if the system has none.
-        judged: [prompts], published partitions with qualities; None if the system has none.
-    """
+    """The responses of a system."""
 
     name: str
-    prompt_ids: tuple[str, ...]
-    responses: tuple[ResponsesToGroup, ...]
-    published: tuple[Labels, ...] | None
+    prompt_ids: tuple[str, ...]  # [prompts]
+    responses: tuple[ResponsesToGroup, ...]  # response sets [prompts]
+    published: tuple[Labels, ...] | None  # [prompts], published partitions; None if the system has none
+    # [prompts], published partitions with qualities; None if the system has none.
     judged: tuple[Partition, ...] | None = None
 
     def prompts(self, keep: Callable[[str], bool]) -> "System":
@@ -48,47 +42,31 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class SystemClasses:
-    """The classes of one system by a backend.
-
-    Attributes:
-        k: Number of responses per prompt; counts of different k are not comparable.
-        unjudged: Prompts without a partition, by reason.
-        distinct: Mean number of classes.
-        published: Mean number of published classes.
-        curve: Expected classes among 1, 2, … responses, mean over prompts that have as many.
-        rand_index: Mean adjusted Rand index with the published partitions.
-        pair_f1: F1 of the pairs of responses in one class, over all prompts.
-    """
+    """The classes of one system by a backend."""
 
     system: str
-    k: int
+    k: int  # number of responses per prompt; counts of different k are not comparable
     prompts: int
-    unjudged: dict[str, int]
-    distinct: Estimate
-    published: Estimate | None
-    curve: tuple[float, ...]
-    rand_index: Estimate | None
-    pair_f1: Estimate | None
+    unjudged: dict[str, int]  # prompts without a partition, by reason
+    distinct: Estimate  # mean number of classes
+    published: Estimate | None  # mean number of published classes
+    curve: tuple[float, ...]  # expected classes among 1, 2, … responses, mean over prompts that have as many
+    rand_index: Estimate | None  # mean adjusted Rand index with the published partitions
+    pair_f1: Estimate | None  # F1 of the pairs of responses in one class, over all prompts
 
 
 @dataclass(frozen=True, slots=True)
 class BackendClasses:
-    """The classes of all systems by a backend.
-
-    Attributes:
-        rand_index: Adjusted Rand index with the published partitions, over systems that have them.
-        pair_f1: F1 of the pairs of responses in one class, likewise.
-        count_error: Mean absolute difference in the number of classes, likewise.
-        ranking: Spearman's rho of the systems' mean numbers of classes with the published ones; None with fewer than
-            three systems that have them.
-    """
+    """The classes of all systems by a backend."""
 
     backend: str
     signature: str
     systems: tuple[SystemClasses, ...]
-    rand_index: Estimate | None
-    pair_f1: Estimate | None
-    count_error: Estimate | None
+    rand_index: Estimate | None  # adjusted Rand index with the published partitions, over systems that have them
+    pair_f1: Estimate | None  # F1 of the pairs of responses in one class, likewise
+    count_error: Estimate | None  # mean absolute difference in the number of classes, likewise
+    # Spearman's rho of the systems' mean numbers of classes with the published ones; None with fewer than three systems
+    # that have them.
     ranking: Estimate | None
 
 
@@ -97,14 +75,10 @@ PATIENCES = (0.0, 0.25, 0.5, 0.8, 0.9, 0.95, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class UtilityCurve:
-    """A system's mean utility by the patience of its reader (NoveltyBench, eq. 2), from published qualities.
-
-    Attributes:
-        utilities: Utility at each of `PATIENCES`; the published metric is at 0.8.
-    """
+    """A system's mean utility by the patience of its reader (NoveltyBench, eq. 2), from published qualities."""
 
     system: str
-    utilities: tuple[Estimate, ...]
+    utilities: tuple[Estimate, ...]  # utility at each of `PATIENCES`; the published metric is at 0.8
 
 
 def utility_curves(systems: Sequence[System], resampling: Resampling | None = None) -> list[UtilityCurve]:
@@ -235,16 +209,11 @@ def _of_system(system: System, parts: Parts, table: _Table) -> SystemClasses:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The backend that agrees best with the published partitions on one half, and what it does on the other.
+    """The backend that agrees best with the published partitions on one half, and what it does on the other."""
 
-    Attributes:
-        half: Half of the prompts (0 or 1) that it was chosen on.
-        chosen_on: Its mean adjusted Rand index on that half.
-    """
-
-    half: int
+    half: int  # half of the prompts (0 or 1) that it was chosen on
     chosen: str
-    chosen_on: float
+    chosen_on: float  # its mean adjusted Rand index on that half
     reported: tuple[BackendClasses, ...]
 
 

@@ -18,19 +18,14 @@ class Resampling:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its percentile interval.
+    """A number with its percentile interval."""
 
-    Attributes:
-        value: The statistic on all rows; None where it is undefined.
-        low: Lower end of the interval; None with fewer than two resamples on which the statistic is defined.
-        high: Upper end of the interval; None likewise.
-        p: Two-sided bootstrap p-value of the number being its chance level, at least 1 / (resamples + 1); None where
-            there is no interval or no single chance level.
-    """
-
-    value: float | None
+    value: float | None  # the statistic on all rows; None where it is undefined
+    # Lower end of the interval; None with fewer than two resamples on which the statistic is defined.
     low: float | None = None
-    high: float | None = None
+    high: float | None = None  # upper end of the interval; None likewise
+    # Two-sided bootstrap p-value of the number being its chance level, at least 1 / (resamples + 1); None where there
+    # is no interval or no single chance level.
     p: float | None = None
 
     def __str__(self) -> str:

@@ -49,53 +49,36 @@ SCALARS: tuple[Metric, ...] = (A_1, *metrics_from("causal_lm"))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """The a_k curve in one unit; NaN where a position is not estimated.
+    """The a_k curve in one unit; NaN where a position is not estimated."""
 
-    Attributes:
-        mean: float64 [n], a_k for k = 1 … n.
-        error: float64 [n], standard errors due to the choice of orders.
-        alone: Mean over responses read with only the prompt: the value of a_1 if all orders were read.
-    """
-
-    mean: Floats
-    error: Floats
-    alone: float
+    mean: Floats  # float64 [n], a_k for k = 1 … n
+    error: Floats  # float64 [n], standard errors due to the choice of orders
+    alone: float  # mean over responses read with only the prompt: the value of a_1 if all orders were read
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
-    """The numbers of a model on one set of n responses.
-
-    Attributes:
-        read: Surprisals, with the orders, from which all else is computed.
-        bits: The curve in bits.
-        rate: The curve in bits/byte.
-        estimator: Estimator of the curves' standard errors, as in response_orders.py.
-        values: Values of `SCALARS`, by id.
-        bands: C, D_Ca_n and C · E_rate over the spread of coherence; NaN where not estimated.
-        fits: Fits of the curve in bits, by name (*sigmoid*, *exponential*); empty where the curve is not estimated.
-        last: float64 [n], each response's bits in the last position, averaged over orders; NaN if it is never
-            last.
-        tokens: Tokens of each response, read in the given order.
-        pairs: Surprisals of each response right after each other one, or why they are missing.
-        strongest: Tokens of the response i that another response j saves the most bits; None without pairs or
-            under other boundaries than *exact*.
-    """
+    """The numbers of a model on one set of n responses."""
 
     given: ResponseSet
     model: str
     layout: Layout
     plan: OrderPlan
-    read: SetSurprisals
-    bits: Curve
-    rate: Curve
-    estimator: Estimator
-    values: Mapping[str, Value]
-    bands: surprisal.Bands
+    read: SetSurprisals  # surprisals, with the orders, from which all else is computed
+    bits: Curve  # the curve in bits
+    rate: Curve  # the curve in bits/byte
+    estimator: Estimator  # estimator of the curves' standard errors, as in response_orders.py
+    values: Mapping[str, Value]  # values of `SCALARS`, by id
+    bands: surprisal.Bands  # C, D_Ca_n and C · E_rate over the spread of coherence; NaN where not estimated
+    # Fits of the curve in bits, by name (*sigmoid*, *exponential*); empty where the curve is not estimated.
     fits: Mapping[str, Fit]
+    # float64 [n], each response's bits in the last position, averaged over orders; NaN if it is never last.
     last: Floats
-    tokens: tuple[tuple[TokenCost, ...], ...]
+    tokens: tuple[tuple[TokenCost, ...], ...]  # tokens of each response, read in the given order
+    # Surprisals of each response right after each other one, or why they are missing.
     pairs: PairwiseSurprisals | Missing
+    # Tokens of the response i that another response j saves the most bits; None without pairs or under other boundaries
+    # than *exact*.
     strongest: tuple[TokenSaving, ...] | None
 
     @property

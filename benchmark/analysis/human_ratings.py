@@ -22,19 +22,15 @@ EXTRA = "rate"
 
 @dataclass(frozen=True, slots=True)
 class HumanScore:
-    """People's mean rating of a set, greater for more diverse.
+    """People's mean rating of a set, greater for more diverse."""
 
-    Attributes:
-        mean: Mean of its ratings: *absolute*, *aspects*: 1 to 5; *similarity*: the negated mean over pairs; *ranking*:
-            mean over comparisons of points, ½ for no difference.
-        std: Standard deviation over raters, ddof 0. Where a set has several pairs or comparisons, their own differences
-            are left out, so that std / √(raters − 1) is the standard error of the mean in any case.
-        raters: Number of raters; 1 if no two of them rated the same, so that their disagreement is unknown.
-    """
-
+    # Mean of its ratings: *absolute*, *aspects*: 1 to 5; *similarity*: the negated mean over pairs; *ranking*: mean
+    # over comparisons of points, ½ for no difference.
     mean: float
+    # Standard deviation over raters, ddof 0. Where a set has several pairs or comparisons, their own differences are
+    # left out, so that std / √(raters − 1) is the standard error of the mean in any case.
     std: float
-    raters: int
+    raters: int  # number of raters; 1 if no two of them rated the same, so that their disagreement is unknown
 
 
 def set_scores(study: Study, ratings: Sequence[Rating], question: str) -> dict[str, HumanScore]:

@@ -21,18 +21,13 @@ MOST_PROMPTS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """The headline metric of systems at k responses, over the k-subsets of their responses.
-
-    Attributes:
-        means: Expected number of different valid responses of k, [systems, prompts].
-        sampling: Variance of that number over subsets, [systems, prompts].
-        halves: Covariance of that number with that of the other responses, if these are also k, [systems, prompts];
-            otherwise NaN.
-    """
+    """The headline metric of systems at k responses, over the k-subsets of their responses."""
 
     k: int
-    means: Floats
-    sampling: Floats
+    means: Floats  # expected number of different valid responses of k, [systems, prompts]
+    sampling: Floats  # variance of that number over subsets, [systems, prompts]
+    # Covariance of that number with that of the other responses, if these are also k, [systems, prompts]; otherwise
+    # NaN.
     halves: Floats
 
     def pair_deviations(self) -> Floats:
@@ -49,17 +44,11 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """Components of the variance of a system's headline metric over prompts.
+    """Components of the variance of a system's headline metric over prompts."""
 
-    Attributes:
-        prompts: Variance shared by all systems: prompts differ in how many valid responses they allow.
-        interaction: Variance of a system's own deviation on a prompt.
-        sampling: Variance from drawing other responses of the same system.
-    """
-
-    prompts: float
-    interaction: float
-    sampling: float
+    prompts: float  # variance shared by all systems: prompts differ in how many valid responses they allow
+    interaction: float  # variance of a system's own deviation on a prompt
+    sampling: float  # variance from drawing other responses of the same system
 
 
 def headline_at(labels: Labels, k: int) -> Headline:
@@ -144,34 +133,23 @@ def smallest_effect(deviation: float, prompts: int, wanted: float = 0.8) -> floa
 
 @dataclass(frozen=True, slots=True)
 class PlanRow:
-    """Requirements of comparisons at k responses per prompt.
-
-    Attributes:
-        effect: Difference to detect, in responses of k.
-        deviation: Median over pairs of the standard deviation of the difference over prompts.
-        prompts: Number of prompts for the desired power, at the median pair; None: more than `MOST_PROMPTS`.
-        prompts_hard: The same for the pair at the 90th percentile of the deviation.
-        smallest: Smallest difference detected with `given` prompts at the median pair, as a share of the mean.
-    """
+    """Requirements of comparisons at k responses per prompt."""
 
     k: int
     mean: float
-    effect: float
-    deviation: float
-    prompts: int | None
-    prompts_hard: int | None
-    smallest: float
+    effect: float  # difference to detect, in responses of k
+    deviation: float  # median over pairs of the standard deviation of the difference over prompts
+    prompts: int | None  # number of prompts for the desired power, at the median pair; None: more than `MOST_PROMPTS`
+    prompts_hard: int | None  # the same for the pair at the 90th percentile of the deviation
+    smallest: float  # smallest difference detected with `given` prompts at the median pair, as a share of the mean
 
 
 def plan(labels: Labels, share: float, ks: Sequence[int], given: int, wanted: float = 0.8) -> list[PlanRow]:
     """Plan a comparison of two systems: the number of prompts needed for each k.
 
     Args:
-        labels: Classes of known systems' responses, as in `headline_at`.
         share: Difference to detect, as a share of the mean, such as 0.1: a tenth more different responses.
-        ks: Numbers of responses per prompt.
         given: Number of prompts for `smallest`.
-        wanted: Power.
     """
     made = []
     for k in ks:

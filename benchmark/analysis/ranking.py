@@ -10,22 +10,16 @@ from benchmark.scoring.resampling import FEWEST_PAIRS, LEVEL, Floats, equal_up_t
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A system's rank on a board.
+    """A system's rank on a board."""
 
-    Attributes:
-        mean: Mean over its prompts; NaN if it has none.
-        rank: One more than the number of better systems; None if it has no mean or is not ranked, in which case the
-            fields below are also None.
-        low: Best rank in its interval: one more than the number of significantly better systems.
-        high: Worst rank in its interval: the number of ranked systems without the significantly worse ones.
-        group: Tie group, 1 for the best. Groups follow the ranks: the first system that differs significantly from
-            the best of a group starts the next group.
-    """
-
-    mean: float
+    mean: float  # mean over its prompts; NaN if it has none
+    # One more than the number of better systems; None if it has no mean or is not ranked, in which case the fields
+    # below are also None.
     rank: int | None
-    low: int | None
-    high: int | None
+    low: int | None  # best rank in its interval: one more than the number of significantly better systems
+    high: int | None  # worst rank in its interval: the number of ranked systems without the significantly worse ones
+    # Tie group, 1 for the best. Groups follow the ranks: the first system that differs significantly from the best of a
+    # group starts the next group.
     group: int | None
 
 

@@ -17,14 +17,10 @@ from datasets_build.errors import DivBenchError
 
 @dataclass(frozen=True, slots=True)
 class RemoteError:
-    """An error of this package, packed for sending to another process.
+    """An error of this package, packed for sending to another process."""
 
-    Attributes:
-        error: An error that every other actor would raise as well.
-        causes: Its chain of `__cause__`, which pickling drops; it shows whether the error is a host failure.
-    """
-
-    error: DivBenchError
+    error: DivBenchError  # an error that every other actor would raise as well
+    # Its chain of `__cause__`, which pickling drops; it shows whether the error is a host failure.
     causes: tuple[BaseException, ...] = ()
 
     @classmethod

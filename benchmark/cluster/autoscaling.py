@@ -16,19 +16,14 @@ IDLE_SECONDS = 600.0  # without work, after which an elastic pool ends an actor
 
 @dataclass(slots=True)
 class Autoscaler:
-    """Decides when to request actors.
-
-    Attributes:
-        elastic: Whether to request actors as they are earned; otherwise all at once.
-        load_seconds: Time from the request of the last actor until its models were loaded; None: none has loaded yet.
-        credit: Seconds of scoring that have not been spent on another actor.
-    """
+    """Decides when to request actors."""
 
     max_actors: int
-    elastic: bool = False
+    elastic: bool = False  # whether to request actors as they are earned; otherwise all at once
     requested: int = 0
+    # Time from the request of the last actor until its models were loaded; None: none has loaded yet.
     load_seconds: float | None = None
-    credit: float = 0.0
+    credit: float = 0.0  # seconds of scoring that have not been spent on another actor
 
     def request(self, waiting: int) -> int:
         """Return how many actors to start now; they count as requested.

@@ -21,15 +21,10 @@ _CONNECT_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class ActorLost:
-    """An actor ended, or failed unexpectedly.
+    """An actor ended, or failed unexpectedly."""
 
-    Attributes:
-        prompts: Number of prompts of the shard that it was scoring; 0: it was idle.
-        first: Id of the first of them.
-    """
-
-    prompts: int
-    first: str | None
+    prompts: int  # number of prompts of the shard that it was scoring; 0: it was idle
+    first: str | None  # id of the first of them
     reason: str
 
     def __str__(self) -> str:
@@ -40,26 +35,18 @@ class ActorLost:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A Ray cluster and the actors to run there.
+    """A Ray cluster and the actors to run there."""
 
-    Attributes:
-        address: `HOST:PORT`, `auto` for the cluster of this machine, or `local` to start one.
-        actors: Number of actors; None: one per GPU (`gpus` each), or one per core without GPUs. Actors that do
-            not fit wait for room.
-        gpus: Number of GPUs per actor; None: one where there are GPUs.
-        patience: Seconds without a working or starting actor after which a run fails.
-        events: Function called for each lost actor, from another thread.
-        elastic: Whether actors are started as they are earned and ended when idle, see `benchmark.cluster.autoscaling`.
-        idle: Seconds without work after which an elastic cluster ends an actor.
-    """
-
-    address: str = LOCAL
+    address: str = LOCAL  # `HOST:PORT`, `auto` for the cluster of this machine, or `local` to start one
+    # Number of actors; None: one per GPU (`gpus` each), or one per core without GPUs. Actors that do not fit wait for
+    # room.
     actors: int | None = None
-    gpus: int | None = None
-    patience: float = 600.0
-    events: Callable[[ActorLost], None] = lambda lost: None
+    gpus: int | None = None  # number of GPUs per actor; None: one where there are GPUs
+    patience: float = 600.0  # seconds without a working or starting actor after which a run fails
+    events: Callable[[ActorLost], None] = lambda lost: None  # function called for each lost actor, from another thread
+    # Whether actors are started as they are earned and ended when idle, see `benchmark.cluster.autoscaling`.
     elastic: bool = False
-    idle: float = IDLE_SECONDS
+    idle: float = IDLE_SECONDS  # seconds without work after which an elastic cluster ends an actor
 
     def share(self, resources: dict[str, float]) -> tuple[int, int]:
         """Return the GPUs per actor and the number of actors, given a cluster's resources."""

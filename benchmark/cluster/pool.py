@@ -39,14 +39,11 @@ _LEAVE_TIMEOUT = 60.0
 
 @dataclass(eq=False, slots=True)
 class Run:
-    """The shards of one submission in the pool.
-
-    Attributes:
-        outcomes: A shard with its table; None for one that was returned unscored; or the error that ends the run.
-    """
+    """The shards of one submission in the pool."""
 
     number: int
     metrics: Sequence[Metric]
+    # A shard with its table; None for one that was returned unscored; or the error that ends the run.
     outcomes: "SimpleQueue[tuple[Shard, pa.Table] | BaseException | None]" = field(default_factory=SimpleQueue)
 
 

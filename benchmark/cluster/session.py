@@ -24,7 +24,6 @@ def open_cluster(cluster: Cluster, backends: ScoringBackends, metrics: Sequence[
 
     Args:
         cluster: Cluster to connect to, or to start, when there is first something to score.
-        backends: Profile of models; every actor loads its own.
     """
     session = ClusterSession(cluster, backends, metrics)
     with redirect_stdout(sys.stderr):  # stdout is for results; Ray would write to it, too

@@ -14,22 +14,14 @@ from benchmark.metrics.partition import Labels
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """The effect of the responses' order on greedy classes, over random orders of each set.
-
-    Attributes:
-        mean: [sets], mean number of classes.
-        sd: [sets], its standard deviation (ddof 1).
-        lowest: [sets], fewest classes.
-        highest: [sets], most classes.
-        rand_index: [sets], mean adjusted Rand index between a random order's classes and the given order's.
-    """
+    """The effect of the responses' order on greedy classes, over random orders of each set."""
 
     orders: int
-    mean: Floats
-    sd: Floats
-    lowest: NDArray[np.int64]
-    highest: NDArray[np.int64]
-    rand_index: Floats
+    mean: Floats  # [sets], mean number of classes
+    sd: Floats  # [sets], its standard deviation (ddof 1)
+    lowest: NDArray[np.int64]  # [sets], fewest classes
+    highest: NDArray[np.int64]  # [sets], most classes
+    rand_index: Floats  # [sets], mean adjusted Rand index between a random order's classes and the given order's
 
 
 def order_sensitivity(

@@ -23,17 +23,11 @@ class ResponsePair:
 
 
 class EquivalenceBackend(Protocol):
-    """Scores the similarity of two responses.
+    """Scores the similarity of two responses."""
 
-    Attributes:
-        signature: Everything that determines the scores, and the threshold.
-        threshold: Two responses are equivalent if their score is greater.
-        symmetric: Whether (a, b) and (b, a) have the same score.
-    """
-
-    signature: str
-    threshold: float
-    symmetric: bool
+    signature: str  # everything that determines the scores, and the threshold
+    threshold: float  # two responses are equivalent if their score is greater
+    symmetric: bool  # whether (a, b) and (b, a) have the same score
 
     def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
         """Return a score for each pair, float64 [pairs]; higher is more similar. Equal pairs have equal scores."""
@@ -44,13 +38,9 @@ EquivalenceSpec = Spec[EquivalenceBackend]
 
 
 class SetJudge(Protocol):
-    """Groups all responses to a prompt at once.
+    """Groups all responses to a prompt at once."""
 
-    Attributes:
-        signature: Everything known that determines the partitions.
-    """
-
-    signature: str
+    signature: str  # everything known that determines the partitions
 
     def partition(self, sets: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[int, ...] | Missing]:
         """Return the labels [k] of the k responses to each prompt (0, 1, 2, … by first use), or why they are missing.

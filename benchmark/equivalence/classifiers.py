@@ -25,22 +25,17 @@ class GenerationSimilarity:
     It reads [CLS] a [SEP] b [SEP], with token type 0 up to the first [SEP] and 1 after it; its second output is the
     probability that the responses are equivalent. It does not read the prompt, (a, b) and (b, a) have different scores,
     and strings that look like special tokens are plain text. It was trained on the first 128 tokens of each response.
-
-    Attributes:
-        files: Files of a DeBERTa (v2 or v3) with two outputs.
-        tokeniser: Files of its tokeniser; None: with the model.
-        window: Number of tokens to read of each response, from the first; 128 as in training and as published. None:
-            as many as `max_tokens` allows, on which the model was not trained.
-        max_tokens: Maximum number of tokens per pair, including three special ones; DeBERTa has 512 positions. Longer
-            pairs are truncated, the longer response first.
-        threshold: Published threshold, which has the best F1 on the 100 pairs of the paper.
     """
 
-    files: ModelFiles
-    tokeniser: ModelFiles | None = None
+    files: ModelFiles  # files of a DeBERTa (v2 or v3) with two outputs
+    tokeniser: ModelFiles | None = None  # files of its tokeniser; None: with the model
+    # Number of tokens to read of each response, from the first; 128 as in training and as published. None: as many as
+    # `max_tokens` allows, on which the model was not trained.
     window: int | None = 128
+    # Maximum number of tokens per pair, including three special ones; DeBERTa has 512 positions. Longer pairs are
+    # truncated, the longer response first.
     max_tokens: int = 512
-    threshold: float = 0.102
+    threshold: float = 0.102  # published threshold, which has the best F1 on the 100 pairs of the paper
     dtype: Dtype = "float32"
 
     @property
@@ -128,16 +123,13 @@ class BothWaysNLI:
     *strict*: both directions are entailment. Score: the smaller of their margins, p(entailment) − the largest other p.
     *lax*: neither direction is contradiction, and not both are neutral. Score: the smallest of the two margins of the
     best other label over contradiction and the larger margin of entailment.
-
-    Attributes:
-        files: Files of any model for natural language inference that names its labels.
-        max_tokens: Maximum number of tokens per pair; longer pairs are truncated, the longer text first. A prompt that
-            would leave no room for the responses is refused.
     """
 
-    files: ModelFiles
+    files: ModelFiles  # files of any model for natural language inference that names its labels
     rule: Literal["strict", "lax"] = "strict"
     with_prompt: bool = True
+    # Maximum number of tokens per pair; longer pairs are truncated, the longer text first. A prompt that would leave no
+    # room for the responses is refused.
     max_tokens: int = 512
     dtype: Dtype = "float32"
 

@@ -64,22 +64,17 @@ class LLMJudgeSpec:
     and its replies may vary even at temperature 0, which is requested unless the server refuses it: only the cache
     makes partitions reproducible.
 
-    Attributes:
-        url: Address of a server with OpenAI's chat completions API; with or without `/v1`.
-        reported: Name of the model in the server's replies; replies from another model are rejected. None: unknown.
-        max_tokens: Maximum number of tokens per reply, including reasoning.
-        timeout: Maximum wait in seconds for the first byte of a reply, and again for the rest of it.
-
     Raises:
         ConfigurationError: A number is too small, or no model is named.
     """
 
-    url: str
+    url: str  # address of a server with OpenAI's chat completions API; with or without `/v1`
     model: str
+    # Name of the model in the server's replies; replies from another model are rejected. None: unknown.
     reported: str | None = None
-    max_tokens: int = 4096
+    max_tokens: int = 4096  # maximum number of tokens per reply, including reasoning
     concurrency: int = 8
-    timeout: float = 300.0
+    timeout: float = 300.0  # maximum wait in seconds for the first byte of a reply, and again for the rest of it
 
     def __post_init__(self) -> None:
         if not self.model.strip() or min(self.max_tokens, self.concurrency) < 1:

@@ -16,7 +16,6 @@ def find_partition_spec(name: str, algorithm: str = "greedy", *, short_answers: 
     """Return the partition spec for the name of a backend.
 
     Args:
-        name: One of `EQUIVALENCE_NAMES`.
         algorithm: One of `ALGORITHMS`; ignored for a judge.
         short_answers: Whether responses of up to five words are compared by shared words, as in NoveltyBench's code
             since v1.0.

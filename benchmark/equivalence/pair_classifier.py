@@ -25,14 +25,10 @@ _BATCH_TOKENS = {"cpu": 2048, "cuda": 32_768}  # including padding; larger batch
 
 @dataclass(frozen=True, slots=True)
 class PairTokens:
-    """A pair as the model reads it.
-
-    Attributes:
-        types: Token types, 0 for the first text and 1 for the second; None if the model has none.
-    """
+    """A pair as the model reads it."""
 
     ids: tuple[int, ...]
-    types: tuple[int, ...] | None
+    types: tuple[int, ...] | None  # token types, 0 for the first text and 1 for the second; None if the model has none
 
 
 def load_pair_classifier(

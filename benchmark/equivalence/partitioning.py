@@ -46,14 +46,10 @@ _DOTTED = "i\N{COMBINING DOT ABOVE}"  # lower case of the Turkish İ
 
 @dataclass(frozen=True, slots=True)
 class PartitionSpec:
-    """How a profile groups responses.
+    """How a profile groups responses."""
 
-    Attributes:
-        backend: Backend that compares two responses, or judge of whole sets.
-        algorithm: Algorithm that makes classes from a backend's decisions; *judge*: the judge makes the classes.
-    """
-
-    backend: EquivalenceSpec | LLMJudgeSpec
+    backend: EquivalenceSpec | LLMJudgeSpec  # backend that compares two responses, or judge of whole sets
+    # Algorithm that makes classes from a backend's decisions; *judge*: the judge makes the classes.
     algorithm: Algorithm | Literal["judge"] = "greedy"
 
     @property
@@ -81,18 +77,12 @@ class PartitionSpec:
 
 @dataclass(frozen=True, slots=True)
 class ResponsesToGroup:
-    """The responses to one prompt, and whether each of them counts and is complete.
-
-    Attributes:
-        texts: [k], the responses in the given order.
-        counted: [k], whether each counts: it is not blank, a placeholder or a refusal.
-        whole: [k], whether each is complete, not truncated.
-    """
+    """The responses to one prompt, and whether each of them counts and is complete."""
 
     prompt: str
-    texts: tuple[str, ...]
-    counted: tuple[bool, ...]
-    whole: tuple[bool, ...]
+    texts: tuple[str, ...]  # [k], the responses in the given order
+    counted: tuple[bool, ...]  # [k], whether each counts: it is not blank, a placeholder or a refusal
+    whole: tuple[bool, ...]  # [k], whether each is complete, not truncated
 
     @staticmethod
     def of(
@@ -140,7 +130,6 @@ def partition_sets(
 
     Args:
         backend: Backend or judge from `spec.load`, or one to use in its place.
-        spec: Spec that names the algorithm.
 
     Returns:
         For each set canonical labels [k], None for a response in no class that counts; or why they are missing, such as
@@ -162,11 +151,7 @@ def partition_sets(
 def partition_by_pairs(
     sets: Sequence[ResponsesToGroup], backend: EquivalenceBackend, algorithm: Algorithm = "greedy"
 ) -> list[Labels]:
-    """Group each response set by a backend's decisions; the module's docstring describes the algorithms.
-
-    Returns:
-        For each set canonical labels [k], None for a response in no class that counts.
-    """
+    """Group each response set by a backend's decisions; the module's docstring describes the algorithms."""
     distinct = [_DistinctTexts.of(each, in_order=algorithm == "greedy") for each in sets]
     cluster = {"greedy": _greedy, "components": _components, "complete": _complete, "average": _average}[algorithm]
     labels = cluster(distinct, MemoisedBackend(backend))
@@ -223,16 +208,11 @@ def _rated(partition: Partition, rewards: list[float], thresholds: tuple[float, 
 
 @dataclass(frozen=True, slots=True)
 class _DistinctTexts:
-    """A response set's distinct texts.
-
-    Attributes:
-        texts: [texts], one for each normalised text.
-        index: [k], index of each response's text among them; None if the response does not count.
-    """
+    """A response set's distinct texts."""
 
     prompt: str
-    texts: tuple[str, ...]
-    index: tuple[int | None, ...]
+    texts: tuple[str, ...]  # [texts], one for each normalised text
+    index: tuple[int | None, ...]  # [k], index of each response's text among them; None if the response does not count
 
     @staticmethod
     def of(responses: ResponsesToGroup, *, in_order: bool) -> "_DistinctTexts":

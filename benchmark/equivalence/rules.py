@@ -83,16 +83,11 @@ class Rouge1Equivalence:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingThreshold:
-    """Cosine of sentence embeddings above a threshold. The prompt is not read.
-
-    Attributes:
-        threshold: Cosine above which responses are equivalent.
-        calibrated_on: Name of the data on which the threshold was chosen.
-    """
+    """Cosine of sentence embeddings above a threshold. The prompt is not read."""
 
     embedder: EmbedderSpec
-    threshold: float
-    calibrated_on: str
+    threshold: float  # cosine above which responses are equivalent
+    calibrated_on: str  # name of the data on which the threshold was chosen
 
     @property
     def signature(self) -> str:
@@ -161,12 +156,9 @@ class ShortAnswers:
 
     The rule was added to NoveltyBench's code after the 20 models of its paper were scored, so their partitions do not
     follow it, but later ones do.
-
-    Attributes:
-        backend: Backend for all other pairs.
     """
 
-    backend: EquivalenceSpec
+    backend: EquivalenceSpec  # backend for all other pairs
 
     @property
     def signature(self) -> str:

@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 
 from benchmark.exports.choices import DiversityName, PoolUnit, Relationship
 from datasets_build.console import JsonOption, MirrorOption, data_option, err, out, output_option, print_json, progress
 from datasets_build.errors import ConfigurationError, counted
+from datasets_build.tables import Table, plain, to_terminal
 
 if TYPE_CHECKING:
     from benchmark.exports.diversities import Measure
+    from benchmark.exports.dpo import Exported
     from benchmark.exports.preference import PoolRule
     from benchmark.exports.scored import ScoredResult
     from submissions.storage.submission_folders import Submission
@@ -121,7 +124,6 @@ def dpo(
     from functools import partial
 
     from benchmark.exports.dpo import NO_REWARDS, Files, candidates_of, check_files, export_pairs, format_of
-    from benchmark.exports.printing import print_exported
     from benchmark.exports.rewards import read_rewards
     from benchmark.scoring.internals_file import INTERNALS_FILE
     from datasets_build.load import load_suite
@@ -163,21 +165,18 @@ def dpo(
     if exported.unrewarded:
         which = counted(exported.unrewarded, "response")
         err().print(f"warning: {which} without a reward, to prompts that have some rewards")
-    if exported.inverted:
-        which = f"{exported.inverted} of {counted(len(exported.pairs.rows), 'pair')}"
-        err().print(f"warning: in {which}, the chosen response has the lower reward; below --rho 0.5, none has")
-    if exported.tied:
-        which = f"{exported.tied} of {counted(len(exported.pairs.rows), 'pair')}"
-        err().print(f"warning: in {which}, both responses have the same reward, so the pair prefers only diversity")
-    if exported.truncated:
-        which = f"{exported.truncated} of {counted(len(exported.pairs.rows), 'pair')}"
-        err().print(
-            f"warning: in {which}, the chosen response is truncated; a model trained on it learns to stop there"
-        )
+    pairs = counted(len(exported.pairs.rows), "pair")
+    for count, what in (
+        (exported.inverted, "the chosen response has the lower reward; below --rho 0.5, none has"),
+        (exported.tied, "both responses have the same reward, so the pair prefers only diversity"),
+        (exported.truncated, "the chosen response is truncated; a model trained on it learns to stop there"),
+    ):
+        if count:
+            err().print(f"warning: in {count} of {pairs}, {what}")
     if json:
         print_json(exported.as_json())
     else:
-        print_exported(exported, out())
+        _print_pairs(exported)
 
 
 @app.command("every-eval-ever")
@@ -290,12 +289,31 @@ def harness(
 
 
 def _report(written: "Sequence[tuple[ScoredResult, Sequence[Path]]]", *, json: bool) -> None:
-    from benchmark.exports.printing import print_results
-
+    """Print which files were written for each result, and which metrics have no value."""
     if json:
         print_json({"exported": [_exported(scored, files) for scored, files in written]})
-    else:
-        print_results(written, out())
+        return
+    for scored, files in written:
+        result = scored.result
+        about = f"{result.result_id}, {result.suite}, k = {result.k}: {counted(len(scored.scores), 'metric')}"
+        out().print(Text.assemble(plain(result.manifest.name), f" ({about})"), soft_wrap=True)
+        if scored.left_out:
+            out().print(f"left out, without a value: {', '.join(scored.left_out)}", markup=False, soft_wrap=True)
+        for path in files:
+            out().print(f"written: {path}", markup=False, soft_wrap=True)
+
+
+def _print_pairs(exported: "Exported") -> None:
+    """Print how many prompts gave a pair, why others did not, and the means of chosen and rejected responses."""
+    rule, rows = exported.provenance.rule, exported.pairs.rows
+    counts = [(len(rows), "a pair"), *((count, f"no pair: {why}") for why, count in exported.pairs.skipped.items())]
+    title = f"{exported.provenance.metric}, rho = {rule.rho:g} by {rule.by}"
+    means = [(side, own["reward"], own["diversity"]) for side, own in exported.means.items()]
+    out().print(to_terminal(Table(title, ("prompts", ""), counts, numbers=("prompts",))))
+    out().print(to_terminal(Table("Means over pairs", ("", "reward", "diversity"), means)))
+    out().print(f"written: {exported.files.pairs}, {exported.format}", markup=False, soft_wrap=True)
+    if exported.files.table is not None:
+        out().print(f"written: {exported.files.table}", markup=False, soft_wrap=True)
 
 
 def _exported(scored: "ScoredResult", files: Sequence[Path]) -> dict[str, Any]:

@@ -35,16 +35,12 @@ _NO_CENTRE = 1e-12  # length below which a mean of unit vectors is rounding erro
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measure of the diversity of single responses, with its model.
-
-    Attributes:
-        parameters: Names and values of its parameters, for the signature.
-        of: Function from response sets to the diversities of each set's responses (None if missing), or the reason.
-    """
+    """A measure of the diversity of single responses, with its model."""
 
     name: DiversityName
-    parameters: tuple[tuple[str, str], ...]
+    parameters: tuple[tuple[str, str], ...]  # names and values of its parameters, for the signature
     model: str
+    # Function from response sets to the diversities of each set's responses (None if missing), or the reason.
     of: Callable[[Sequence[Row]], list[Diversities | Missing]]
 
 

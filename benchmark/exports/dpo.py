@@ -64,31 +64,22 @@ _PROMPT = "{prompt}"
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The files to write.
-
-    Attributes:
-        table: Table of all responses, .csv, .parquet or .jsonl; None: none.
-    """
+    """The files to write."""
 
     pairs: Path
-    table: Path | None = None
+    table: Path | None = None  # table of all responses, .csv, .parquet or .jsonl; None: none
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """Summary of an export.
+    """Summary of an export."""
 
-    Attributes:
-        pairs: The pairs, and the prompts without a pair.
-        unrewarded: Number of responses without a reward to prompts that have some rewards.
-        truncated: Number of pairs whose chosen response was cut off at the token limit, as far as is known. Trainers
-            append the end token to it, so the model learns to stop there.
-    """
-
-    pairs: PreferencePairs
+    pairs: PreferencePairs  # the pairs, and the prompts without a pair
     provenance: Provenance
     prompts: int
-    unrewarded: int
+    unrewarded: int  # number of responses without a reward to prompts that have some rewards
+    # Number of pairs whose chosen response was cut off at the token limit, as far as is known. Trainers append the end
+    # token to it, so the model learns to stop there.
     truncated: int
     format: PairFormat
     files: Files
@@ -236,8 +227,6 @@ def export_pairs(
     """Choose the pairs and write the files atomically; the same input gives the same bytes.
 
     Args:
-        candidates: Candidates from `candidates_of`.
-        pair_format: Format from `format_of`.
         files: Files that passed `check_files`.
 
     Raises:

@@ -26,15 +26,10 @@ _REVISION = re.compile(r"[\w./-]{1,100}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """The Hub dataset with the leaderboard that the values are for.
+    """The Hub dataset with the leaderboard that the values are for."""
 
-    Attributes:
-        id: ORG/NAME.
-        revision: Commit or tag of the dataset; None: not stated.
-    """
-
-    id: str
-    revision: str | None = None
+    id: str  # ORG/NAME
+    revision: str | None = None  # commit or tag of the dataset; None: not stated
 
 
 def benchmark_of(text: str) -> Benchmark:

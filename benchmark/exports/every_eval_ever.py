@@ -139,10 +139,7 @@ def instance_records(prompt: ScoredPrompt, scored: ScoredResult) -> Iterator[Jso
 
 
 def write_every_eval_ever(scored: ScoredResult, out: Path, relationship: Relationship = "other") -> tuple[Path, Path]:
-    """Write both files of a result into its folder under `out`.
-
-    Returns:
-        The file of scores and the file of prompts.
+    """Write the file of scores and the file of prompts of a result into its folder under `out`; return their paths.
 
     Raises:
         InputError: The table of prompts contradicts the result.

@@ -110,12 +110,9 @@ def generation_kwargs(generation: Generation) -> Json:
 
 
 def write_harness(scored: ScoredResult, out: Path) -> tuple[Path, Path]:
-    """Write both files of a result into the folder `out/RESULT_ID`.
+    """Write the results and the samples of a result into the folder `out/RESULT_ID`; return their paths.
 
     The hash of the task is the hash of its samples' concatenated hashes, as in the harness.
-
-    Returns:
-        The file of results and the file of samples.
 
     Raises:
         InputError: The table of prompts contradicts the result, or a metric has the name of another field.

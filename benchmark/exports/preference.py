@@ -24,18 +24,16 @@ _SLACK = 1e-12  # of the range: a reward on the boundary is in the pool, however
 class PoolRule:
     """Rule that decides which responses are in the pools.
 
-    Attributes:
-        rho: Size of the pools, 0 … 1. At 0 they hold the best and the worst (best-against-worst DPO); from about 0.5
-            they overlap. GSSBench uses 0.3 with negative log-likelihood, 0.6 with LOOE.
-        by: Unit of `rho`. *range*: share of the rewards' range; chosen are r ≥ max − rho (max − min), rejected
-            r ≤ min + rho (max − min). *percentile*: share of the responses; chosen are r ≥ the quantile 1 − rho,
-            rejected r ≤ the quantile rho, interpolated linearly.
-
     Raises:
         ValueError: `rho` outside of 0 … 1.
     """
 
+    # Size of the pools, 0 … 1. At 0 they hold the best and the worst (best-against-worst DPO); from about 0.5 they
+    # overlap. GSSBench uses 0.3 with negative log-likelihood, 0.6 with LOOE.
     rho: float
+    # Unit of `rho`. *range*: share of the rewards' range; chosen are r ≥ max − rho (max − min), rejected r ≤ min + rho
+    # (max − min). *percentile*: share of the responses; chosen are r ≥ the quantile 1 − rho, rejected r ≤ the quantile
+    # rho, interpolated linearly.
     by: PoolUnit = "range"
 
     def __post_init__(self) -> None:
@@ -47,21 +45,16 @@ class PoolRule:
 class Candidates:
     """The K responses to one prompt with their rewards and diversities.
 
-    Attributes:
-        responses: [K].
-        rewards: [K]; higher is better, in the reward model's unit. None or NaN if missing.
-        diversities: [K]; higher is more diverse, in the measure's unit. None or NaN if missing.
-        why: Reason why rewards or diversities are missing, by which such prompts are counted; None: none given.
-
     Raises:
         ValueError: Different lengths, or an infinite number.
     """
 
     prompt_id: str
     prompt: str
-    responses: tuple[str, ...]
-    rewards: tuple[float | None, ...]
-    diversities: tuple[float | None, ...]
+    responses: tuple[str, ...]  # [K]
+    rewards: tuple[float | None, ...]  # [K]; higher is better, in the reward model's unit. None or NaN if missing.
+    diversities: tuple[float | None, ...]  # [K]; higher is more diverse, in the measure's unit. None or NaN if missing.
+    # Reason why rewards or diversities are missing, by which such prompts are counted; None: none given.
     why: str | None = None
 
     def __post_init__(self) -> None:
@@ -87,15 +80,10 @@ class NoPair(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Pools:
-    """Positions of responses, ascending; a position may be in both pools.
+    """Positions of responses, ascending; a position may be in both pools."""
 
-    Attributes:
-        chosen: Responses of high reward.
-        rejected: Responses of low reward.
-    """
-
-    chosen: tuple[int, ...]
-    rejected: tuple[int, ...]
+    chosen: tuple[int, ...]  # responses of high reward
+    rejected: tuple[int, ...]  # responses of low reward
 
 
 def pools(candidates: Candidates, rule: PoolRule) -> Pools:
@@ -153,30 +141,21 @@ def choose(candidates: Candidates, rule: PoolRule) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Facts shared by all pairs of a file.
-
-    Attributes:
-        seed: Seed of the sampling; None if unknown.
-        signature: All that the diversities depend on besides the texts, in one line; None if unknown.
-        submission_id: Id of the submission; None if there is none.
-    """
+    """Facts shared by all pairs of a file."""
 
     metric: str
     rule: PoolRule
-    seed: int | None = None
-    signature: str | None = None
-    submission_id: str | None = None
+    seed: int | None = None  # seed of the sampling; None if unknown
+    signature: str | None = None  # all that the diversities depend on besides the texts, in one line; None if unknown
+    submission_id: str | None = None  # id of the submission; None if there is none
 
 
 @dataclass(frozen=True, slots=True)
 class PreferencePairs:
-    """The pairs of some prompts.
+    """The pairs of some prompts."""
 
-    Attributes:
-        rows: A dict for each pair, in the order of the prompts: `prompt_id`, the texts `prompt`, `chosen` and
-            `rejected`, as DPO trainers read them, and `meta`. Unknown values are None, never NaN.
-    """
-
+    # A dict for each pair, in the order of the prompts: `prompt_id`, the texts `prompt`, `chosen` and `rejected`, as
+    # DPO trainers read them, and `meta`. Unknown values are None, never NaN.
     rows: tuple[dict[str, Any], ...]
     skipped: Mapping[str, int]
 

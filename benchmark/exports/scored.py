@@ -40,37 +40,25 @@ _LINE_ENDS = {ord(letter): f"\\u{ord(letter):04x}" for letter in "\x85\u2028\u20
 
 @dataclass(frozen=True, slots=True)
 class ScoredPrompt:
-    """One prompt of a result.
-
-    Attributes:
-        finish_reasons: One per response; None if not given.
-        answers: Number of responses that are neither blank nor placeholders.
-        values: Values by metric, without missing ones.
-    """
+    """One prompt of a result."""
 
     prompt_id: str
     category: str
     prompt: str
     responses: tuple[str, ...]
-    finish_reasons: tuple[str | None, ...] | None
-    answers: int
-    values: Mapping[str, float]
+    finish_reasons: tuple[str | None, ...] | None  # one per response; None if not given
+    answers: int  # number of responses that are neither blank nor placeholders
+    values: Mapping[str, float]  # values by metric, without missing ones
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredResult:
-    """A result with the metrics that are exported.
-
-    Attributes:
-        result: Content of its `result.json`.
-        scores: Scores of the exported metrics: those with a value, in the order of the result.
-        left_out: Requested metrics without a value, with the reasons and their counts.
-    """
+    """A result with the metrics that are exported."""
 
     folder: Path
-    result: Result
-    scores: tuple[Aggregate, ...]
-    left_out: Mapping[str, Mapping[str, int]]
+    result: Result  # content of its `result.json`
+    scores: tuple[Aggregate, ...]  # scores of the exported metrics: those with a value, in the order of the result
+    left_out: Mapping[str, Mapping[str, int]]  # requested metrics without a value, with the reasons and their counts
     table: ParquetTable
 
     def prompts(self) -> Iterator[ScoredPrompt]:

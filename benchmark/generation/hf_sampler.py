@@ -22,15 +22,10 @@ NOT_FINITE = "the model's logits are not finite"
 
 @dataclass(frozen=True, slots=True)
 class StopConditions:
-    """The tokens and texts that end a response.
+    """The tokens and texts that end a response."""
 
-    Attributes:
-        ids: EOS tokens of the model's configuration.
-        stop: Stop texts; a response ends before them.
-    """
-
-    ids: tuple[int, ...]
-    stop: tuple[str, ...] = ()
+    ids: tuple[int, ...]  # EOS tokens of the model's configuration
+    stop: tuple[str, ...] = ()  # stop texts; a response ends before them
 
 
 class HFSampler:

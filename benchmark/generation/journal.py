@@ -32,15 +32,10 @@ _TABLES = (
 
 @dataclass(frozen=True, slots=True)
 class PromptSamples:
-    """The sampled responses to one prompt.
+    """The sampled responses to one prompt."""
 
-    Attributes:
-        samples: [K], the responses.
-        greedy: Additional response by greedy decoding; None if not requested.
-    """
-
-    samples: tuple[Sampled, ...]
-    greedy: Sampled | None = None
+    samples: tuple[Sampled, ...]  # [K], the responses
+    greedy: Sampled | None = None  # additional response by greedy decoding; None if not requested
 
 
 def contents_of(prompts: Iterable[Prompt]) -> dict[str, str]:

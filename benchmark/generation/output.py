@@ -37,9 +37,6 @@ def write_output(
     Args:
         reader: Reader of the internals; None: no internals are written.
 
-    Returns:
-        The submission, and its numbers of responses by kind.
-
     Raises:
         Rejected: The responses do not pass the checks of a submission. The journal keeps them.
     """

@@ -28,24 +28,19 @@ _PLACE = "{prompt}"
 class PromptingSettings:
     """How prompts are presented to a model.
 
-    Attributes:
-        mode: *resample*: the prompt, K times. *paraphrase*: its i-th paraphrase for the i-th response. *system-prompt*:
-            with a system prompt that asks for novel responses. *in-context*: one chat that grows with each response.
-            *verbalized*, *verbalized-tail*: one call for all responses; see verbalized.py.
-        system_prompt: System prompt of every chat; None: none, but NoveltyBench's in the mode *system-prompt*.
-        chat_template: Whether to use the model's chat template; if not, the model reads `template`.
-        template: Text with `{prompt}` in it, for models without a chat template.
-        thinking: `enable_thinking` of chat templates that know it; None: the template's default.
-
     Raises:
         ConfigurationError: A setting needs a chat template and there is none, or the template has no `{prompt}`.
     """
 
+    # *resample*: the prompt, K times. *paraphrase*: its i-th paraphrase for the i-th response. *system-prompt*: with a
+    # system prompt that asks for novel responses. *in-context*: one chat that grows with each response. *verbalized*,
+    # *verbalized-tail*: one call for all responses; see verbalized.py.
     mode: Mode = "resample"
+    # System prompt of every chat; None: none, but NoveltyBench's in the mode *system-prompt*.
     system_prompt: str | None = None
-    chat_template: bool = True
-    template: str = _PLACE
-    thinking: bool | None = None
+    chat_template: bool = True  # whether to use the model's chat template; if not, the model reads `template`
+    template: str = _PLACE  # text with `{prompt}` in it, for models without a chat template
+    thinking: bool | None = None  # `enable_thinking` of chat templates that know it; None: the template's default
 
     def __post_init__(self) -> None:
         if not self.chat_template and self.mode not in ("resample", "paraphrase"):

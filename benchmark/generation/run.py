@@ -46,19 +46,13 @@ class PlannedSet:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All response sets to sample.
+    """All response sets to sample."""
 
-    Attributes:
-        sets: Response sets in the order of the output.
-        seed: Random seed; an item's responses depend only on the seed and the item.
-        greedy: Whether each item also gets a greedy response to the plain prompt.
-    """
-
-    sets: tuple[PlannedSet, ...]
+    sets: tuple[PlannedSet, ...]  # response sets in the order of the output
     prompting: PromptingSettings
     k: int
-    seed: int
-    greedy: bool = False
+    seed: int  # random seed; an item's responses depend only on the seed and the item
+    greedy: bool = False  # whether each item also gets a greedy response to the plain prompt
 
 
 def sample_plan(plan: Plan, sampler: Sampler, journal: Journal, progress: Progress = lambda items: None) -> None:

@@ -24,58 +24,37 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class SamplingSettings:
-    """How tokens are sampled.
+    """How tokens are sampled."""
 
-    Attributes:
-        temperature: Sampling temperature; 0 is greedy.
-        top_k: Number of most probable tokens to keep; None: all.
-        top_p: Nucleus threshold: of those, keep the fewest whose probabilities sum to it; 1: all.
-        max_tokens: Maximum number of tokens of a response, including EOS.
-    """
-
-    temperature: float = 1.0
-    top_k: int | None = None
-    top_p: float = 1.0
-    max_tokens: int = 256
+    temperature: float = 1.0  # sampling temperature; 0 is greedy
+    top_k: int | None = None  # number of most probable tokens to keep; None: all
+    top_p: float = 1.0  # nucleus threshold: of those, keep the fewest whose probabilities sum to it; 1: all
+    max_tokens: int = 256  # maximum number of tokens of a response, including EOS
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request for one response.
+    """A request for one response."""
 
-    Attributes:
-        messages: Chat so far; the last message is the user's.
-        seed: Random seed of this response alone, so that it does not depend on other requests. See `draw_seed`.
-    """
-
-    messages: tuple[Message, ...]
+    messages: tuple[Message, ...]  # chat so far; the last message is the user's
     settings: SamplingSettings
-    seed: int
+    seed: int  # random seed of this response alone, so that it does not depend on other requests. See `draw_seed`.
 
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """A response.
+    """A response."""
 
-    Attributes:
-        text: Decoded text without special tokens; an empty text is a valid response.
-        finish_reason: *stop*: it ended by itself; *length*: it was truncated; otherwise as the server reports, or None.
-        tokens: Number of sampled tokens, including reasoning and EOS; None: unknown.
-        reasoning_tokens: Number of tokens sampled before the response and not part of it; None: unknown.
-        reasoning_ids: Those tokens; empty if unknown.
-        ids: Tokens of the response and its end marker; None: unknown.
-        content: Number of `ids` that belong to the response; the others are its end marker.
-        probability: Probability that the model stated in verbalized sampling; None: it stated none.
-    """
-
-    text: str
+    text: str  # decoded text without special tokens; an empty text is a valid response
+    # *stop*: it ended by itself; *length*: it was truncated; otherwise as the server reports, or None.
     finish_reason: str | None
-    tokens: int | None = None
+    tokens: int | None = None  # number of sampled tokens, including reasoning and EOS; None: unknown
+    # Number of tokens sampled before the response and not part of it; None: unknown.
     reasoning_tokens: int | None = None
-    reasoning_ids: tuple[int, ...] = ()
-    ids: tuple[int, ...] | None = None
-    content: int = 0
-    probability: float | None = None
+    reasoning_ids: tuple[int, ...] = ()  # those tokens; empty if unknown
+    ids: tuple[int, ...] | None = None  # tokens of the response and its end marker; None: unknown
+    content: int = 0  # number of `ids` that belong to the response; the others are its end marker
+    probability: float | None = None  # probability that the model stated in verbalized sampling; None: it stated none
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +72,10 @@ class SamplerFault(DivBenchError):
 
 
 class Sampler(Protocol):
-    """Samples responses.
+    """Samples responses."""
 
-    Attributes:
-        signature: Everything known that determines the responses.
-        at_once: Best number of requests per call.
-    """
-
-    signature: str
-    at_once: int
+    signature: str  # everything known that determines the responses
+    at_once: int  # best number of requests per call
 
     def check(self, requests: Sequence[Request]) -> list[str | None]:
         """Return for each request why it is impossible (such as a prompt longer than the context), or None; fast."""

@@ -34,19 +34,13 @@ _KEPT = "finished responses are kept, and the same command resumes"
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """The result of a request.
+    """The result of a request."""
 
-    Attributes:
-        outcome: The response, or why there is none.
-        healthy: Whether it shows that the server works; None: only if the server has never worked, it does not.
-        model: Name of the model in the server's reply, if any.
-        status: HTTP status of a failure, if it had one.
-    """
-
-    outcome: Outcome
+    outcome: Outcome  # the response, or why there is none
+    # Whether it shows that the server works; None: only if the server has never worked, it does not.
     healthy: bool | None
-    model: str | None = None
-    status: int | None = None
+    model: str | None = None  # name of the model in the server's reply, if any
+    status: int | None = None  # HTTP status of a failure, if it had one
 
 
 _Work = Callable[[Any, Request, threading.Event], _Result]

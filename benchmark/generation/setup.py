@@ -62,19 +62,13 @@ def settings_of(
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model to sample.
-
-    Attributes:
-        revision: Revision of its weights; None: unknown.
-        parameters: Number of parameters; None: unknown.
-        open_weights: Whether its weights are open; None: unknown.
-    """
+    """A model to sample."""
 
     sampler: Sampler
     name: str
-    revision: str | None
-    parameters: int | None
-    open_weights: bool | None
+    revision: str | None  # revision of its weights; None: unknown
+    parameters: int | None  # number of parameters; None: unknown
+    open_weights: bool | None  # whether its weights are open; None: unknown
     software: str
 
 

@@ -28,14 +28,10 @@ _HINT = "such as temperature=0.2:1.2:100, top_p=0.1:1:50 or top_k=1:64:20"
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Ascending settings of one parameter.
-
-    Attributes:
-        values: Evenly spaced settings; for *top_k*, whole numbers evenly spaced on a logarithmic scale.
-    """
+    """Ascending settings of one parameter."""
 
     parameter: Parameter
-    values: tuple[float, ...]
+    values: tuple[float, ...]  # evenly spaced settings; for *top_k*, whole numbers evenly spaced on a logarithmic scale
 
 
 def parse_sweep(text: str) -> Sweep:

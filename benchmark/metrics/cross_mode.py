@@ -12,21 +12,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CrossMode:
-    """Surprise reductions between m sets, in bits, and their summary.
+    """Surprise reductions between m sets, in bits, and their summary."""
 
-    Attributes:
-        reduction: [m, m]; M_ij, by how many bits a text of set i costs less after a text of set j.
-        diagonal: Mean M_ii.
-        off_diagonal: Mean M_ij, i ≠ j.
-        share_positive: Share of M_ij > 0, i ≠ j.
-        asymmetry: Mean |M_ij − M_ji|, i ≠ j.
-    """
-
-    reduction: Floats
-    diagonal: float
-    off_diagonal: float
-    share_positive: float
-    asymmetry: float
+    reduction: Floats  # [m, m]; M_ij, by how many bits a text of set i costs less after a text of set j
+    diagonal: float  # mean M_ii
+    off_diagonal: float  # mean M_ij, i ≠ j
+    share_positive: float  # share of M_ij > 0, i ≠ j
+    asymmetry: float  # mean |M_ij − M_ji|, i ≠ j
 
 
 def cross_mode(alone: Floats, given: Floats) -> CrossMode:

@@ -14,25 +14,16 @@ _Ends = tuple[float, ...]
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A decreasing function fitted to a curve; all numbers are NaN if the solver did not converge.
+    """A decreasing function fitted to a curve; all numbers are NaN if the solver did not converge."""
 
-    Attributes:
-        floor: a_inf, in the curve's unit, as are `drop` (alpha) and `excess`.
-        drop: alpha.
-        steepness: beta.
-        midpoint: k_0; 1 for the exponential.
-        excess: E_fit, the integral of the function minus the floor from 1 to infinity; unreliable at a bound.
-        at_bounds: Parameters at a limit of their range, which the curve therefore does not determine.
-        failure: Reason why the solver did not converge; None if it did.
-    """
-
-    floor: float
-    drop: float
-    steepness: float
-    midpoint: float
-    excess: float
+    floor: float  # a_inf, in the curve's unit, as are `drop` (alpha) and `excess`
+    drop: float  # alpha
+    steepness: float  # beta
+    midpoint: float  # k_0; 1 for the exponential
+    excess: float  # E_fit, the integral of the function minus the floor from 1 to infinity; unreliable at a bound
+    # Parameters at a limit of their range, which the curve therefore does not determine.
     at_bounds: tuple[str, ...] = ()
-    failure: str | None = None
+    failure: str | None = None  # reason why the solver did not converge; None if it did
 
     @property
     def converged(self) -> bool:

@@ -27,23 +27,18 @@ _SAME = 1e-9  # leave-one-out scores of equal rows differ by the rounding errors
 class Covariances:
     """Covariances over features of the hidden states of K responses, at some layers of a model.
 
-    Attributes:
-        blocks: L, the number of the model's blocks.
-        features: d, the size of a state.
-        layers: Distinct layers in 0 … L: 0 is the embeddings, l the output of block l (for L, after the final norm).
-        matrices: float64 [layers, K, K]; `feature_covariance` of the states at each layer. The row and column of a
-            response without states (because it has no tokens) are not finite.
-        pooling: *last*: the state of the last token before EOS. *mean*: the mean over all tokens except EOS.
-
     Raises:
         ValueError: Shapes or types do not match, or the model does not have these layers.
     """
 
-    blocks: int
-    features: int
+    blocks: int  # L, the number of the model's blocks
+    features: int  # d, the size of a state
+    # Distinct layers in 0 … L: 0 is the embeddings, l the output of block l (for L, after the final norm).
     layers: tuple[int, ...]
+    # float64 [layers, K, K]; `feature_covariance` of the states at each layer. The row and column of a response without
+    # states (because it has no tokens) are not finite.
     matrices: Floats
-    pooling: Pooling
+    pooling: Pooling  # *last*: the state of the last token before EOS. *mean*: the mean over all tokens except EOS.
 
     def __post_init__(self) -> None:
         shape = self.matrices.shape

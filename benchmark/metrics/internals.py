@@ -33,19 +33,15 @@ Floats = NDArray[np.float64]
 class Internals:
     """Internals of the generating model for its K responses to one prompt.
 
-    Attributes:
-        responses: [K], scores of each response; None if it could not be read.
-        greedy: Scores of one greedy response; None if there is none.
-        last: Covariances of the responses' last tokens' states at the layer of E_original; None if not read.
-        mean: Covariances of the responses' mean states at the layers of E_average; None if not read.
-
     Raises:
         ValueError: The parts have different numbers of responses.
     """
 
-    responses: tuple[ResponseScores | None, ...]
-    greedy: ResponseScores | None = None
+    responses: tuple[ResponseScores | None, ...]  # [K], scores of each response; None if it could not be read
+    greedy: ResponseScores | None = None  # scores of one greedy response; None if there is none
+    # Covariances of the responses' last tokens' states at the layer of E_original; None if not read.
     last: Covariances | None = None
+    # Covariances of the responses' mean states at the layers of E_average; None if not read.
     mean: Covariances | None = None
 
     def __post_init__(self) -> None:

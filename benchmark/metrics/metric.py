@@ -67,59 +67,43 @@ FAMILIES: dict[Family, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A definition of a metric.
+    """A definition of a metric."""
 
-    Attributes:
-        number: Number, as in `Metric.version`.
-        date: Date of the first numbers, YYYY-MM-DD.
-        change: Change since the previous version.
-    """
-
-    number: int
-    date: str
-    change: str
+    number: int  # number, as in `Metric.version`
+    date: str  # date of the first numbers, YYYY-MM-DD
+    change: str  # change since the previous version
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric of one response set, and from `family` on its card, which explains it to readers.
-
-    Attributes:
-        fn: Function from one set's input of the kind `reads` to a number: no I/O, no model, no rounding.
-        reads: Kind of input, made once for all metrics that read it (see scoring/inputs.py):
-            *responses* a sequence of texts; *ngrams:…* an `NgramStatistics`; *tags* the part-of-speech tags of each
-            response, sentence by sentence; *embeddings* unit vectors float64 [responses, dimensions]; *pairs:…*
-            similarities of all unordered pairs of responses, float64 [pairs], under the scorer of that name
-            (*beside_prompt*: [pairs, 3], see learned_diversity.py); *surprisals* a `Surprisals`, of which it reads the
-            last position and the responses alone, or with *:curve* all positions; *partition* a `Partition`, with
-            qualities for *+rewards*, or a `JudgedPartition` for *+validity*; *internals* an `Internals` of the
-            generating model, or with *partition+* a `ClassedInternals`; *reported* a `Reported` from the submission.
-        direction: +1 if higher is more diverse, −1 if lower is, 0 if neither (a component or a diagnostic).
-        bounds: Lowest and highest value; None if unbounded, and "k" for the number of responses.
-        parameters: Parameters that are bound in `fn`, for the signature.
-        needs: Smallest number of responses for which it is defined.
-        family: Family of the metric; `FAMILIES` describes each.
-        formula: Formula in plain text with mathematical symbols.
-        summary: One sentence for readers who do not know the metric.
-        failures: Known failures, worst first.
-        history: Every version, the newest first. A changed definition is a new entry.
-    """
+    """A metric of one response set, and from `family` on its card, which explains it to readers."""
 
     id: str
     title: str
+    # Function from one set's input of the kind `reads` to a number: no I/O, no model, no rounding.
     fn: Callable[[Any], float]
+    # Kind of input, made once for all metrics that read it (see scoring/inputs.py): *responses* a sequence of texts;
+    # *ngrams:…* an `NgramStatistics`; *tags* the part-of-speech tags of each response, sentence by sentence;
+    # *embeddings* unit vectors float64 [responses, dimensions]; *pairs:…* similarities of all unordered pairs of
+    # responses, float64 [pairs], under the scorer of that name (*beside_prompt*: [pairs, 3], see learned_diversity.py);
+    # *surprisals* a `Surprisals`, of which it reads the last position and the responses alone, or with *:curve* all
+    # positions; *partition* a `Partition`, with qualities for *+rewards*, or a `JudgedPartition` for *+validity*;
+    # *internals* an `Internals` of the generating model, or with *partition+* a `ClassedInternals`; *reported* a
+    # `Reported` from the submission.
     reads: Reads
+    # +1 if higher is more diverse, −1 if lower is, 0 if neither (a component or a diagnostic).
     direction: Literal[1, 0, -1]
-    bounds: Bounds
+    bounds: Bounds  # lowest and highest value; None if unbounded, and "k" for the number of responses
     unit: str
     paper: str
-    family: Family
+    family: Family  # family of the metric; `FAMILIES` describes each
+    # Parameters that are bound in `fn`, for the signature.
     parameters: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    needs: int = 1
-    formula: str = ""
-    summary: str = ""
-    failures: tuple[str, ...] = ()
-    history: tuple[Version, ...] = ()
+    needs: int = 1  # smallest number of responses for which it is defined
+    formula: str = ""  # formula in plain text with mathematical symbols
+    summary: str = ""  # one sentence for readers who do not know the metric
+    failures: tuple[str, ...] = ()  # known failures, worst first
+    history: tuple[Version, ...] = ()  # every version, the newest first. A changed definition is a new entry.
 
     def within_bounds(self, value: float, k: int, tolerance: float = 0.0) -> bool:
         """Whether a value of k responses is finite and within the bounds."""

@@ -44,20 +44,14 @@ def tevet_tokens(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class NgramStatistics:
-    """N-gram statistics of one response set; entry n − 1 of each tuple is for n = 1 … 5.
-
-    Attributes:
-        total: Number of n-grams of all responses; none spans two responses.
-        unique: Number of different n-grams.
-        entropy: Entropy of their distribution in nats; 0 if there are none.
-        cosine: Mean cosine of the count vectors over the unordered pairs of responses, 0 for a pair without a shared
-            n-gram; NaN if there are fewer than two responses.
-    """
+    """N-gram statistics of one response set; entry n − 1 of each tuple is for n = 1 … 5."""
 
     responses: int
-    total: tuple[int, ...]
-    unique: tuple[int, ...]
-    entropy: tuple[float, ...]
+    total: tuple[int, ...]  # number of n-grams of all responses; none spans two responses
+    unique: tuple[int, ...]  # number of different n-grams
+    entropy: tuple[float, ...]  # entropy of their distribution in nats; 0 if there are none
+    # Mean cosine of the count vectors over the unordered pairs of responses, 0 for a pair without a shared n-gram; NaN
+    # if there are fewer than two responses.
     cosine: tuple[float, ...]
 
 
@@ -98,11 +92,7 @@ def _block(sets: Sequence[Sequence[str]], tokenise: Tokeniser, max_n: int) -> li
 def _count(
     codes: Integers, lengths: Integers, sizes: Integers, max_n: int
 ) -> Iterator[tuple[Integers, Integers, Floats, Floats]]:
-    """Yield for n = 1 … max_n the total, unique, entropy and cosine of each set.
-
-    Args:
-        codes: The tokens' numbers.
-    """
+    """Yield for n = 1 … max_n the total, unique, entropy and cosine of each set."""
     vocabulary = int(codes.max(initial=0)) + 1
     of_set = np.repeat(np.arange(len(sizes)), sizes)
     response = np.repeat(np.arange(len(lengths)), lengths)

@@ -15,16 +15,12 @@ Labels = tuple[int | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """The classes of k responses.
+    """The classes of k responses."""
 
-    Attributes:
-        labels: [k], 0, 1, 2, … in the order of first use; None for a response in no class that counts.
-        qualities: [k], the quality (1 to 10) of each class's first response, None for the others; None if unrated.
-        rewards: [classes], the reward model's output for each class's first response; None if unrated.
-    """
-
-    labels: Labels
+    labels: Labels  # [k], 0, 1, 2, … in the order of first use; None for a response in no class that counts
+    # [k], the quality (1 to 10) of each class's first response, None for the others; None if unrated.
     qualities: tuple[float | None, ...] | None = None
+    # [classes], the reward model's output for each class's first response; None if unrated.
     rewards: tuple[float, ...] | None = None
 
     @property

@@ -26,23 +26,18 @@ _ROUNDING = 1e-3  # a model's float32 sums can leave a certain text slightly bel
 class Surprisals:
     """The surprisals of one set of n responses, read in several orders.
 
-    Attributes:
-        bits: float64 [orders, n]; bits of the response at position k of each order, given the prompt and the responses
-            before it.
-        orders: Integers [orders, n]; index of the response, 0 … n − 1, at position k. An order may repeat.
-        unconditional: float64 [n]; bits of each response alone, given the prompt.
-        byte_counts: Integers [n]; UTF-8 bytes of each response.
-
     Raises:
         Unscorable: There is no response, or bits are not finite or below 0, which means that the model failed.
         ValueError: Shapes or types do not match, there is no order, an order is not a permutation, or a byte count is
             negative.
     """
 
+    # float64 [orders, n]; bits of the response at position k of each order, given the prompt and the responses before
+    # it.
     bits: Floats
-    orders: Integers
-    unconditional: Floats
-    byte_counts: Integers
+    orders: Integers  # integers [orders, n]; index of the response, 0 … n − 1, at position k. An order may repeat.
+    unconditional: Floats  # float64 [n]; bits of each response alone, given the prompt
+    byte_counts: Integers  # integers [n]; UTF-8 bytes of each response
 
     def __post_init__(self) -> None:
         self._check_shapes()

@@ -33,24 +33,20 @@ _ROUNDING = 1e-3  # a model's float32 sums can leave a certain token slightly ab
 class ResponseScores:
     """Sums over the tokens of one response, each token given the prompt and the tokens before it.
 
-    Attributes:
-        tokens: T, the number of tokens summed over.
-        log_likelihood: Σ ln p of each token under the model, before temperature or any cut-off; nats.
-        largest: Σ ln of the largest probability at each step of the distribution sampled from, after temperature and
-            cut-offs; nats. None if unknown; only the entropy *inside* reads it.
-        normaliser: Σ logsumexp over the whole vocabulary of the raw logits, nats. None if unknown, as for a server that
-            returns only a few log-probabilities; only `energy` reads it.
-        entropy: Σ of the Shannon entropy of the model's distribution at each step, nats. None if unknown.
-
     Raises:
         Unscorable: A number is not finite or a probability is above 1, which means that the model failed.
         ValueError: The number of tokens is negative.
     """
 
-    tokens: int
-    log_likelihood: float
+    tokens: int  # T, the number of tokens summed over
+    log_likelihood: float  # Σ ln p of each token under the model, before temperature or any cut-off; nats
+    # Σ ln of the largest probability at each step of the distribution sampled from, after temperature and cut-offs;
+    # nats. None if unknown; only the entropy *inside* reads it.
     largest: float | None = None
+    # Σ logsumexp over the whole vocabulary of the raw logits, nats. None if unknown, as for a server that returns only
+    # a few log-probabilities; only `energy` reads it.
     normaliser: float | None = None
+    # Σ of the Shannon entropy of the model's distribution at each step, nats. None if unknown.
     entropy: float | None = None
 
     def __post_init__(self) -> None:
@@ -154,19 +150,14 @@ def _surprise_per_token(log_likelihood: float, tokens: int) -> float:
 class ClassedLikelihoods:
     """The likelihoods of K sampled responses, and their equivalence classes.
 
-    Attributes:
-        labels: [K]; None for a response in no class, which is left out.
-        log_likelihoods: float64 [K], nats; ln p of the whole response under the model, the sum over its tokens.
-        token_counts: Integers [K]; number of tokens summed over.
-
     Raises:
         Unscorable: A likelihood is not finite or above 1, which means that the model failed.
         ValueError: Shapes or types do not match, or a count is below 0.
     """
 
-    labels: Labels
-    log_likelihoods: Floats
-    token_counts: Integers
+    labels: Labels  # [K]; None for a response in no class, which is left out
+    log_likelihoods: Floats  # float64 [K], nats; ln p of the whole response under the model, the sum over its tokens
+    token_counts: Integers  # integers [K]; number of tokens summed over
 
     def __post_init__(self) -> None:
         if self.log_likelihoods.dtype != np.float64 or not np.issubdtype(self.token_counts.dtype, np.integer):

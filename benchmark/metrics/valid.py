@@ -17,16 +17,11 @@ from benchmark.metrics.partition import CEILING, RULE, Partition
 
 @dataclass(frozen=True)
 class JudgedPartition:
-    """The classes of a set's responses other than blanks and placeholders, and which of them are valid.
-
-    Attributes:
-        reasons: [responses], why each response is not valid; None for a valid one.
-        blanks: Number of blanks and placeholders in the set; none is valid.
-    """
+    """The classes of a set's responses other than blanks and placeholders, and which of them are valid."""
 
     partition: Partition
-    reasons: tuple[str | None, ...]
-    blanks: int = 0
+    reasons: tuple[str | None, ...]  # [responses], why each response is not valid; None for a valid one
+    blanks: int = 0  # number of blanks and placeholders in the set; none is valid
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:

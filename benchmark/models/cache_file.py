@@ -12,18 +12,13 @@ from datasets_build.errors import ConfigurationError
 class CacheFile:
     """A cache at a path, created at its first use; a subclass says what it keeps.
 
-    Attributes:
-        contents: What the cache keeps, for messages.
-        tables: Statements `CREATE TABLE IF NOT EXISTS …`.
-        hint: What to do if the file is damaged.
-
     Raises:
         ConfigurationError: By each method, if the file cannot be read or written.
     """
 
-    contents: ClassVar[str]
-    tables: ClassVar[tuple[str, ...]]
-    hint: ClassVar[str] = "delete it, or give another path with --cache"
+    contents: ClassVar[str]  # what the cache keeps, for messages
+    tables: ClassVar[tuple[str, ...]]  # statements `CREATE TABLE IF NOT EXISTS …`
+    hint: ClassVar[str] = "delete it, or give another path with --cache"  # what to do if the file is damaged
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -23,46 +23,31 @@ class OutOfMemory(DivBenchError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoding:
-    """The tokens of a text, without special tokens.
+    """The tokens of a text, without special tokens."""
 
-    Attributes:
-        ids: int64 [tokens].
-        offsets: int64 [tokens, 2], the range [start, end) of characters of each token; None if the tokeniser returns no
-            offsets.
-    """
-
-    ids: Integers
+    ids: Integers  # int64 [tokens]
+    # int64 [tokens, 2], the range [start, end) of characters of each token; None if the tokeniser returns no offsets.
     offsets: Integers | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenSequence:
-    """A sequence of tokens, some of them to be scored.
+    """A sequence of tokens, some of them to be scored."""
 
-    Attributes:
-        ids: int64 [tokens].
-        scored: int64 [scored], increasing indices into `ids`, at least 1 because nothing predicts the first token.
-    """
-
-    ids: Integers
+    ids: Integers  # int64 [tokens]
+    # int64 [scored], increasing indices into `ids`, at least 1 because nothing predicts the first token.
     scored: Integers
 
 
 class CausalLM(Protocol):
-    """Predicts each token from the tokens before it.
+    """Predicts each token from the tokens before it."""
 
-    Attributes:
-        signature: Everything that determines the numbers, such as `name@revision,float32,cpu,sdpa`.
-        context: Maximum number of tokens per sequence; None: unlimited.
-        batch_tokens: Best number of tokens to read at once, where a shared prefix counts once per sequence; the engine
-            lowers it if that many do not fit.
-        bos: BOS token that the model's tokeniser adds to every text; None if it adds none.
-    """
-
-    signature: str
-    context: int | None
+    signature: str  # everything that determines the numbers, such as `name@revision,float32,cpu,sdpa`
+    context: int | None  # maximum number of tokens per sequence; None: unlimited
+    # Best number of tokens to read at once, where a shared prefix counts once per sequence; the engine lowers it if
+    # that many do not fit.
     batch_tokens: int
-    bos: int | None
+    bos: int | None  # BOS token that the model's tokeniser adds to every text; None if it adds none
 
     def encode(self, texts: Sequence[str], *, begin: bool = False) -> list[Encoding]:
         """Tokenise each text separately; strings that look like special tokens are treated as plain text.

@@ -14,16 +14,11 @@ DeviceMap = dict[str, Any] | str  # device of each module by name, as in transfo
 
 @dataclass(frozen=True, slots=True)
 class DeviceChoice:
-    """Device and precision of models.
+    """Device and precision of models."""
 
-    Attributes:
-        device: Device as torch names it, or `ALL_GPUS`.
-        note: Message about what was chosen by default; None if both were given.
-    """
-
-    device: str
+    device: str  # device as torch names it, or `ALL_GPUS`
     dtype: Dtype
-    note: str | None = None
+    note: str | None = None  # message about what was chosen by default; None if both were given
 
     @property
     def one(self) -> str:
@@ -93,9 +88,6 @@ def device_map_options(device: str, device_map: DeviceMap | None = None) -> dict
 
 def check_not_offloaded(model: Any, name: str, device: str) -> None:
     """Refuse a model with offloaded weights, which would be fetched again for every batch.
-
-    Args:
-        device: Device, as for `device_map_options`.
 
     Raises:
         ConfigurationError: Some weights are offloaded.

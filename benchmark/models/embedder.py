@@ -19,13 +19,9 @@ from datasets_build.errors import need
 
 
 class Embedder(Protocol):
-    """Embeds texts.
+    """Embeds texts."""
 
-    Attributes:
-        signature: Everything that determines the vectors, such as `name@revision,float32,256-tokens,…`.
-    """
-
-    signature: str
+    signature: str  # everything that determines the vectors, such as `name@revision,float32,256-tokens,…`
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return unit vectors, float64 [texts, dimensions]; equal texts have equal vectors."""
@@ -34,17 +30,11 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenStates:
-    """An embedder's token states for a text, before pooling.
+    """An embedder's token states for a text, before pooling."""
 
-    Attributes:
-        pieces: [pieces], the text's word pieces without special tokens.
-        states: float16 [pieces, dimensions], the state of each piece, scaled to unit length.
-        vector: float64 [dimensions], the text's embedding, a unit vector.
-    """
-
-    pieces: tuple[str, ...]
-    states: NDArray[np.float16]
-    vector: NDArray[np.float64]
+    pieces: tuple[str, ...]  # [pieces], the text's word pieces without special tokens
+    states: NDArray[np.float16]  # float16 [pieces, dimensions], the state of each piece, scaled to unit length
+    vector: NDArray[np.float64]  # float64 [dimensions], the text's embedding, a unit vector
 
 
 @runtime_checkable
@@ -58,14 +48,10 @@ class TokenEmbedder(Embedder, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EmbedderSpec:
-    """Names the embedder of a profile without loading it.
-
-    Attributes:
-        max_tokens: Maximum number of tokens per text; longer texts are truncated.
-    """
+    """Names the embedder of a profile without loading it."""
 
     files: ModelFiles
-    max_tokens: int
+    max_tokens: int  # maximum number of tokens per text; longer texts are truncated
 
     @property
     def signature(self) -> str:

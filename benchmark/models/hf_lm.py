@@ -42,22 +42,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class CausalLMSpec:
-    """Names the causal language model of a profile without loading it.
-
-    Attributes:
-        revision: Commit, 40 hex digits; for a folder, as in `ModelFiles`.
-        folder: Folder of the files, if they are not on the Hub.
-        dtype: Precision of the body; the head and everything after it are float32 or better.
-        device: Device as torch names it; *auto*: all visible GPUs.
-        attention: Attention implementation of transformers; *eager* for the few models without *sdpa*.
-    """
+    """Names the causal language model of a profile without loading it."""
 
     name: str
-    revision: str
-    folder: Path | None = None
-    dtype: Dtype = "float32"
-    device: str = "cpu"
-    attention: Attention = "sdpa"
+    revision: str  # commit, 40 hex digits; for a folder, as in `ModelFiles`
+    folder: Path | None = None  # folder of the files, if they are not on the Hub
+    dtype: Dtype = "float32"  # precision of the body; the head and everything after it are float32 or better
+    device: str = "cpu"  # device as torch names it; *auto*: all visible GPUs
+    attention: Attention = "sdpa"  # attention implementation of transformers; *eager* for the few models without *sdpa*
 
     @property
     def signature(self) -> str:
@@ -90,13 +82,10 @@ def with_supported_attention(spec: CausalLMSpec) -> CausalLMSpec:
     return spec if supported else replace(spec, attention="eager")
 
 
-def load_causal_lm(
-    spec: CausalLMSpec, batch_tokens: int | None = None, device_map: DeviceMap | None = None
-) -> "HFCausalLM":
+def load_causal_lm(spec: CausalLMSpec, device_map: DeviceMap | None = None) -> "HFCausalLM":
     """Load the model of a spec.
 
     Args:
-        batch_tokens: `CausalLM.batch_tokens`; None: estimated for the device.
         device_map: Device map of transformers; None: from the spec's device.
 
     Raises:
@@ -124,7 +113,7 @@ def load_causal_lm(
             raise ConfigurationError(f"{where} caps its attention scores, and sdpa does not", NEEDS_EAGER)
         model = (model if places else model.to(spec.device)).eval()
         check_not_offloaded(model, spec.name, spec.device)
-        return HFCausalLM(model, tokeniser, spec.signature, batch_tokens)
+        return HFCausalLM(model, tokeniser, spec.signature)
 
 
 class HFCausalLM:

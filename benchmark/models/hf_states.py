@@ -24,16 +24,11 @@ _TILE_BYTES = {"cpu": 32 * 2**20, "cuda": 1 << 30}  # size of the logits compute
 
 @dataclass(frozen=True, slots=True)
 class TokenisedResponse:
-    """A response to be read.
+    """A response to be read."""
 
-    Attributes:
-        prompt: Tokens before it, at least one.
-        content: Number of leading `ids` that are the response itself, whose states are kept.
-    """
-
-    prompt: tuple[int, ...]
+    prompt: tuple[int, ...]  # tokens before it, at least one
     ids: tuple[int, ...]
-    content: int
+    content: int  # number of leading `ids` that are the response itself, whose states are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +42,15 @@ class SamplingParameters:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResponseStatistics:
-    """Sums over the tokens of one response, and its hidden states.
+    """Sums over the tokens of one response, and its hidden states."""
 
-    Attributes:
-        log_likelihood: Σ ln p of its tokens, nats.
-        largest: Σ ln of the largest probability at each step under the sampling parameters; None if these are unknown.
-        normaliser: Σ logsumexp of the raw logits.
-        entropy: Σ of the entropy at each step, nats.
-        last: float64 [last layers, features], states of the last content token; NaN without content.
-        mean: float64 [mean layers, features], mean states of the content tokens; NaN without content.
-    """
-
-    log_likelihood: float
+    log_likelihood: float  # Σ ln p of its tokens, nats
+    # Σ ln of the largest probability at each step under the sampling parameters; None if these are unknown.
     largest: float | None
-    normaliser: float
-    entropy: float
-    last: Floats
-    mean: Floats
+    normaliser: float  # Σ logsumexp of the raw logits
+    entropy: float  # Σ of the entropy at each step, nats
+    last: Floats  # float64 [last layers, features], states of the last content token; NaN without content
+    mean: Floats  # float64 [mean layers, features], mean states of the content tokens; NaN without content
 
 
 def read_statistics(

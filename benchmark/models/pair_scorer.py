@@ -21,13 +21,9 @@ Floats = NDArray[np.float64]
 
 
 class PairScorer(Protocol):
-    """Scores the similarity of pairs of texts.
+    """Scores the similarity of pairs of texts."""
 
-    Attributes:
-        signature: Everything that determines the scores, such as `name@revision,float32,512-tokens`.
-    """
-
-    signature: str
+    signature: str  # everything that determines the scores, such as `name@revision,float32,512-tokens`
 
     def score_pairs(self, pairs: Sequence[Pair]) -> Floats:
         """Return similarities, float64 [pairs]; higher is more similar. No score depends on other pairs."""
@@ -39,18 +35,12 @@ PairScorerSpec = Spec[PairScorer]
 
 @dataclass(frozen=True, slots=True)
 class BertScoreSpec:
-    """BERTScore F1 (Zhang et al. 2020, arXiv:1904.09675) without idf weights, rescaled.
-
-    Attributes:
-        layer: Number of the layer from which states are compared; 1 is the first above the embeddings.
-        baseline: Mean F1 of unrelated sentences, which is rescaled to 0; with 0, nothing is rescaled.
-        max_tokens: Maximum number of tokens per text; longer texts are truncated.
-    """
+    """BERTScore F1 (Zhang et al. 2020, arXiv:1904.09675) without idf weights, rescaled."""
 
     files: ModelFiles
-    layer: int
-    baseline: float
-    max_tokens: int = 512
+    layer: int  # number of the layer from which states are compared; 1 is the first above the embeddings
+    baseline: float  # mean F1 of unrelated sentences, which is rescaled to 0; with 0, nothing is rescaled
+    max_tokens: int = 512  # maximum number of tokens per text; longer texts are truncated
 
     @property
     def signature(self) -> str:
@@ -65,15 +55,10 @@ class BertScoreSpec:
 
 @dataclass(frozen=True, slots=True)
 class CrossEncoderSpec:
-    """A model that reads both texts together and returns one number.
+    """A model that reads both texts together and returns one number."""
 
-    Attributes:
-        files: Files of a cross-encoder with one output.
-        max_tokens: Maximum number of tokens per pair; longer pairs are truncated, the longer text first.
-    """
-
-    files: ModelFiles
-    max_tokens: int = 512
+    files: ModelFiles  # files of a cross-encoder with one output
+    max_tokens: int = 512  # maximum number of tokens per pair; longer pairs are truncated, the longer text first
 
     @property
     def signature(self) -> str:

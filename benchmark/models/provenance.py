@@ -8,29 +8,20 @@ AttentionPath = Literal["packed", "grouped", "alone"]
 
 @dataclass(frozen=True, slots=True)
 class ModelRun:
-    """How a model ran.
-
-    Attributes:
-        device: Device, with the name of a GPU.
-        dtype: Precision of its body; None: as in its signature.
-        torch: Version of torch with its build, such as `2.13.0+cu130`.
-        attention: *packed*: without padding; *grouped*: paths of similar length together; *alone*: each sequence
-            separately, by transformers' own attention. None: not applicable to this kind of model.
-        shares_prefixes: Whether prefixes shared by several sequences were read once; None: not applicable.
-        batch_tokens: Batch budget in tokens at the end of the run; None: not applicable.
-        fallbacks: Slower methods that were used, each with its reason.
-        prompts: Number of prompts read this way.
-    """
+    """How a model ran."""
 
     model: str
-    device: str
-    dtype: str | None = None
-    torch: str | None = None
+    device: str  # device, with the name of a GPU
+    dtype: str | None = None  # precision of its body; None: as in its signature
+    torch: str | None = None  # version of torch with its build, such as `2.13.0+cu130`
+    # *packed*: without padding; *grouped*: paths of similar length together; *alone*: each sequence separately, by
+    # transformers' own attention. None: not applicable to this kind of model.
     attention: AttentionPath | None = None
+    # Whether prefixes shared by several sequences were read once; None: not applicable.
     shares_prefixes: bool | None = None
-    batch_tokens: int | None = None
-    fallbacks: tuple[str, ...] = ()
-    prompts: int = 0
+    batch_tokens: int | None = None  # batch budget in tokens at the end of the run; None: not applicable
+    fallbacks: tuple[str, ...] = ()  # slower methods that were used, each with its reason
+    prompts: int = 0  # number of prompts read this way
 
     def __str__(self) -> str:
         """Describe the run in one line."""

@@ -36,7 +36,6 @@ def quality(reward: float, thresholds: Sequence[float]) -> int:
     See arXiv:2504.05228, section 3.2. A reward equal to a threshold does not exceed it.
 
     Args:
-        reward: Output of the reward model.
         thresholds: Increasing thresholds of that model; nine give qualities from 1 to 10.
 
     Raises:
@@ -51,16 +50,11 @@ def quality(reward: float, thresholds: Sequence[float]) -> int:
 
 
 class RewardModel(Protocol):
-    """Rates responses.
+    """Rates responses."""
 
-    Attributes:
-        signature: Everything that determines rewards and qualities, such as
-            `name@revision,float32,cpu,8192-tokens,q-1a2b3c`.
-        thresholds: Thresholds of `quality`; None: none are published for this model.
-    """
-
+    # Everything that determines rewards and qualities, such as `name@revision,float32,cpu,8192-tokens,q-1a2b3c`.
     signature: str
-    thresholds: tuple[float, ...] | None
+    thresholds: tuple[float, ...] | None  # thresholds of `quality`; None: none are published for this model
 
     def rewards(self, pairs: Sequence[Pair]) -> Floats:
         """Return the reward of each pair of a prompt and a response, float64 [pairs]; higher is better."""
@@ -93,21 +87,16 @@ class RewardModelSpec(Protocol):
 class HFRewardSpec:
     """A reward model of transformers.
 
-    Attributes:
-        files: Files of a model with one output and a chat template.
-        thresholds: `RewardModel.thresholds`.
-        max_tokens: Maximum number of tokens per conversation, or the model's context if that is smaller; longer
-            conversations are truncated.
-        dtype: Precision of the body; the output is float32.
-
     Raises:
         ConfigurationError: The thresholds do not increase.
     """
 
-    files: ModelFiles
-    thresholds: tuple[float, ...] | None = None
+    files: ModelFiles  # files of a model with one output and a chat template
+    thresholds: tuple[float, ...] | None = None  # `RewardModel.thresholds`
+    # Maximum number of tokens per conversation, or the model's context if that is smaller; longer conversations are
+    # truncated.
     max_tokens: int = 8192
-    dtype: Dtype = "float32"
+    dtype: Dtype = "float32"  # precision of the body; the output is float32
     device: str = "cpu"
 
     def __post_init__(self) -> None:

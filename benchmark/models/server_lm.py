@@ -33,18 +33,13 @@ _NEEDS = "use a server that supports `prompt_logprobs`, such as vLLM, or `echo` 
 
 @dataclass(frozen=True, slots=True)
 class ServedLMSpec:
-    """Names a language model behind a server without connecting to it.
+    """Names a language model behind a server without connecting to it."""
 
-    Attributes:
-        files: Its files on the Hub or in a folder: the tokeniser is read from them, and their revision is that of the
-            server's weights, as stated by the user.
-        url: Server's address.
-        served: Server's name of the model.
-    """
-
+    # Its files on the Hub or in a folder: the tokeniser is read from them, and their revision is that of the server's
+    # weights, as stated by the user.
     files: ModelFiles
-    url: str
-    served: str
+    url: str  # server's address
+    served: str  # server's name of the model
 
     @property
     def name(self) -> str:

@@ -22,14 +22,10 @@ class Tagger(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TaggerSpec:
-    """Names the tagger of a profile without loading it.
-
-    Attributes:
-        version: Version of the library; other versions may have another lexicon.
-    """
+    """Names the tagger of a profile without loading it."""
 
     library: str
-    version: str
+    version: str  # version of the library; other versions may have another lexicon
 
     @property
     def signature(self) -> str:

@@ -10,15 +10,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TruncatedDistribution:
-    """The distribution of each row after top-k and top-p.
+    """The distribution of each row after top-k and top-p."""
 
-    Attributes:
-        weights: float64 [rows, kept], proportional to the probabilities; 0 for truncated tokens.
-        tokens: int64 [rows, kept], token ids; None: the whole vocabulary in order.
-    """
-
-    weights: Any
-    tokens: Any | None
+    weights: Any  # float64 [rows, kept], proportional to the probabilities; 0 for truncated tokens
+    tokens: Any | None  # int64 [rows, kept], token ids; None: the whole vocabulary in order
 
 
 def truncate(logits: Any, temperature: Any, top_k: Any, top_p: Any) -> TruncatedDistribution:

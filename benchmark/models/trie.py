@@ -19,57 +19,36 @@ _STRETCH = 1.3  # maximum length of a path in a group, relative to the shortest 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """Paths of similar length.
+    """Paths of similar length."""
 
-    Attributes:
-        nodes: int64 [paths, longest], the node at each position, padded with the path's last node.
-        taken: int64 [taken], flat indices into `nodes` of the nodes that first occur in this group.
-        taken_nodes: int64 [taken], these nodes.
-    """
-
-    nodes: Integers
-    taken: Integers
-    taken_nodes: Integers
+    nodes: Integers  # int64 [paths, longest], the node at each position, padded with the path's last node
+    taken: Integers  # int64 [taken], flat indices into `nodes` of the nodes that first occur in this group
+    taken_nodes: Integers  # int64 [taken], these nodes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trie:
-    """Sequences with their shared prefixes merged.
+    """Sequences with their shared prefixes merged."""
 
-    Attributes:
-        ids: int64 [nodes], the token of each node.
-        depths: int64 [nodes], its position in every sequence through it.
-        parents: int64 [nodes], the previous node, −1 if there is none.
-        paths: For each sequence its nodes, int64 [tokens].
-        leaves: All paths that are not a prefix of another path, in increasing order of nodes. The nodes that are new in
-            a path are consecutive and at its end: they follow the last node of the previous leaf.
-        groups: The leaves grouped by length.
-    """
-
-    ids: Integers
-    depths: Integers
-    parents: Integers
-    paths: tuple[Integers, ...]
+    ids: Integers  # int64 [nodes], the token of each node
+    depths: Integers  # int64 [nodes], its position in every sequence through it
+    parents: Integers  # int64 [nodes], the previous node, −1 if there is none
+    paths: tuple[Integers, ...]  # for each sequence its nodes, int64 [tokens]
+    # All paths that are not a prefix of another path, in increasing order of nodes. The nodes that are new in a path
+    # are consecutive and at its end: they follow the last node of the previous leaf.
     leaves: tuple[Integers, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[Group, ...]  # the leaves grouped by length
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredTrie:
-    """Sequences as a trie, and the nodes to be scored.
-
-    Attributes:
-        scored: For each sequence its scored nodes, int64 [scored].
-        wanted: int64 [wanted], all scored nodes without duplicates, in increasing order.
-        parents: int64 [wanted], the nodes before them.
-        targets: int64 [wanted], the tokens of the scored nodes.
-    """
+    """Sequences as a trie, and the nodes to be scored."""
 
     trie: Trie
-    scored: list[Integers]
-    wanted: Integers
-    parents: Integers
-    targets: Integers
+    scored: list[Integers]  # for each sequence its scored nodes, int64 [scored]
+    wanted: Integers  # int64 [wanted], all scored nodes without duplicates, in increasing order
+    parents: Integers  # int64 [wanted], the nodes before them
+    targets: Integers  # int64 [wanted], the tokens of the scored nodes
 
     @classmethod
     def of(cls, sequences: Sequence[TokenSequence]) -> "ScoredTrie":

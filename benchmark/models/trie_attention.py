@@ -31,17 +31,11 @@ class CannotShareError(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Packed:
-    """The concatenated leaves of a trie on one device.
+    """The concatenated leaves of a trie on one device."""
 
-    Attributes:
-        nodes: int64 [tokens], the nodes of every path.
-        starts: int32 [paths + 1], offset of each path in `nodes`.
-        fresh: int32 [paths + 1], first node that is new in each path.
-    """
-
-    nodes: Any
-    starts: Any
-    fresh: Any
+    nodes: Any  # int64 [tokens], the nodes of every path
+    starts: Any  # int32 [paths + 1], offset of each path in `nodes`
+    fresh: Any  # int32 [paths + 1], first node that is new in each path
     longest: int
     most_fresh: int
 
@@ -74,17 +68,11 @@ class _Plan:
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Which kinds of attention run packed.
+    """Which kinds of attention run packed."""
 
-    Attributes:
-        causal: Whether attention to the whole prefix runs packed.
-        windows: Whether attention to a window shorter than the path runs packed.
-        reason: Why one of them does not, on a GPU in half precision; None elsewhere, or if both do.
-    """
-
-    causal: bool = False
-    windows: bool = False
-    reason: str | None = None
+    causal: bool = False  # whether attention to the whole prefix runs packed
+    windows: bool = False  # whether attention to a window shorter than the path runs packed
+    reason: str | None = None  # why one of them does not, on a GPU in half precision; None elsewhere, or if both do
 
     def allows(self, window: int | None) -> bool:
         """Whether attention with this window (None: to the whole prefix) runs packed."""

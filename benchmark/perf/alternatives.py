@@ -9,11 +9,9 @@ all threads, since other programs distort wall-clock time more. `benchmark.perf.
 with one pass per order. Without a mirror the responses are synthetic.
 """
 
-import gc
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from time import perf_counter, process_time
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -24,34 +22,10 @@ from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbe
 from benchmark.models.model_files import ModelFiles
 from benchmark.models.unknown_words import with_known_words
 from benchmark.perf.classifier_work import made_up_responses, questions_of, random_classifier, released_responses
-from benchmark.perf.script import option_parser, print_document
+from benchmark.perf.script import Comparison, largest_difference, option_parser, print_document, timed_in_turns
 
 TOLERANCE = {"embeddings": 1e-6, "classifier": 1e-4}  # for a coordinate, for a probability
 MAX_TOKENS = 512  # per pair
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Measurements of the package and one alternative.
-
-    Attributes:
-        work: `embeddings` or `classifier`.
-        items: Number of texts or pairs.
-        largest_difference: Largest difference of the numbers.
-        package_seconds: Processor seconds, one per round.
-        ratio: Ratio of the smallest processor seconds.
-        clock_ratio: Ratio of the smallest seconds on the clock.
-    """
-
-    work: str
-    alternative: str
-    items: int
-    tokens: int
-    largest_difference: float
-    package_seconds: list[float]
-    alternative_seconds: list[float]
-    ratio: float
-    clock_ratio: float
 
 
 Way = Callable[[], Floats]
@@ -60,40 +34,21 @@ Way = Callable[[], Floats]
 def compare(
     work: str, items: int, tokens: int, package: Way, others: Mapping[str, Way], rounds: int
 ) -> list[Comparison]:
-    """Time the package and its alternatives in turns.
+    """Time the package and its alternatives in turns, in processor time; ratios are of the fastest rounds.
 
     Raises:
         ValueError: Their numbers differ.
     """
-    ways = {"package": package, **others}
-    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
-    largest = dict.fromkeys(others, 0.0)
-    for _ in range(rounds):
-        found = {}
-        for name, way in ways.items():
-            gc.collect()  # so that none pays for the garbage of another
-            processor, clock = process_time(), perf_counter()
-            found[name] = way()
-            taken[name].append((process_time() - processor, perf_counter() - clock))
-        for name in others:
-            largest[name] = max(largest[name], float(np.abs(found[name] - found["package"]).max()))
-            if not largest[name] <= TOLERANCE[work]:
-                raise ValueError(f"{work}: the package and {name} differ by {largest[name]}")
-    best = {name: np.min(each, axis=0) for name, each in taken.items()}
-    return [
-        Comparison(
-            work=work,
-            alternative=name,
-            items=items,
-            tokens=tokens,
-            largest_difference=largest[name],
-            package_seconds=[processor for processor, _ in taken["package"]],
-            alternative_seconds=[processor for processor, _ in taken[name]],
-            ratio=float(best[name][0] / best["package"][0]),
-            clock_ratio=float(best[name][1] / best["package"][1]),
-        )
-        for name in others
-    ]
+    seconds, results = timed_in_turns({"package": package, **others}, rounds, process_time)
+    made = []
+    for name in others:
+        largest = largest_difference(results[name], results["package"])
+        if not largest <= TOLERANCE[work]:
+            raise ValueError(f"{work}: the package and {name} differ by {largest}")
+        about = {"work": work, "alternative": name, "items": items, "tokens": tokens}
+        ratio = min(seconds[name]) / min(seconds["package"])
+        made.append(Comparison(about, largest, seconds[name], seconds["package"], ratio))
+    return made
 
 
 def embeddings(texts: Sequence[str], rounds: int) -> list[Comparison]:

@@ -25,10 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.metrics.metric import Missing
 from benchmark.perf.script import option_parser, timed
 from benchmark.perf.synthetic_results import make_results
-from benchmark.scoring.result_files import read_result
+from benchmark.scoring.result_files import require_result
 from datasets_build.console import print_json
 
 START_SECONDS = 600.0
@@ -42,7 +41,6 @@ def server(results: Path | None, home: Path) -> Iterator[tuple[str, int, float]]
 
     Args:
         results: Folder of results; None: the reference results.
-        home: Folder for its cache.
     """
     with closing(socket()) as free:
         free.bind(("127.0.0.1", 0))
@@ -207,9 +205,7 @@ def measure(results: Path, home: Path, times: int) -> dict[str, Any]:
 
 def _sizes(results: Path) -> dict[str, int]:
     folders = sorted(results.iterdir())
-    first = read_result(folders[0])
-    if isinstance(first, Missing):
-        raise SystemExit(f"{folders[0]}: {first.reason}")
+    first = require_result(folders[0])
     return {"submissions": len(folders), "prompts": first.prompts, "metrics": len(first.scores)}
 
 
@@ -223,9 +219,7 @@ def drill_down(results: Path, times: int) -> list[float]:
     taken = []
     for _ in range(times):
         folder = folders[int(rng.integers(len(folders)))]
-        result = read_result(folder)
-        if isinstance(result, Missing):
-            raise SystemExit(f"{folder}: {result.reason}")
+        result = require_result(folder)
         entry, name = Entry(folder, result, {}), f"made-up-{result.prompts // 2:05}"
         taken.append(timed(partial(prompt_row, entry, name))[0])
     return taken

@@ -50,8 +50,6 @@ def random_classifier(texts: Sequence[str], layers: int = LAYERS, **changes: Any
 
     Args:
         texts: Texts to train the tokeniser on, so that it makes about as many tokens as DeBERTa's.
-        layers: Number of layers; fewer for slow machines.
-        changes: Changes to the configuration.
     """
     import torch
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers

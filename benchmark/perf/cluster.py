@@ -48,47 +48,13 @@ NAMES: dict[How, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """One run on a cluster.
+    """One run on a cluster."""
 
-    Attributes:
-        start: Seconds from the call to the first table.
-        rest: Seconds from the first table to the last.
-        handing: Processor seconds of the dispatching process per shard.
-        costs: Seconds between one table and the next; with one actor, the cost of each shard.
-        tables: Tables by the names of their shards.
-    """
-
-    start: float
-    rest: float
-    handing: float
-    costs: list[float]
-    tables: dict[str, pa.Table]
-
-
-@dataclass(frozen=True, slots=True)
-class Scaling:
-    """Measurements of one actor and two.
-
-    Attributes:
-        sets: Number of response sets of K responses.
-        one_seconds: Seconds from the first table to the last with one actor, per round.
-        one_start: Median seconds to the first table.
-        ratio: Ratio of the medians.
-        costs: Seconds per shard with one actor, in the last round.
-        handing: Processor seconds to dispatch a shard, including writing its file; median of all runs.
-        load: Load averages over one minute, before the first run and at the end of the last.
-    """
-
-    sets: int
-    shards: int
-    one_seconds: list[float]
-    two_seconds: list[float]
-    one_start: float
-    two_start: float
-    ratio: float
-    costs: list[float]
-    handing: float = 0.0
-    load: tuple[float, ...] = ()
+    start: float  # seconds from the call to the first table
+    rest: float  # seconds from the first table to the last
+    handing: float  # processor seconds of the dispatching process per shard
+    costs: list[float]  # seconds between one table and the next; with one actor, the cost of each shard
+    tables: dict[str, pa.Table]  # tables by the names of their shards
 
 
 def shards_of(sets: int) -> list[Shard]:
@@ -117,8 +83,8 @@ def timed(actors: int, backends: ScoringBackends, shards: Sequence[Shard]) -> Ti
     return Timed(ends[0] - begun, ends[-1] - ends[0], handing, np.diff(ends).tolist(), tables)
 
 
-def measure(backends: ScoringBackends, sets: int, rounds: int) -> Scaling:
-    """Time one and two actors in turns.
+def measure(backends: ScoringBackends, sets: int, rounds: int) -> dict[str, Any]:
+    """Time one and two actors in turns; return seconds, also the processor's per shard (`handing`), and loads.
 
     Raises:
         ValueError: Their tables differ.
@@ -131,18 +97,13 @@ def measure(backends: ScoringBackends, sets: int, rounds: int) -> Scaling:
         twos.append(timed(2, backends, shards))
         if ones[-1].tables != twos[-1].tables:
             raise ValueError("one actor and two made different tables of the same shards")
-    return Scaling(
-        sets,
-        len(shards),
-        [each.rest for each in ones],
-        [each.rest for each in twos],
-        statistics.median(each.start for each in ones),
-        statistics.median(each.start for each in twos),
-        statistics.median(each.rest for each in ones) / statistics.median(each.rest for each in twos),
-        ones[-1].costs,
-        statistics.median(each.handing for each in (*ones, *twos)),
-        (before, os.getloadavg()[0]),
-    )
+    found: dict[str, Any] = {"sets": sets, "shards": len(shards), "costs": ones[-1].costs}
+    for name, runs in (("one", ones), ("two", twos)):
+        found[f"{name}_seconds"] = [each.rest for each in runs]  # from the first table to the last
+        found[f"{name}_start"] = statistics.median(each.start for each in runs)
+    found["ratio"] = statistics.median(found["one_seconds"]) / statistics.median(found["two_seconds"])
+    found["handing"] = statistics.median(each.handing for each in (*ones, *twos))
+    return found | {"load": (before, os.getloadavg()[0])}
 
 
 def assumed_costs(mean: float, spread: float) -> list[float]:
@@ -175,10 +136,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.assume is None:
         found = measure(ScoringBackends(find_profile(given.profile)), given.sets, given.rounds)
     assumed = Assumed(
-        costs=found.costs if found else assumed_costs(given.assume, given.spread),
+        costs=found["costs"] if found else assumed_costs(given.assume, given.spread),
         workers=given.workers,
-        start=given.start if given.start is not None else found.one_start if found else 60.0,
-        handing=given.handing if given.handing is not None else found.handing if found else 0.02,
+        start=given.start if given.start is not None else found["one_start"] if found else 60.0,
+        handing=given.handing if given.handing is not None else found["handing"] if found else 0.02,
         prepare=given.prepare,
         finish=given.finish,
     )
@@ -186,7 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.markdown:
         print(_markdown(runs))
         return
-    document: dict[str, Any] = {} if found is None else {"measured": asdict(found)}
+    document: dict[str, Any] = {} if found is None else {"measured": found}
     document["assumed"] = asdict(assumed) | {"costs": statistics.mean(assumed.costs)}
     document["simulated"] = [asdict(each) | {"by": NAMES[each.how]} for each in runs]
     print_document(document)

@@ -13,7 +13,6 @@ Prints one JSON document; with `--figures` also draws two figures, which needs m
 import csv
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from benchmark.analysis.metaeval.labelled import BINARY_TASKS, load_labelled
+from benchmark.analysis.reproduce.decan import stored_surprisals
 from benchmark.analysis.reproduce.qwen25 import MeanCurves, path_of, read_mean_curves
 from benchmark.metrics.coherence import coherence
 from benchmark.metrics.metric import Missing
@@ -30,7 +30,7 @@ from benchmark.metrics.surprisal_curve import Surprisals, curve_rate
 from benchmark.models.bundled_lm.spec import OFFLINE_LM
 from benchmark.models.hf_lm import load_causal_lm
 from benchmark.perf.script import option_parser, print_document
-from benchmark.surprisal.engine import OrderPlan, ResponseSet, SurprisalReader, read_sets
+from benchmark.surprisal.engine import OrderPlan, ResponseSet, read_sets
 from benchmark.surprisal.prompt_layout import PAPER_INSTRUCT, Layout
 from benchmark.surprisal.response_orders import OrderDesign, order_variance
 from datasets_build.errors import InputError
@@ -50,15 +50,8 @@ Scenarios = Mapping[str, Sequence[Surprisals]]
 def released_scenarios(mirror: Path, model: str) -> Scenarios:
     """Read the released sets of the five scenarios: ten responses in 100 uniform orders."""
     path = mirror / "scenarios" / f"scenario_metrics_v3_{model}_100perm.json"
-    made: dict[str, list[Surprisals]] = {}
-    for name, records in json.loads(path.read_text(encoding="utf-8"))["scenarios"].items():
-        for record in records:
-            orders, counts = np.array(record["permutation_orders"]), np.array(record["per_permutation_byte_counts"])
-            sizes = counts[0][np.argsort(orders[0])]
-            bits = np.array(record["per_permutation_a_k_curves"], np.float64)
-            alone = np.array(record["unconditional_total_bits"], np.float64)
-            made.setdefault(name, []).append(Surprisals(bits, orders, alone, sizes))
-    return made
+    scenarios = json.loads(path.read_text(encoding="utf-8"))["scenarios"]
+    return {name: [stored_surprisals(record) for record in records] for name, records in scenarios.items()}
 
 
 def rates_by_response(s: Surprisals) -> Floats:
@@ -79,28 +72,16 @@ def balanced_curve(s: Surprisals) -> Floats:
     return np.asarray(np.nanmean(rates_by_response(s), axis=0))
 
 
-@dataclass(frozen=True, slots=True)
-class LastPosition:
-    """The effect of the last position in one scenario under one model.
+def last_position(model: str, scenario: str, sets: Sequence[Surprisals]) -> dict[str, Any]:
+    """Compare the same responses at the last position and the one before.
 
-    Attributes:
-        model: Language model.
-        rise: Bits/byte of the same responses at the last position, minus those at the one before; mean over sets.
-        share: The rise, divided by a_n.
+    Returns:
+        Also `rise`, the difference in bits/byte, mean over sets, and `share`, the rise divided by a_n.
     """
-
-    model: str
-    scenario: str
-    rise: float
-    share: float
-
-
-def last_position(model: str, scenario: str, sets: Sequence[Surprisals]) -> LastPosition:
-    """Compare the same responses at the last position and the one before."""
     tables = [rates_by_response(s) for s in sets]
     rise = float(np.mean([np.nanmean(t[:, -1] - t[:, -2]) for t in tables]))
     end = float(np.mean([np.nanmean(t[:, -1]) for t in tables]))
-    return LastPosition(model, scenario, rise, rise / end)
+    return {"model": model, "scenario": scenario, "rise": rise, "share": rise / end}
 
 
 def last_position_by_ending(mirror: Path) -> list[dict[str, Any]]:
@@ -142,9 +123,6 @@ def uniform_orders(sets: Scenarios) -> list[dict[str, Any]]:
     """Compute the spread of D_Can with uniform orders, and how often all five scenarios are ranked correctly.
 
     As in the release, all sets share the same orders. The correct ranking is that of the balanced values.
-
-    Args:
-        sets: The scenarios of `released_scenarios`.
     """
     rng = np.random.default_rng(0)
     truth = np.array([np.mean([coherence(s) * balanced_curve(s)[-1] for s in own]) for own in sets.values()])
@@ -215,7 +193,7 @@ def length_matching(mirror: Path) -> list[dict[str, Any]]:
     return made
 
 
-def bundled_last_position(mirror: Path) -> list[LastPosition]:
+def bundled_last_position(mirror: Path) -> list[dict[str, Any]]:
     """Measure the last position under the bundled model, on our own scenarios, with the paper's boundaries and ours."""
     rows = load_split("scenarios", "scenarios", mirror=mirror).to_list()
     made = []
@@ -233,7 +211,6 @@ def bundled_cuts(mirror: Path, prompts: int) -> list[dict[str, Any]]:
     """Compute D_Can, a_n and C of OLMo's stages under the bundled model, with the same responses cut to fewer bytes.
 
     Args:
-        mirror: Folder with released files.
         prompts: Number of prompts, evenly spaced among those whose responses are all as long as the longest cut.
     """
     rows = load_split("olmo_stages", "nbcurated", mirror=mirror).to_list()
@@ -253,9 +230,8 @@ def bundled_cuts(mirror: Path, prompts: int) -> list[dict[str, Any]]:
 
 
 def _read(sets: Sequence[ResponseSet], layout: Layout, plan: OrderPlan) -> list[Surprisals]:
-    reader = SurprisalReader(load_causal_lm(OFFLINE_LM), layout, plan)
     made = []
-    for given, found in zip(sets, read_sets(sets, reader.model, layout, plan), strict=True):
+    for given, found in zip(sets, read_sets(sets, load_causal_lm(OFFLINE_LM), layout, plan), strict=True):
         if isinstance(found, Missing):
             raise InputError(f"a set of {given.prompt[:60]!r} cannot be read: {found.reason}")
         made.append(found.surprisals)
@@ -268,7 +244,7 @@ def measure(mirror: Path, *, released: bool, prompts: int) -> dict[str, Any]:
     positions = [last_position(name, s, own) for name, sets in scenarios.items() for s, own in sets.items()]
     positions += [] if released else bundled_last_position(mirror)
     return {
-        "last_position": [{name: getattr(each, name) for name in each.__slots__} for each in positions],
+        "last_position": positions,
         "last_position_by_ending": last_position_by_ending(mirror),
         "agreement_by_position": agreement_by_position(mirror),
         "curves": {

@@ -29,19 +29,12 @@ LEAST_FREE = 0.9  # of the GPU's memory
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Settings of a run.
+    """Settings of a run."""
 
-    Attributes:
-        device: Device as torch names it.
-        dtype: Precision for throughput and architectures.
-        shape: Shape in `SHAPES` of the timed model.
-        sets: Number of McDiv-like sets; an eighth as many are OLMo-like.
-    """
-
-    device: str
-    dtype: Dtype
-    shape: str
-    sets: int
+    device: str  # device as torch names it
+    dtype: Dtype  # precision for throughput and architectures
+    shape: str  # shape in `SHAPES` of the timed model
+    sets: int  # number of McDiv-like sets; an eighth as many are OLMo-like
 
     @property
     def on_gpu(self) -> bool:

@@ -44,15 +44,10 @@ A_MEGABYTE = 2**20
 
 @dataclass(frozen=True, slots=True)
 class GrowthFit:
-    """A straight line fitted to the logarithms of seconds and responses.
+    """A straight line fitted to the logarithms of seconds and responses."""
 
-    Attributes:
-        exponent: Slope; seconds grow as responses to this power.
-        error: Standard error of the slope; None for two sizes.
-    """
-
-    exponent: float
-    error: float | None
+    exponent: float  # slope; seconds grow as responses to this power
+    error: float | None  # standard error of the slope; None for two sizes
 
 
 class StandIn:

@@ -7,7 +7,6 @@ labels: the seconds of loading, scoring and evaluating with every metric of a pr
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -30,23 +29,6 @@ from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.resampling import resample_weights
 
 TOLERANCE = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class NineTasks:
-    """The nine tasks under a profile.
-
-    Attributes:
-        sets: Number of different sets.
-        texts: Number of different texts.
-        seconds: Seconds of each part, and of all parts.
-    """
-
-    profile: str
-    metrics: int
-    sets: int
-    texts: int
-    seconds: dict[str, float]
 
 
 def together(scores: Floats, labels: Floats, weights: Floats) -> Floats:
@@ -87,8 +69,8 @@ def bootstrap(rows: int, resamples: int, rounds: int) -> Comparison:
     return compare_ways(plain, package, rounds, TOLERANCE, {"rows": len(labels), "resamples": resamples})
 
 
-def nine_tasks(mirror: Path, profile: str) -> NineTasks:
-    """Score and evaluate the nine tasks, without caches."""
+def nine_tasks(mirror: Path, profile: str) -> dict[str, Any]:
+    """Score and evaluate the nine tasks, without caches; return numbers of different sets and texts, and seconds."""
     marks = [perf_counter()]
     tasks = [load_labelled(name, mirror=mirror) for name in BINARY_TASKS]
     marks.append(perf_counter())
@@ -103,7 +85,8 @@ def nine_tasks(mirror: Path, profile: str) -> NineTasks:
     parts = dict(zip(("load", "score", "evaluate"), np.diff(marks).tolist(), strict=True))
     sets = {name: texts for task in tasks for name, texts in zip(task.set_ids, task.responses, strict=True)}
     texts = {text for responses in sets.values() for text in responses}
-    return NineTasks(profile, len(metrics), len(sets), len(texts), parts | {"all": marks[-1] - marks[0]})
+    seconds = parts | {"all": marks[-1] - marks[0]}
+    return {"profile": profile, "metrics": len(metrics), "sets": len(sets), "texts": len(texts), "seconds": seconds}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -116,10 +99,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--resamples", type=int, default=100, help="Number of bootstrap resamples.")
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args(arguments)
-    found = bootstrap(given.rows, given.resamples, given.rounds)
-    document: dict[str, Any] = {"bootstrap": asdict(found)}
+    document: dict[str, Any] = {"bootstrap": bootstrap(given.rows, given.resamples, given.rounds)}
     if given.mirror is not None:
-        document["nine_tasks"] = asdict(nine_tasks(given.mirror, given.profile))
+        document["nine_tasks"] = nine_tasks(given.mirror, given.profile)
     print_document(document)
 
 

@@ -8,7 +8,6 @@ random orders and many draws of each design.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,25 +27,6 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 REFERENCE = 50  # uniform orders, as the published code reads Tevet's data
 _RUN = 40  # orders read at once
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A design's errors over those of 50 uniform orders: ratio of root mean squares over sets, and median ratio.
-
-    Attributes:
-        n: Number of responses in a set.
-        nodes: Number of distinct prefixes that a model reads.
-    """
-
-    design: str
-    n: int
-    orders: int
-    nodes: int
-    a_n: float
-    a_n_median: float
-    curve: float | None
-    curve_median: float | None
 
 
 def rates(model: CausalLM, given: ResponseSet, orders: Integers, layout: Layout) -> Floats:
@@ -105,29 +85,26 @@ def ten(model: CausalLM, given: ResponseSet, layout: Layout, draws: int, random_
     return made
 
 
-def rows(n: int, found: list[Errors]) -> list[Row]:
-    """Make the table for one size of sets."""
+def rows(n: int, found: list[Errors]) -> list[dict[str, Any]]:
+    """Return each design's errors over those of 50 uniform orders: ratio of root mean squares over sets, median ratio.
+
+    `nodes` is the number of distinct prefixes that a model reads.
+    """
     reference = np.array([each["uniform 50"] for each in found])
-    made = [Row("uniform 50", n, 50, nodes(uniform(n, 50)), 1.0, 1.0, 1.0, 1.0)]
+    ones = dict.fromkeys(("a_n", "a_n_median", "curve", "curve_median"), 1.0)
+    made: list[dict[str, Any]] = [
+        {"design": "uniform 50", "n": n, "orders": REFERENCE, "nodes": nodes(uniform(n, REFERENCE)), **ones}
+    ]
     for name in [name for name in found[0] if name != "uniform 50"]:
         make, count = _DESIGNS[name]
         design = make(n, count, 0)
         values = np.array([each[name] for each in found])
-        whole = np.sqrt((values**2).mean(axis=0) / (reference**2).mean(axis=0))
-        medians = np.median(values / reference, axis=0)
-        curve = design.estimates == "curve"
-        made.append(
-            Row(
-                name,
-                n,
-                len(design.orders),
-                nodes(design),
-                float(whole[0]),
-                float(medians[0]),
-                float(whole[1]) if curve else None,
-                float(medians[1]) if curve else None,
-            )
-        )
+        whole = np.sqrt((values**2).mean(axis=0) / (reference**2).mean(axis=0)).tolist()
+        medians = np.median(values / reference, axis=0).tolist()
+        row = {"design": name, "n": n, "orders": len(design.orders), "nodes": nodes(design)}
+        row |= {"a_n": whole[0], "a_n_median": medians[0]}
+        curve = (whole[1], medians[1]) if design.estimates == "curve" else (None, None)
+        made.append(row | {"curve": curve[0], "curve_median": curve[1]})
     return made
 
 
@@ -172,17 +149,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.mirror is None:
         parser.error("released files are needed: give --mirror")
     model = load_causal_lm(find_causal_lm_spec(given.model, device=given.device) if given.model else OFFLINE_LM)
-    made: list[Row] = []
+    made: list[dict[str, Any]] = []
     if given.fives:
         sets = sets_of_five(given.mirror, given.fives)
         layout = Layout("completion")
         made += rows(5, [five(model, each, layout, 200) for each in sets])
     if given.tens or given.long:
         pairs = sets_of_ten(given.mirror, given.tens, given.long)
-        made += rows(
-            10,
-            [ten(model, each, layout, given.draws, given.random) for each, layout in pairs],
-        )
+        made += rows(10, [ten(model, each, layout, given.draws, given.random) for each, layout in pairs])
     print_document(made)
 
 

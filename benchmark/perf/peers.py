@@ -38,23 +38,14 @@ _PACKAGES = {"emb-diversity": "emb_diversity", "vendi-score": "vendi_score", "di
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A measure of another package, and ours.
+    """A measure of another package, and ours."""
 
-    Attributes:
-        package: Name of the other package.
-        measure: Name of its function.
-        ours: Function that computes the same number with ours.
-        theirs: Function that calls theirs.
-        reads: Input of both: unit vectors, texts, or part-of-speech tags.
-        differs: Why their value may differ; None: both are equal up to `TOLERANCE`.
-    """
-
-    package: str
-    measure: str
-    ours: Measure
-    theirs: Measure
-    reads: Literal["vectors", "texts", "tags"] = "vectors"
-    differs: str | None = None
+    package: str  # name of the other package
+    measure: str  # name of its function
+    ours: Measure  # function that computes the same number with ours
+    theirs: Measure  # function that calls theirs
+    reads: Literal["vectors", "texts", "tags"] = "vectors"  # input of both: unit vectors, texts, or part-of-speech tags
+    differs: str | None = None  # why their value may differ; None: both are equal up to `TOLERANCE`
 
 
 def is_installed(package: str) -> bool:
@@ -199,21 +190,8 @@ def values(measure: Measure, given: Sequence[Any]) -> list[float]:
         return [measure(each) for each in given]
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """A measure's times: CPU seconds over all sets in each round, their ratio, and the largest relative difference."""
-
-    package: str
-    measure: str
-    ours: list[float]
-    theirs: list[float]
-    ratio: float
-    difference: float
-    differs: str | None
-
-
-def compare(pair: Pair, given: Sequence[Any], rounds: int) -> Timing:
-    """Time both in turns.
+def compare(pair: Pair, given: Sequence[Any], rounds: int) -> dict[str, Any]:
+    """Time both in turns; return CPU seconds over all sets in each round, and the largest relative difference.
 
     Raises:
         ValueError: Values differ that should be equal.
@@ -227,7 +205,8 @@ def compare(pair: Pair, given: Sequence[Any], rounds: int) -> Timing:
     if pair.differs is None and difference > TOLERANCE:
         raise ValueError(f"{pair.measure} of {pair.package} and ours differ by {difference:g}")
     ratio = median(seconds["theirs"]) / median(seconds["ours"])
-    return Timing(pair.package, pair.measure, seconds["ours"], seconds["theirs"], ratio, difference, pair.differs)
+    about = {"package": pair.package, "measure": pair.measure, "differs": pair.differs}
+    return about | seconds | {"ratio": ratio, "difference": difference}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -248,14 +227,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             found = [compare(pair, sets[pair.reads], given.rounds) for pair in PAIRS if is_installed(pair.package)]
         finally:
             os.chdir(here)
-    ours, theirs = sum(median(t.ours) for t in found), sum(median(t.theirs) for t in found)
-    document = {
-        "sets": given.sets,
-        "responses": RESPONSES,
-        "measures": found,
-        "ratio": theirs / ours if found else None,
-    }
-    print_document(document)
+    ours, theirs = (sum(median(each[side]) for each in found) for side in ("ours", "theirs"))
+    ratio = theirs / ours if found else None
+    print_document({"sets": given.sets, "responses": RESPONSES, "measures": found, "ratio": ratio})
 
 
 if __name__ == "__main__":

@@ -63,21 +63,13 @@ def largest_difference(one: Sequence[Any], other: Sequence[Any]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The package and a plain way to the same numbers, timed in turns.
+    """The package and a plain way to the same numbers, timed in turns."""
 
-    Attributes:
-        about: Facts about the work.
-        largest_difference: Largest difference of their numbers.
-        plain_seconds: Seconds of the plain way, one per round.
-        package_seconds: Seconds of the package, one per round.
-        ratio: Ratio of the medians.
-    """
-
-    about: dict[str, Any]
-    largest_difference: float
-    plain_seconds: list[float]
-    package_seconds: list[float]
-    ratio: float
+    about: dict[str, Any]  # facts about the work
+    largest_difference: float  # largest difference of their numbers
+    plain_seconds: list[float]  # seconds of the plain way, one per round
+    package_seconds: list[float]  # seconds of the package, one per round
+    ratio: float  # ratio of the medians
 
 
 def compare_ways(

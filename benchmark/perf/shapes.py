@@ -17,25 +17,15 @@ H200_FLOPS = 790e12  # measured for products of large bfloat16 matrices
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Sizes of a causal language model.
+    """Sizes of a causal language model."""
 
-    Attributes:
-        kind: Architecture in transformers.
-        layers: Number of blocks.
-        width: Size of the hidden states.
-        inner: Inner size of the MLP.
-        heads: Number of attention heads.
-        key_heads: Number of heads of keys and values.
-        vocabulary: Number of tokens.
-    """
-
-    kind: Literal["qwen2", "gpt2"]
-    layers: int
-    width: int
-    inner: int
-    heads: int
-    key_heads: int
-    vocabulary: int
+    kind: Literal["qwen2", "gpt2"]  # architecture in transformers
+    layers: int  # number of blocks
+    width: int  # size of the hidden states
+    inner: int  # inner size of the MLP
+    heads: int  # number of attention heads
+    key_heads: int  # number of heads of keys and values
+    vocabulary: int  # number of tokens
 
 
 SHAPES = {
@@ -94,7 +84,6 @@ def operations(shape: Shape, nodes: int, scored: int) -> float:
     """Count the floating-point operations of the products with weights, without attention (a few percent of these).
 
     Args:
-        shape: Shape of the model.
         nodes: Number of tokens that the body reads.
         scored: Number of tokens that the head scores.
     """

@@ -24,49 +24,32 @@ How = Literal["shards", "submissions", "queue", "elastic"]
 
 @dataclass(frozen=True, slots=True)
 class Assumed:
-    """Assumptions of a simulation; times are in seconds.
+    """Assumptions of a simulation; times are in seconds."""
 
-    Attributes:
-        costs: Costs of shards to sample from.
-        workers: Maximum number of workers.
-        start: Time until a worker has loaded its models.
-        handing: Time in which the driver dispatches a shard; it does so one by one.
-        prepare: Time to claim, fetch and check a submission.
-        finish: Time to make and publish a result; the driver does so one by one.
-    """
-
-    costs: Sequence[float]
-    workers: int = 64
-    start: float = 60.0
-    handing: float = 0.02
-    prepare: float = 0.0
-    finish: float = 0.0
+    costs: Sequence[float]  # costs of shards to sample from
+    workers: int = 64  # maximum number of workers
+    start: float = 60.0  # time until a worker has loaded its models
+    handing: float = 0.02  # time in which the driver dispatches a shard; it does so one by one
+    prepare: float = 0.0  # time to claim, fetch and check a submission
+    finish: float = 0.0  # time to make and publish a result; the driver does so one by one
 
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """The result of a simulation.
-
-    Attributes:
-        how: *shards*: `score --cluster`, one after the other; *submissions*: `worker` on each GPU; *queue*: `worker
-            --cluster`; *elastic*: the same with `--elastic`.
-        seconds: Time until all are done.
-        efficiency: Share of the workers' time, after their start, that was spent on scoring; an elastic worker counts
-            from its own start.
-        cost: Worker seconds per submission, from a worker's start until no work is left for it.
-        loading: Worker seconds per submission for loading models.
-        shards: Number of shards per submission.
-        workers: Number of workers that were started.
-    """
+    """The result of a simulation."""
 
     submissions: int
+    # *shards*: `score --cluster`, one after the other; *submissions*: `worker` on each GPU; *queue*: `worker
+    # --cluster`; *elastic*: the same with `--elastic`.
     how: How
-    seconds: float
+    seconds: float  # time until all are done
+    # Share of the workers' time, after their start, that was spent on scoring; an elastic worker counts from its own
+    # start.
     efficiency: float
-    cost: float
-    loading: float = 0.0
-    shards: int = 16
-    workers: int = 0
+    cost: float  # worker seconds per submission, from a worker's start until no work is left for it
+    loading: float = 0.0  # worker seconds per submission for loading models
+    shards: int = 16  # number of shards per submission
+    workers: int = 0  # number of workers that were started
 
 
 def simulate(assumed: Assumed, submissions: int, shards: int, how: How) -> Simulated:

@@ -15,7 +15,6 @@ On a GPU: `--device cuda --dtype bfloat16 --shape qwen2.5-3b --work mcdiv`.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -34,61 +33,6 @@ from benchmark.surprisal.prompt_layout import TokenisedText
 Floats = NDArray[np.float64]
 NAIVE_BATCH = {"instruct": 8, "completion": 16}  # as in the published code for OLMo's sets and McDiv's
 TOLERANCE = 1e-3  # bits per response
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """Measurements of one kind of work, with seconds per round.
-
-    Attributes:
-        largest_difference: Largest difference in bits of a response between naive way and engine at equal orders.
-        equal_ratio: Naive over engine, both with all uniform orders, by the fastest rounds.
-        balanced_ratio: Naive with uniform orders over engine with one Latin square.
-    """
-
-    work: str
-    sets: int
-    tokens: int
-    nodes: int
-    largest_difference: float
-    naive_seconds: list[float]
-    equal_seconds: list[float]
-    balanced_seconds: list[float]
-    equal_ratio: float
-    balanced_ratio: float
-
-
-@dataclass(frozen=True, slots=True)
-class Throughput:
-    """Measurements of the engine on released sets in one kind of orders.
-
-    Attributes:
-        orders: Orders as in signatures.
-        different: Number of distinct sets.
-        tokens: Tokens of all sequences of the distinct sets.
-        nodes: Tokens, with those of shared prefixes counted once per set.
-        seconds: Time of the fastest round, including tokenising.
-        nodes_per_second: Rate in that round.
-        share_of_limit: Operations of the products with weights over the machine's limit in that time.
-        peak_memory_bytes: Peak memory so far, of the GPU or of the process on a CPU.
-        naive_tokens_per_second: Rate of the naive way with uniform orders on some of the sets; None without it.
-        ratio: Time of the naive way for the uniform orders of all sets over that of the engine.
-        largest_difference: Largest difference in bits of a response at equal orders; None if not compared.
-    """
-
-    work: str
-    orders: str
-    sets: int
-    different: int
-    tokens: int
-    nodes: int
-    seconds: float
-    nodes_per_second: float
-    share_of_limit: float
-    peak_memory_bytes: int
-    naive_tokens_per_second: float | None
-    ratio: float | None
-    largest_difference: float | None
 
 
 def naive(model: HFCausalLM, work: Work, laid: list[list[TokenisedText]]) -> list[list[Floats]]:
@@ -117,8 +61,8 @@ def naive(model: HFCausalLM, work: Work, laid: list[list[TokenisedText]]) -> lis
     return made
 
 
-def compare(model: HFCausalLM, work: Work, rounds: int) -> Timing:
-    """Time the naive way and the engine in turns.
+def compare(model: HFCausalLM, work: Work, rounds: int) -> dict[str, Any]:
+    """Time the naive way and the engine in turns; return seconds per round, and ratios of the fastest rounds.
 
     Raises:
         ValueError: Their bits differ.
@@ -135,18 +79,15 @@ def compare(model: HFCausalLM, work: Work, rounds: int) -> Timing:
     largest = max(_difference(laid, *each) for each in zip(read["naive"], read["equal"], strict=True))
     _check(largest)
     fastest = {name: min(each) for name, each in seconds.items()}
-    return Timing(
-        work=work.name,
-        sets=len(work.sets),
-        tokens=sum(len(s.ids) for of_set in sequences for s in of_set),
-        nodes=sum(len(build_trie([s.ids for s in of_set]).ids) for of_set in sequences),
-        largest_difference=largest,
-        naive_seconds=seconds["naive"],
-        equal_seconds=seconds["equal"],
-        balanced_seconds=seconds["balanced"],
-        equal_ratio=fastest["naive"] / fastest["equal"],
-        balanced_ratio=fastest["naive"] / fastest["balanced"],
-    )
+    return {
+        "work": work.name,
+        "sets": len(work.sets),
+        "tokens": sum(len(s.ids) for of_set in sequences for s in of_set),
+        "nodes": sum(len(build_trie([s.ids for s in of_set]).ids) for of_set in sequences),
+        "largest_difference": largest,  # in bits of a response, at equal orders
+        **{f"{name}_seconds": each for name, each in seconds.items()},
+        **{f"{name}_ratio": fastest["naive"] / fastest[name] for name in ("equal", "balanced")},
+    }
 
 
 def _check(largest: float) -> None:
@@ -170,7 +111,7 @@ def _difference(
     return largest
 
 
-def throughput(model: HFCausalLM, work: Work, shape: str, rounds: int, naive_sets: int) -> list[Throughput]:
+def throughput(model: HFCausalLM, work: Work, shape: str, rounds: int, naive_sets: int) -> list[dict[str, Any]]:
     """Measure the engine on all sets in uniform and in balanced orders, with the naive way on some in the same run.
 
     Raises:
@@ -195,9 +136,9 @@ def throughput(model: HFCausalLM, work: Work, shape: str, rounds: int, naive_set
                 "orders": str(plan),
                 "sets": len(work.sets),
                 "different": len(different),
-                "tokens": tokens,
-                "nodes": nodes,
-                "seconds": seconds,
+                "tokens": tokens,  # of all sequences of the different sets
+                "nodes": nodes,  # the same, with those of shared prefixes counted once per set
+                "seconds": seconds,  # of the fastest round, including tokenising
                 "nodes_per_second": nodes / seconds,
                 "share_of_limit": operations(SHAPES[shape], nodes, scored) / seconds / limit,
                 "peak_memory_bytes": torch.cuda.max_memory_allocated() if on_gpu else peak_memory(),
@@ -206,15 +147,11 @@ def throughput(model: HFCausalLM, work: Work, shape: str, rounds: int, naive_set
     # The naive way comes last, because its logits would be the process's peak.
     rate, largest = _naive_rate(model, work, naive_sets) if naive_sets else (None, None)
     unshared = measured[0]["tokens"]  # in uniform orders
-    return [
-        Throughput(
-            **each,
-            naive_tokens_per_second=rate,
-            ratio=unshared / rate / each["seconds"] if rate else None,
-            largest_difference=largest if each is measured[0] else None,
-        )
-        for each in measured
-    ]
+    for each in measured:
+        each["naive_tokens_per_second"] = rate
+        each["ratio"] = unshared / rate / each["seconds"] if rate else None
+        each["largest_difference"] = largest if each is measured[0] else None
+    return measured
 
 
 def _naive_rate(model: HFCausalLM, work: Work, sets: int) -> tuple[float, float]:

@@ -21,15 +21,10 @@ RELEASED = {
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Sets, with the orders of the published code and of this package.
+    """Sets, with the orders of the published code and of this package."""
 
-    Attributes:
-        name: Name in the report.
-        sets: Sets to read.
-    """
-
-    name: str
-    sets: list[ResponseSet]
+    name: str  # name in the report
+    sets: list[ResponseSet]  # sets to read
     layout: Layout
     uniform: int
 

@@ -30,7 +30,6 @@ def make_results(folder: Path, submissions: int, prompts: int, metrics: int) -> 
     """Write synthetic results that `read_result` accepts: short texts, values of known spread, a few missing.
 
     Args:
-        folder: Folder to create.
         metrics: Number of metrics: the first ones of `METRICS`.
     """
     rng = np.random.default_rng(0)

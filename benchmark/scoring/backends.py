@@ -45,17 +45,13 @@ class Remembering(Protocol):
 
 @dataclass(slots=True)
 class ScoringBackends:
-    """A profile and its loaded models. A model passed in replaces the profile's own.
-
-    Attributes:
-        cache: File in which surprisals are cached; None: no cache.
-        pair_scorers: Models that score pairs of responses, keyed by the metric input that they make.
-    """
+    """A profile and its loaded models. A model passed in replaces the profile's own."""
 
     profile: Profile
-    cache: Path | None = None
+    cache: Path | None = None  # file in which surprisals are cached; None: no cache
     embedder: Embedder | None = None
     reader: SurprisalReader | None = None
+    # Models that score pairs of responses, keyed by the metric input that they make.
     pair_scorers: dict[Reads, PairScorer] = field(default_factory=dict)
     equivalence: EquivalenceBackend | SetJudge | None = None
     reward: RewardModel | None = None
@@ -165,7 +161,6 @@ class ScoringBackends:
 
         Args:
             surprisals: Surprisals from `read`; None: they are computed here.
-            finish_reasons: Finish reason of each response of a set, where known.
 
         Raises:
             ConfigurationError: As in `load`.

@@ -42,25 +42,19 @@ Source = Literal[
 
 @dataclass(frozen=True)
 class Materials:
-    """Response sets and everything that metric inputs are made from; None if not available.
-
-    Attributes:
-        pair_scorers: Models that compare two responses, keyed by the metric input that they make.
-        partitions: Equivalence classes of each set's scorable responses.
-        prompts: The prompt of each set; None where prompts are unknown.
-        pair_reader: Makes features of pairs of responses; None: a reader based on the embedder.
-    """
+    """Response sets and everything that metric inputs are made from; None if not available."""
 
     sets: Sequence[Sequence[str]]
     embedder: Embedder | None = None
+    # Models that compare two responses, keyed by the metric input that they make.
     pair_scorers: Mapping[Reads, PairScorer] = field(default_factory=dict)
     surprisals: Sequence[SetSurprisals | Missing] | None = None
-    partitions: Sequence[Partition | Missing] | None = None
+    partitions: Sequence[Partition | Missing] | None = None  # equivalence classes of each set's scorable responses
     internals: Sequence[Internals] | None = None
     reported: Sequence[Reported | None] | None = None
-    prompts: Sequence[str] | None = None
+    prompts: Sequence[str] | None = None  # the prompt of each set; None where prompts are unknown
     validity: ValidityJudge | None = None
-    pair_reader: PairReader | None = None
+    pair_reader: PairReader | None = None  # makes features of pairs of responses; None: a reader based on the embedder
     tagger: Tagger | None = None
 
     @cached_property
@@ -91,22 +85,15 @@ Make = Callable[[Materials], Sequence[Any] | None]
 
 @dataclass(frozen=True, slots=True)
 class MetricInput:
-    """A kind of metric input.
+    """A kind of metric input."""
 
-    Attributes:
-        name: Name in `Metric.reads`.
-        make: Function that makes one input per response set (`Missing` if a set has none); it returns None if the
-            materials lack a source.
-        sources: Sources other than the texts, in the order in which signatures name them.
-        whole_curve: Whether the language model must have read responses at every position of the orders.
-        only: The one embedder for which the input is defined; None: any.
-    """
-
-    name: Reads
+    name: Reads  # name in `Metric.reads`
+    # Function that makes one input per response set (`Missing` if a set has none); it returns None if the materials
+    # lack a source.
     make: Make
-    sources: tuple[Source, ...] = ()
-    whole_curve: bool = False
-    only: EmbedderSpec | None = None
+    sources: tuple[Source, ...] = ()  # sources other than the texts, in the order in which signatures name them
+    whole_curve: bool = False  # whether the language model must have read responses at every position of the orders
+    only: EmbedderSpec | None = None  # the one embedder for which the input is defined; None: any
 
     def models(self, profile: "Profile") -> dict[Source, Any]:
         """Return the specification of each of its models; None for a model that the profile lacks."""

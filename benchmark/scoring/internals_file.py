@@ -64,30 +64,22 @@ class Drawing(Part):
 
 
 class HowRead(Part):
-    """How internals were read.
-
-    Attributes:
-        model: Signature of the model: name, revision, dtype, device, attention.
-        original_layer: Layer of E_original; None if no states were read.
-        average_layers: Layers of E_average; empty if no states were read.
-        tokens: *sampled*: the sampled tokens themselves; *text*: the response's text, tokenised again.
-        drawing: Sampling parameters; None if unknown, in which case `largest` is unknown as well.
-        prompt: Format of the prompt, such as `chat template` or `template "{prompt}"`.
-        changed: How the reading departs from what the manifest states, if it does: another format of the prompt, or
-            another length of the greedy response. Part of the signature, because the numbers change.
-    """
+    """How internals were read."""
 
     schema_version: Literal[1] = 1
     submission_id: str
     k: Annotated[int, Field(ge=1, le=MAX_K)]
-    model: str
+    model: str  # signature of the model: name, revision, dtype, device, attention
     blocks: Annotated[int, Field(ge=1)]
     features: Annotated[int, Field(ge=1)]
-    original_layer: int | None
-    average_layers: tuple[int, ...]
+    original_layer: int | None  # layer of E_original; None if no states were read
+    average_layers: tuple[int, ...]  # layers of E_average; empty if no states were read
+    # *sampled*: the sampled tokens themselves; *text*: the response's text, tokenised again.
     tokens: Literal["sampled", "text"]
-    drawing: Drawing | None
-    prompt: str
+    drawing: Drawing | None  # sampling parameters; None if unknown, in which case `largest` is unknown as well
+    prompt: str  # format of the prompt, such as `chat template` or `template "{prompt}"`
+    # How the reading departs from what the manifest states, if it does: another format of the prompt, or another length
+    # of the greedy response. Part of the signature, because the numbers change.
     changed: str | None = None
 
     @property
@@ -233,9 +225,6 @@ class InternalsFile:
 
 def open_internals(path: Path, submission_id: str) -> InternalsFile:
     """Open the internals of a submission.
-
-    Args:
-        submission_id: Id of the submission that the file must name.
 
     Raises:
         Rejected: The file is damaged or has other columns.

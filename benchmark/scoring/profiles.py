@@ -38,26 +38,20 @@ from datasets_build.errors import ConfigurationError, did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A named set of models. A metric is left out if its model is None.
+    """A named set of models. A metric is left out if its model is None."""
 
-    Attributes:
-        name: Name, part of every signature.
-        layout: How prompt and responses become the text that the language model reads.
-        orders: Response orderings that the language model reads.
-        partition: How responses are grouped into equivalence classes.
-        device: Device of models without one in their specs (embedder, pair scorers, classifiers); in no signature.
-    """
-
-    name: str
+    name: str  # name, part of every signature
     about: str
     embedder: EmbedderSpec | None
     causal_lm: CausalLMSpec | ServedLMSpec | None = None
+    # How prompt and responses become the text that the language model reads.
     layout: Layout = field(default_factory=Layout)
-    orders: OrderPlan = field(default_factory=OrderPlan)
+    orders: OrderPlan = field(default_factory=OrderPlan)  # response orderings that the language model reads
     pair_scorers: Mapping[Reads, PairScorerSpec] = field(default_factory=lambda: MappingProxyType({}))
-    partition: PartitionSpec | None = None
+    partition: PartitionSpec | None = None  # how responses are grouped into equivalence classes
     reward: RewardModelSpec | None = None
     tagger: TaggerSpec | None = None
+    # Device of models without one in their specs (embedder, pair scorers, classifiers); in no signature.
     device: str = "cpu"
 
     @property

@@ -170,19 +170,14 @@ def percentile_interval(values: ArrayLike, level: float = LEVEL) -> Interval | N
 
 @dataclass(frozen=True, slots=True)
 class SignedRank:
-    """Wilcoxon's signed-rank test.
-
-    Attributes:
-        statistic: Sum of ranks of positive differences (two-sided: the smaller sum); None if untested.
-        p: p-value; None if untested.
-        rank_biserial: Matched-pairs rank-biserial correlation, from −1 to 1 (Kerby 2014): the rank sum of positive
-            differences minus that of negative ones, divided by their total; 0 if no pair differs. The mean may differ
-            from it in sign. None if untested.
-    """
+    """Wilcoxon's signed-rank test."""
 
     n: int
-    statistic: float | None
-    p: float | None
+    statistic: float | None  # sum of ranks of positive differences (two-sided: the smaller sum); None if untested
+    p: float | None  # p-value; None if untested
+    # Matched-pairs rank-biserial correlation, from −1 to 1 (Kerby 2014): the rank sum of positive differences minus
+    # that of negative ones, divided by their total; 0 if no pair differs. The mean may differ from it in sign. None if
+    # untested.
     rank_biserial: float | None
     untested: str | None = None
 

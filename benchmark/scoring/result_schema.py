@@ -75,24 +75,19 @@ def signature_parts(
 
 
 class Signature(Part):
-    """Everything that a number depends on except the texts. Numbers with different signatures never share a column.
-
-    Attributes:
-        parameters: Names and values, the metric's own first; an object in JSON.
-        suite: Suite and its revision, `name@revision`.
-        divbench: Version of this package, major.minor.
-    """
+    """Everything that a number depends on except the texts. Numbers with different signatures never share a column."""
 
     metric: Word
     version: Version
+    # Names and values, the metric's own first; an object in JSON.
     parameters: Annotated[
         tuple[tuple[Said, Said], ...], Field(max_length=100), BeforeValidator(_pairs), PlainSerializer(dict)
     ]
     profile: Word
     models: Annotated[tuple[Said, ...], Field(max_length=100)]
-    suite: Said
+    suite: Said  # suite and its revision, `name@revision`
     k: K
-    divbench: Line
+    divbench: Line  # version of this package, major.minor
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -133,20 +128,14 @@ def sign(
 
 
 class Aggregate(Part):
-    """One metric over all prompts of a submission.
-
-    Attributes:
-        value: Mean over the prompts that have a value; None if none has.
-        low: Lower end of the 95% interval; None if fewer than two prompts have a value.
-        high: Upper end of the 95% interval; None in the same case.
-    """
+    """One metric over all prompts of a submission."""
 
     metric: Word
     version: Version
     direction: Literal[1, 0, -1]
-    value: Real | None
-    low: Real | None
-    high: Real | None
+    value: Real | None  # mean over the prompts that have a value; None if none has
+    low: Real | None  # lower end of the 95% interval; None if fewer than two prompts have a value
+    high: Real | None  # upper end of the 95% interval; None in the same case
     n: Count
     missing: Reasons
     origin: Literal["computed", "reported"]
@@ -154,30 +143,19 @@ class Aggregate(Part):
 
 
 class OrderError(Part):
-    """Standard errors due to the choice of response orders, relative to means over all orders; see response_orders.py.
+    """Standard errors due to the choice of response orders, relative to means over all orders (response_orders.py)."""
 
-    Attributes:
-        orders: Order plan, such as `balanced-1-seed:42`.
-        a_n: Standard error of the mean of a_n over prompts, bits/byte; None if it cannot be estimated.
-        curve: Standard error of the mean curve (root mean square over positions); None also for endpoint orders.
-        a_n_of_one: Standard error of one prompt's a_n (root mean square over prompts).
-        curve_of_one: Standard error of one prompt's curve, likewise.
-    """
-
-    orders: Said
+    orders: Said  # order plan, such as `balanced-1-seed:42`
     sets: Count
-    a_n: Real | None
+    a_n: Real | None  # standard error of the mean of a_n over prompts, bits/byte; None if it cannot be estimated
+    # Standard error of the mean curve (root mean square over positions); None also for endpoint orders.
     curve: Real | None
-    a_n_of_one: Real | None
-    curve_of_one: Real | None
+    a_n_of_one: Real | None  # standard error of one prompt's a_n (root mean square over prompts)
+    curve_of_one: Real | None  # standard error of one prompt's curve, likewise
 
 
 class Counts(Part):
-    """Numbers of prompts and responses, and of responses that are blank, invalid and so on.
-
-    Attributes:
-        invalid: Number of responses that are not valid, by reason; None where validity was not judged.
-    """
+    """Numbers of prompts and responses, and of responses that are blank, invalid and so on."""
 
     prompts: Count
     responses: Count
@@ -186,6 +164,7 @@ class Counts(Part):
     refused: Count = 0
     cut_off: Count
     repeated: Count
+    # Number of responses that are not valid, by reason; None where validity was not judged.
     invalid: Reasons | None = None
 
 

@@ -41,29 +41,19 @@ _MODEL_LIBRARIES = ("anyascii", "sentence-transformers", "torch", "transformers"
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Outcome of a run of the scorer.
-
-    Attributes:
-        result: Content of its `result.json`.
-        recognised: Whether the result already existed, so that nothing was computed.
-        resumed: Number of prompts scored by an earlier, interrupted run.
-    """
+    """Outcome of a run of the scorer."""
 
     folder: Path
-    result: Result
-    recognised: bool
-    resumed: int
+    result: Result  # content of its `result.json`
+    recognised: bool  # whether the result already existed, so that nothing was computed
+    resumed: int  # number of prompts scored by an earlier, interrupted run
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options of a run; part of the result's identity.
+    """Options of a run; part of the result's identity."""
 
-    Attributes:
-        k: Use the first k responses of each prompt; None: all.
-    """
-
-    k: int | None = None
+    k: int | None = None  # use the first k responses of each prompt; None: all
     resamples: int = 10_000
     seed: int = 0
 

@@ -38,20 +38,14 @@ _RUNS = b"divbench.runs"  # of the schema's metadata: how models ran; not part o
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Prompts that are scored together, with everything that scoring needs except the models.
+    """Prompts that are scored together, with everything that scoring needs except the models."""
 
-    Attributes:
-        name: Name of its file, derived from its prompts, so that a run with shards of another size does not reuse it.
-        rows: Rows of the submission, each with its first k responses.
-        prompts: Prompts of the suite, one per row.
-        reported: Reported values of the first k responses of each row; None for a row without.
-        internals: Internals of the first k responses of each row; None if no metric reads them.
-    """
-
-    name: str
-    rows: tuple[Row, ...]
-    prompts: tuple[Prompt, ...]
+    name: str  # name of its file, derived from its prompts, so that a run with shards of another size does not reuse it
+    rows: tuple[Row, ...]  # rows of the submission, each with its first k responses
+    prompts: tuple[Prompt, ...]  # prompts of the suite, one per row
+    # Reported values of the first k responses of each row; None for a row without.
     reported: tuple[Reported | None, ...]
+    # Internals of the first k responses of each row; None if no metric reads them.
     internals: tuple[Internals, ...] | None
 
 

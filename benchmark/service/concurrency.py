@@ -64,26 +64,20 @@ class Admission:
 
 @dataclass(slots=True)
 class WorkerState:
-    """State that the threads of a worker share across submissions.
-
-    Attributes:
-        lock: Guards all fields below, and `host`.
-        failed: Submissions that failed on this worker; others take precedence.
-        passed_over: Submissions that were not adopted, or that cannot be scored here; each is reported only once.
-        unacceptable: Submissions without a state that failed the checks; they are not checked again.
-        idle: Whether nothing was pending at the last look.
-    """
+    """State that the threads of a worker share across submissions."""
 
     stop: Stop
     emit: EventSink
     host: HostHealth
     admissions: Admissions
-    lock: Lock = field(default_factory=Lock)
+    lock: Lock = field(default_factory=Lock)  # guards all fields below, and `host`
     outcomes: Counter[str] = field(default_factory=Counter)
-    failed: set[str] = field(default_factory=set)
+    failed: set[str] = field(default_factory=set)  # submissions that failed on this worker; others take precedence
+    # Submissions that were not adopted, or that cannot be scored here; each is reported only once.
     passed_over: set[str] = field(default_factory=set)
+    # Submissions without a state that failed the checks; they are not checked again.
     unacceptable: set[str] = field(default_factory=set)
-    idle: bool = False
+    idle: bool = False  # whether nothing was pending at the last look
 
     def count(self, outcome: str) -> None:
         """Count a claim by its outcome."""

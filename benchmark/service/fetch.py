@@ -37,13 +37,9 @@ class NotAcceptable(InputError):
 
 @dataclass(slots=True)
 class Suites:
-    """The suites that are available on this machine, each loaded once.
+    """The suites that are available on this machine, each loaded once."""
 
-    Attributes:
-        mirror: Folder with released files, for suites that are not in the package.
-    """
-
-    mirror: Path | None = None
+    mirror: Path | None = None  # folder with released files, for suites that are not in the package
     _loaded: dict[str, Suite] = field(default_factory=dict)
 
     def find(self, name: str) -> Suite:

@@ -28,19 +28,14 @@ class HostFault(ConfigurationError):
 
 @dataclass(slots=True)
 class HostHealth:
-    """Counts the failures of this machine.
+    """Counts the failures of this machine."""
 
-    Attributes:
-        limit: Number of host failures, with nothing scored in between, after which the worker ends.
-        failures: Host failures since something was last scored.
-        met: Value of `scored` at the last host failure of each submission.
-        last: Root cause of the last host failure, so that one shared by several submissions is counted once.
-    """
-
+    # Number of host failures, with nothing scored in between, after which the worker ends.
     limit: int = MAX_HOST_FAILURES
-    failures: int = 0
+    failures: int = 0  # host failures since something was last scored
     scored: int = 0
-    met: dict[str, int] = field(default_factory=dict)
+    met: dict[str, int] = field(default_factory=dict)  # value of `scored` at the last host failure of each submission
+    # Root cause of the last host failure, so that one shared by several submissions is counted once.
     last: BaseException | None = None
 
     def record_success(self) -> None:

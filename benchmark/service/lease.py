@@ -82,11 +82,7 @@ def with_backoff(call: Callable[[], T], stop: Stop, emit: EventSink, grace: floa
 
 
 class ClaimKeeper:
-    """Keeps a claim while the block runs: a thread renews it every third of its lease and releases it on a stop.
-
-    Attributes:
-        claim: The claim as last renewed.
-    """
+    """Keeps a claim while the block runs: a thread renews it every third of its lease and releases it on a stop."""
 
     def __init__(
         self, store: FileStore, claim: Claim, stop: Stop, clock: Callable[[], datetime], emit: EventSink
@@ -135,14 +131,7 @@ class ClaimKeeper:
             self._concluding = True
 
     def release(self, reason: str = "the worker was asked to stop") -> bool:
-        """Release the claim once; if the store cannot be reached, its lease will expire.
-
-        Args:
-            reason: Public reason.
-
-        Returns:
-            Whether it was released.
-        """
+        """Release the claim once, and return whether it was released; otherwise, its lease will expire."""
         with self._lock:
             if self._released is None:
                 self._released = self._release(reason)

@@ -29,7 +29,6 @@ def public_text(text: str, environment: Mapping[str, str] = os.environ) -> str:
     """Return a text without tokens, keys, values of environment variables named like secrets, and local folders.
 
     Args:
-        text: Any text, such as a traceback.
         environment: Environment variables; their names tell which values are secret.
     """
     values = {value for name, value in environment.items() if SECRET_NAME.search(name)}

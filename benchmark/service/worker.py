@@ -53,34 +53,23 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A worker's name, models, stores and options.
-
-    Attributes:
-        backends: A profile with its models, which are loaded once for all submissions.
-        results: Local folder of results, from which interrupted work resumes, including that of other workers.
-        metrics: Metrics to compute; those that the profile cannot compute are left out.
-        results_store: Store of the results; None: `store`.
-        cluster: Session whose actors score the shards; None: this process does.
-        lease: Time for which a claim holds without renewal.
-        poll: Seconds between polls of an empty queue, and after a host failure.
-        max_seconds: Seconds of scoring after which an attempt fails, checked after each shard; None: no limit.
-        clock: Function that returns the time.
-    """
+    """A worker's name, models, stores and options."""
 
     name: str
     store: FileStore
-    backends: ScoringBackends
-    results: Path
+    backends: ScoringBackends  # a profile with its models, which are loaded once for all submissions
+    results: Path  # local folder of results, from which interrupted work resumes, including that of other workers
     suites: Suites = field(default_factory=Suites)
-    metrics: tuple[Metric, ...] = METRICS
+    metrics: tuple[Metric, ...] = METRICS  # metrics to compute; those that the profile cannot compute are left out
     options: Options = field(default_factory=Options)
-    results_store: FileStore | None = None
-    cluster: ClusterSession | None = None
-    lease: timedelta = timedelta(hours=1)
-    poll: float = 30.0
+    results_store: FileStore | None = None  # store of the results; None: `store`
+    cluster: ClusterSession | None = None  # session whose actors score the shards; None: this process does
+    lease: timedelta = timedelta(hours=1)  # time for which a claim holds without renewal
+    poll: float = 30.0  # seconds between polls of an empty queue, and after a host failure
+    # Seconds of scoring after which an attempt fails, checked after each shard; None: no limit.
     max_seconds: float | None = None
     max_host_failures: int = MAX_HOST_FAILURES
-    clock: Callable[[], datetime] = utc_now
+    clock: Callable[[], datetime] = utc_now  # function that returns the time
     _responses: dict[str, int] = field(default_factory=dict)  # responses per prompt, by submission; it never changes
 
     def obstacle(self, state: State) -> str | None:

@@ -44,15 +44,11 @@ class ResponseSet:
 
 @dataclass(frozen=True, slots=True)
 class OrderPlan:
-    """Rule for the orders in which a set of any size is read.
-
-    Attributes:
-        count: Number of Latin squares (*balanced*), trees (*endpoint*) or orders (*uniform*); unused for *exact*.
-        seed: Random seed; for *uniform* of Python's generator, the same for all sets, otherwise of each set's labels.
-    """
+    """Rule for the orders in which a set of any size is read."""
 
     kind: OrderKind = "balanced"
-    count: int = 1
+    count: int = 1  # number of Latin squares (*balanced*), trees (*endpoint*) or orders (*uniform*); unused for *exact*
+    # Random seed; for *uniform* of Python's generator, the same for all sets, otherwise of each set's labels.
     seed: int = 42
 
     def __str__(self) -> str:

@@ -20,15 +20,10 @@ _BOTH_WAYS = OrderPlan("exact")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairwiseSurprisals:
-    """The surprisals of n texts, each alone and right after each other one.
+    """The surprisals of n texts, each alone and right after each other one."""
 
-    Attributes:
-        alone: float64 [n], bits of text i after the prompt alone.
-        given: float64 [n, n], bits of text i right after text j; on the diagonal, right after itself.
-    """
-
-    alone: Floats
-    given: Floats
+    alone: Floats  # float64 [n], bits of text i after the prompt alone
+    given: Floats  # float64 [n, n], bits of text i right after text j; on the diagonal, right after itself
 
     @property
     def saved(self) -> Floats:
@@ -61,7 +56,6 @@ def pairwise_surprisals(
 
     Args:
         model: Language model; it reads n (n + 1) / 2 pairs.
-        prompt: Prompt, verbatim.
 
     Raises:
         Unscorable: A text is empty, or the model could not read a pair.

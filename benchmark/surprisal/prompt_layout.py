@@ -40,15 +40,12 @@ SEPARATOR = "\n\n"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How texts are laid out and tokenised.
-
-    Attributes:
-        bos: *model*: the text begins with the BOS token if the model's tokeniser adds one by default; *never*: as in
-            the paper, even for models that were trained with one.
-    """
+    """How texts are laid out and tokenised."""
 
     format: Format = "instruct"
     boundaries: Boundaries = "exact"
+    # *model*: the text begins with the BOS token if the model's tokeniser adds one by default; *never*: as in the
+    # paper, even for models that were trained with one.
     bos: Literal["model", "never"] = "model"
 
     def __str__(self) -> str:
@@ -62,15 +59,10 @@ PAPER_COMPLETION = Layout("completion", "paper", "never")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenisedText:
-    """One text as tokens.
+    """One text as tokens."""
 
-    Attributes:
-        sequence: The tokens; those of responses are scored.
-        positions: int64 [scored], the position, from 0, of each scored token's response.
-    """
-
-    sequence: TokenSequence
-    positions: Integers
+    sequence: TokenSequence  # the tokens; those of responses are scored
+    positions: Integers  # int64 [scored], the position, from 0, of each scored token's response
 
 
 def response_label(position: int) -> str:

@@ -27,7 +27,6 @@ from datasets_build.rng import shuffled, stream
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Estimates = Literal["curve", "end"]
-Family = Literal["balanced", "endpoint", "uniform"]
 Estimator = Literal["exact", "draws", "cells", "residuals", "none"]
 
 MAX_EXACT = 6
@@ -36,32 +35,21 @@ _FEWEST_DRAWS = 5  # with fewer, their spread estimates the error worse than the
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OrderDesign:
-    """The orders in which one set is read.
+    """The orders in which one set is read."""
 
-    Attributes:
-        name: Name such as *balanced-2*; with n and the seed it determines the orders.
-        orders: int64 [orders, n], each row a permutation of 0 … n − 1.
-        draws: int64 [orders], 0, 1, …: orders of the same draw were chosen together, others independently.
-        estimates: What the design estimates: *curve*, the mean at every position, or *end*, only at the last one.
-    """
-
-    name: str
-    orders: Integers
-    draws: Integers
+    name: str  # name such as *balanced-2*; with n and the seed it determines the orders
+    orders: Integers  # int64 [orders, n], each row a permutation of 0 … n − 1
+    draws: Integers  # int64 [orders], 0, 1, …: orders of the same draw were chosen together, others independently
+    # What the design estimates: *curve*, the mean at every position, or *end*, only at the last one.
     estimates: Estimates = "curve"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StandardErrors:
-    """Standard errors of a design's means, as estimates of the means over all orders.
+    """Standard errors of a design's means, as estimates of the means over all orders."""
 
-    Attributes:
-        curve: float64 [n], standard error of the mean at each position; NaN where it is not estimated.
-        estimator: Name of the estimator; see `standard_errors`.
-    """
-
-    curve: Floats
-    estimator: Estimator
+    curve: Floats  # float64 [n], standard error of the mean at each position; NaN where it is not estimated
+    estimator: Estimator  # name of the estimator; see `standard_errors`
 
     @property
     def end(self) -> float:
@@ -257,41 +245,29 @@ def order_variance(design: OrderDesign, values: Floats) -> Floats:
     return variance
 
 
-def orders_for(
-    target: float, pilot: OrderDesign, values: Floats, *, family: Family = "balanced", of: Estimates = "end"
-) -> int:
-    """Estimate from a pilot how many orders are needed for a given standard error.
+def orders_for(target: float, pilot: OrderDesign, values: Floats) -> int:
+    """Estimate from a pilot how many balanced orders are needed for a given standard error of a_n.
 
-    For balanced orders and trees: v / target², rounded up to whole squares or trees, where v is the pilot's
-    `order_variance`; at most n! if `exact` orders are possible. Like *cells* and *residuals* of `standard_errors`, the
-    estimate is cautious: from a pilot of one square it can be tens of times too many. For random orders, the variance
-    between responses is added to v.
+    That is v / target², rounded up to whole squares, where v is the pilot's `order_variance`; at most n! if `exact`
+    orders are possible. Like *cells* and *residuals* of `standard_errors`, the estimate is cautious: from a pilot of
+    one square it can be tens of times too many.
 
     Args:
         pilot: Orders of the same set, or of a similar one, that have been computed; at least a square.
         values: [orders, n], values of the pilot.
-        of: *end*: the standard error of a_n; *curve*: that of the whole curve (root mean square over positions).
 
     Raises:
-        ConfigurationError: The target is not above 0, or a curve is requested from a tree.
+        ConfigurationError: The target is not above 0.
         ValueError: The values have another shape than the orders, are not finite, or are too few.
     """
     if not 0 < target < math.inf:
         raise ConfigurationError(f"a standard error of {target} is impossible", "give one above 0")
-    if of == "curve" and (family == "endpoint" or pilot.estimates == "end"):
-        raise ConfigurationError("a leave-one-out tree gives no curve", "use balanced orders")
-    variance = order_variance(pilot, values)
-    if family == "uniform":
-        _, means, _ = _cells(pilot.orders, values)
-        variance = variance + np.nanvar(means, axis=0)
-    wanted = float(variance[-1] if of == "end" else variance.mean())
+    wanted = float(order_variance(pilot, values)[-1])
     if math.isnan(wanted):
         raise ValueError("the pilot has too few orders for its positions")
     n = int(pilot.orders.shape[1])
-    if family == "uniform":
-        return max(2, math.ceil(wanted / target**2))
     needed = n * max(1, math.ceil(wanted / target**2 / n))
-    return min(needed, math.factorial(n)) if n <= MAX_EXACT and family == "balanced" else needed
+    return min(needed, math.factorial(n)) if n <= MAX_EXACT else needed
 
 
 def _design(name: str, rows: object, draws: object, estimates: Estimates = "curve") -> OrderDesign:

@@ -17,26 +17,19 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class TokenCost:
-    """A token of a response.
+    """A token of a response."""
 
-    Attributes:
-        text: The characters of the response that it covers. A character that several tokens share belongs to the first
-            of them; the text of the others is empty, as is that of a token that is only the space before a response.
-    """
-
+    # The characters of the response that it covers. A character that several tokens share belongs to the first of them;
+    # the text of the others is empty, as is that of a token that is only the space before a response.
     text: str
     bits: float
 
 
 @dataclass(frozen=True, slots=True)
 class TokenSaving:
-    """A token of a response, read alone and right after another response.
+    """A token of a response, read alone and right after another response."""
 
-    Attributes:
-        text: As in `TokenCost`.
-    """
-
-    text: str
+    text: str  # as in `TokenCost`
     alone: float
     given: float
 

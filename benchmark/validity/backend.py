@@ -23,14 +23,10 @@ _LOWEST_QUALITY = 1.0  # of 1 to 10
 
 @dataclass(frozen=True, slots=True)
 class ValiditySpec:
-    """Names the models that judge validity.
+    """Names the models that judge validity."""
 
-    Attributes:
-        embedder: Embedder of the discriminator; None: it judges texts alone.
-        reward: Reward model; if there is one, its quality decides instead of the discriminator.
-    """
-
-    embedder: EmbedderSpec | None = None
+    embedder: EmbedderSpec | None = None  # embedder of the discriminator; None: it judges texts alone
+    # Reward model; if there is one, its quality decides instead of the discriminator.
     reward: RewardModelSpec | None = None
 
     @property
@@ -49,7 +45,6 @@ class ValiditySpec:
 
         Args:
             loaded: Embedder that is loaded already; used if it has the right signature.
-            device: Device of an embedder that is loaded here.
 
         Raises:
             ConfigurationError: The embedder is not available.
@@ -63,15 +58,11 @@ class ValiditySpec:
 
 @dataclass(frozen=True, slots=True)
 class ValidityJudge:
-    """Judges which responses are valid.
+    """Judges which responses are valid."""
 
-    Attributes:
-        discriminator: Parameters of the discriminator; None: the qualities of a partition decide.
-        embedder: Embedder of the discriminator.
-    """
-
+    # Parameters of the discriminator; None: the qualities of a partition decide.
     discriminator: Discriminator | None = field(default_factory=load_discriminator)
-    embedder: Embedder | None = None
+    embedder: Embedder | None = None  # embedder of the discriminator
     _banks: dict[str, Floats] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def reasons(
@@ -85,7 +76,6 @@ class ValidityJudge:
 
         Args:
             prompts: [sets], the prompts; None if unknown.
-            sets: Responses to each prompt.
             partitions: Classes of the responses, with qualities if a reward model decides.
             known: Vectors of the embedder that are known already, by text.
 

@@ -51,42 +51,28 @@ _NO_EVIDENCE: Mapping[Reason, float] = {
 
 @dataclass(frozen=True, slots=True)
 class Discriminator:
-    """Parameters that judge responses; see `parameters.json` and train.py.
+    """Parameters that judge responses; see `parameters.json` and train.py."""
 
-    Attributes:
-        order: Bigram model of word classes.
-        bits: Bigram model of letters.
-        weights: Logistic model of each reason.
-        prior: Pseudo-counts of answers, and of each reason, in the mixture.
-        temper: Weight of the log-odds of each reason; below 1, because the responses to a prompt resemble each other.
-        thresholds: For each reason, the probability of being an answer below which a response is invalid.
-    """
-
-    order: WordOrderModel
-    bits: Floats
-    weights: dict[Reason, "Logistic"]
-    prior: tuple[float, float] = (2.0, 0.5)
+    order: WordOrderModel  # bigram model of word classes
+    bits: Floats  # bigram model of letters
+    weights: dict[Reason, "Logistic"]  # logistic model of each reason
+    prior: tuple[float, float] = (2.0, 0.5)  # pseudo-counts of answers, and of each reason, in the mixture
+    # Weight of the log-odds of each reason; below 1, because the responses to a prompt resemble each other.
     temper: Mapping[Reason, float] = field(
         default_factory=lambda: {**dict.fromkeys(REASONS, 0.3), "word salad": 0.2, "not about the prompt": 0.2}
     )
+    # For each reason, the probability of being an answer below which a response is invalid.
     thresholds: Mapping[Reason, float] = field(default_factory=lambda: dict.fromkeys(REASONS, 0.25))
 
 
 @dataclass(frozen=True, slots=True)
 class Logistic:
-    """A logistic model whose features are clipped to the range on which it was fitted.
+    """A logistic model whose features are clipped to the range on which it was fitted."""
 
-    Attributes:
-        intercept: Log-odds where all features are 0.
-        weights: [features].
-        low: [features], lowest values.
-        high: [features], highest values.
-    """
-
-    intercept: float
-    weights: tuple[float, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
+    intercept: float  # log-odds where all features are 0
+    weights: tuple[float, ...]  # [features]
+    low: tuple[float, ...]  # [features], lowest values
+    high: tuple[float, ...]  # [features], highest values
 
     def log_odds(self, features: Sequence[float]) -> float:
         """Return the log-odds of the reason against an answer."""
@@ -108,7 +94,6 @@ def evidence(
         sets: Responses to each prompt; blank responses and placeholders have no features.
         given: Models of word order and letters.
         embedder: Embedder of the parameters; None: features that need one are absent.
-        known: Vectors of the embedder that are known already, by text.
     """
     vectors: dict[str, Floats] = {}
     if embedder is not None:
@@ -138,7 +123,6 @@ def judge(found: Sequence[Features], given: Discriminator) -> tuple[Reason | Non
 
     Args:
         found: Features of each response, from `evidence`.
-        given: Parameters of the discriminator.
     """
     return tuple(reason if answer < given.thresholds[reason] else None for reason, answer in suspicions(found, given))
 

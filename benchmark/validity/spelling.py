@@ -23,22 +23,15 @@ _INVISIBLE = frozenset("\u200b\u200c\u200d\u2060\ufeff\u00ad")
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """Statistics of the letters of a text.
+    """Statistics of the letters of a text."""
 
-    Attributes:
-        characters: Number of characters, without white space.
-        bits: Mean bits per ASCII character under the bigram model; 0 if there are none.
-        case_changes: Share of neighbouring ASCII letters that change from lower to upper case, unless lower-case
-            letters of a word or syllable follow, as in PyTorch.
-        symbols: Share of characters that are neither letters, digits nor common marks, without white space.
-        mixed: Share of words that have letters of two alphabets, or an invisible character between letters.
-    """
-
-    characters: int
-    bits: float
+    characters: int  # number of characters, without white space
+    bits: float  # mean bits per ASCII character under the bigram model; 0 if there are none
+    # Share of neighbouring ASCII letters that change from lower to upper case, unless lower-case letters of a word or
+    # syllable follow, as in PyTorch.
     case_changes: float
-    symbols: float
-    mixed: float
+    symbols: float  # share of characters that are neither letters, digits nor common marks, without white space
+    mixed: float  # share of words that have letters of two alphabets, or an invisible character between letters
 
 
 @cache

@@ -72,8 +72,6 @@ def fitted(
     Args:
         real: Features of every system's responses.
         none: Features of junk, by source and kind.
-        given: Models of word order and letters.
-        prompts: Ids of the prompts to use.
         without: A kind of junk to leave out.
     """
     used = {name: [own for i, own in sets.items() if i in prompts] for name, sets in real.items()}

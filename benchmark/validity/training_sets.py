@@ -37,16 +37,11 @@ _SEED = 1
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A system's response sets.
-
-    Attributes:
-        prompts: Prompts by their ids.
-        responses: Responses by prompt id.
-    """
+    """A system's response sets."""
 
     name: str
-    prompts: Mapping[str, str]
-    responses: Responses
+    prompts: Mapping[str, str]  # prompts by their ids
+    responses: Responses  # responses by prompt id
 
 
 def read_systems(mirror: Path, k: int) -> list[System]:

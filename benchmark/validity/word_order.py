@@ -34,22 +34,15 @@ LONGEST = 200  # words; more add little, and the number of pairs grows with the 
 
 @dataclass(frozen=True)
 class WordOrderModel:
-    """A bigram model of word classes.
+    """A bigram model of word classes."""
 
-    Attributes:
-        words: Words that have a separate class, in lower case.
-        scores: float64 [classes, classes], log2 of how much more often a class follows another than by chance.
-        ends: float64 [3, 3], the same for the end of a word (no mark, a comma or similar, a full stop or similar) and
-            the beginning of the next (lower case, capital, or neither: a number or an acronym).
-        starts: float64 [classes], log2 of how much more often a class begins a sentence than by chance.
-        stops: float64 [classes], the same for the end of a sentence.
-    """
-
-    words: tuple[str, ...]
-    scores: Floats
+    words: tuple[str, ...]  # words that have a separate class, in lower case
+    scores: Floats  # float64 [classes, classes], log2 of how much more often a class follows another than by chance
+    # float64 [3, 3], the same for the end of a word (no mark, a comma or similar, a full stop or similar) and the
+    # beginning of the next (lower case, capital, or neither: a number or an acronym).
     ends: Floats
-    starts: Floats
-    stops: Floats
+    starts: Floats  # float64 [classes], log2 of how much more often a class begins a sentence than by chance
+    stops: Floats  # float64 [classes], the same for the end of a sentence
 
     @cached_property
     def _index(self) -> Mapping[str, int]:
@@ -81,25 +74,16 @@ class WordOrderModel:
 
 @dataclass(frozen=True, slots=True)
 class WordOrder:
-    """Statistics of the order of a text's words.
+    """Statistics of the order of a text's words."""
 
-    Attributes:
-        words: Number of words used.
-        pairs: Number of pairs of neighbours in the same line.
-        gain: Mean score of neighbours minus that of all ordered pairs, in bits per pair; near 0 for shuffled words.
-        z: `gain` in standard errors under shuffling.
-        ends_z: The same for capitals after full stops.
-        edges: Score of the first word as a beginning and of the last as an end, minus the mean of all words, in bits.
-        late_capital: Whether a common word has a capital in the middle of a sentence that begins in lower case.
-    """
-
-    words: int
-    pairs: int
-    gain: float
-    z: float
-    ends_z: float
+    words: int  # number of words used
+    pairs: int  # number of pairs of neighbours in the same line
+    gain: float  # mean score of neighbours minus that of all ordered pairs, in bits per pair; near 0 for shuffled words
+    z: float  # `gain` in standard errors under shuffling
+    ends_z: float  # the same for capitals after full stops
+    # Score of the first word as a beginning and of the last as an end, minus the mean of all words, in bits.
     edges: float
-    late_capital: bool
+    late_capital: bool  # whether a common word has a capital in the middle of a sentence that begins in lower case
 
 
 def word_order(text: str, model: WordOrderModel) -> WordOrder:

@@ -27,32 +27,23 @@ NONE = -1  # label of a response that is in no class
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AcrossSystems:
-    """The responses of several systems to the same prompts, in classes that they share.
-
-    Attributes:
-        labels: Class of each response, [prompts, systems, k]; -1 for a response that is not valid.
-        similarity: Mean cosine similarity of embeddings, [prompts, systems, systems], over all pairs of a response of
-            each system; on the diagonal, over pairs of different responses of one system. NaN if there are none.
-    """
+    """The responses of several systems to the same prompts, in classes that they share."""
 
     systems: tuple[str, ...]
     prompts: tuple[str, ...]
     k: int
-    labels: NDArray[np.int64]
+    labels: NDArray[np.int64]  # class of each response, [prompts, systems, k]; -1 for a response that is not valid
+    # Mean cosine similarity of embeddings, [prompts, systems, systems], over all pairs of a response of each system; on
+    # the diagonal, over pairs of different responses of one system. NaN if there are none.
     similarity: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupedPrompt:
-    """All systems' responses to one prompt.
+    """All systems' responses to one prompt."""
 
-    Attributes:
-        labels: Class of each response by system; None for a response in no class.
-        similarity: Mean cosine similarities of the first k responses, [systems, systems], by k; NaN for systems with
-            fewer responses.
-    """
-
-    labels: tuple[tuple[int | None, ...], ...]
+    labels: tuple[tuple[int | None, ...], ...]  # class of each response by system; None for a response in no class
+    # Mean cosine similarities of the first k responses, [systems, systems], by k; NaN for systems with fewer responses.
     similarity: Mapping[int, Floats]
 
 
@@ -68,7 +59,6 @@ def group_prompt(
     Args:
         sizes: Numbers of responses for which similarities are computed.
         backends: Profile with an embedder and an equivalence backend.
-        finish_reasons: Finish reasons of each system's responses, if known.
 
     Raises:
         ConfigurationError: The profile has no embedder or no equivalence backend, or a model cannot be loaded.

@@ -20,60 +20,39 @@ from benchmark.analysis.estimate import Estimate, estimates
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """How alike the responses of one system are to each other.
+    """How alike the responses of one system are to each other."""
 
-    Attributes:
-        similarity: Mean cosine similarity of two different responses.
-        same_class: Probability that two different valid responses are in one class.
-    """
-
-    similarity: Estimate
-    same_class: Estimate
+    similarity: Estimate  # mean cosine similarity of two different responses
+    same_class: Estimate  # probability that two different valid responses are in one class
     distinct: Estimate
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """How alike the responses of two systems are, and what the two cover together.
-
-    Attributes:
-        similarity: Mean cosine similarity of a response of each.
-        in_common: Share of their classes that both have.
-        together: Classes among k responses, half from each.
-        gain: The same less the classes among k responses of the better one alone.
-    """
+    """How alike the responses of two systems are, and what the two cover together."""
 
     first: int
     second: int
-    similarity: Estimate
+    similarity: Estimate  # mean cosine similarity of a response of each
     same_class: Estimate
-    in_common: Estimate
-    together: Estimate
-    gain: Estimate
+    in_common: Estimate  # share of their classes that both have
+    together: Estimate  # classes among k responses, half from each
+    gain: Estimate  # the same less the classes among k responses of the better one alone
 
 
 @dataclass(frozen=True, slots=True)
 class Homogeneity:
-    """Means over prompts with intervals.
-
-    Attributes:
-        alone: One per system.
-        pairs: One per pair, in the order of `itertools.combinations`.
-        order: Indices of the systems, alike ones together.
-        size: Number of responses in the comparison of one system with several.
-        of_one: Classes among `size` responses of one system, the mean over systems.
-        of_several: Classes among one response of each of `size` systems, over all choices of systems.
-    """
+    """Means over prompts with intervals."""
 
     systems: tuple[str, ...]
     k: int
     prompts: int
-    alone: tuple[Alone, ...]
-    pairs: tuple[Pair, ...]
-    order: tuple[int, ...]
-    size: int
-    of_one: Estimate
-    of_several: Estimate
+    alone: tuple[Alone, ...]  # one per system
+    pairs: tuple[Pair, ...]  # one per pair, in the order of `itertools.combinations`
+    order: tuple[int, ...]  # indices of the systems, alike ones together
+    size: int  # number of responses in the comparison of one system with several
+    of_one: Estimate  # classes among `size` responses of one system, the mean over systems
+    of_several: Estimate  # classes among one response of each of `size` systems, over all choices of systems
 
     def matrix(self, measure: str) -> list[list[float | None]]:
         """Return the means of *similarity* or *same_class*, [systems, systems], each system's own on the diagonal."""

@@ -40,29 +40,20 @@ _CELLS_AT_ONCE = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class LabelStudy:
-    """The outcome of `divbench contrast --labels`.
+    """The outcome of `divbench contrast --labels`."""
 
-    Attributes:
-        system: Name of the system; fields from here to `k` are as in `PromptScores`.
-        group_1: Description of group 1.
-        group_0: Description of group 0.
-        n1: Prompts of group 1.
-        n0: Prompts of group 0.
-        left_out: Number of prompts in neither group, by reason.
-    """
-
-    system: str
+    system: str  # name of the system; fields from here to `k` are as in `PromptScores`
     submission_id: str
     result_id: str
     suite: str
     profile: str
     k: int
     labels: str
-    group_1: str
-    group_0: str
-    n1: int
-    n0: int
-    left_out: dict[str, int]
+    group_1: str  # description of group 1
+    group_0: str  # description of group 0
+    n1: int  # prompts of group 1
+    n0: int  # prompts of group 0
+    left_out: dict[str, int]  # number of prompts in neither group, by reason
     level: float
     resamples: int
     seed: int
@@ -72,39 +63,25 @@ class LabelStudy:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Column:
-    """A numeric column to correlate a metric with.
-
-    Attributes:
-        there: [prompts], whether a prompt has both the column and the metric.
-        y: Values of the column, [prompts that have both].
-        z: UTF-8 bytes of the prompts, [prompts that have both].
-    """
+    """A numeric column to correlate a metric with."""
 
     name: str
-    there: Truths
-    y: Floats
-    z: Floats
+    there: Truths  # [prompts], whether a prompt has both the column and the metric
+    y: Floats  # values of the column, [prompts that have both]
+    z: Floats  # UTF-8 bytes of the prompts, [prompts that have both]
     untested: str | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Case:
-    """One metric on the prompts of both groups.
-
-    Attributes:
-        given: [prompts], values or reasons why they are missing.
-        values: The same as numbers, NaN where missing.
-        there: Mask of `values` that are not missing.
-        is_1: [prompts that have a value], whether a prompt is in group 1.
-        predicted: Held-out predictions for the same prompts; None where none can be made.
-    """
+    """One metric on the prompts of both groups."""
 
     metric: MetricScores
-    given: tuple[Value, ...]
-    values: Floats
-    there: Truths
-    is_1: Truths
-    predicted: Truths | None
+    given: tuple[Value, ...]  # [prompts], values or reasons why they are missing
+    values: Floats  # the same as numbers, NaN where missing
+    there: Truths  # mask of `values` that are not missing
+    is_1: Truths  # [prompts that have a value], whether a prompt is in group 1
+    predicted: Truths | None  # held-out predictions for the same prompts; None where none can be made
     untested: str | None
     columns: tuple[_Column, ...]
 

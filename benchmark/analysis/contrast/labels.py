@@ -24,30 +24,19 @@ _ROUNDING = 1e-12  # relative: sums of equal values in another order differ by t
 
 @dataclass(frozen=True, slots=True)
 class MetricScores:
-    """The values of one metric on all prompts.
-
-    Attributes:
-        origin: *computed*, or *reported*: from values that came with the submission.
-        signature: Signature of the values: what they depend on besides the texts.
-        values: Values in the order of the prompts, numbers or the reasons why they are missing.
-    """
+    """The values of one metric on all prompts."""
 
     metric: str
     version: int
     direction: int
-    origin: str
-    signature: str
-    values: tuple[Value, ...]
+    origin: str  # *computed*, or *reported*: from values that came with the submission
+    signature: str  # signature of the values: what they depend on besides the texts
+    values: tuple[Value, ...]  # values in the order of the prompts, numbers or the reasons why they are missing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PromptScores:
-    """The scores of a system's prompts.
-
-    Attributes:
-        prompt_ids: [prompts].
-        prompt_bytes: [prompts], UTF-8 bytes of each prompt.
-    """
+    """The scores of a system's prompts."""
 
     system: str
     submission_id: str
@@ -55,117 +44,76 @@ class PromptScores:
     suite: str
     profile: str
     k: int
-    prompt_ids: tuple[str, ...]
-    prompt_bytes: Floats
+    prompt_ids: tuple[str, ...]  # [prompts]
+    prompt_bytes: Floats  # [prompts], UTF-8 bytes of each prompt
     metrics: tuple[MetricScores, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The two groups of prompts.
+    """The two groups of prompts."""
 
-    Attributes:
-        source: File and column of the labels.
-        group_1: Description of group 1.
-        group_0: Description of group 0.
-        is_1: Whether a prompt is in group 1, by prompt id; prompts in neither group are absent.
-        left_out: Number of prompts in neither group, by reason.
-    """
-
-    source: str
-    group_1: str
-    group_0: str
-    is_1: Mapping[str, bool]
-    left_out: Mapping[str, int]
+    source: str  # file and column of the labels
+    group_1: str  # description of group 1
+    group_0: str  # description of group 0
+    is_1: Mapping[str, bool]  # whether a prompt is in group 1, by prompt id; prompts in neither group are absent
+    left_out: Mapping[str, int]  # number of prompts in neither group, by reason
     columns: Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
 class Classifier:
-    """Accuracy of a threshold on held-out prompts.
+    """Accuracy of a threshold on held-out prompts."""
 
-    Attributes:
-        folds: Number of cross-validation folds; fewer than five where a group has fewer prompts.
-        accuracy: Share of prompts classified correctly, each by the threshold chosen on the other folds. Intervals
-            resample prompts with their fixed predictions.
-        majority: Share of the larger group: the accuracy of always predicting it.
-        macro_f1: Mean of the F1 of both groups, on the same predictions.
-        threshold: Best threshold on all prompts; None where every prompt is on one side of it.
-        above: Whether group 1 lies above the threshold.
-    """
-
-    folds: int
+    folds: int  # number of cross-validation folds; fewer than five where a group has fewer prompts
+    # Share of prompts classified correctly, each by the threshold chosen on the other folds. Intervals resample prompts
+    # with their fixed predictions.
     accuracy: Estimate
-    majority: float
-    macro_f1: Estimate
-    threshold: float | None
-    above: bool
+    majority: float  # share of the larger group: the accuracy of always predicting it
+    macro_f1: Estimate  # mean of the F1 of both groups, on the same predictions
+    threshold: float | None  # best threshold on all prompts; None where every prompt is on one side of it
+    above: bool  # whether group 1 lies above the threshold
 
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """Correlations of a metric with a numeric column, over the prompts of both groups.
-
-    Attributes:
-        n: Prompts that have both.
-        left_out: Prompts of the groups that lack one.
-        pearson: Pearson's correlation with the metric's own values; intervals resample prompts.
-        spearman: Spearman's correlation with the same values.
-        partial_pearson: Partial correlation, controlling linearly for the prompt's UTF-8 bytes.
-        partial_spearman: The same for ranks.
-    """
+    """Correlations of a metric with a numeric column, over the prompts of both groups."""
 
     column: str
-    n: int
-    left_out: int
-    pearson: Estimate
-    spearman: Estimate
-    partial_pearson: Estimate
-    partial_spearman: Estimate
+    n: int  # prompts that have both
+    left_out: int  # prompts of the groups that lack one
+    pearson: Estimate  # Pearson's correlation with the metric's own values; intervals resample prompts
+    spearman: Estimate  # Spearman's correlation with the same values
+    partial_pearson: Estimate  # partial correlation, controlling linearly for the prompt's UTF-8 bytes
+    partial_spearman: Estimate  # the same for ranks
     untested: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class LabelContrast:
-    """Two groups of prompts compared by one metric.
-
-    Attributes:
-        n1: Prompts of group 1 that have a value; all statistics below are over these and the `n0` prompts of group 0.
-        n0: Prompts of group 0 that have a value.
-        left_out: Prompts of the groups that have no value.
-        reasons: Reasons for missing values, and their counts.
-        mean1: Mean of group 1; None where n1 is 0.
-        mean0: Mean of group 0; None where n0 is 0.
-        t: Welch's t, of group 1 minus group 0 in the metric's own values; None where untested.
-        df: Satterthwaite's degrees of freedom; None where untested.
-        p: Two-sided p-value; None where untested.
-        p_holm: p adjusted over all metrics by Holm's method; None where untested.
-        stars: Significance of p: one star under .05, two under .01, three under .001.
-        d: Cohen's d, with the pooled standard deviation of both groups; None where untested.
-        auroc: Probability that a prompt of group 1 is more diverse than one of group 0, ties as half, by
-            direction × value (by the value where the direction is 0).
-        classifier: Threshold classifier; None where a group is too small or the metric constant.
-    """
+    """Two groups of prompts compared by one metric."""
 
     metric: str
     version: int
     direction: int
     origin: str
     signature: str
-    n1: int
-    n0: int
-    left_out: int
-    reasons: dict[str, int]
-    mean1: float | None
-    mean0: float | None
-    t: float | None
-    df: float | None
-    p: float | None
-    p_holm: float | None
-    stars: str
-    d: float | None
+    n1: int  # prompts of group 1 that have a value; all statistics below are over these and the `n0` prompts of group 0
+    n0: int  # prompts of group 0 that have a value
+    left_out: int  # prompts of the groups that have no value
+    reasons: dict[str, int]  # reasons for missing values, and their counts
+    mean1: float | None  # mean of group 1; None where n1 is 0
+    mean0: float | None  # mean of group 0; None where n0 is 0
+    t: float | None  # Welch's t, of group 1 minus group 0 in the metric's own values; None where untested
+    df: float | None  # Satterthwaite's degrees of freedom; None where untested
+    p: float | None  # two-sided p-value; None where untested
+    p_holm: float | None  # p adjusted over all metrics by Holm's method; None where untested
+    stars: str  # significance of p: one star under .05, two under .01, three under .001
+    d: float | None  # Cohen's d, with the pooled standard deviation of both groups; None where untested
+    # Probability that a prompt of group 1 is more diverse than one of group 0, ties as half, by direction × value (by
+    # the value where the direction is 0).
     auroc: Estimate
-    classifier: Classifier | None
+    classifier: Classifier | None  # threshold classifier; None where a group is too small or the metric constant
     untested: str | None
     correlations: tuple[Correlation, ...]
 

@@ -26,46 +26,27 @@ NOT_ANSWERED = Missing("prompt not there")
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """Two systems compared by one metric.
+    """Two systems compared by one metric."""
 
-    Attributes:
-        a: The first system.
-        b: The second.
-        alternative: Alternative hypothesis in the metric's own values; *greater*: a's values are greater.
-        n: Prompts on which both have a value; all statistics below are over these prompts.
-        left_out: Prompts on which at least one system has no value.
-        reasons: Counts of missing values by `system: reason`.
-        mean_a: Mean of a; None where n is 0.
-        mean_b: Mean of b; None where n is 0.
-        difference: Mean of a − b; None where n is 0.
-        low: Lower end of the percentile bootstrap interval over prompts; None with fewer than two prompts.
-        high: Upper end; None with fewer than two prompts.
-        d_z: Cohen's d of the paired differences; None where they do not vary.
-        statistic: Wilcoxon's statistic; None where untested.
-        rank_biserial: Matched-pairs rank-biserial correlation of a − b; None where untested. If its sign is not that of
-            the difference, the test does not say which mean is greater.
-        p: p-value; None where untested.
-        p_bonferroni: p times the number of pairs tested, at most 1.
-        p_holm: p adjusted over the same pairs by Holm's method.
-    """
-
-    a: str
-    b: str
-    alternative: Alternative
-    n: int
-    left_out: int
-    reasons: dict[str, int]
-    mean_a: float | None
-    mean_b: float | None
-    difference: float | None
-    low: float | None
-    high: float | None
-    d_z: float | None
-    statistic: float | None
+    a: str  # the first system
+    b: str  # the second
+    alternative: Alternative  # alternative hypothesis in the metric's own values; *greater*: a's values are greater
+    n: int  # prompts on which both have a value; all statistics below are over these prompts
+    left_out: int  # prompts on which at least one system has no value
+    reasons: dict[str, int]  # counts of missing values by `system: reason`
+    mean_a: float | None  # mean of a; None where n is 0
+    mean_b: float | None  # mean of b; None where n is 0
+    difference: float | None  # mean of a − b; None where n is 0
+    low: float | None  # lower end of the percentile bootstrap interval over prompts; None with fewer than two prompts
+    high: float | None  # upper end; None with fewer than two prompts
+    d_z: float | None  # Cohen's d of the paired differences; None where they do not vary
+    statistic: float | None  # Wilcoxon's statistic; None where untested
+    # Matched-pairs rank-biserial correlation of a − b; None where untested. If its sign is not that of the difference,
+    # the test does not say which mean is greater.
     rank_biserial: float | None
-    p: float | None
-    p_bonferroni: float | None
-    p_holm: float | None
+    p: float | None  # p-value; None where untested
+    p_bonferroni: float | None  # p times the number of pairs tested, at most 1
+    p_holm: float | None  # p adjusted over the same pairs by Holm's method
     untested: str | None
 
     @property
@@ -115,10 +96,6 @@ def paired_contrast(
     Args:
         values: Values by system and prompt id: numbers, or the reasons why they are missing. NaN counts as missing.
         pairs: Pairs of systems, the one that is expected to be more diverse first.
-        expected: Expectation, as in `alternative_of`.
-
-    Returns:
-        One contrast for each pair.
     """
     prompts = list(dict.fromkeys(prompt for system in values for prompt in values[system]))
     given = {name: [own.get(prompt, NOT_ANSWERED) for prompt in prompts] for name, own in values.items()}

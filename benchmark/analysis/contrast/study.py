@@ -20,44 +20,32 @@ SETS_AT_ONCE = 64
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One metric on raw or length-matched texts.
-
-    Attributes:
-        signature: Signature of the metric's values: everything that they depend on besides the texts.
-    """
+    """One metric on raw or length-matched texts."""
 
     metric: str
     version: int
     direction: int
-    signature: str
+    signature: str  # signature of the metric's values: everything that they depend on besides the texts
     contrasts: tuple[Contrast, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """All metrics on raw or length-matched texts.
-
-    Attributes:
-        prompts: Number of prompts compared.
-        left_out: Number of excluded prompts, by reason.
-    """
+    """All metrics on raw or length-matched texts."""
 
     length: str
-    prompts: int
-    left_out: dict[str, int]
+    prompts: int  # number of prompts compared
+    left_out: dict[str, int]  # number of excluded prompts, by reason
     lines: tuple[Line, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """The outcome of `divbench contrast`.
-
-    Attributes:
-        truncated: Number of truncated responses among those compared, by system; None where finish reasons are unknown.
-    """
+    """The outcome of `divbench contrast`."""
 
     suite: str
     systems: dict[str, str]
+    # Number of truncated responses among those compared, by system; None where finish reasons are unknown.
     truncated: dict[str, int | None]
     k: int
     profile: str
@@ -100,8 +88,6 @@ def contrast_systems(
     Values reported by submissions are not compared: they describe the uncut texts, scored with other people's models.
 
     Args:
-        texts: Texts from `texts_of`, all of the same systems.
-        expected: *greater*: the earlier system is expected to be more diverse.
         metrics: Metrics to compare by; those that the profile cannot compute are skipped.
         progress: Called with the number of response sets scored since the last call.
         tested: Called with the number of pairs tested since the last call; `number_of_tests` in all.

@@ -9,7 +9,7 @@ from datasets_build.errors import ConfigurationError, counted
 from datasets_build.files import content_id
 from datasets_build.load import load_suite, load_table
 from datasets_build.schema import Prompt, Suite
-from datasets_build.sources.olmo import PROMPT_SETS, SHORTEST, SOURCE, STAGES, cut
+from datasets_build.sources.olmo import SHORTEST, SOURCE, STAGES, cut
 from submissions.checking.validate import open_submission
 
 STAGE = "olmo_stages/"
@@ -18,23 +18,17 @@ Responses = Mapping[str, tuple[str, ...]]  # by prompt id
 
 @dataclass(frozen=True, slots=True)
 class Systems:
-    """The systems that are compared.
-
-    Attributes:
-        origins: Source of each system's responses: `submission:ID` or `olmo_stages@VERSION`.
-        length: *raw*, or an id of the lengths that the texts were cut to; part of signatures.
-        left_out: Number of excluded prompts, by reason.
-        finish_reasons: Finish reasons of the responses by system and prompt id, where known: as in `divbench score`, a
-            class that has only truncated responses does not count. OLMo's stages have none, because most of their
-            responses are truncated, and neither do length-matched texts, which are all cut.
-    """
+    """The systems that are compared."""
 
     suite: Suite
-    origins: Mapping[str, str]
+    origins: Mapping[str, str]  # source of each system's responses: `submission:ID` or `olmo_stages@VERSION`
     k: int
     responses: Mapping[str, Responses]
-    length: str = "raw"
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    length: str = "raw"  # *raw*, or an id of the lengths that the texts were cut to; part of signatures
+    left_out: Mapping[str, int] = field(default_factory=dict)  # number of excluded prompts, by reason
+    # Finish reasons of the responses by system and prompt id, where known: as in `divbench score`, a class that has
+    # only truncated responses does not count. OLMo's stages have none, because most of their responses are truncated,
+    # and neither do length-matched texts, which are all cut.
     finish_reasons: Mapping[str, Mapping[str, tuple[str | None, ...]]] = field(default_factory=dict)
 
     def reasons(self, name: str, prompt_id: str) -> tuple[str | None, ...] | None:
@@ -164,8 +158,6 @@ def _submissions(folders: Sequence[Path], mirror: Path | None) -> Systems:
 def _stages(stages: Sequence[str], prompt_set: str, mirror: Path | None) -> Systems:
     if unknown := [stage for stage in stages if stage not in STAGES]:
         raise ConfigurationError(f"OLMo has no stage {unknown[0]!r}", f"one of {', '.join(STAGES)}")
-    if prompt_set not in PROMPT_SETS:
-        raise ConfigurationError(f"OLMo has no prompt set {prompt_set!r}", f"one of {', '.join(PROMPT_SETS)}")
     rows = load_table("olmo_stages", prompt_set, mirror=mirror).to_pylist()
     responses: dict[str, dict[str, tuple[str, ...]]] = {stage: {} for stage in stages}
     prompts: dict[str, Prompt] = {}

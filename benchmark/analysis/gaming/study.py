@@ -31,31 +31,20 @@ SETS_AT_ONCE = 64
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """A metric's mean for one system or attack.
+    """A metric's mean for one system or attack."""
 
-    Attributes:
-        mean: Mean over prompts, with its bootstrap interval.
-        prompts: Number of prompts with a value, over which the mean is; for an attack, those where the source has one
-            as well, over which the gain is.
-        gain: Mean paired difference to the source, in the direction of more diversity and in units of the real range
-            (of the metric where `has_range` is false); None for real systems.
-    """
-
-    mean: Estimate
+    mean: Estimate  # mean over prompts, with its bootstrap interval
+    # Number of prompts with a value, over which the mean is; for an attack, those where the source has one as well,
+    # over which the gain is.
     prompts: int
+    # Mean paired difference to the source, in the direction of more diversity and in units of the real range (of the
+    # metric where `has_range` is false); None for real systems.
     gain: Estimate | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GamingStudy:
-    """What each attack gains.
-
-    Attributes:
-        signatures: By metric, its signature: everything that its numbers depend on besides the texts.
-        ranges: By metric, means of the least and the most diverse real system; None with fewer than two.
-        systems: Scores by system (the source and the other real ones) and metric.
-        invalid: By system or attack, the number of responses that are not valid, by reason.
-    """
+    """What each attack gains."""
 
     source: str
     suite: str
@@ -63,10 +52,12 @@ class GamingStudy:
     prompts: int
     profile: str
     seed: int
-    signatures: Mapping[str, str]
+    signatures: Mapping[str, str]  # by metric, its signature: everything that its numbers depend on besides the texts
+    # By metric, means of the least and the most diverse real system; None with fewer than two.
     ranges: Mapping[str, tuple[float, float] | None]
-    systems: Mapping[str, Mapping[str, Scores]]
+    systems: Mapping[str, Mapping[str, Scores]]  # scores by system (the source and the other real ones) and metric
     attacks: Mapping[str, Mapping[str, Scores]]
+    # By system or attack, the number of responses that are not valid, by reason.
     invalid: Mapping[str, Mapping[str, int]]
 
     def as_json(self) -> dict[str, Any]:

@@ -61,18 +61,12 @@ _PAPER_SPLITS = {split: {"factualqa": "factual_qa"}.get(split, split) for split 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A system on GSSBench, as one result has scored it.
+    """A system on GSSBench, as one result has scored it."""
 
-    Attributes:
-        name: Name in the manifest, with a short id where another model has the same.
-        scorers: Scorers of its metrics, in the published order.
-        missing: Requested metrics without scores, with the reasons.
-    """
-
-    name: str
+    name: str  # name in the manifest, with a short id where another model has the same
     result: Result
-    scorers: tuple[Scorer, ...]
-    missing: dict[str, Missing]
+    scorers: tuple[Scorer, ...]  # scorers of its metrics, in the published order
+    missing: dict[str, Missing]  # requested metrics without scores, with the reasons
 
     @property
     def missing_lines(self) -> list[str]:
@@ -85,14 +79,11 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """A model with its accuracies.
-
-    Attributes:
-        comparisons: Differences by metric from the one to compare with; empty without such a metric.
-    """
+    """A model with its accuracies."""
 
     model: Model
     evaluations: dict[str, PairEvaluation]
+    # Differences by metric from the one to compare with; empty without such a metric.
     comparisons: dict[str, PairComparison]
 
     def as_json(self) -> dict[str, Any]:
@@ -116,57 +107,37 @@ class Evaluated:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a table or of the heat map.
-
-    Attributes:
-        cells: Strict accuracy by split, as `MEAN`, as `BALANCED` and pair-weighted; for the mean also `HALF`, `TIES`
-            and `MISSING`. Unknown cells are absent.
-        pairs: Number of pairs with a score of both prompts; None if unknown.
-        best: Whether no row of its block has a higher mean of splits.
-    """
+    """A row of a table or of the heat map."""
 
     metric: str
+    # Strict accuracy by split, as `MEAN`, as `BALANCED` and pair-weighted; for the mean also `HALF`, `TIES` and
+    # `MISSING`. Unknown cells are absent.
     cells: dict[str, Estimate]
-    pairs: int | None
-    best: bool = False
+    pairs: int | None  # number of pairs with a score of both prompts; None if unknown
+    best: bool = False  # whether no row of its block has a higher mean of splits
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A group of rows.
+    """A group of rows."""
 
-    Attributes:
-        title: Name of the model (untrusted text), or of the group of rows.
-        beneath: Details (untrusted text).
-        model: The model; None for references and published numbers.
-    """
-
-    title: str
-    beneath: str
+    title: str  # name of the model (untrusted text), or of the group of rows
+    beneath: str  # details (untrusted text)
     rows: tuple[Row, ...]
-    model: Evaluated | None = None
+    model: Evaluated | None = None  # the model; None for references and published numbers
 
 
 @dataclass(frozen=True, slots=True)
 class GssStudy:
-    """The outcome of `divbench metrics gss`.
-
-    Attributes:
-        models: Models in the order given.
-        references: Scorers that are known beforehand, by name.
-        against: The metric or reference that all are compared with, within each model.
-        missing_as: Treatment of pairs with a missing score.
-        how: Settings of the bootstrap.
-        published: The paper's tables, one block per model; empty if not requested.
-    """
+    """The outcome of `divbench metrics gss`."""
 
     suite: str
-    models: tuple[Evaluated, ...]
-    references: dict[str, PairEvaluation]
-    against: str | None
-    missing_as: MissingAs
-    how: Resampling
-    published: tuple[Block, ...] = ()
+    models: tuple[Evaluated, ...]  # models in the order given
+    references: dict[str, PairEvaluation]  # scorers that are known beforehand, by name
+    against: str | None  # the metric or reference that all are compared with, within each model
+    missing_as: MissingAs  # treatment of pairs with a missing score
+    how: Resampling  # settings of the bootstrap
+    published: tuple[Block, ...] = ()  # the paper's tables, one block per model; empty if not requested
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -279,8 +250,6 @@ def evaluate(
 
     Args:
         references: The scores of scorers that are known beforehand, by name.
-        how: Settings of the bootstrap.
-        missing_as: Treatment of pairs with a missing score, as in `evaluate_pairs`.
         against: A metric, or a reference, to compare the others with, by the same resamples of sets, within a model.
 
     Raises:

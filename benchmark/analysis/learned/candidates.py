@@ -51,17 +51,13 @@ STRENGTHS = (0.1, 1.0)  # inverse weight of the L2 penalty on standardised featu
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A model to fit.
-
-    Attributes:
-        kind: *logistic* regression with an L2 penalty, or few small boosted *trees*, monotone in every feature that is
-            a measure of diversity.
-        strength: Inverse weight of the penalty; unused for trees.
-    """
+    """A model to fit."""
 
     features: tuple[str, ...]
+    # *logistic* regression with an L2 penalty, or few small boosted *trees*, monotone in every feature that is a
+    # measure of diversity.
     kind: Kind = "logistic"
-    strength: float = 1.0
+    strength: float = 1.0  # inverse weight of the penalty; unused for trees
 
     def __str__(self) -> str:
         """Return the features and the model."""

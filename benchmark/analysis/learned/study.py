@@ -37,22 +37,14 @@ Tell = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """The distinct sets of all tasks that have every feature.
+    """The distinct sets of all tasks that have every feature."""
 
-    Attributes:
-        ids: [rows].
-        groups: [rows], the group of each set's context.
-        kinds: [rows], story_gen, resp_gen or prompt_gen.
-        high: [rows], whether content diversity is high.
-        features: By name, [rows].
-    """
-
-    ids: tuple[str, ...]
-    groups: tuple[str, ...]
-    kinds: NDArray[np.str_]
-    high: NDArray[np.bool_]
+    ids: tuple[str, ...]  # [rows]
+    groups: tuple[str, ...]  # [rows], the group of each set's context
+    kinds: NDArray[np.str_]  # [rows], story_gen, resp_gen or prompt_gen
+    high: NDArray[np.bool_]  # [rows], whether content diversity is high
     members: Mapping[str, Rows]
-    features: Mapping[str, Floats]
+    features: Mapping[str, Floats]  # by name, [rows]
 
     def of(self, names: Sequence[str]) -> Floats:
         """Return the features [rows, names]."""
@@ -61,15 +53,12 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Rows to fit on and rows to report on.
-
-    Attributes:
-        inner: Splits of the seen rows for choosing a candidate, each into rows to fit on and rows to evaluate on.
-    """
+    """Rows to fit on and rows to report on."""
 
     name: str
     seen: Rows
     held_out: Rows
+    # Splits of the seen rows for choosing a candidate, each into rows to fit on and rows to evaluate on.
     inner: tuple[tuple[Rows, Rows], ...]
     tasks: tuple[str, ...]
     reported: tuple[str, ...]
@@ -86,46 +75,31 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class OnTask:
-    """A fitted version on a task's held-out sets.
-
-    Attributes:
-        oca: Optimal classification accuracy, high above the threshold.
-        reference: OCA of the reference on the same sets.
-        less: `oca` minus `reference`, on the same resamples of contexts.
-        holm: p-value of that difference, adjusted over the tasks.
-        human: Spearman's rho with people's scores; None if there are none.
-        human_reference: The same for the reference.
-    """
+    """A fitted version on a task's held-out sets."""
 
     task: str
     sets: int
-    oca: Estimate
-    reference: Estimate
-    less: Estimate
-    holm: float | None
+    oca: Estimate  # optimal classification accuracy, high above the threshold
+    reference: Estimate  # OCA of the reference on the same sets
+    less: Estimate  # `oca` minus `reference`, on the same resamples of contexts
+    holm: float | None  # p-value of that difference, adjusted over the tasks
     spearman: Estimate
-    human: Estimate | None
-    human_reference: Estimate | None
+    human: Estimate | None  # Spearman's rho with people's scores; None if there are none
+    human_reference: Estimate | None  # the same for the reference
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A version of the metric under one way to hold sets out.
-
-    Attributes:
-        scheme: One of `SCHEMES`.
-        reference: Mean OCA of the reference.
-        less: `mean` minus `reference`.
-    """
+    """A version of the metric under one way to hold sets out."""
 
     version: str
-    scheme: str
+    scheme: str  # one of `SCHEMES`
     tried: int
     choices: tuple[Choice, ...]
     tasks: tuple[OnTask, ...]
     mean: Estimate
-    reference: Estimate
-    less: Estimate
+    reference: Estimate  # mean OCA of the reference
+    less: Estimate  # `mean` minus `reference`
 
     @property
     def wins(self) -> int:

@@ -1,8 +1,8 @@
 """Measures of agreement between scores and labels, each computed for many resamples at once.
 
 A resample is a row of weights: how often each set occurs in it (`resampling.resample_weights`). A row of ones is the
-original data. Scores are sorted once for all resamples, so intervals are cheap. An undefined measure, such as the
-correlation of a constant, is NaN: missing, not zero.
+original data. Scores and labels are [rows] and finite, weights [resamples, rows]. Scores are sorted once for all
+resamples, so intervals are cheap. An undefined measure, such as the correlation of a constant, is NaN: missing, not 0.
 """
 
 from collections.abc import Hashable, Sequence
@@ -46,12 +46,7 @@ def ones(rows: int) -> Floats:
 
 
 def ranks(values: Floats, weights: Floats) -> Floats:
-    """Rank the rows of each resample from 1, ties by average, [resamples, rows]: `scipy.stats.rankdata` with copies.
-
-    Args:
-        values: [rows], finite.
-        weights: [resamples, rows].
-    """
+    """Rank the rows of each resample from 1, ties by average, [resamples, rows]: `scipy.stats.rankdata` with copies."""
     groups = _groups(values)
     sums = groups.sums(weights)
     middle = np.cumsum(sums, axis=1) - sums + (sums + 1) / 2
@@ -64,7 +59,6 @@ def pearson(x: Floats, y: Floats, weights: Floats) -> Floats:
     Args:
         x: [rows] or [resamples, rows].
         y: The other variable, [rows] or [resamples, rows].
-        weights: [resamples, rows].
     """
     total = weights.sum(axis=1)
     x, y = (values / 1e200 if np.max(np.abs(values), initial=0.0) > 1e100 else values for values in (x, y))
@@ -139,13 +133,7 @@ def _concordant(of_scores: _Groups, high: NDArray[np.bool_], weights: Floats) ->
 
 
 def roc_auc(scores: Floats, high: NDArray[np.bool_], weights: Floats) -> Floats:
-    """Compute the area under the ROC curve, [resamples]: the chance that a high set outscores a low one, ties as half.
-
-    Args:
-        scores: [rows].
-        high: [rows], which rows have the high label.
-        weights: [resamples, rows].
-    """
+    """Compute the area under the ROC curve, [resamples]: P(a high set outscores a low one), ties as half."""
     above, below = _concordant(_groups(scores), high, weights)
     pairs = (weights @ high.astype(np.float64)) * (weights @ (~high).astype(np.float64))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -162,9 +150,6 @@ def optimal_accuracy(
     negation, and at least the share of the larger class. NaN where all rows have one label.
 
     Args:
-        scores: [rows].
-        high: [rows].
-        weights: [resamples, rows].
         folded: Whether to return the accuracy above or below the threshold, whichever is better, as in their code.
         slack: Amount by which a score must exceed the threshold; 1e-5 in their code.
     """
@@ -183,15 +168,10 @@ def optimal_accuracy(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """Pairs of rows where the first should score higher.
+    """Pairs of rows where the first should score higher."""
 
-    Attributes:
-        first: [pairs], rows.
-        second: [pairs].
-    """
-
-    first: Integers
-    second: Integers
+    first: Integers  # [pairs], rows
+    second: Integers  # [pairs]
 
 
 def pairs_within(groups: Sequence[Hashable], labels: Floats) -> Pairs:
@@ -221,9 +201,7 @@ def reliability(means: Floats, spreads: Floats, weights: Floats, raters: Floats 
     Its square root bounds the correlation that a metric can reach with the mean ratings (Spearman 1904).
 
     Args:
-        means: [rows], mean rating of each set.
         spreads: [rows], standard deviation of its ratings over raters, assumed to have ddof 0.
-        weights: [resamples, rows].
         raters: [rows], number of ratings of each set, at least 2; None: ten.
     """
     total = weights.sum(axis=1)

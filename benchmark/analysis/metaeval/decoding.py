@@ -17,14 +17,10 @@ _DRAWS = 100
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """A measure over random draws of sets.
+    """A measure over random draws of sets."""
 
-    Attributes:
-        mean: Mean over draws; NaN if a draw has no value, such as the correlation of a constant.
-        sd: Standard deviation over draws, ddof 1. Draws share sets, so it is smaller than the measure's standard error.
-    """
-
-    mean: float
+    mean: float  # mean over draws; NaN if a draw has no value, such as the correlation of a constant
+    # Standard deviation over draws, ddof 1. Draws share sets, so it is smaller than the measure's standard error.
     sd: float
 
 
@@ -52,16 +48,11 @@ def resampled_spearman(scores: Floats, labels: Floats, *, draws: int = 100, size
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """How well differences in scores predict which of two sets has the higher temperature.
-
-    Attributes:
-        accuracy: The share of pairs whose differences have the same sign; equal scores are a miss.
-        pairs: Smallest number of pairs in a draw.
-    """
+    """How well differences in scores predict which of two sets has the higher temperature."""
 
     spearman: Draws
-    accuracy: Draws
-    pairs: int
+    accuracy: Draws  # the share of pairs whose differences have the same sign; equal scores are a miss
+    pairs: int  # smallest number of pairs in a draw
 
 
 def ranking_test(scores: Floats, labels: Floats, *, pairs: int = 200, seed: int = 0) -> Ranking:

@@ -33,21 +33,14 @@ MEASURES: tuple[tuple[str, str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """One metric on one task.
-
-    Attributes:
-        sets: Number of sets evaluated: those that all compared metrics have a score for.
-        missing: Sets without a score of this metric, by reason.
-        left_out: Sets that have a score of this metric, left out because another lacks it.
-        measures: Estimates by name, see `MEASURES`.
-    """
+    """One metric on one task."""
 
     metric: str
     origin: str
-    sets: int
-    missing: dict[str, int]
-    left_out: int
-    measures: dict[str, Estimate]
+    sets: int  # number of sets evaluated: those that all compared metrics have a score for
+    missing: dict[str, int]  # sets without a score of this metric, by reason
+    left_out: int  # sets that have a score of this metric, left out because another lacks it
+    measures: dict[str, Estimate]  # estimates by name, see `MEASURES`
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,29 +64,20 @@ class DecodingTest:
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """A task's evaluations.
+    """A task's evaluations."""
 
-    Attributes:
-        task: Name of the task, such as `contest/story_gen`.
-        label: *binary* or *graded*.
-        label_name: Name of the label, such as `temperature`.
-        contexts: Number of different contexts among the evaluated sets.
-        pairs: Number of pairs of sets of one context with different labels.
-        noise_ceiling: Correlation with the mean human score that the raters' own disagreement allows; None where there
-            are no human scores.
-        comparisons: Comparisons with the metric that was chosen to compare against.
-        decoding: Decoding tests; empty unless labels are graded and there are enough sets to draw from.
-    """
-
-    task: str
-    label: str
-    label_name: str
+    task: str  # name of the task, such as `contest/story_gen`
+    label: str  # *binary* or *graded*
+    label_name: str  # name of the label, such as `temperature`
     sets: int
-    contexts: int
-    pairs: int
+    contexts: int  # number of different contexts among the evaluated sets
+    pairs: int  # number of pairs of sets of one context with different labels
+    # Correlation with the mean human score that the raters' own disagreement allows; None where there are no human
+    # scores.
     noise_ceiling: Estimate | None
     evaluations: tuple[Evaluation, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[Comparison, ...]  # comparisons with the metric that was chosen to compare against
+    # Decoding tests; empty unless labels are graded and there are enough sets to draw from.
     decoding: tuple[DecodingTest, ...]
 
 

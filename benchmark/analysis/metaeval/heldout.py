@@ -28,17 +28,11 @@ Members = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fold:
-    """Sets to choose on and sets to report on. No context is in both.
+    """Sets to choose on and sets to report on. No context is in both."""
 
-    Attributes:
-        name: Name of the fold, such as `half 1` or `story_gen held out`.
-        choose: Tasks with only the sets to choose on.
-        report: Tasks with only the sets to report on.
-    """
-
-    name: str
-    choose: tuple[Labelled, ...]
-    report: tuple[Labelled, ...]
+    name: str  # name of the fold, such as `half 1` or `story_gen held out`
+    choose: tuple[Labelled, ...]  # tasks with only the sets to choose on
+    report: tuple[Labelled, ...]  # tasks with only the sets to report on
 
 
 _SHOWN = 15
@@ -59,22 +53,18 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """One fold's outcome.
-
-    Attributes:
-        tried: Number of combinations tried, single metrics included.
-        chosen_on: Mean Spearman's rho of the chosen combination over the tasks that it was chosen on; its excess over
-            the held-out value is the optimism of choosing.
-        best: The fifteen best combinations on the sets for choosing, with their values on the held-out sets.
-        held_out: Results on the reported sets of the chosen combination, all single metrics and the references.
-    """
+    """One fold's outcome."""
 
     fold: str
-    tried: int
+    tried: int  # number of combinations tried, single metrics included
     chosen: Members
     chosen_single: str
+    # Mean Spearman's rho of the chosen combination over the tasks that it was chosen on; its excess over the held-out
+    # value is the optimism of choosing.
     chosen_on: float
+    # The fifteen best combinations on the sets for choosing, with their values on the held-out sets.
     best: tuple[Tried, ...]
+    # Results on the reported sets of the chosen combination, all single metrics and the references.
     held_out: tuple[Overall, ...]
 
 

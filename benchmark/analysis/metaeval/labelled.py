@@ -21,35 +21,21 @@ BINARY_TASKS = tuple(f"{config}/{task}" for config in CONFIGS[:3] for task in TA
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labelled:
-    """One task: a split of labelled response sets.
+    """One task: a split of labelled response sets."""
 
-    Attributes:
-        name: Name of the task, such as `contest/story_gen`.
-        label: *binary*: 1 for high content diversity, 0 for low; *graded*: of many values, greater for more diverse.
-        set_ids: [sets]; a set has the same id in every task that holds it.
-        contexts: [sets], the prompt of each set; sets of one context are one cluster in every resample.
-        responses: [sets].
-        labels: [sets].
-        lengths: [sets], mean bytes of a response in UTF-8.
-        human: [sets], mean score of about ten raters; None for tasks without human scores.
-        human_spread: [sets], standard deviation of the scores over raters.
-        released: Metric columns published with the texts, each [sets], NaN where missing.
-        label_name: Name of the label, such as `temperature` or `top_k`.
-        raters: [sets], number of raters of each set; None: ten, or a task without human scores.
-    """
-
-    name: str
+    name: str  # name of the task, such as `contest/story_gen`
+    # *binary*: 1 for high content diversity, 0 for low; *graded*: of many values, greater for more diverse.
     label: Literal["binary", "graded"]
-    set_ids: tuple[str, ...]
-    contexts: tuple[str, ...]
-    responses: tuple[tuple[str, ...], ...]
-    labels: Floats
-    lengths: Floats
-    human: Floats | None
-    human_spread: Floats | None
-    released: dict[str, Floats]
-    label_name: str = "label"
-    raters: Floats | None = None
+    set_ids: tuple[str, ...]  # [sets]; a set has the same id in every task that holds it
+    contexts: tuple[str, ...]  # [sets], the prompt of each set; sets of one context are one cluster in every resample
+    responses: tuple[tuple[str, ...], ...]  # [sets]
+    labels: Floats  # [sets]
+    lengths: Floats  # [sets], mean bytes of a response in UTF-8
+    human: Floats | None  # [sets], mean score of about ten raters; None for tasks without human scores
+    human_spread: Floats | None  # [sets], standard deviation of the scores over raters
+    released: dict[str, Floats]  # metric columns published with the texts, each [sets], NaN where missing
+    label_name: str = "label"  # name of the label, such as `temperature` or `top_k`
+    raters: Floats | None = None  # [sets], number of raters of each set; None: ten, or a task without human scores
 
     def rows(self, keep: NDArray[np.bool_]) -> "Labelled":
         """Return the task with only the sets where `keep` [sets] is true."""
@@ -93,9 +79,6 @@ def task_names(given: Sequence[str]) -> list[str]:
 
 def load_labelled(name: str, *, mirror: Path | None = None) -> Labelled:
     """Load the sets of a task.
-
-    Args:
-        name: Name of the task, such as `mcdiv/resp_gen`.
 
     Raises:
         ConfigurationError: There is no such task, or its files are not available.

@@ -17,15 +17,12 @@ OVERALL = ("spearman", "oca_directional", "roc_auc")
 
 @dataclass(frozen=True, slots=True)
 class Overall:
-    """The unweighted mean of a metric's measures over tasks with two labels, on the sets that all metrics scored.
-
-    Attributes:
-        less: Differences from the metric to compare with; empty without such a metric, and for that metric.
-    """
+    """The unweighted mean of a metric's measures over tasks with two labels, on the sets that all metrics scored."""
 
     metric: str
     tasks: int
     measures: dict[str, Estimate]
+    # Differences from the metric to compare with; empty without such a metric, and for that metric.
     less: dict[str, Estimate]
 
 

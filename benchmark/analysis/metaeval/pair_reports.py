@@ -31,16 +31,11 @@ class Scorer:
 
 @dataclass(frozen=True, slots=True)
 class PairReport:
-    """The outcome of `divbench metrics metaeval gssbench`.
-
-    Attributes:
-        comparisons: Differences by scorer from the scorer named by `against`.
-        against: Name of the scorer to compare with; None for no comparison.
-    """
+    """The outcome of `divbench metrics metaeval gssbench`."""
 
     evaluations: dict[str, PairEvaluation]
-    against: str | None
-    comparisons: dict[str, PairComparison]
+    against: str | None  # name of the scorer to compare with; None for no comparison
+    comparisons: dict[str, PairComparison]  # differences by scorer from the scorer named by `against`
     problems: dict[str, list[str]]
 
 

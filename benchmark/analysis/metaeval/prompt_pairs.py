@@ -28,68 +28,46 @@ _NUMBERS = ("strict", "half", "tie_rate", "missing_rate")
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Shares of pairs that are ordered correctly, tied or missing.
+    """Shares of pairs that are ordered correctly, tied or missing."""
 
-    Attributes:
-        strict: Share of pairs with the greater score on `b`; ties are wrong, as published.
-        half: The same with ties as half: `strict` plus half of `tie_rate`.
-        tie_rate: Share of pairs whose scores are equal within 1e-12 of the greater.
-        missing_rate: Share of all pairs with a score that is missing or not finite. Such pairs count as wrong, not as
-            ties; or, if left out, in none of the other shares.
-    """
-
-    strict: Estimate
-    half: Estimate
-    tie_rate: Estimate
+    strict: Estimate  # share of pairs with the greater score on `b`; ties are wrong, as published
+    half: Estimate  # the same with ties as half: `strict` plus half of `tie_rate`
+    tie_rate: Estimate  # share of pairs whose scores are equal within 1e-12 of the greater
+    # Share of all pairs with a score that is missing or not finite. Such pairs count as wrong, not as ties; or, if left
+    # out, in none of the other shares.
     missing_rate: Estimate
 
 
 @dataclass(frozen=True, slots=True)
 class SplitResult:
-    """The accuracy on one split.
-
-    Attributes:
-        missing: Pairs of which a score is missing.
-        ties: Pairs whose scores are equal.
-        accuracy: See `Accuracy`.
-        longer_is_larger: Share of pairs whose prompt with the larger space has more UTF-8 bytes.
-        shorter_is_larger: Share of pairs whose prompt with the larger space has fewer UTF-8 bytes.
-        length_pearson: Correlation of the score, greater for a larger space, with the prompt's UTF-8 bytes, over the
-            split's different prompts; resampled by the set in which each prompt first occurs.
-        length_spearman: The same for ranks.
-    """
+    """The accuracy on one split."""
 
     pairs: int
     sets: int
-    missing: int
-    ties: int
-    accuracy: Accuracy
-    longer_is_larger: float
-    shorter_is_larger: float
+    missing: int  # pairs of which a score is missing
+    ties: int  # pairs whose scores are equal
+    accuracy: Accuracy  # see `Accuracy`
+    longer_is_larger: float  # share of pairs whose prompt with the larger space has more UTF-8 bytes
+    shorter_is_larger: float  # share of pairs whose prompt with the larger space has fewer UTF-8 bytes
+    # Correlation of the score, greater for a larger space, with the prompt's UTF-8 bytes, over the split's different
+    # prompts; resampled by the set in which each prompt first occurs.
     length_pearson: Estimate
-    length_spearman: Estimate
+    length_spearman: Estimate  # the same for ranks
 
 
 @dataclass(frozen=True, slots=True)
 class PairEvaluation:
-    """The accuracy of a scorer on all splits.
-
-    Attributes:
-        mean_of_splits: The unweighted mean over splits: the published overall accuracy.
-        length_balanced: Mean of two means, over the splits `longer` and the splits `shorter`, so that a scorer that
-            looks only at length gets one half. None where either has no split.
-        longer: Splits in which the longer prompt has the larger space in at least 95% of pairs.
-        shorter: Splits whose shorter prompt has the larger space. A split may be in neither.
-        missing_as: Treatment of pairs with a missing score.
-    """
+    """The accuracy of a scorer on all splits."""
 
     splits: dict[str, SplitResult]
-    mean_of_splits: Accuracy
+    mean_of_splits: Accuracy  # the unweighted mean over splits: the published overall accuracy
     pair_weighted: Accuracy
+    # Mean of two means, over the splits `longer` and the splits `shorter`, so that a scorer that looks only at length
+    # gets one half. None where either has no split.
     length_balanced: Accuracy | None
-    longer: tuple[str, ...]
-    shorter: tuple[str, ...]
-    missing_as: MissingAs
+    longer: tuple[str, ...]  # splits in which the longer prompt has the larger space in at least 95% of pairs
+    shorter: tuple[str, ...]  # splits whose shorter prompt has the larger space. A split may be in neither.
+    missing_as: MissingAs  # treatment of pairs with a missing score
     level: float
     resamples: int
     seed: int
@@ -97,14 +75,10 @@ class PairEvaluation:
 
 @dataclass(frozen=True, slots=True)
 class PairComparison:
-    """Two scorers on the same resamples: first minus second, by the name of a split or of an overall accuracy.
-
-    Attributes:
-        half: Differences of accuracy with ties as half.
-    """
+    """Two scorers on the same resamples: first minus second, by the name of a split or of an overall accuracy."""
 
     strict: dict[str, Estimate]
-    half: dict[str, Estimate]
+    half: dict[str, Estimate]  # differences of accuracy with ties as half
 
 
 def load_pairs() -> dict[str, list[dict[str, Any]]]:
@@ -160,13 +134,7 @@ def compare_pairs(
     resamples: int = 1000,
     seed: int = 0,
 ) -> PairComparison:
-    """Compare the accuracies of two scorers on the same resamples of sets.
-
-    Args:
-        pairs: Pairs by split, as in `evaluate_pairs`.
-        missing_as: Treatment of pairs with a missing score, as in `evaluate_pairs`.
-        seed: Random seed, as in `evaluate_pairs`.
-    """
+    """Compare the accuracies of two scorers on the same resamples of sets. Args as in `evaluate_pairs`."""
     rates = []
     for scores in (first, second):
         outcomes = _outcomes(pairs, scores, missing_as, resamples, seed)
@@ -179,20 +147,13 @@ def compare_pairs(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Outcome:
-    """A split under a scorer.
+    """A split under a scorer."""
 
-    Attributes:
-        right: [1 + resamples, numbers], numerators of `_NUMBERS`; the first row is that of all pairs.
-        of: [1 + resamples, numbers], denominators of `_NUMBERS`: numbers of pairs.
-        longer: Share of pairs whose larger space has the longer prompt.
-        shorter: Share of pairs whose larger space has the shorter prompt.
-    """
-
-    right: Floats
-    of: Floats
+    right: Floats  # [1 + resamples, numbers], numerators of `_NUMBERS`; the first row is that of all pairs
+    of: Floats  # [1 + resamples, numbers], denominators of `_NUMBERS`: numbers of pairs
     sets: int
-    longer: float
-    shorter: float
+    longer: float  # share of pairs whose larger space has the longer prompt
+    shorter: float  # share of pairs whose larger space has the shorter prompt
 
     @property
     def rates(self) -> Floats:

@@ -17,12 +17,6 @@ def sanity_scores(pairs: Pairs, seed: int = 0) -> dict[str, dict[str, float]]:
 
     *prompt_length*: characters of the prompt. *constant*: all pairs tie. *random*: uniform. *oracle*: orders all pairs.
 
-    Args:
-        pairs: Pairs by split, as in `evaluate_pairs`.
-
-    Returns:
-        For each scorer the score of each prompt by its id.
-
     Raises:
         ValueError: The pairs contradict each other, so that no score could order them all.
     """
@@ -38,9 +32,6 @@ def sanity_scores(pairs: Pairs, seed: int = 0) -> dict[str, dict[str, float]]:
 
 def scores_of_result(folder: Path) -> dict[str, dict[str, float]]:
     """Read the values of a result of the suite *gssbench*, for `evaluate_pairs`.
-
-    Args:
-        folder: Folder that `divbench score` wrote.
 
     Returns:
         Values by metric and prompt id; NaN where missing.

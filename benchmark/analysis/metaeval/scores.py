@@ -39,18 +39,12 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The scores of one metric.
-
-    Attributes:
-        origin: *metric*, *released*, *external* or *file*, with its version or path.
-        values: Scores by set_id, larger for more diverse, or the reasons why they are missing.
-        problems: Problems of the whole column, such as unknown ids.
-    """
+    """The scores of one metric."""
 
     name: str
-    origin: str
-    values: Mapping[str, Value]
-    problems: tuple[str, ...] = field(default=())
+    origin: str  # *metric*, *released*, *external* or *file*, with its version or path
+    values: Mapping[str, Value]  # scores by set_id, larger for more diverse, or the reasons why they are missing
+    problems: tuple[str, ...] = field(default=())  # problems of the whole column, such as unknown ids
 
     def column(self, ids: Sequence[str]) -> Floats:
         """Return the values in the order of the ids, NaN where missing."""
@@ -170,7 +164,6 @@ def file_scores(
     Args:
         path: Ends in .csv or .parquet.
         key: The column of ids, such as `set_id`.
-        known: All known ids.
         unit: Noun for what the ids name, for messages.
 
     Raises:

@@ -21,18 +21,13 @@ Place = tuple[str, str]  # row and column of a table
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A number of a paper.
+    """A number of a paper."""
 
-    Attributes:
-        table: Table id, such as `tevet-2`.
-        digits: Number of compared digits after the point; of the mantissa if there is an exponent.
-    """
-
-    table: str
+    table: str  # table id, such as `tevet-2`
     row: str
     column: str
     printed: str
-    digits: int
+    digits: int  # number of compared digits after the point; of the mantissa if there is an exponent
     source: str
 
     @property
@@ -78,18 +73,13 @@ def read_published(folder: Path = PUBLISHED) -> dict[str, tuple[Published, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Our counterpart of a published number; made by `recomputed`, `needs` and `cannot`.
+    """Our counterpart of a published number; made by `recomputed`, `needs` and `cannot`."""
 
-    Attributes:
-        value: Our value; None if there is none.
-        kind: *recomputed* from released data; *needs* a model that does not come with the package; or *cannot*.
-        about: Input of our value, the model that is needed, or the reason why it cannot be recomputed.
-        bundled: The same statistic under the bundled language model; not comparable with the published number.
-    """
-
-    value: float | None
+    value: float | None  # our value; None if there is none
+    # *recomputed* from released data; *needs* a model that does not come with the package; or *cannot*.
     kind: Literal["recomputed", "needs", "cannot"]
-    about: str = ""
+    about: str = ""  # input of our value, the model that is needed, or the reason why it cannot be recomputed
+    # The same statistic under the bundled language model; not comparable with the published number.
     bundled: float | None = None
 
 
@@ -117,18 +107,13 @@ def cannot(reason: str) -> Found:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A difference with a known reason. It is bound to these two numbers, so that it hides no other difference.
-
-    Attributes:
-        printed: The number, as in `published/`.
-        ours: The recomputed number, to the digits given.
-    """
+    """A difference with a known reason. It is bound to these two numbers, so that it hides no other difference."""
 
     table: str
     row: str
     column: str
-    printed: str
-    ours: str
+    printed: str  # the number, as in `published/`
+    ours: str  # the recomputed number, to the digits given
     reason: str
 
     def explains(self, published: Published, ours: float) -> bool:
@@ -140,20 +125,13 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A published number with ours.
-
-    Attributes:
-        ours: The recomputed number; None if there is none.
-        verdict: *same*: ours rounds to the printed number; *differs*: for a known reason; *needs*; *cannot*.
-        about: Input of our value for *same*; otherwise the reason, or the model that is needed.
-        bundled: The number under the bundled language model, as in `Found`.
-    """
+    """A published number with ours."""
 
     published: Published
-    ours: float | None
-    verdict: Verdict
-    about: str
-    bundled: float | None
+    ours: float | None  # the recomputed number; None if there is none
+    verdict: Verdict  # *same*: ours rounds to the printed number; *differs*: for a known reason; *needs*; *cannot*
+    about: str  # input of our value for *same*; otherwise the reason, or the model that is needed
+    bundled: float | None  # the number under the bundled language model, as in `Found`
 
     @property
     def difference(self) -> float | None:
@@ -236,13 +214,9 @@ _FIELD: Mapping[Verdict, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Reproduced:
-    """A table with its cells.
+    """A table with its cells."""
 
-    Attributes:
-        id: Table id, such as `decan-4`.
-    """
-
-    id: str
+    id: str  # table id, such as `decan-4`
     title: str
     cells: tuple[Cell, ...]
     notes: tuple[str, ...] = field(default=())

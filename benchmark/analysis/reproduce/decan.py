@@ -190,7 +190,7 @@ def scenarios(inputs: Inputs) -> Made:
     for model, path in (("GPT-2", inputs.file(SCENARIOS_GPT2)), ("Qwen2.5-3B", inputs.optional(QWEN_SCENARIOS))):
         stored = None if path is None else json.loads(path.read_text(encoding="utf-8"))["scenarios"]
         for row, name in SCENARIOS.items():
-            sets = None if stored is None else [_stored(record) for record in stored[name]]
+            sets = None if stored is None else [stored_surprisals(record) for record in stored[name]]
             for column, function in COLUMNS.items():
                 if sets is None:
                     made[row, f"{model} {column}"] = needs(f"{QWEN_25_3B.name}, 100 uniform orders, the authors' texts")
@@ -200,7 +200,8 @@ def scenarios(inputs: Inputs) -> Made:
     return made
 
 
-def _stored(record: Mapping[str, list[list[float]]]) -> Surprisals:
+def stored_surprisals(record: Mapping[str, list[list[float]]]) -> Surprisals:
+    """Return the surprisals of a set as the authors released them: in every order that they read."""
     orders = np.array(record["permutation_orders"], np.int64)
     sizes = np.array(record["per_permutation_byte_counts"], np.int64)[0][np.argsort(orders[0])]
     bits = np.array(record["per_permutation_a_k_curves"], np.float64)

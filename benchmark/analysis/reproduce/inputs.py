@@ -42,14 +42,11 @@ RESULTS = Source(
 
 @dataclass(slots=True)
 class Inputs:
-    """Inputs of each table.
-
-    Attributes:
-        bundled: Function that loads the reader with the bundled language model; None: the model is not used.
-    """
+    """Inputs of each table."""
 
     published: dict[str, tuple[Published, ...]]
     mirror: Path | None = None
+    # Function that loads the reader with the bundled language model; None: the model is not used.
     bundled: Callable[[], SurprisalReader] | None = None
     progress: Progress = lambda what, done, total: None
     _labelled: dict[str, Labelled] = field(default_factory=dict, init=False)

@@ -54,19 +54,12 @@ def path_of(task: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MeanCurves:
-    """The released numbers of a task's sets.
+    """The released numbers of a task's sets."""
 
-    Attributes:
-        bits: Mean bits of the response at each position, over the orders, [sets, responses].
-        sizes: Mean bytes at each position, rounded to whole bytes, [sets, responses].
-        rates: Bits per byte of each response by itself, [sets, responses].
-        alone: Bits of each response by itself, [sets, responses].
-    """
-
-    bits: Floats
-    sizes: Floats
-    rates: Floats
-    alone: Floats
+    bits: Floats  # mean bits of the response at each position, over the orders, [sets, responses]
+    sizes: Floats  # mean bytes at each position, rounded to whole bytes, [sets, responses]
+    rates: Floats  # bits per byte of each response by itself, [sets, responses]
+    alone: Floats  # bits of each response by itself, [sets, responses]
 
     @property
     def columns(self) -> Mapping[str, Floats]:

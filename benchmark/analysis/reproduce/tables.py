@@ -12,15 +12,11 @@ from datasets_build.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True)
 class PublishedTable:
-    """A table of a paper.
-
-    Attributes:
-        make: Function that returns our value of each published number.
-    """
+    """A table of a paper."""
 
     id: str
     title: str
-    make: Callable[[Inputs], Made]
+    make: Callable[[Inputs], Made]  # function that returns our value of each published number
     notes: tuple[str, ...] = ()
 
 

@@ -18,32 +18,20 @@ LEFT, RIGHT, TIE = (ANSWERS.index(name) for name in ("left", "right", "tie"))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ballots:
-    """Votes as columns; names are numbered.
-
-    Attributes:
-        left: [votes], the system on the left; −1 for a check.
-        right: [votes], the system on the right; −1 for a check.
-        prompt: [votes].
-        voter: [votes].
-        question: [votes], index in `QUESTIONS`.
-        answer: [votes], index in `ANSWERS`: 0 left, 1 right, 2 tie.
-        expected: [votes], the answer that passes a check; −1 if unknown.
-        turn: [votes], rank of each vote in time, from 0.
-        shown: [votes], number of the pair of response sets shown, equal for both arrangements of the sides.
-    """
+    """Votes as columns; names are numbered."""
 
     systems: tuple[str, ...]
     prompts: tuple[tuple[str, str], ...]
     voters: tuple[str, ...]
-    left: Integers
-    right: Integers
-    prompt: Integers
-    voter: Integers
-    question: Integers
-    answer: Integers
-    expected: Integers
-    turn: Integers
-    shown: Integers
+    left: Integers  # [votes], the system on the left; −1 for a check
+    right: Integers  # [votes], the system on the right; −1 for a check
+    prompt: Integers  # [votes]
+    voter: Integers  # [votes]
+    question: Integers  # [votes], index in `QUESTIONS`
+    answer: Integers  # [votes], index in `ANSWERS`: 0 left, 1 right, 2 tie
+    expected: Integers  # [votes], the answer that passes a check; −1 if unknown
+    turn: Integers  # [votes], rank of each vote in time, from 0
+    shown: Integers  # [votes], number of the pair of response sets shown, equal for both arrangements of the sides
 
     def __len__(self) -> int:
         return len(self.answer)

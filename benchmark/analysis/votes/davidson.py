@@ -19,17 +19,11 @@ _MOST_STEPS = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Davidson:
-    """A fitted model.
+    """A fitted model."""
 
-    Attributes:
-        strengths: [systems], natural log-odds with mean 0.
-        log_tie: log t; two equal systems tie with probability t / (2 + t).
-        inverse: [systems + 1, systems + 1], inverse of the information; the last row and column belong to log t.
-    """
-
-    strengths: Floats
-    log_tie: float
-    inverse: Floats
+    strengths: Floats  # [systems], natural log-odds with mean 0
+    log_tie: float  # log t; two equal systems tie with probability t / (2 + t)
+    inverse: Floats  # [systems + 1, systems + 1], inverse of the information; the last row and column belong to log t
 
     def chances(self, left: Integers, right: Integers) -> Floats:
         """Return the probabilities of left, right and tie, [votes, 3], in the order of `ANSWERS`."""
@@ -41,7 +35,6 @@ def outcome_chances(gaps: Floats, log_tie: float) -> Floats:
 
     Args:
         gaps: [...], strength of the first minus that of the second.
-        log_tie: log t.
     """
     logits = np.stack([gaps / 2, -gaps / 2, np.full(gaps.shape, log_tie)], axis=-1)
     made = np.exp(logits - logits.max(axis=-1, keepdims=True))
@@ -105,8 +98,6 @@ def slopes(model: Davidson, ballots: Ballots, chosen: Booleans, weights: Floats,
     """Return the gradient of the log-likelihood by group of votes, [groups, systems + 1]; log t is the last column.
 
     Args:
-        chosen: [votes], which votes to use.
-        weights: [votes].
         groups: [chosen votes], the group of each, from 0.
     """
     left, right, answer = (each[chosen] for each in (ballots.left, ballots.right, ballots.answer))

@@ -16,36 +16,26 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The share of people's votes that one metric predicts.
-
-    Attributes:
-        share: Weighted share of votes for a side in which the metric is higher on that side, equal scores as half.
-        votes: Number of such votes on two sets with scores.
-        missing: Number of votes for a side on sets without a score.
-    """
+    """The share of people's votes that one metric predicts."""
 
     metric: str
+    # Weighted share of votes for a side in which the metric is higher on that side, equal scores as half.
     share: Estimate
-    votes: int
-    missing: int
+    votes: int  # number of such votes on two sets with scores
+    missing: int  # number of votes for a side on sets without a score
 
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """Agreement of people with each other, from pairs of voters who were shown the same two sets.
+    """Agreement of people with each other, from pairs of voters who were shown the same two sets."""
 
-    Attributes:
-        people: Share of pairs of votes for a side that name the same one: what a single other person predicts.
-        most: Upper bound of the share that any predictor from the two sets could reach, from `people`. If q is the
-            share of all people who would name one side, two agree with probability q² + (1 − q)² = ½ + 2(q − ½)², and
-            the best guess is right with ½ + |q − ½|, on average at most ½ + √((people − ½) / 2) (Jensen).
-        shown: Number of pairs of sets with at least two such votes by different voters.
-    """
-
-    people: Estimate
+    people: Estimate  # share of pairs of votes for a side that name the same one: what a single other person predicts
+    # Upper bound of the share that any predictor from the two sets could reach, from `people`. If q is the share of all
+    # people who would name one side, two agree with probability q² + (1 − q)² = ½ + 2(q − ½)², and the best guess is
+    # right with ½ + |q − ½|, on average at most ½ + √((people − ½) / 2) (Jensen).
     most: Estimate
     pairs: int
-    shown: int
+    shown: int  # number of pairs of sets with at least two such votes by different voters
 
 
 def metric_agreement(
@@ -112,9 +102,6 @@ def _share(right: Floats, weights: Floats, voters: Integers, prompts: Integers) 
 
 def ceiling(ballots: Ballots, *, question: str = "more_different", weights: Weights | None = None) -> Ceiling:
     """Compute how far voters agree who were shown the same two response sets; intervals over voters and prompts.
-
-    Args:
-        weights: Weights of the votes, from `weigh`; None: they are computed here.
 
     Raises:
         ValueError: There is no such question.

@@ -18,53 +18,34 @@ _NODES = 15
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Settings of a simulated board.
-
-    Attributes:
-        votes: Number of answers to one question, including checks.
-        per_voter: Mean number of votes per voter (geometric, so that most vote less).
-        spread: Standard deviation of strengths, in log-odds.
-        by_prompt: Standard deviation of a system's gain or loss on a prompt.
-        sharpness: Standard deviation of the logarithm of a voter's sharpness, which multiplies strengths.
-        log_tie: log t of Davidson's model.
-        careless: Share of voters who answer without looking: half of them uniformly, half by habit.
-        hostile: Share of voters who promote the system `target`, and pass checks.
-        attack: *loyal*: they vote for it wherever it is shown, and carefully elsewhere; *picky*: they also reload until
-            it is shown.
-        target: Rank of the promoted system: 0 for the weakest, 0.5 for the median one, 1 for the strongest.
-    """
+    """Settings of a simulated board."""
 
     systems: int = 40
-    votes: int = 20_000
+    votes: int = 20_000  # number of answers to one question, including checks
     prompts: int = 100
-    per_voter: float = 20.0
-    spread: float = 1.0
-    by_prompt: float = 0.5
-    sharpness: float = 0.25
-    log_tie: float = 0.0
+    per_voter: float = 20.0  # mean number of votes per voter (geometric, so that most vote less)
+    spread: float = 1.0  # standard deviation of strengths, in log-odds
+    by_prompt: float = 0.5  # standard deviation of a system's gain or loss on a prompt
+    sharpness: float = 0.25  # standard deviation of the logarithm of a voter's sharpness, which multiplies strengths
+    log_tie: float = 0.0  # log t of Davidson's model
     checks: float = 0.1
-    careless: float = 0.15
-    hostile: float = 0.0
+    careless: float = 0.15  # share of voters who answer without looking: half of them uniformly, half by habit
+    hostile: float = 0.0  # share of voters who promote the system `target`, and pass checks
+    # *loyal*: they vote for it wherever it is shown, and carefully elsewhere; *picky*: they also reload until it is
+    # shown.
     attack: VoteAttack = "loyal"
-    target: float = 0.5
+    target: float = 0.5  # rank of the promoted system: 0 for the weakest, 0.5 for the median one, 1 for the strongest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Simulated:
-    """Simulated votes and the truth about them.
-
-    Attributes:
-        truth: [systems], strengths with mean 0 that infinitely many careful votes would give.
-        careless: [voters], who answers without looking.
-        hostile: [voters], who promotes the target.
-        target: The system that they promote.
-    """
+    """Simulated votes and the truth about them."""
 
     ballots: Ballots
-    truth: Floats
-    careless: Booleans
-    hostile: Booleans
-    target: int
+    truth: Floats  # [systems], strengths with mean 0 that infinitely many careful votes would give
+    careless: Booleans  # [voters], who answers without looking
+    hostile: Booleans  # [voters], who promotes the target
+    target: int  # the system that they promote
 
 
 def simulate(board: Board, seed: int) -> Simulated:

@@ -15,48 +15,31 @@ _DRAWS = 2000  # of all strengths together, for the intervals of ranks
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """A system's strength according to people's votes.
-
-    Attributes:
-        votes: Sum of the weights of the votes on it.
-        strength: Natural log-odds; the mean of all systems is 0.
-        interval: Interval of the strength; None with fewer than two voters or prompts.
-        points: Points per vote against a system of strength 0; a tie is half a point.
-        points_interval: Interval of `points`; None in the same case.
-        rank: One more than the number of stronger systems.
-        ranks: Best and worst rank in the interval; None in the same case.
-    """
+    """A system's strength according to people's votes."""
 
     system: str
-    votes: float
-    strength: float
-    interval: Interval | None
-    points: float
-    points_interval: Interval | None
-    rank: int
-    ranks: tuple[int, int] | None
+    votes: float  # sum of the weights of the votes on it
+    strength: float  # natural log-odds; the mean of all systems is 0
+    interval: Interval | None  # interval of the strength; None with fewer than two voters or prompts
+    points: float  # points per vote against a system of strength 0; a tie is half a point
+    points_interval: Interval | None  # interval of `points`; None in the same case
+    rank: int  # one more than the number of stronger systems
+    ranks: tuple[int, int] | None  # best and worst rank in the interval; None in the same case
 
 
 @dataclass(frozen=True, slots=True)
 class Strengths:
-    """The strengths of systems according to the votes on one question.
-
-    Attributes:
-        systems: Strengths, the strongest first.
-        apart: Systems that no vote links with these, directly or through others, so that their strength is unknown.
-        votes: Number of votes on this question, without checks.
-        counted: Sum of their weights.
-        tie: Probability that two equal systems tie.
-    """
+    """The strengths of systems according to the votes on one question."""
 
     question: str
-    systems: tuple[Strength, ...]
+    systems: tuple[Strength, ...]  # strengths, the strongest first
+    # Systems that no vote links with these, directly or through others, so that their strength is unknown.
     apart: tuple[str, ...]
-    votes: int
-    counted: float
+    votes: int  # number of votes on this question, without checks
+    counted: float  # sum of their weights
     voters: int
     prompts: int
-    tie: float
+    tie: float  # probability that two equal systems tie
 
 
 def strengths(ballots: Ballots, *, question: str, weights: Weights | None = None, seed: int = 0) -> Strengths:
@@ -131,7 +114,6 @@ def covariance_of(
 
     Args:
         chosen: [votes], the votes to which the model was fitted.
-        weights: [votes].
         careful: [voters], probability that each is careful, a factor of the weights; None: the weights are known.
             Unknown weights reduce the information in the votes (Louis 1982).
     """

@@ -17,56 +17,34 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """How well strengths are recovered, over simulated boards.
-
-    Attributes:
-        correlation: Mean Spearman correlation of strengths with the truth.
-        worst_correlation: Lowest of these correlations.
-        high_correlations: Share of boards on which it is at least .98.
-        coverage: Share of 95% intervals that contain the truth.
-        coverage_error: Standard error of that share, over boards.
-        half_width: Mean half width of the intervals, in log-odds.
-        points: Mean half width of a median system's interval, in points per 100 votes against an average one.
-        slope: Slope of strengths on the truth; below 1 if careless votes shrink the differences.
-        careless_weight: Mean weight of careless voters.
-        careful_weight: Mean weight of careful voters.
-        accused: Mean number of voters whom the second rule excludes although they promote nobody.
-    """
+    """How well strengths are recovered, over simulated boards."""
 
     boards: int
-    correlation: float
-    worst_correlation: float
-    high_correlations: float
-    coverage: float
-    coverage_error: float
-    half_width: float
-    points: float
+    correlation: float  # mean Spearman correlation of strengths with the truth
+    worst_correlation: float  # lowest of these correlations
+    high_correlations: float  # share of boards on which it is at least .98
+    coverage: float  # share of 95% intervals that contain the truth
+    coverage_error: float  # standard error of that share, over boards
+    half_width: float  # mean half width of the intervals, in log-odds
+    points: float  # mean half width of a median system's interval, in points per 100 votes against an average one
     ranks: float
-    slope: float
-    careless_weight: float
-    careful_weight: float
-    accused: float
+    slope: float  # slope of strengths on the truth; below 1 if careless votes shrink the differences
+    careless_weight: float  # mean weight of careless voters
+    careful_weight: float  # mean weight of careful voters
+    accused: float  # mean number of voters whom the second rule excludes although they promote nobody
 
 
 @dataclass(frozen=True, slots=True)
 class Resistance:
-    """The effect of hostile voters, over simulated boards, each compared with the same board with these voters careful.
-
-    Attributes:
-        moved: Mean number of ranks by which the target rises.
-        interval: Mean number of ranks in the target's interval, without the attack.
-        within: Share of boards on which the target moves by fewer ranks than its interval has.
-        strength: Mean change of its strength, in log-odds.
-        caught: Mean share of hostile voters whose weight is below one half.
-    """
+    """The effect of hostile voters, over simulated boards, each beside the same board with these voters careful."""
 
     boards: int
-    moved: float
+    moved: float  # mean number of ranks by which the target rises
     most_moved: float
-    interval: float
-    within: float
-    strength: float
-    caught: float
+    interval: float  # mean number of ranks in the target's interval, without the attack
+    within: float  # share of boards on which the target moves by fewer ranks than its interval has
+    strength: float  # mean change of its strength, in log-odds
+    caught: float  # mean share of hostile voters whose weight is below one half
 
 
 def recovery(
@@ -115,11 +93,7 @@ def recovery(
 def resistance(
     board: Board, boards: int, *, weighted: bool = True, seed: int = 0, progress: Progress | None = None
 ) -> Resistance:
-    """Simulate boards with hostile voters, and each of them again with these voters careful.
-
-    Args:
-        weighted: Whether votes are weighted; otherwise each counts 1.
-    """
+    """Simulate boards with hostile voters, and each of them again with these voters careful."""
     rows = []
     for number in range(boards):
         attacked = simulate(board, seed + number)

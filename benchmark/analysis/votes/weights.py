@@ -37,23 +37,14 @@ _THEN = 200  # votes before and after, including those of the voter
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """The weights of votes, and the reasons for them.
+    """The weights of votes, and the reasons for them."""
 
-    Attributes:
-        votes: [votes], between 0 and 1; 0 for a check.
-        careful: [voters], probability that a voter is careful.
-        hostile: [voters], whether a voter is excluded by the second rule.
-        checks: [voters], number of checks answered.
-        passed: [voters], number of checks passed.
-        capped: Number of votes that count less by the third rule.
-    """
-
-    votes: Floats
-    careful: Floats
-    hostile: Booleans
-    checks: Integers
-    passed: Integers
-    capped: int
+    votes: Floats  # [votes], between 0 and 1; 0 for a check
+    careful: Floats  # [voters], probability that a voter is careful
+    hostile: Booleans  # [voters], whether a voter is excluded by the second rule
+    checks: Integers  # [voters], number of checks answered
+    passed: Integers  # [voters], number of checks passed
+    capped: int  # number of votes that count less by the third rule
 
     @property
     def inattentive(self) -> int:

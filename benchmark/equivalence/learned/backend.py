@@ -37,13 +37,10 @@ class Learned:
     the classifier is known to be wrong (short responses). Responses with empty openings (`openings`) are also compared
     without them, and the higher probability counts. Identical pairs have the score 1. Different numbers are not
     equivalent where the prompt asks for one (`number_answers`).
-
-    Attributes:
-        threshold: Probability above which responses are equivalent; probabilities are calibrated, so 0.5.
     """
 
     embedder: EmbedderSpec = ALL_MINILM_L6_V2
-    threshold: float = 0.5
+    threshold: float = 0.5  # probability above which responses are equivalent; probabilities are calibrated, so 0.5
 
     @property
     def signature(self) -> str:
@@ -64,9 +61,6 @@ class LearnedEquivalence:
 
     Attributes:
         reader: Makes the features of pairs; it keeps the responses that it has read.
-
-    Args:
-        embedder: Embedder that also returns token states.
     """
 
     symmetric = True

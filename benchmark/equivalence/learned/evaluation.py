@@ -16,20 +16,13 @@ from benchmark.models.choices import Algorithm
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Agreement of a backend's classes with the published ones, over all sets.
+    """Agreement of a backend's classes with the published ones, over all sets."""
 
-    Attributes:
-        pair_auc: Area under the ROC curve of pair scores as predictors of being in one published class.
-        count_correlation: Pearson correlation of the numbers of classes per set.
-        count_error: Mean absolute difference of the numbers of classes.
-        count_bias: Mean difference of the numbers of classes, by system.
-    """
-
-    pair_auc: float
-    count_correlation: float
-    count_error: float
+    pair_auc: float  # area under the ROC curve of pair scores as predictors of being in one published class
+    count_correlation: float  # Pearson correlation of the numbers of classes per set
+    count_error: float  # mean absolute difference of the numbers of classes
     rand_index: float
-    count_bias: dict[str, float]
+    count_bias: dict[str, float]  # mean difference of the numbers of classes, by system
 
 
 class KnownScores:
@@ -38,7 +31,6 @@ class KnownScores:
     Args:
         sets: Response sets; the score of a pair may differ between systems.
         scores: Scores of all their pairs, in order.
-        threshold: As in `EquivalenceBackend`.
     """
 
     signature = "known-scores"

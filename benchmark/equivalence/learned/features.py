@@ -64,40 +64,24 @@ _STOP_WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextParts:
-    """The parts of a response, computed once for all its pairs.
+    """The parts of a response, computed once for all its pairs."""
 
-    Attributes:
-        vector: The embedding, a unit vector [dimensions].
-        beside_prompt: The part of it orthogonal to the prompt's, scaled to a unit vector.
-        states: [pieces, dimensions], float32 unit rows.
-        weights: [pieces], 0 for punctuation, reduced for stop words.
-        content: [pieces], the weights, reduced for pieces of the prompt.
-        in_order: The pieces in order.
-        bigrams: Pairs of consecutive words with their counts.
-        content_words: Words with their counts, without stop words and words of the prompt.
-        capitalised: Content words that begin with a capital.
-        numbers: Runs of digits.
-        marked: Content words in bold or in quotation marks.
-        first_sentence: Content words of the first sentence.
-        opening: The first content words.
-    """
-
-    vector: Floats
-    beside_prompt: Floats
+    vector: Floats  # the embedding, a unit vector [dimensions]
+    beside_prompt: Floats  # the part of it orthogonal to the prompt's, scaled to a unit vector
     content_vector: Floats
-    states: NDArray[np.float32]
-    weights: NDArray[np.float32]
-    content: NDArray[np.float32]
+    states: NDArray[np.float32]  # [pieces, dimensions], float32 unit rows
+    weights: NDArray[np.float32]  # [pieces], 0 for punctuation, reduced for stop words
+    content: NDArray[np.float32]  # [pieces], the weights, reduced for pieces of the prompt
     pieces: frozenset[str]
-    in_order: tuple[str, ...]
+    in_order: tuple[str, ...]  # the pieces in order
     words: Counter[str]
-    bigrams: Counter[tuple[str, str]]
-    content_words: Counter[str]
-    capitalised: frozenset[str]
-    numbers: frozenset[str]
-    marked: frozenset[str]
-    first_sentence: frozenset[str]
-    opening: frozenset[str]
+    bigrams: Counter[tuple[str, str]]  # pairs of consecutive words with their counts
+    content_words: Counter[str]  # words with their counts, without stop words and words of the prompt
+    capitalised: frozenset[str]  # content words that begin with a capital
+    numbers: frozenset[str]  # runs of digits
+    marked: frozenset[str]  # content words in bold or in quotation marks
+    first_sentence: frozenset[str]  # content words of the first sentence
+    opening: frozenset[str]  # the first content words
 
 
 def text_parts(text: str, read: TokenStates, prompt: str, prompt_read: TokenStates) -> TextParts:

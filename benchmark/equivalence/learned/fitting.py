@@ -22,25 +22,15 @@ _TREES = {"max_iter": 70, "learning_rate": 0.12, "max_leaf_nodes": 10, "min_samp
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelledPairs:
-    """The pairs of several sets, concatenated.
+    """The pairs of several sets, concatenated."""
 
-    Attributes:
-        features: [pairs, features].
-        without_openings: [pairs, features], features without empty openings; not trained on.
-        published: [pairs], whether both are in one published class.
-        corrected: [pairs], the label to train with.
-        identical: [pairs], whether the texts are equal once normalised.
-        system: [pairs], the system; empty for texts without one.
-        fold: [pairs], the fold of the prompt, by its hash; −1 for texts without one.
-    """
-
-    features: Floats
-    without_openings: Floats
-    published: Mask
-    corrected: Mask
-    identical: Mask
-    system: NDArray[np.str_]
-    fold: NDArray[np.int64]
+    features: Floats  # [pairs, features]
+    without_openings: Floats  # [pairs, features], features without empty openings; not trained on
+    published: Mask  # [pairs], whether both are in one published class
+    corrected: Mask  # [pairs], the label to train with
+    identical: Mask  # [pairs], whether the texts are equal once normalised
+    system: NDArray[np.str_]  # [pairs], the system; empty for texts without one
+    fold: NDArray[np.int64]  # [pairs], the fold of the prompt, by its hash; −1 for texts without one
 
     @staticmethod
     def of(sets: Sequence[LabelledSet], features: Floats, without_openings: Floats) -> "LabelledPairs":

@@ -13,31 +13,18 @@ from benchmark.equivalence.learned.features import FEATURES, LINEAR
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairModel:
-    """Computes probabilities; the log-odds are a weighted mean of those of the trees and of a linear model.
+    """Computes probabilities; the log-odds are a weighted mean of those of the trees and of a linear model."""
 
-    Attributes:
-        feature: [nodes], the feature that a node splits on; −1 for a leaf.
-        threshold: [nodes], values up to it go left.
-        missing_left: [nodes], whether missing values go left.
-        left: [nodes], index of the left child; for a leaf, of itself.
-        right: [nodes], index of the right child; for a leaf, of itself.
-        value: [nodes], log-odds of a leaf.
-        roots: [trees], index of each tree's root.
-        baseline: Log-odds before any tree.
-        linear: [LINEAR + 1], log-odds per unit of each of the first features, and the intercept.
-        share: Weight of the trees in the mean, in [0, 1].
-    """
-
-    feature: NDArray[np.int16]
-    threshold: NDArray[np.float64]
-    missing_left: NDArray[np.bool_]
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-    value: NDArray[np.float64]
-    roots: NDArray[np.int32]
-    baseline: Floats
-    linear: Floats
-    share: Floats
+    feature: NDArray[np.int16]  # [nodes], the feature that a node splits on; −1 for a leaf
+    threshold: NDArray[np.float64]  # [nodes], values up to it go left
+    missing_left: NDArray[np.bool_]  # [nodes], whether missing values go left
+    left: NDArray[np.int32]  # [nodes], index of the left child; for a leaf, of itself
+    right: NDArray[np.int32]  # [nodes], index of the right child; for a leaf, of itself
+    value: NDArray[np.float64]  # [nodes], log-odds of a leaf
+    roots: NDArray[np.int32]  # [trees], index of each tree's root
+    baseline: Floats  # log-odds before any tree
+    linear: Floats  # [LINEAR + 1], log-odds per unit of each of the first features, and the intercept
+    share: Floats  # weight of the trees in the mean, in [0, 1]
 
     def probabilities(self, features: Floats) -> Floats:
         """Return the probability that each pair is equivalent, float64 [pairs], from features [pairs, features]."""
@@ -90,8 +77,6 @@ def as_pair_model(trees: Any, linear: Floats, share: float) -> PairModel:
 
     Args:
         trees: The classifier, with two classes and no categorical features.
-        linear: As `PairModel.linear`.
-        share: As `PairModel.share`.
     """
     forest = [one.nodes for [one] in trees._predictors]
     starts = np.cumsum([0, *(len(nodes) for nodes in forest[:-1])])

@@ -28,21 +28,14 @@ _WRAPPERS = Path(__file__).with_name("wrappers.toml")
 
 @dataclass(frozen=True, slots=True)
 class LabelledSet:
-    """Responses to a prompt with their equivalence classes.
-
-    Attributes:
-        system: System that generated the responses; empty for other kinds.
-        prompt_id: Id of the prompt, by which sets are held out; empty for wrappers.
-        texts: [k], the responses.
-        labels: [k], their classes.
-    """
+    """Responses to a prompt with their equivalence classes."""
 
     kind: str
-    system: str
-    prompt_id: str
+    system: str  # system that generated the responses; empty for other kinds
+    prompt_id: str  # id of the prompt, by which sets are held out; empty for wrappers
     prompt: str
-    texts: tuple[str, ...]
-    labels: tuple[int, ...]
+    texts: tuple[str, ...]  # [k], the responses
+    labels: tuple[int, ...]  # [k], their classes
 
     def pairs(self) -> list[ResponsePair]:
         """Return all pairs of responses, in the order of `combinations`."""

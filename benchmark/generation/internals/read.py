@@ -54,15 +54,10 @@ def layers_of(lm: HFCausalLM, original: str | int = "middle", average: Sequence[
 
 @dataclass(frozen=True, slots=True)
 class TokenisedResponses:
-    """The responses to one prompt as tokens.
+    """The responses to one prompt as tokens."""
 
-    Attributes:
-        responses: [K]; None for a response without tokens.
-        greedy: Additional response by greedy decoding; None: no such response.
-    """
-
-    responses: tuple[TokenisedResponse | None, ...]
-    greedy: TokenisedResponse | None = None
+    responses: tuple[TokenisedResponse | None, ...]  # [K]; None for a response without tokens
+    greedy: TokenisedResponse | None = None  # additional response by greedy decoding; None: no such response
 
     @property
     def all(self) -> list[TokenisedResponse]:
@@ -72,17 +67,12 @@ class TokenisedResponses:
 
 @dataclass(slots=True)
 class InternalsReader:
-    """Reads the internals of responses.
-
-    Attributes:
-        cut: Sampling parameters with which the tokens were sampled; None: unknown.
-        budget: Maximum number of tokens read at once; lowered if the device's memory is too small.
-    """
+    """Reads the internals of responses."""
 
     lm: HFCausalLM
     layers: Layers
-    cut: SamplingParameters | None
-    budget: int = field(default=0)
+    cut: SamplingParameters | None  # sampling parameters with which the tokens were sampled; None: unknown
+    budget: int = field(default=0)  # maximum number of tokens read at once; lowered if the device's memory is too small
 
     def __post_init__(self) -> None:
         model = self.lm.model

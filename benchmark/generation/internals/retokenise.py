@@ -79,7 +79,6 @@ def tokenise_rows(
     """Tokenise the responses of rows, and generate their greedy responses.
 
     Args:
-        sampler: Sampler of the model, with the prompting of the run.
         max_tokens: Maximum number of tokens of a greedy response; None: no greedy responses.
     """
     none: list[TokenisedResponse | None] = [None] * len(rows)

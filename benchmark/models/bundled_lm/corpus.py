@@ -13,14 +13,10 @@ MAX_BOOK_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """One book.
-
-    Attributes:
-        sha256: SHA-256 of the file.
-    """
+    """One book."""
 
     name: str
-    sha256: str
+    sha256: str  # SHA-256 of the file
     train: str
     held_out: str
 

@@ -348,7 +348,7 @@ def test_the_first_k_responses_are_compared(demo: list[Path], tmp_path: Path) ->
         (["{0}", "{0}"], {}, "named twice"),
         (["{0}", "olmo_stages/base"], {}, "different prompts"),
         (["olmo_stages/base", "olmo_stages/rlhf"], {}, "no stage 'rlhf'"),
-        (["olmo_stages/base", "olmo_stages/sft"], {"prompt_set": "other"}, "no prompt set 'other'"),
+        (["olmo_stages/base", "olmo_stages/sft"], {"prompt_set": "other"}, "no split 'other'"),
         (["{0}", "{1}"], {"k": 11}, "k = 11, but a system has 10"),
         (["{0}", "{1}"], {"k": 0}, "k = 0, but"),
         (["{0}", "nowhere"], {}, "there is no folder nowhere"),

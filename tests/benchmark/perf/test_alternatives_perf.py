@@ -27,14 +27,14 @@ def test_both_kinds_of_models_give_the_numbers_of_the_libraries(
     monkeypatch.setattr(alternatives, "random_classifier", lambda texts, layers: make(texts, layers, **TINY))
     alternatives.main(["--rounds", "1", "--texts", "12", "--pairs", "20", "--layers", "1"])
     found = json.loads(capsys.readouterr().out)
-    assert [(each["work"], each["items"]) for each in found["comparisons"]] == [
+    assert [(each["about"]["work"], each["about"]["items"]) for each in found["comparisons"]] == [
         ("embeddings", 12),
         ("classifier", 20),
         ("classifier", 20),
     ]
     for each in found["comparisons"]:
-        assert each["largest_difference"] <= alternatives.TOLERANCE[each["work"]]
-        assert each["tokens"] > each["items"]
+        assert each["largest_difference"] <= alternatives.TOLERANCE[each["about"]["work"]]
+        assert each["about"]["tokens"] > each["about"]["items"]
 
 
 def test_words_that_the_library_does_not_know_do_not_stop_it() -> None:

@@ -99,5 +99,5 @@ def test_assumed_costs_have_the_mean_and_the_spread() -> None:
 def test_measuring_compares_the_tables_of_one_actor_and_two() -> None:
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'divbench[cluster]'")
     found = cluster.measure(ScoringBackends(find_profile("lexical")), sets=200, rounds=1)
-    assert (found.sets, found.shards, len(found.costs)) == (200, 4, 3)
-    assert found.ratio == pytest.approx(found.one_seconds[0] / found.two_seconds[0])
+    assert (found["sets"], found["shards"], len(found["costs"])) == (200, 4, 3)
+    assert found["ratio"] == pytest.approx(found["one_seconds"][0] / found["two_seconds"][0])

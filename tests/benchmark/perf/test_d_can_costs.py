@@ -28,7 +28,7 @@ def test_responses_count_alike_at_each_position_whatever_the_orders() -> None:
     np.testing.assert_allclose(balanced_curve(s), [3.0, 4.0])
     assert curve_rate(s)[-1] == pytest.approx(4.5)  # three of four orders end with the greater one
     found = last_position("a model", "a scenario", [s])
-    assert (found.rise, found.share) == pytest.approx((1.0, 0.25))
+    assert (found["rise"], found["share"]) == pytest.approx((1.0, 0.25))
 
 
 @pytest.mark.mirror

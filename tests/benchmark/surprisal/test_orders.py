@@ -333,10 +333,6 @@ def test_the_number_of_orders_reaches_the_error_it_was_asked_for() -> None:
     assert count % n == 0
     assert count == pytest.approx(100, rel=0.2)
     assert standard_errors(balanced(n, count // n), values(balanced(n, count // n))).end == pytest.approx(0.1, rel=0.35)
-    assert orders_for(target, pilot, values(pilot), of="curve") == pytest.approx(100, rel=0.2)
-    assert orders_for(target, pilot, values(pilot), family="endpoint") % n == 0
-    random = orders_for(target, pilot, values(pilot), family="uniform")
-    assert random == pytest.approx(100 * (1 + np.var(own)), rel=0.1)
 
 
 def test_no_more_than_all_orders_are_asked_for() -> None:
@@ -351,11 +347,7 @@ def test_a_target_that_is_none_is_refused(target: float) -> None:
         orders_for(target, balanced(5), np.ones((5, 5)))
 
 
-def test_a_tree_cannot_be_the_pilot_of_a_curve_nor_one_order_of_anything() -> None:
-    with pytest.raises(ConfigurationError, match="no curve"):
-        orders_for(1, endpoint(5), np.ones((5, 5)), of="curve")
-    with pytest.raises(ConfigurationError, match="no curve"):
-        orders_for(1, balanced(5), np.ones((5, 5)), family="endpoint", of="curve")
+def test_one_order_cannot_be_the_pilot_of_anything() -> None:
     with pytest.raises(ValueError, match="too few"):
         orders_for(1, uniform(5, 1), np.ones((1, 5)))
 
