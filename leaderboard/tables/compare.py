@@ -205,13 +205,13 @@ def compare_table(board: Board, places: Sequence[int], gaps: Sequence[Gap]) -> T
                 *(means[gap.column.signature][place] for place in places),
                 ranged_cell(gap.difference, low, high),
                 ranged_cell(gap.d_z, d_z_low, d_z_high, 2),
-                *((count, str(count)) for count in (gap.wins, gap.ties, gap.losses)),
+                *(gap.wins, gap.ties, gap.losses),
                 (gap.p_holm, p_text(gap.p_holm)),
                 (gap.p, p_text(gap.p) or gap.untested or ""),
-                (gap.n, str(gap.n)),
+                gap.n,
             )
         )
-    return table_of(headers, ("str", "str", "str", *["number"] * (len(headers) - 3)), rows)
+    return table_of(headers, rows)
 
 
 def headline(gaps: Sequence[Gap], labels: Sequence[str]) -> str:
@@ -330,7 +330,7 @@ def differing_table(rows: Sequence[Differing], labels: Sequence[str]) -> TableVi
         )
         for row in rows
     ]
-    return table_of(headers, ("str", *["number"] * (len(labels) + 1), "str", "str"), cells)
+    return table_of(headers, cells)
 
 
 def _excerpt(text: str) -> str:

@@ -29,7 +29,7 @@ from leaderboard.tables.compare import (
 from leaderboard.tables.models import PRESETS, columns_of
 from leaderboard.tables.side_by_side import side_by_side
 from leaderboard.tables.systems import first_systems, places_of, system_ids, system_labels
-from leaderboard.tables.table_view import plain_table
+from leaderboard.tables.table_view import table_of
 from leaderboard.tables.tradeoff import default_axes
 from submissions.untrusted.plain_text import shortened
 
@@ -201,7 +201,7 @@ def _reading(board: Board, places: Sequence[int], prompt_id: str | None) -> list
     beside = side_by_side(board, places, prompt_id)
     widths: Any = [_ANSWER if holds else 60 for holds in beside.texts]
     table = (
-        components.filled(plain_table(beside.headers, beside.rows), widths=widths)
+        components.filled(table_of(beside.headers, beside.rows), widths=widths)
         if beside.rows
         else components.no_table()
     )

@@ -17,7 +17,7 @@ from leaderboard.figures.forest_table import trust_table
 from leaderboard.figures.heat_maps import agreement_map, correlation_map
 from leaderboard.reports.gss.figure import heat_map
 from leaderboard.tables import metrics, page_text
-from leaderboard.tables.table_view import TableView, plain_table
+from leaderboard.tables.table_view import TableView, table_of
 from leaderboard.tables.trust import (
     dominated_sentence,
     fitted_sentence,
@@ -162,9 +162,7 @@ def _metric(there: Studies, metric: Any, case: Any) -> list[Any]:
         return [components.no_table(), components.no_table(), gr.Textbox(visible=False), components.no_table()]
     view = metrics.disagreements(there.study, metric)
     return [
-        components.filled(
-            plain_table(("property", "value"), metrics.described(metric, there.study)), widths=[220, 900]
-        ),
+        components.filled(table_of(("property", "value"), metrics.described(metric, there.study)), widths=[220, 900]),
         components.filled(view) if view.values else components.no_table(),
         *_case(there, metric, case if view.values else None),
     ]
@@ -181,4 +179,4 @@ def _case(there: Studies, metric: str, case: Any) -> list[Any]:
 
 
 def _numbered(texts: Sequence[str]) -> TableView:
-    return plain_table(("#", "response"), [(str(place), text) for place, text in enumerate(texts, 1)])
+    return table_of(("#", "response"), [(str(place), text) for place, text in enumerate(texts, 1)])
