@@ -7,7 +7,7 @@ inserts them verbatim (tick labels, custom data), never into a template.
 import html
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,6 @@ _AXIS = {
 }
 _TEMPLATE = {"layout": {"autotypenumbers": "strict", "hovermode": "closest", "xaxis": _AXIS, "yaxis": _AXIS}}
 _NO_BUTTONS = ("select2d", "lasso2d", "autoScale2d")
-_DASHES = ("solid", "dash", "dot")
 _ROW, _FRAME, _LOWEST = 26, 170, 340  # pixels: height of a response's row, of the frame, minimum of a figure
 
 
@@ -160,37 +159,6 @@ def token_figure(tokens: Sequence[Sequence[TokenCost]]) -> Any:
     figure = _figure([trace], title, _height(tokens))
     figure.update_xaxes(title_text="token")
     figure.update_yaxes(title_text="response", autorange="reversed", **_ticks(_numbered(whole, LABEL)))
-    return figure
-
-
-def curves_figure(title: str, curves: Mapping[str, Sequence[float]]) -> Any:
-    """Mean expected number of classes among m responses, one line per system; on the diagonal all are distinct.
-
-    Args:
-        curves: Curves by the system's name, for m = 1, 2, …
-
-    Returns:
-        A `plotly.graph_objects.Figure` with a line for each system and the diagonal.
-    """
-    graph = need("plotly.graph_objects", "board")
-    sizes = list(range(1, max(map(len, curves.values()), default=1) + 1))
-    diagonal = {"color": "#bbb", "width": 1}
-    traces = [graph.Scatter(x=sizes, y=sizes, mode="lines", line=diagonal, name="all distinct", hoverinfo="skip")]
-    ordered = sorted(curves.items(), key=lambda item: item[1][-1] if item[1] else 0.0, reverse=True)
-    for place, (name, curve) in enumerate(ordered):
-        traces.append(
-            graph.Scatter(
-                x=sizes[: len(curve)],
-                y=list(curve),
-                mode="lines+markers",
-                line={"color": LINES[place % len(LINES)], "dash": _DASHES[place // len(LINES) % 3], "width": 2},
-                name=inert_name(name, 40),
-                hovertemplate="%{x} responses: %{y:.2f} classes<extra></extra>",
-            )
-        )
-    figure = _figure(traces, f"Expected distinct responses among m ({inert(title, 60)})", 520)
-    figure.update_xaxes(title_text="responses m", dtick=1 if len(sizes) <= 20 else None)
-    figure.update_yaxes(title_text="expected classes", rangemode="tozero")
     return figure
 
 
