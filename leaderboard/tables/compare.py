@@ -16,6 +16,7 @@ from leaderboard.tables.prompts import prompts_of
 from leaderboard.tables.systems import system_ids, system_labels
 from leaderboard.tables.table_view import Cell, TableView, number_text, p_text, places_for_all, ranged_cell, table_of
 from leaderboard.tables.tradeoff import end_of
+from submissions.untrusted.plain_text import shortened
 
 FEWEST, MOST = 2, 4
 LEVEL = 0.05  # significance level
@@ -325,17 +326,12 @@ def differing_table(rows: Sequence[Differing], labels: Sequence[str]) -> TableVi
         (
             row.prompt_id,
             *((value, number_text(value, places)) for value in (row.spread, *row.values)),
-            _excerpt(row.prompt),
+            shortened(row.prompt, _EXCERPT),
             row.category,
         )
         for row in rows
     ]
     return table_of(headers, cells)
-
-
-def _excerpt(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _EXCERPT else f"{line[: _EXCERPT - 1]}…"
 
 
 def explore_link(board: Board, place: int, prompt_id: str) -> str:

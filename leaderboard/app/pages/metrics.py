@@ -31,7 +31,6 @@ NO_TEXTS = (
     "The responses of these sets are not included because their licence is unknown; divbench metrics study reads "
     "them from the released data."
 )
-CHOICES = ("measure", "over", "metric", "case")
 
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
@@ -66,7 +65,6 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         case = gr.Dropdown([], label="Read a response set", elem_id="case")
         context = gr.Textbox("", label="Prompt or context", interactive=False, lines=2, elem_id="context")
         responses = components.table("Responses", "case-responses", wrap=True)
-    controls = dict(zip(CHOICES, (measure, over, metric, case), strict=True))
     outputs = [plot, shown, note, pair_plot, pairs, agree_plot, agree, about, worst, context, responses]
 
     def restore(asked: Asked) -> list[Any]:
@@ -86,7 +84,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         return [gr.Accordion(open=bool(asked & names)) for names in ({"measure"}, {"over"}, {"metric", "case"})]
 
     page.load(unfolded, None, [by_task, between, details], queue=False, **QUIET)
-    wire(page, live, controls, restore, show, outputs, cascade=("metric",))
+    wire(page, live, (measure, over, metric, case), restore, show, outputs, cascade=("metric",))
 
 
 def _trust(there: Studies) -> str:

@@ -87,13 +87,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         with gr.Accordion("Column descriptions", open=False, elem_id="meaning"):
             gr.Markdown(page_text.COLUMNS)
             meaning = components.table("Columns of this table", "columns-table", wrap=True)
-    controls = dict(
-        zip(
-            CHOICES,
-            (suite, rank, table, other, preset, own, many, query, types, modes, weights, size, licence, since),
-            strict=True,
-        )
-    )
+    controls = (suite, rank, table, other, preset, own, many, query, types, modes, weights, size, licence, since)
     study = live.studies.study
 
     def show(given: Mapping[str, Any]) -> list[Any]:
