@@ -20,9 +20,6 @@ def heat_map(given: Sequence[Block]) -> Any:
 
     Args:
         given: Blocks to draw; models without metrics are left out.
-
-    Returns:
-        A `plotly.graph_objects.Figure` with one trace per panel.
     """
     graph, subplots = need("plotly.graph_objects", "board"), need("plotly.subplots", "board")
     blocks = [block for block in given if block.rows]
