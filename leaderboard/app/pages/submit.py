@@ -28,6 +28,7 @@ from leaderboard.tables import submission_queue
 from submissions.checking.prompts import OWN
 from submissions.choices import Mode, SystemType
 from submissions.demo.build import TEXTS
+from submissions.work_queue.printing import HISTORY_HEADERS
 
 LEAD = """Validate a system's responses: the page lists all problems by row, each with a suggested fix. You can then
 submit a valid submission to be scored with every metric; **its responses and all fields below become as public as the
@@ -258,7 +259,7 @@ def _queue() -> _Queue:
     history = components.table(
         "History",
         "history",
-        headers=list(submission_queue.HISTORY_HEADERS),
+        headers=list(HISTORY_HEADERS),
         datatype="str",
         visible=False,
         wrap=True,
