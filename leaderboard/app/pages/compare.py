@@ -98,7 +98,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     selected = prompts.select(read, [table, systems, prompt], [prompt, *reading], **LATEST)
     # With the other choices: without them, the link would follow the board's defaults.
     noted = selected.then(
-        None, controls, None, js=remember([each.elem_id for each in controls]), api_visibility="private"
+        None, controls, None, js=remember([str(each.elem_id) for each in controls]), api_visibility="private"
     )
     noted.then(None, js=count_on("shown"))
 
