@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
+from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress, say
 from datasets_build.tables import Table, styled, to_terminal
 
 app = typer.Typer(
@@ -294,14 +294,11 @@ def publish(
 
     folder = data_folder(destination)
     done = run(folder, names or _built(folder), repo, tag, private=private, token=token)
-    if json:
-        print_json(asdict(done))
-    else:
-        how = "published" if done.changed else "already there, nothing done"
-        out().print(f"{how}: {done.repo} {done.tag} at {done.commit}", markup=False)
-        if done.removed:
-            text = f"no longer at the head of {done.repo}: {', '.join(done.removed)}; earlier tags keep them"
-            err().print(text, style="yellow", markup=False)
+    how = "published" if done.changed else "already there, nothing done"
+    say(asdict(done), f"{how}: {done.repo} {done.tag} at {done.commit}", as_json=json)
+    if done.removed:
+        text = f"no longer at the head of {done.repo}: {', '.join(done.removed)}; earlier tags keep them"
+        err().print(text, style="yellow", markup=False)
 
 
 @app.command()
@@ -320,10 +317,8 @@ def pull(
 
     name, _, revision = repo.partition("@")
     names = run(name, data_folder(destination), revision or None, token=token)
-    if json:
-        print_json({"repo": name, "revision": revision or None, "configs": names})
-    else:
-        out().print(f"{', '.join(names)} in {data_folder(destination)}", markup=False)
+    document = {"repo": name, "revision": revision or None, "configs": names}
+    say(document, f"{', '.join(names)} in {data_folder(destination)}", as_json=json)
 
 
 @app.command("solution-pairs")
@@ -355,10 +350,8 @@ def solution_pairs(
         raise InputError(f"{file} has no questions", "write one JSON object per line")
     with atomic_file(destination) as temporary:
         pq.write_table(made, temporary, compression="zstd")
-    if json:
-        print_json({"file": str(destination), "pairs": len(made)})
-    else:
-        out().print(f"{counted(len(made), 'pair')} in {destination}", markup=False)
+    document = {"file": str(destination), "pairs": len(made)}
+    say(document, f"{counted(len(made), 'pair')} in {destination}", as_json=json)
 
 
 def _all() -> list[str]:

@@ -137,6 +137,15 @@ def print_json(document: Any) -> None:
     sys.stdout.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
 
 
+def say(document: Any, *lines: str, as_json: bool) -> None:
+    """Print a JSON document, or else lines for people, on stdout; the lines may contain untrusted text."""
+    if as_json:
+        print_json(document)
+        return
+    for line in lines:
+        out().print(line, markup=False, soft_wrap=True)
+
+
 def deliver(report: Report, path: Path | None, *, as_json: bool) -> None:
     """Write a report to a file if one is given, and print it, or its JSON document, on stdout."""
     if path is not None:

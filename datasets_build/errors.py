@@ -12,7 +12,10 @@ from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 _FEW = 12  # names that fit into a hint
 
@@ -104,6 +107,13 @@ def _missing(module: str, extra: str) -> MissingExtra:
 def first_line(error: BaseException) -> str:
     """Return the first line of an error's message, up to 300 characters, or its type if the message is empty."""
     return next(iter(str(error).strip().splitlines()), type(error).__name__)[:300]
+
+
+def first_fault(error: "ValidationError") -> str:
+    """Return the first problem that pydantic found in a document: its field, if any, and what is wrong."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    said = "unknown field" if first["type"] == "extra_forbidden" else first["msg"].removeprefix("Value error, ")
+    return ": ".join(filter(None, (".".join(map(str, first["loc"])), said)))
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

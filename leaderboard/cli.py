@@ -199,7 +199,7 @@ def suggestion(named: Sequence[str]) -> str | None:
         if not near:
             return None
         meant = known[near[0]]
-    return meant if meant.startswith("python") else f"divbench {meant}"
+    return f"divbench {meant}"
 
 
 def _version(wanted: bool) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datasets_build.console import JsonOption, err, out, print_json, progress, steps
+from datasets_build.console import JsonOption, err, out, print_json, progress, say, steps
 from datasets_build.errors import ConfigurationError, counted, need, need_installed
 from leaderboard.reports.reference_command import reference
 from leaderboard.static.space_command import space
@@ -168,11 +168,8 @@ def export(
         from leaderboard.tables.export import export as write
 
         written = [str(path) for board in now.boards for path in write(board, destination, live.scores)]
-    if json:
-        print_json({"written": written, "left_out": skipped, "fault": now.fault})
-    else:
-        for line in written or ["there are no results"]:
-            out().print(line, markup=False, soft_wrap=True)
+    document = {"written": written, "left_out": skipped, "fault": now.fault}
+    say(document, *(written or ["there are no results"]), as_json=json)
     if skipped or now.fault is not None:
         raise typer.Exit(1)
 

@@ -17,6 +17,7 @@ from datasets_build.console import (
     print_json,
     progress,
     sampling_option,
+    say,
     system_option,
 )
 from datasets_build.errors import ConfigurationError
@@ -245,7 +246,5 @@ def baseline(
     chosen = find_attack(kind)
     submission, suite, _ = open_submission(given, partial(load_suite, mirror=mirror))
     made = write_baseline(chosen, submission, suite, destination, seed)
-    if json:
-        print_json({"id": made.id, "folder": str(destination)})
-    else:
-        out().print(f"{kind} from {given} is {made.id} in {destination}", markup=False)
+    document = {"id": made.id, "folder": str(destination)}
+    say(document, f"{kind} from {given} is {made.id} in {destination}", as_json=json)

@@ -4,13 +4,12 @@ The functions are pure: they turn a snapshot into lists and objects for JSON, an
 application as endpoints. An invalid request gets an error with a hint, never an empty result.
 """
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from benchmark.analysis.ranking import Standing
-from benchmark.scoring.result_schema import Aggregate
 from benchmark.service.redaction import public_text
 from datasets_build.errors import ConfigurationError, DivBenchError, InputError
 from datasets_build.files import canonical_json, plain_json
@@ -19,6 +18,7 @@ from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import prompt_row
 from leaderboard.data.sources import Snapshot
 from leaderboard.tables.export import ranks
+from leaderboard.tables.submission_queue import find
 from leaderboard.tables.systems import system_labels
 from submissions.work_queue.printing import state_json
 from submissions.work_queue.schema import State
@@ -30,33 +30,13 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def boards(snapshot: Snapshot) -> list[Row]:
-    """List the boards, those with the most systems first."""
-    return [
-        {
-            "name": board.name,
-            "suite": board.suite,
-            "suite_revision": board.revision,
-            "k": board.k,
-            "profile": board.profile,
-            "systems": len(board.entries),
-            "prompts": max(entry.result.prompts for entry in board.entries),
-            "columns": [column.label for column in board.columns],
-        }
-        for board in snapshot.boards
-    ]
-
-
-def find_board(snapshot: Snapshot, name: Any) -> Board:
+def find_board(snapshot: Snapshot, name: str) -> Board:
     """Return the board with a name.
 
     Raises:
         ConfigurationError: There is no such board.
     """
-    found = next((board for board in snapshot.boards if board.name == name), None)
-    if found is None:
-        raise ConfigurationError("there is no such board", "/boards lists them")
-    return found
+    return _found((board for board in snapshot.boards if board.name == name), "there is no such board", "/boards")
 
 
 def find_entry(board: Board, system: Any) -> Entry:
@@ -74,45 +54,28 @@ def find_entry(board: Board, system: Any) -> Entry:
     raise ConfigurationError("the board has no such system", "/board lists them with their ids")
 
 
-def find_column(board: Board, label: Any) -> Column:
+def find_column(board: Board, label: str) -> Column:
     """Return the column of a board with a label.
 
     Raises:
         ConfigurationError: There is no such column.
     """
-    found = next((column for column in board.columns if column.label == label), None)
-    if found is None:
-        raise ConfigurationError("the board has no such column", "/columns lists them")
-    return found
+    return _found((each for each in board.columns if each.label == label), "the board has no such column", "/columns")
 
 
-def columns(board: Board) -> list[Row]:
-    """List the columns of a board with their descriptions."""
-    return [column.as_json() for column in board.columns]
+def _found(candidates: Iterator[T], fault: str, listed_by: str) -> T:
+    for found in candidates:
+        return found
+    raise ConfigurationError(fault, f"{listed_by} lists them")
 
 
-def board_rows(board: Board, ranked_by: Column, standing: Sequence[Standing]) -> list[Row]:
-    """List the systems of a board, best first, with their facts, ranks and all scores."""
-    places = sorted(range(len(board.entries)), key=lambda i: (standing[i].rank is None, standing[i].rank or 0, i))
-    labels = system_labels(board)
-    return [
-        {
-            "label": labels[i],
-            **facts(board.entries[i]),
-            "ranked_by": ranked_by.label,
-            **ranks(standing[i]),
-            "scores": {
-                column.label: _score(board.entries[i].cells[column.signature])
-                for column in board.columns
-                if column.signature in board.entries[i].cells
-            },
-        }
-        for i in places
-    ]
-
-
-def _score(cell: Aggregate) -> Row:
-    return {"value": cell.value, "low": cell.low, "high": cell.high, "n": cell.n, "missing": cell.missing}
+def _scores(board: Board, entry: Entry) -> Row:
+    cells = {column.label: entry.cells.get(column.signature) for column in board.columns}
+    return {
+        label: {"value": cell.value, "low": cell.low, "high": cell.high, "n": cell.n, "missing": cell.missing}
+        for label, cell in cells.items()
+        if cell is not None
+    }
 
 
 def responses(entry: Entry, prompt_id: Any) -> Row:
@@ -166,20 +129,6 @@ def submissions(snapshot: Snapshot, now: datetime) -> list[Row]:
     return [] if listing is None else [_in_queue(state, now) for state in listing.states]
 
 
-def submission(snapshot: Snapshot, submission_id: Any, now: datetime) -> Row:
-    """Return a submission with its history.
-
-    Raises:
-        ConfigurationError: There is no such submission.
-    """
-    states = () if snapshot.queue is None else snapshot.queue.states
-    found = next((state for state in states if state.submission_id == submission_id), None)
-    if found is None or snapshot.queue is None:
-        raise ConfigurationError("there is no such submission", "/submissions lists them")
-    position = snapshot.queue.queue_position(found.submission_id, now).as_json()
-    return _in_queue(found, now) | {"history": state_json(found, now)["history"], "queue_position": position}
-
-
 def _in_queue(state: State, now: datetime) -> Row:
     known = state_json(state, now)
     known.pop("history")
@@ -215,13 +164,25 @@ class Endpoints:
 
     @told
     def boards(self) -> list[dict[str, Any]]:
-        """List the boards."""
-        return boards(self._live.snapshot())
+        """List the boards, those with the most systems first."""
+        return [
+            {
+                "name": board.name,
+                "suite": board.suite,
+                "suite_revision": board.revision,
+                "k": board.k,
+                "profile": board.profile,
+                "systems": len(board.entries),
+                "prompts": max(entry.result.prompts for entry in board.entries),
+                "columns": [column.label for column in board.columns],
+            }
+            for board in self._live.snapshot().boards
+        ]
 
     @told
     def columns(self, name: str) -> list[dict[str, Any]]:
         """List the columns of a board with their descriptions."""
-        return columns(find_board(self._live.snapshot(), name))
+        return [column.as_json() for column in find_board(self._live.snapshot(), name).columns]
 
     @told
     def board(self, name: str, rank_by: str = "", offset: int = 0, limit: int = MAX_ROWS) -> list[dict[str, Any]]:
@@ -230,7 +191,13 @@ class Endpoints:
         ranked_by = ranking_column(found) if rank_by == "" else find_column(found, rank_by)
         if ranked_by is None:
             raise InputError("no metric of this board has a value", "choose another board from /boards")
-        rows = board_rows(found, ranked_by, self._live.scores(found).standings(ranked_by))
+        standing = self._live.scores(found).standings(ranked_by)
+        named = zip(system_labels(found), found.entries, standing, strict=True)
+        rows = [
+            {"label": label, **facts(entry), "ranked_by": ranked_by.label, **ranks(place)}
+            | {"scores": _scores(found, entry)}
+            for label, entry, place in sorted(named, key=lambda each: each[2].rank or math.inf)
+        ]
         return page_of(rows, offset, limit)
 
     @told
@@ -263,7 +230,12 @@ class Endpoints:
     @told
     def submission(self, submission_id: str) -> dict[str, Any]:
         """Get a submission with its history."""
-        return submission(self._live.snapshot(), submission_id, datetime.now(UTC))
+        listing, now = self._live.snapshot().queue, datetime.now(UTC)
+        state = find(listing, submission_id)
+        if state is None or listing is None:
+            raise ConfigurationError("there is no such submission", "/submissions lists them")
+        position = listing.queue_position(submission_id, now).as_json()
+        return _in_queue(state, now) | {"history": state_json(state, now)["history"], "queue_position": position}
 
 
 NAMES = ("boards", "columns", "board", "per_prompt", "responses", "queue", "submissions", "submission")

@@ -25,7 +25,7 @@ from benchmark.surprisal.token_surprisals import TokenCost, token_surprisals
 from datasets_build.errors import InputError
 from leaderboard.data.reference.texts import NOT_INCLUDED
 from leaderboard.tables.responses import NO_TEXTS
-from leaderboard.tables.table_view import TableView, number_table
+from leaderboard.tables.table_view import TableView, table_of
 from submissions.checking.response_kinds import is_scorable
 from submissions.untrusted.plain_text import shortened
 
@@ -153,13 +153,13 @@ def tokens_table(tokens: Tokens) -> TableView:
         (number, sum(token.bits for token in own), len(own), " ".join(map(_token, own[:TOKENS_SHOWN])))
         for number, own in zip(tokens.numbers, tokens.costs, strict=True)
     ]
-    return number_table({"#": "number", "bits": "number", "tokens": "number", "token (bits)": "str"}, rows)
+    return table_of(("#", "bits", "tokens", "token (bits)"), rows)
 
 
 def added_table(added: Added) -> TableView:
     """The contributions, one row per response."""
-    kinds = {"#": "number", "LOOE": "number", "LOOE, scaled to 0–1": "number", "distance to the mean": "number"}
-    return number_table(kinds, list(zip(added.numbers, added.looe, added.share, added.distance, strict=True)))
+    rows = zip(added.numbers, added.looe, added.share, added.distance, strict=True)
+    return table_of(("#", "LOOE", "LOOE, scaled to 0–1", "distance to the mean"), rows)
 
 
 def _token(token: TokenCost) -> str:

@@ -41,7 +41,7 @@ Restore = Callable[[Asked], Sequence[Any]]
 def wire(
     page: gr.Blocks,
     live: LiveResults,
-    controls: Mapping[str, Any],
+    components: Sequence[Any],
     restore: Restore,
     show: Callable[[Mapping[str, Any]], Sequence[Any]],
     outputs: Sequence[Any],
@@ -52,13 +52,15 @@ def wire(
     """Fill a page and its footer when it is opened and whenever the visitor changes a control.
 
     Args:
-        controls: Controls by their names in the URL. Lists are separated by commas; commas in values are escaped.
+        components: Controls; their element ids are their names in the URL. Lists are separated by commas; commas in
+            values are escaped.
         restore: Function from what is asked to a value or an update for each control, in their order. What is asked is
             limited to the controls' names and each value to `MAX_VALUE` characters.
         nothing: Function from an error message to the outputs, for a `DivBenchError` in `show`.
         cascade: Names of controls that determine what the others offer: when one of them changes, `restore` runs again.
     """
-    inputs, foot = list(controls.values()), gr.HTML("", elem_id="foot", padding=False)
+    controls = {str(each.elem_id): each for each in components}
+    inputs, foot = list(components), gr.HTML("", elem_id="foot", padding=False)
     filling = [*outputs, foot]
 
     def restored(request: gr.Request) -> Any:

@@ -61,11 +61,7 @@ def tradeoff_figure(made: Tradeoff) -> Any:
 
 
 def votes_figure(found: VoteResults, question: Question, column: Column) -> Any:
-    """Systems on a metric and by their points per vote, with 95% intervals, one symbol per system type.
-
-    Returns:
-        A `plotly.graph_objects.Figure`; None if no system has both.
-    """
+    """Systems on a metric and by their points per vote, with 95% intervals; None if no system has both."""
     votes = {each.system: each.votes for each in found.strengths[question].systems}
     points: list[Point] = []
     for each in found.strengths[question].systems:
@@ -275,16 +271,13 @@ def _ends(low: float | None, high: float | None) -> str:
 
 
 def forest_figure(gaps: Sequence[Gap]) -> Any:
-    """Standardised paired differences with 95% intervals: one row per metric, one symbol per pair.
+    """Standardised paired differences with 95% intervals: a row per metric, a symbol per pair; None if none varies.
 
     Right of 0 the first system of the pair is better, also on metrics where lower is better. Open symbols mark metrics
     without direction: right of 0 the first system is higher.
 
     Args:
         gaps: Differences from `leaderboard.tables.compare.compare`; those that do not vary are left out.
-
-    Returns:
-        A `plotly.graph_objects.Figure`; None if no difference varies.
     """
     graph = need("plotly.graph_objects", "board")
     gaps = [gap for gap in gaps if gap.d_z is not None]

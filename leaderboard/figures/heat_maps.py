@@ -14,11 +14,7 @@ Cells = list[list[float | None]]
 
 
 def correlation_map(view: TableView, measure: Measure) -> Any:
-    """Metrics by tasks, coloured by the values of a table of `correlations`; the middle colour is chance level.
-
-    Returns:
-        A `plotly.graph_objects.Figure` of one trace.
-    """
+    """Metrics by tasks, coloured by the values of a table of `correlations`; the middle colour is chance level."""
     columns = view.headers[2:]
     values = [list(row[2:]) for row in view.values]
     texts = [list(row[2:]) for row in view.shown]
@@ -28,11 +24,7 @@ def correlation_map(view: TableView, measure: Measure) -> Any:
 
 
 def agreement_map(agreement: Agreement) -> Any:
-    """Metrics by metrics, coloured by their rank correlation.
-
-    Returns:
-        A `plotly.graph_objects.Figure` of one trace.
-    """
+    """Metrics by metrics, coloured by their rank correlation."""
     matrix = agreement.matrix()
     texts = [["" if each is None else f"{each:.2f}" for each in row] for row in matrix]
     names = list(agreement.metrics)
@@ -41,11 +33,7 @@ def agreement_map(agreement: Agreement) -> Any:
 
 
 def alike_map(found: Homogeneity, measure: str, title: str) -> Any:
-    """Draw systems by systems in clustered order, coloured by the similarity of their responses.
-
-    Returns:
-        A `plotly.graph_objects.Figure` of two traces: the cells, and their numbers.
-    """
+    """Draw systems by systems in clustered order, coloured by the similarity of their responses."""
     matrix = found.matrix(measure)
     values = [[matrix[i][j] for j in found.order] for i in found.order]
     names = [inert_name(found.systems[i], 28) for i in found.order]

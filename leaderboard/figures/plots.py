@@ -7,7 +7,7 @@ inserts them verbatim (tick labels, custom data), never into a template.
 import html
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ LABEL = 30  # characters of a text on an axis
 HOVER = 80  # characters of a text in a hover label
 WITHIN = 1.96  # standard errors; 95% of a normal distribution
 # Safe for colour-blind readers: Okabe and Ito's blue and vermilion, and cividis.
-BLUE, BAND, VERMILION = "#0072B2", "rgba(0, 114, 178, 0.2)", "#D55E00"
+BLUE, VERMILION = "#0072B2", "#D55E00"
 # The middle is nearly transparent and the ends partly so, to keep text in the page's colour legible on light and dark
 # pages.
 DIVERGING = [[0.0, "rgba(213, 94, 0, 0.72)"], [0.5, "rgba(128, 128, 128, 0.10)"], [1.0, "rgba(0, 114, 178, 0.72)"]]
@@ -45,7 +45,6 @@ _AXIS = {
 }
 _TEMPLATE = {"layout": {"autotypenumbers": "strict", "hovermode": "closest", "xaxis": _AXIS, "yaxis": _AXIS}}
 _NO_BUTTONS = ("select2d", "lasso2d", "autoScale2d")
-_DASHES = ("solid", "dash", "dot")
 _ROW, _FRAME, _LOWEST = 26, 170, 340  # pixels: height of a response's row, of the frame, minimum of a figure
 
 
@@ -75,10 +74,6 @@ def curve_figure(rate: Curve, bits: Curve) -> Any:
     Args:
         rate: Curve in bits/byte, shown first.
         bits: Curve in bits.
-
-    Returns:
-        A `plotly.graph_objects.Figure` of eight traces: for each unit the upper and the lower end of the band, the
-        curve, and the mean alone.
     """
     units = {"bits/byte": rate, "bits of a response": bits}
     traces = [trace for unit, curve in units.items() for trace in _curve_traces(curve, unit)]
@@ -102,9 +97,6 @@ def pair_figure(pairs: PairwiseSurprisals, responses: Sequence[str]) -> Any:
     """A heat map of the bits that response i (row) saves right after response j (column).
 
     The diagonal is left blank: a repetition saves so much that it would dominate the colour scale.
-
-    Returns:
-        A `plotly.graph_objects.Figure` of one trace.
     """
     graph = need("plotly.graph_objects", "board")
     saved = np.where(np.eye(len(responses), dtype=bool), np.nan, pairs.saved)
@@ -133,9 +125,6 @@ def token_figure(tokens: Sequence[Sequence[TokenCost]]) -> Any:
 
     Args:
         tokens: Tokens of each response, in reading order.
-
-    Returns:
-        A `plotly.graph_objects.Figure` of one trace; rows with fewer tokens end in gaps.
     """
     graph = need("plotly.graph_objects", "board")
     longest = max((len(row) for row in tokens), default=0)
@@ -163,79 +152,73 @@ def token_figure(tokens: Sequence[Sequence[TokenCost]]) -> Any:
     return figure
 
 
-def curves_figure(title: str, curves: Mapping[str, Sequence[float]]) -> Any:
-    """Mean expected number of classes among m responses, one line per system; on the diagonal all are distinct.
-
-    Args:
-        curves: Curves by the system's name, for m = 1, 2, …
-
-    Returns:
-        A `plotly.graph_objects.Figure` with a line for each system and the diagonal.
-    """
-    graph = need("plotly.graph_objects", "board")
-    sizes = list(range(1, max(map(len, curves.values()), default=1) + 1))
-    diagonal = {"color": "#bbb", "width": 1}
-    traces = [graph.Scatter(x=sizes, y=sizes, mode="lines", line=diagonal, name="all distinct", hoverinfo="skip")]
-    ordered = sorted(curves.items(), key=lambda item: item[1][-1] if item[1] else 0.0, reverse=True)
-    for place, (name, curve) in enumerate(ordered):
-        traces.append(
-            graph.Scatter(
-                x=sizes[: len(curve)],
-                y=list(curve),
-                mode="lines+markers",
-                line={"color": LINES[place % len(LINES)], "dash": _DASHES[place // len(LINES) % 3], "width": 2},
-                name=inert_name(name, 40),
-                hovertemplate="%{x} responses: %{y:.2f} classes<extra></extra>",
-            )
-        )
-    figure = _figure(traces, f"Expected distinct responses among m ({inert(title, 60)})", 520)
-    figure.update_xaxes(title_text="responses m", dtick=1 if len(sizes) <= 20 else None)
-    figure.update_yaxes(title_text="expected classes", rangemode="tozero")
-    return figure
-
-
 def _curve_traces(curve: Curve, unit: str) -> list[Any]:
-    graph = need("plotly.graph_objects", "board")
-    places = list(range(1, len(curve.mean) + 1))
-    ends = confidence_band(places, curve.mean, curve.error, BAND, "± 1.96 standard errors (choice of orders)")
-    line = graph.Scatter(
-        x=places,
-        y=_nullable(curve.mean),
-        customdata=error_texts(curve.error),
-        mode="lines+markers",
-        line={"color": BLUE, "width": 2},
-        name="a<sub>k</sub>",
-        hovertemplate=f"position %{{x}}: %{{y:.4f}} {unit}%{{customdata}}<extra></extra>",
-    )
-    alone = graph.Scatter(
-        x=[places[0], places[-1]],
+    alone = need("plotly.graph_objects", "board").Scatter(
+        x=[1, len(curve.mean)],
         y=[curve.alone] * 2,
         mode="lines",
         line={"color": VERMILION, "dash": "dash"},
         name="each response alone, on average",
         hovertemplate=f"alone: %{{y:.4f}} {unit}<extra></extra>",
     )
-    return [*ends, line, alone]
+    return [*banded_curve(curve.mean, curve.error, f"%{{y:.4f}} {unit}"), alone]
 
 
-def confidence_band(
-    places: Sequence[int], mean: Sequence[float] | Floats, error: Sequence[float] | Floats, fill: str, name: str | None
+def banded_curve(
+    mean: Sequence[float] | Floats,
+    error: Sequence[float] | Floats,
+    hover: str,
+    colour: str = BLUE,
+    name: str | None = None,
+    dash: str = "solid",
+    **looks: Any,
 ) -> list[Any]:
-    """The two ends of a band of ± 1.96 standard errors, with a gap where the error is unknown (NaN)."""
+    """Draw an a_k curve for k = 1 … n above a band of ± 1.96 standard errors.
+
+    Args:
+        error: Standard errors; NaN if unknown, which leaves a gap in the band.
+        hover: Template of a value in a hover label.
+        name: Name of the curve in the legend, which then leaves out the band; None for the curve of one prompt.
+
+    Returns:
+        Three traces: the band's upper and lower end, and the curve.
+    """
     graph = need("plotly.graph_objects", "board")
+    places = list(range(1, len(mean) + 1))
     ends = [_nullable(np.asarray(mean) + side * WITHIN * np.asarray(error)) for side in (1, -1)]
-    made = [
-        graph.Scatter(x=list(places), y=y, mode="lines", line={"width": 0}, showlegend=False, hoverinfo="skip")
-        for y in ends
-    ]
-    made[1].update(fill="tonexty", fillcolor=fill, showlegend=name is not None, name=name)
-    return made
+    upper, lower = (
+        graph.Scatter(x=places, y=y, mode="lines", line={"width": 0}, showlegend=False, hoverinfo="skip") for y in ends
+    )
+    lower.update(fill="tonexty", fillcolor=_tint(colour, 0.15 if name else 0.2))
+    if name is None:
+        lower.update(showlegend=True, name="± 1.96 standard errors (choice of orders)")
+    line = graph.Scatter(
+        x=places,
+        y=_nullable(mean),
+        customdata=_error_texts(error),
+        mode="lines+markers",
+        line={"color": colour, "width": 2, "dash": dash},
+        name=name or "a<sub>k</sub>",
+        hovertemplate=f"position %{{x}}: {hover}%{{customdata}}<extra></extra>",
+        **looks,
+    )
+    return [upper, lower, line]
 
 
-def error_texts(errors: Sequence[float] | Floats) -> list[str]:
+def _tint(colour: str, opacity: float) -> str:
+    """A line colour made transparent for a band.
+
+    >>> _tint("#0072B2", 0.15)
+    'rgba(0, 114, 178, 0.15)'
+    """
+    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, {opacity})"
+
+
+def _error_texts(errors: Sequence[float] | Floats) -> list[str]:
     """Standard errors for hover labels; empty if unknown, which plotly would show as 0.
 
-    >>> error_texts([0.0123, math.nan])
+    >>> _error_texts([0.0123, math.nan])
     [', standard error 0.012', '']
     """
     return ["" if math.isnan(error) else f", standard error {error:.2g}" for error in errors]

@@ -5,17 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from datasets_build.errors import need
-from leaderboard.figures.plots import (
-    BAND,
-    BLUE,
-    CLEAR,
-    LINES,
-    VERMILION,
-    confidence_band,
-    error_texts,
-    inert,
-    page_figure,
-)
+from leaderboard.figures.plots import CLEAR, LINES, VERMILION, banded_curve, inert, page_figure
 
 # Okabe and Ito's colours, and percentages at which they tint a cell below dark text on a light page and light text on a
 # dark one.
@@ -30,6 +20,7 @@ TINTS = (
     ("#929ca5", 22),
 )
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+_RATE = "%{y:.3f} bits/byte"
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross")
 
 
@@ -40,21 +31,8 @@ def position_curve_figure(rate: Sequence[float], error: Sequence[float], alone: 
         rate: a_k for k = 1 … n in bits/byte.
         error: Standard errors; NaN if unknown, which leaves a gap in the band.
         alone: Surprisal of each response given only the prompt, in bits/byte.
-
-    Returns:
-        A `plotly.graph_objects.Figure` of four traces: the band's upper and lower end, the curve, the points.
     """
     graph = need("plotly.graph_objects", "board")
-    places = list(range(1, len(rate) + 1))
-    line = graph.Scatter(
-        x=places,
-        y=list(rate),
-        customdata=error_texts(error),
-        mode="lines+markers",
-        line={"color": BLUE, "width": 2},
-        name="a<sub>k</sub>",
-        hovertemplate="position %{x}: %{y:.3f} bits/byte%{customdata}<extra></extra>",
-    )
     points = graph.Scatter(
         x=[1] * len(alone),
         y=list(alone),
@@ -64,11 +42,7 @@ def position_curve_figure(rate: Sequence[float], error: Sequence[float], alone: 
         name="each response alone",
         hovertemplate="%{y:.3f} bits/byte alone<extra></extra>",
     )
-    band = confidence_band(places, rate, error, BAND, "± 1.96 standard errors (choice of orders)")
-    figure = _figure([*band, line, points], 360)
-    figure.update_xaxes(title_text="position k", dtick=max(1, len(places) // 10))
-    figure.update_yaxes(title_text="bits/byte", rangemode="tozero")
-    return figure
+    return _by_position([*banded_curve(rate, error, _RATE), points], 360, len(rate))
 
 
 def stage_curves_figure(means: Mapping[str, Sequence[float]], errors: Mapping[str, Sequence[float]]) -> Any:
@@ -76,29 +50,23 @@ def stage_curves_figure(means: Mapping[str, Sequence[float]], errors: Mapping[st
 
     Args:
         means: Means in bits/byte by stage, for k = 1 … n.
-
-    Returns:
-        A `plotly.graph_objects.Figure` with three traces per stage: the band's two ends and the curve.
     """
-    graph = need("plotly.graph_objects", "board")
     traces: list[Any] = []
-    longest = max((len(mean) for mean in means.values()), default=1)
     for place, (name, mean) in enumerate(means.items()):
-        places = list(range(1, len(mean) + 1))
-        traces += confidence_band(places, mean, errors[name], _tint(LINES[place % len(LINES)]), None)
-        traces.append(
-            graph.Scatter(
-                x=places,
-                y=list(mean),
-                customdata=error_texts(errors[name]),
-                mode="lines+markers",
-                line={"color": LINES[place % len(LINES)], "width": 2, "dash": DASHES[place % len(DASHES)]},
-                marker={"symbol": SYMBOLS[place % len(SYMBOLS)], "size": 7},
-                name=inert(name, 40),
-                hovertemplate="position %{x}: %{y:.3f} bits/byte%{customdata}<extra></extra>",
-            )
+        traces += banded_curve(
+            mean,
+            errors[name],
+            _RATE,
+            LINES[place % len(LINES)],
+            inert(name, 40),
+            DASHES[place % len(DASHES)],
+            marker={"symbol": SYMBOLS[place % len(SYMBOLS)], "size": 7},
         )
-    figure = _figure(traces, 420)
+    return _by_position(traces, 420, max((len(mean) for mean in means.values()), default=1))
+
+
+def _by_position(traces: Sequence[Any], height: int, longest: int) -> Any:
+    figure = _figure(traces, height)
     figure.update_xaxes(title_text="position k", dtick=max(1, longest // 10))
     figure.update_yaxes(title_text="bits/byte", rangemode="tozero")
     return figure
@@ -109,9 +77,6 @@ def distributions_figure(values: Mapping[str, Sequence[float]], prompts: Sequenc
 
     Args:
         values: Values by stage, one per prompt; NaN if missing.
-
-    Returns:
-        A `plotly.graph_objects.Figure` with one trace per stage.
     """
     graph = need("plotly.graph_objects", "board")
     traces = []
@@ -143,16 +108,6 @@ def distributions_figure(values: Mapping[str, Sequence[float]], prompts: Sequenc
     figure.update_xaxes(tickfont={"size": 11})  # larger names of stages run into each other on a phone
     figure.update_yaxes(title_text=inert(f"{title}, {unit}" if unit else title, 60))
     return figure
-
-
-def _tint(colour: str) -> str:
-    """A line colour made transparent for a band.
-
-    >>> _tint("#0072B2")
-    'rgba(0, 114, 178, 0.15)'
-    """
-    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
-    return f"rgba({red}, {green}, {blue}, 0.15)"
 
 
 def _figure(traces: Sequence[Any], height: int) -> Any:

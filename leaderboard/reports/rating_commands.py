@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from datasets_build.console import JsonOption, MirrorOption, err, out, print_json
+from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, say
 from datasets_build.errors import ConfigurationError, InputError, counted
 from datasets_build.tables import Table, to_terminal, with_interval
 from submissions.choices import FormName
@@ -76,18 +76,16 @@ def forms(
         write_instructions(study, folder)
     items = sum(each.kind == "rating" for each in study.items)
     counts = {"sets": len(study.sets), "items": items, "raters": len(pages), "ratings": items * raters}
-    if json:
-        print_json({"study": study.study, "folder": str(destination), "form": study.form} | counts)
-        return
     most = max(len(each) for each in study.assignment)
-    for line in (
+    say(
+        {"study": study.study, "folder": str(destination), "form": study.form} | counts,
         f"Study {study.study}: {counted(counts['sets'], 'set')}, {counted(items, 'item')}, "
         f"{counted(raters, 'rating')} of each.",
         f"Send one page of {destination}/forms to each of {len(pages)} raters (up to {most} screens each), or give "
         f"{destination}/crowd.csv to a crowd platform.",
         f"When files come back: divbench people ratings {destination} FOLDER --out rated.parquet",
-    ):
-        out().print(line, markup=False, soft_wrap=True)
+        as_json=json,
+    )
 
 
 def ratings(

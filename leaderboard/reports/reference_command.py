@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from datasets_build.console import JsonOption, MirrorOption, out, print_json, progress
+from datasets_build.console import JsonOption, MirrorOption, progress, say
 from datasets_build.errors import ConfigurationError
 
 
@@ -44,7 +44,5 @@ def reference(
             prompts = len(load_suite(SUITE, mirror).prompts)
             list(bar.track(group_reference(folder, mirror), prompts, description="grouping"))
     new = sum(not each.recognised for each in found)
-    if json:
-        print_json({"folder": str(folder), "new": new, "results": [each.result_id for each in found]})
-    else:
-        out().print(f"{len(found)} results in {folder}, {new} of them new", markup=False)
+    document = {"folder": str(folder), "new": new, "results": [each.result_id for each in found]}
+    say(document, f"{len(found)} results in {folder}, {new} of them new", as_json=json)

@@ -44,9 +44,6 @@ def write_space(folder: Path, store: str, title: str = "DivBench", models: Seque
             permanent storage. It is not read here.
         models: Ids of models on the Hub whose pages will name the Space.
 
-    Returns:
-        Paths of the files, sorted.
-
     Raises:
         ConfigurationError: The folder is in use, or the store or title is invalid.
         MissingExtra: The extra *board* is not installed, so its versions are unknown.

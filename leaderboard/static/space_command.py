@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from datasets_build.console import JsonOption, out, print_json
+from datasets_build.console import JsonOption, say
 from datasets_build.errors import counted
 
 
@@ -37,11 +37,9 @@ def space(
 
     named = model_ids(StoreSource(open_store(store, existing=True)).read().boards) if models else []
     written = write_space(folder, store, title, named)
-    if json:
-        print_json({"folder": str(folder), "files": [path.relative_to(folder).as_posix() for path in written]})
-        return
-    out().print(f"{counted(len(written), 'file')} in {folder}", markup=False)
-    out().print(
+    say(
+        {"folder": str(folder), "files": [path.relative_to(folder).as_posix() for path in written]},
+        f"{counted(len(written), 'file')} in {folder}",
         f"Upload it with hf upload ORG/NAME {folder} --repo-type space, then set the Space's secret HF_TOKEN",
-        markup=False,
+        as_json=json,
     )

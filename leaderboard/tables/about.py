@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmark.metrics import METRICS
 from datasets_build.sources import DATASETS
-from leaderboard.tables.table_view import Cell, TableView, number_text, plain_table, table_of
+from leaderboard.tables.table_view import Cell, TableView, number_text, table_of
 from submissions.demo.build import DERIVED
 from submissions.gaming.derive import find_attack
 
@@ -64,7 +64,7 @@ def versions() -> TableView:
     for metric in METRICS:
         newest = metric.history[0]
         rows.append((metric.id, metric.title, newest.number, newest.date, newest.change))
-    return plain_table(("metric", "what it is", "version", "since", "what changed"), rows)
+    return table_of(("metric", "what it is", "version", "since", "what changed"), rows)
 
 
 VERSIONS_NOTE = "A changed definition gets a new version; numbers of different versions never share a column."
@@ -79,7 +79,7 @@ def published() -> TableView:
     for path in sorted(PUBLISHED.glob("*.csv")):
         with path.open(encoding="utf-8", newline="") as file:
             rows += [[_cell(name, row[name]) for name in _COLUMNS] for row in csv.DictReader(file)]
-    return table_of(_COLUMNS, ["number" if name in _NUMBERS else "str" for name in _COLUMNS], rows)
+    return table_of(_COLUMNS, rows)
 
 
 def _cell(column: str, text: str) -> Cell:

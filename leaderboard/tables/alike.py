@@ -49,7 +49,7 @@ def pairs_table(found: Homogeneity) -> TableView:
         )
         for pair in sorted(found.pairs, key=lambda pair: -(pair.together.value or 0.0))
     ]
-    return table_of(("first", "second", *numbers), ("str", "str", *["number"] * len(numbers)), rows)
+    return table_of(("first", "second", *numbers), rows)
 
 
 def _cell(estimate: Estimate) -> Cell:
@@ -58,14 +58,7 @@ def _cell(estimate: Estimate) -> Cell:
 
 def alone_table(found: Homogeneity) -> TableView:
     """Each system on its own: its number of different responses, their similarity, and the most similar system."""
-    kinds = {
-        "system": "str",
-        "different valid responses": "number",
-        "similarity to its own": "number",
-        "equivalent to its own": "number",
-        "most alike": "str",
-        "similarity to those": "number",
-    }
+    own_columns = ("different valid responses", "similarity to its own", "equivalent to its own")
     rows = []
     for place in found.order:
         own, name = found.alone[place], found.systems[place]
@@ -76,4 +69,4 @@ def alone_table(found: Homogeneity) -> TableView:
         other = found.systems[near.second if near.first == place else near.first]
         numbers = map(_cell, (own.distinct, own.similarity, own.same_class))
         rows.append((name, *numbers, other, _cell(near.similarity)))
-    return table_of(tuple(kinds), tuple(kinds.values()), rows)
+    return table_of(("system", *own_columns, "most alike", "similarity to those"), rows)

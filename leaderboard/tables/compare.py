@@ -16,6 +16,7 @@ from leaderboard.tables.prompts import prompts_of
 from leaderboard.tables.systems import system_ids, system_labels
 from leaderboard.tables.table_view import Cell, TableView, number_text, p_text, places_for_all, ranged_cell, table_of
 from leaderboard.tables.tradeoff import end_of
+from submissions.untrusted.plain_text import shortened
 
 FEWEST, MOST = 2, 4
 LEVEL = 0.05  # significance level
@@ -205,13 +206,13 @@ def compare_table(board: Board, places: Sequence[int], gaps: Sequence[Gap]) -> T
                 *(means[gap.column.signature][place] for place in places),
                 ranged_cell(gap.difference, low, high),
                 ranged_cell(gap.d_z, d_z_low, d_z_high, 2),
-                *((count, str(count)) for count in (gap.wins, gap.ties, gap.losses)),
+                *(gap.wins, gap.ties, gap.losses),
                 (gap.p_holm, p_text(gap.p_holm)),
                 (gap.p, p_text(gap.p) or gap.untested or ""),
-                (gap.n, str(gap.n)),
+                gap.n,
             )
         )
-    return table_of(headers, ("str", "str", "str", *["number"] * (len(headers) - 3)), rows)
+    return table_of(headers, rows)
 
 
 def headline(gaps: Sequence[Gap], labels: Sequence[str]) -> str:
@@ -325,17 +326,12 @@ def differing_table(rows: Sequence[Differing], labels: Sequence[str]) -> TableVi
         (
             row.prompt_id,
             *((value, number_text(value, places)) for value in (row.spread, *row.values)),
-            _excerpt(row.prompt),
+            shortened(row.prompt, _EXCERPT),
             row.category,
         )
         for row in rows
     ]
-    return table_of(headers, ("str", *["number"] * (len(labels) + 1), "str", "str"), cells)
-
-
-def _excerpt(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _EXCERPT else f"{line[: _EXCERPT - 1]}…"
+    return table_of(headers, cells)
 
 
 def explore_link(board: Board, place: int, prompt_id: str) -> str:

@@ -120,7 +120,7 @@ def curves_table(curves: Sequence[Curve], of: str) -> TableView:
         there = [ranged_cell(curve.mean[i], curve.low[i], curve.high[i], 2) for i in kept if i < len(curve.at)]
         empty = [(None, "")] * (len(kept) - len(there))
         rows.append((curve.name, *there, *empty, (max(curve.prompts), _counts(curve.prompts))))
-    return table_of(headers, ("str", *["number"] * (len(kept) + 1)), rows)
+    return table_of(headers, rows)
 
 
 def _counts(prompts: Sequence[int]) -> str:

@@ -10,7 +10,7 @@ from datasets_build.build import read_manifest
 from datasets_build.errors import DivBenchError, InputError
 from datasets_build.load import SUITES, data_folder, find_split, load_table
 from datasets_build.sources import DATASETS, Config, Source, find_config
-from leaderboard.tables.table_view import TableView, plain_table
+from leaderboard.tables.table_view import TableView, table_of
 from submissions.untrusted.plain_text import shortened
 
 REPO = "ORG/divbench"  # placeholder for the repository, which the publisher chooses
@@ -90,7 +90,7 @@ def overview(found: Sequence[Card]) -> TableView:
         (c.name, c.rows, len(c.splits), c.about, c.source.paper or "ours", c.source.licence, c.source.version)
         for c in found
     ]
-    return plain_table(headers, rows)
+    return table_of(headers, rows)
 
 
 def suites_table() -> TableView:
@@ -100,13 +100,13 @@ def suites_table() -> TableView:
         _, config = find_config(suite.config)
         count = find_split(config, suite.split).count
         rows.append((suite.name, suite.title, count, f"{suite.config}/{suite.split}", sample_command(suite.name)))
-    return plain_table(("suite", "description", "prompts", "source", "how to generate responses"), rows)
+    return table_of(("suite", "description", "prompts", "source", "how to generate responses"), rows)
 
 
 def splits_table(card: Card) -> TableView:
     """One row per split."""
     rows = [(split.name, split.count, card.sizes.get(split.name)) for split in card.config.splits]
-    return plain_table(("split", "rows", "bytes of the local build"), rows)
+    return table_of(("split", "rows", "bytes of the local build"), rows)
 
 
 def fields_table(card: Card) -> TableView:
@@ -115,7 +115,7 @@ def fields_table(card: Card) -> TableView:
         (field.name, f"{field.type}{', may be null' if field.nullable else ''}", card.config.fields[field.name])
         for field in card.config.schema
     ]
-    return plain_table(("field", "type", "meaning"), rows)
+    return table_of(("field", "type", "meaning"), rows)
 
 
 def facts(card: Card) -> tuple[tuple[str, str], ...]:
@@ -184,7 +184,7 @@ def samples(name: str, split: str, mirror: Path | None = None) -> TableView | Mi
     except DivBenchError:
         return Missing(f"The rows of {name}/{split} are not available here; to get them: divbench data build {name}")
     texts = [[_text(row[field]) for field in config.schema.names] for row in rows]
-    return plain_table(config.schema.names, texts)
+    return table_of(config.schema.names, texts)
 
 
 def _text(value: Any) -> str:

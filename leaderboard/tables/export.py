@@ -17,11 +17,7 @@ from leaderboard.data.scores import BoardScores
 
 
 def export(board: Board, folder: Path, scores: Callable[[Board], BoardScores] = BoardScores) -> list[Path]:
-    """Write `NAME.csv`, `NAME.parquet` and `NAME.columns.json`; the same board gives the same bytes.
-
-    Returns:
-        Paths of the files.
-    """
+    """Write `NAME.csv`, `NAME.parquet` and `NAME.columns.json`; the same board gives the same bytes."""
     folder.mkdir(parents=True, exist_ok=True)
     table = ranked_frame(board, scores)
     paths = [folder / f"{board.name}{ending}" for ending in (".csv", ".parquet", ".columns.json")]

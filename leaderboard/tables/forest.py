@@ -204,7 +204,7 @@ def forest(
         _sentence(board, column, rows, references, with_score, filtered=len(shown) < len(board.entries)),
         column.label,
         f"{column.title}; {direction_text(column)}{_judged_by(column)}",
-        _quality_title(quality),
+        ("" if quality is None else "valid" if quality.metric == "valid_share" else "quality"),
         tuple(rows),
         tuple(references),
         scale.ticks(),
@@ -282,10 +282,6 @@ def _percent(share: float) -> str:
     if 0 < share <= 0.005:
         return "<1%"
     return ">99%" if 0.995 <= share < 1 else f"{share:.0%}"
-
-
-def _quality_title(column: Column | None) -> str:
-    return "" if column is None else "valid" if column.metric == "valid_share" else "quality"
 
 
 def score_text(column: Column, k: int, value: float | None) -> str:

@@ -13,7 +13,7 @@ from leaderboard.data.metric_study.files import SetTexts
 from leaderboard.data.metric_study.pair_accuracies import COLUMNS, PairStudy
 from leaderboard.data.metric_study.record import MEASURES, Agreement, Measure, MetricStudy, Number, Task
 from leaderboard.tables.models import DIRECTIONS
-from leaderboard.tables.table_view import Cell, TableView, number_text, plain_table, ranged_cell, table_of
+from leaderboard.tables.table_view import Cell, TableView, number_text, ranged_cell, table_of
 
 _KNOWN = {metric.id: metric for metric in METRICS}
 NOTHING = Number(None, None, None)
@@ -51,7 +51,7 @@ def correlations(study: MetricStudy, measure: Measure) -> TableView:
         )
         for each in shown
     ]
-    return table_of(("metric", "family", *columns), ("str", "str", *["number"] * len(columns)), rows)
+    return table_of(("metric", "family", *columns), rows)
 
 
 def _averaged(study: MetricStudy) -> int:
@@ -105,23 +105,23 @@ def pair_accuracies(study: PairStudy) -> TableView:
             block.title,
             row.metric,
             *(ranged_cell(*row.cells.get(name, NOTHING)) for name in COLUMNS),
-            (row.pairs, "" if row.pairs is None else f"{row.pairs:,}"),
+            row.pairs,
         )
         for block in study.blocks
         for row in block.rows
     ]
-    return table_of(("model", "metric", *COLUMNS, "pairs"), ("str", "str", *["number"] * (len(COLUMNS) + 1)), rows)
+    return table_of(("model", "metric", *COLUMNS, "pairs"), rows)
 
 
 def axioms_table(study: AxiomStudy) -> TableView:
     """The axioms that each metric obeys and their number; one row per metric, the highest number first."""
     signs = {True: "yes", False: "no", None: "-"}
     obeyed = {name: sum(holds is True for holds in own.values()) for name, own in study.metrics.items()}
-    rows: list[list[str | int | None]] = [
+    rows: list[list[Cell]] = [
         [name, *(signs[holds] for holds in study.metrics[name].values()), obeyed[name]]
         for name in sorted(obeyed, key=lambda name: -obeyed[name])
     ]
-    return plain_table(("metric", *study.axioms, "obeyed"), rows)
+    return table_of(("metric", *study.axioms, "obeyed"), rows)
 
 
 def about_axioms(study: AxiomStudy) -> str:
@@ -136,7 +136,7 @@ def agreement_table(agreement: Agreement) -> TableView:
         (name, *((rho, number_text(rho, 2)) for rho in row))
         for name, row in zip(agreement.metrics, agreement.matrix(), strict=True)
     ]
-    return table_of(("metric", *agreement.metrics), ("str", *["number"] * len(rows)), rows)
+    return table_of(("metric", *agreement.metrics), rows)
 
 
 def described(name: str, study: MetricStudy | None) -> tuple[tuple[str, str], ...]:
@@ -173,7 +173,7 @@ def disagreements(study: MetricStudy, metric: str) -> TableView:
         for each in task.disagreements.get(metric, []):
             numbers = (each.human, each.human_rank, each.value, each.metric_rank, task.evaluated)
             rows.append((task.name, each.set_id, *((number, f"{number:,.4g}") for number in numbers)))
-    return table_of(headers, ("str", "str", *["number"] * 5), rows)
+    return table_of(headers, rows)
 
 
 def disagreement_text(

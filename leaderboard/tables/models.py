@@ -10,7 +10,7 @@ from benchmark.analysis.ranking import Standing
 from datasets_build.errors import counted
 from leaderboard.data.board import Board, Column, Entry, facts, ranking_column
 from leaderboard.tables.systems import system_labels
-from leaderboard.tables.table_view import Cell, TableView, listed, plain_table, ranged_texts, table_of
+from leaderboard.tables.table_view import Cell, TableView, listed, ranged_texts, table_of
 
 ANY = "any"
 QUALITY = ("utility_k", "utility_k_reported", "mean_head_quality", "valid_share", "first_quality", "coherence")
@@ -28,7 +28,6 @@ DIVERSITY = (
     "self_bleu",
 )
 COST = ("parameters", "responses", "bytes_a_response", "not_answered", "cut_off")
-_COUNTED = (*COST, "older_results")
 FACTS = ("type", "mode", "open_weights", "licence", "date")
 # The metrics and facts that each preset shows; metrics that the board lacks are left out.
 PRESETS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -141,8 +140,7 @@ def models_table(
         )
         for place in places
     ]
-    kinds = ("str", "number", *("number" for _ in columns), *("number" if n in _COUNTED else "str" for n in beside))
-    made = table_of(headers, kinds, rows)
+    made = table_of(headers, rows)
     entries = tuple(board.entries[place] for place in places)
     return ModelsTable(made.headers, made.values, made.shown, made.kinds, entries, tuple(beside))
 
@@ -206,7 +204,7 @@ def columns_table(board: Board) -> TableView:
         (c.label, c.title, c.unit, direction_text(c), c.origin, c.paper, c.version, str(c.signature))
         for c in board.columns
     ]
-    return plain_table(headers, rows)
+    return table_of(headers, rows)
 
 
 def direction_text(column: Column) -> str:

@@ -17,21 +17,15 @@ from benchmark.scoring.text_free import COLUMN as FACTS
 from datasets_build.errors import InputError, counted
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.tables.prompts import ListedPrompt
-from leaderboard.tables.table_view import TableView, number_table
+from leaderboard.tables.table_view import TableView, table_of
 from submissions.checking.response_kinds import is_blank, is_placeholder, is_refusal, is_scorable
 
 MOST_LETTERS = 20_000  # maximum number of characters of a response on a page
 _REASON = 100  # characters of a reason from a file
-RESPONSE_COLUMNS: Mapping[str, str] = {
-    "class": "str",
-    "response": "str",
-    "#": "number",
-    "note": "str",
-    "bits/byte alone": "number",
-    "quality of class": "number",
-    "reward of class": "number",
-    "bytes": "number",
-}
+RESPONSE_COLUMNS = (
+    *("class", "response", "#", "note"),
+    *("bits/byte alone", "quality of class", "reward of class", "bytes"),
+)
 NO_TEXTS = (
     "Reference results include no texts, which belong to their owners. The texts are shown if DIVBENCH_MIRROR names a "
     "folder with the released files."
@@ -315,15 +309,14 @@ def responses_table(view: PromptView) -> TableView:
         for place, name in enumerate(RESPONSE_COLUMNS)
         if name in _ALWAYS or any(row[place] not in {"", None} for row in rows)
     ]
-    kinds = {name: kind for place, (name, kind) in enumerate(RESPONSE_COLUMNS.items()) if place in kept}
-    return number_table(kinds, [[row[place] for place in kept] for row in rows])
+    return table_of([RESPONSE_COLUMNS[place] for place in kept], [[row[place] for place in kept] for row in rows])
 
 
 def scores_table(view: PromptView) -> TableView:
     """The scores as a table with one row per metric."""
     rows = [(s.column.label, s.value, s.system_mean, s.ranked_mean, s.column.unit, s.reason) for s in view.scores]
-    numbers = dict.fromkeys(("this prompt", "system mean", "mean of ranked systems"), "number")
-    return number_table({"metric": "str", **numbers, "unit": "str", "missing because": "str"}, rows)
+    numbers = ("this prompt", "system mean", "mean of ranked systems")
+    return table_of(("metric", *numbers, "unit", "missing because"), rows)
 
 
 def curve_table(view: PromptView) -> TableView:
@@ -333,7 +326,7 @@ def curve_table(view: PromptView) -> TableView:
         (place, rate, None if math.isnan(error) else error)
         for place, (rate, error) in enumerate(zip(curve.rate, curve.error, strict=True), 1)
     ]
-    return number_table({"position k": "number", "a_k (bits/byte)": "number", "standard error": "number"}, rows)
+    return table_of(("position k", "a_k (bits/byte)", "standard error"), rows)
 
 
 def summary(view: PromptView) -> str:

@@ -293,24 +293,13 @@ def contrasts(
 
 def contrasts_table(found: Sequence[Contrast], column: Column) -> TableView:
     """The contrasts as a table with one row per pair; if any pair is untested, the last column says why."""
-    kinds = {
-        "stages": "str",
-        "finding": "str",
-        "prompts": "number",
-        "first": "number",
-        "second": "number",
-        "difference [95% interval]": "number",
-        "d_z": "number",
-        "hypothesis": "str",
-        "p": "number",
-        "p (Holm)": "number",
-        "untested because": "str",
-    }
+    sides = ("prompts", "first", "second", "difference [95% interval]")
+    headers = ("stages", "finding", *sides, "d_z", "hypothesis", "p", "p (Holm)", "untested because")
     rows: list[tuple[Cell, ...]] = [
         (
             f"{c.a} − {c.b}",
             finding(c.p_holm, c.difference, c.rank_biserial, (c.a, c.b), column),
-            (c.n, str(c.n)),
+            c.n,
             (c.mean_a, number_text(c.mean_a, 3)),
             (c.mean_b, number_text(c.mean_b, 3)),
             ranged_cell(c.difference, c.low, c.high, 3),
@@ -322,8 +311,8 @@ def contrasts_table(found: Sequence[Contrast], column: Column) -> TableView:
         )
         for c in found
     ]
-    kept = len(kinds) if any(c.untested for c in found) else len(kinds) - 1
-    return table_of(tuple(kinds)[:kept], tuple(kinds.values())[:kept], [row[:kept] for row in rows])
+    kept = len(headers) if any(c.untested for c in found) else len(headers) - 1
+    return table_of(headers[:kept], [row[:kept] for row in rows])
 
 
 def quantiles_table(series: Series, values: Floats) -> TableView:
@@ -339,21 +328,21 @@ def quantiles_table(series: Series, values: Floats) -> TableView:
         mean, *quantiles = [float(x) for x in (there.mean(), *np.quantile(there, QUANTILES))] if len(there) else _NONE
         spread = float(there.std(ddof=1)) if len(there) > 1 else None
         numbers = ((x, number_text(x, 3)) for x in (mean, spread, *quantiles))
-        rows.append((stage, (len(there), str(len(there))), *numbers, entry.result.manifest.name))
-    return table_of(headers, ("str", *["number"] * (len(headers) - 2), "str"), rows)
+        rows.append((stage, len(there), *numbers, entry.result.manifest.name))
+    return table_of(headers, rows)
 
 
 def curves_table(found: StageCurves) -> TableView:
     """The mean curves with their standard errors over prompts: one row per position, one column per stage."""
     headers = ("position k", *found.stages)
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for place, (means, errors) in enumerate(zip(found.means.T.tolist(), found.errors.T.tolist(), strict=True), 1):
         texts = (
             f"{mean:.3f}" if math.isnan(error) else f"{mean:.3f} ± {error:.3f}"
             for mean, error in zip(means, errors, strict=True)
         )
-        rows.append(((place, str(place)), *zip(means, texts, strict=True)))
-    return table_of(headers, ["number"] * len(headers), rows)
+        rows.append((place, *zip(means, texts, strict=True)))
+    return table_of(headers, rows)
 
 
 def published_table() -> TableView:
@@ -363,4 +352,4 @@ def published_table() -> TableView:
     for one in read_published()["decan-4"]:
         rows.setdefault(one.row, {})[one.column] = one.printed
     texts = [(row, *(cells.get(column, "") for column in columns)) for row, cells in rows.items()]
-    return table_of(("D_Ca_n", *columns), ["str"] * (len(columns) + 1), texts)
+    return table_of(("D_Ca_n", *columns), texts)

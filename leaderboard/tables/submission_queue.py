@@ -5,11 +5,10 @@ from datetime import datetime
 from typing import get_args
 
 from submissions.untrusted.plain_text import one_line
-from submissions.work_queue.printing import duration_text, person, standing, when
+from submissions.work_queue.printing import duration_text, history_cells, person, standing, when
 from submissions.work_queue.schema import Listing, State, StateName, utc_seconds
 
 QUEUE_HEADERS = ("position", "system", "suite", "submitter", "state", "attempt", "since", "submitted", "id")
-HISTORY_HEADERS = ("time", "state", "attempt", "by", "lease until", "reason")
 STATES: tuple[StateName, ...] = get_args(StateName)
 MAX_ROWS = 1000
 
@@ -65,12 +64,7 @@ def choices(listing: Listing | None) -> list[tuple[str, str]]:
 
 def history_rows(state: State) -> list[list[str]]:
     """The history of a submission, as rows under `HISTORY_HEADERS`."""
-    made = []
-    for record in state.history:
-        until = "" if record.lease_until is None else when(record.lease_until)
-        cells = (when(record.at), record.state, str(record.attempt), record.by, until, record.reason or "")
-        made.append([one_line(cell) for cell in cells])
-    return made
+    return [list(map(one_line, history_cells(record))) for record in state.history]
 
 
 def details(state: State, listing: Listing, now: datetime) -> str:

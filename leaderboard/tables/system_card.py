@@ -13,7 +13,7 @@ from leaderboard.data.scores import prompt_row
 from leaderboard.tables.models import direction_text, fact_text, group_name, rank_text
 from leaderboard.tables.responses import by_class, make_view
 from leaderboard.tables.systems import system_labels
-from leaderboard.tables.table_view import Cell, TableView, number_table, plain_table, ranged_cell, table_of
+from leaderboard.tables.table_view import Cell, TableView, ranged_cell, table_of
 from submissions.untrusted.plain_text import cut
 
 _FACTS = {
@@ -79,7 +79,7 @@ def facts_table(board: Board, place: int) -> TableView:
         known["mode"] += f": {_MODES[known['mode']]}"
     stated = [name for name in _FACTS if name not in (*_GENERATION, "origin", "notes") or known[name]]
     rows = [(_FACTS[name], fact_text(name, known[name]) or "unknown") for name in stated]
-    return plain_table(("fact", "value"), [*rows, ("suite", f"{board.suite}, {board.terms}")])
+    return table_of(("fact", "value"), [*rows, ("suite", f"{board.suite}, {board.terms}")])
 
 
 def _stated_text(value: Any) -> str:
@@ -109,7 +109,7 @@ def system_scores(board: Board, place: int, standing: Sequence[tuple[Column, Sta
             (column.label, mean, rank, direction_text(column), (lacking, str(lacking or "")), str(column.signature))
         )
     headers = ("metric", "mean [95% interval]", "rank", "direction", "prompts without a value", "signature")
-    return table_of(headers, ("str", "number", "str", "str", "number", "str"), rows)
+    return table_of(headers, rows)
 
 
 def extreme_prompts(values: Floats, direction: int) -> tuple[list[int], list[int]]:
@@ -159,8 +159,7 @@ def nearest_systems(
 def neighbours_table(board: Board, near: Sequence[tuple[int, float]]) -> TableView:
     """The systems from `nearest_systems`, one per row."""
     labels = system_labels(board)
-    kinds = {"system": "str", "Spearman's rho over prompts": "number"}
-    return number_table(kinds, [(labels[place], rho) for place, rho in near])
+    return table_of(("system", "Spearman's rho over prompts"), [(labels[place], rho) for place, rho in near])
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,13 +214,12 @@ def _read(
 
 def extremes_table(found: Sequence[Extreme]) -> TableView:
     """The prompts with their responses, one response per row, with the letter of its class."""
-    kinds = {"value": "number", "prompt": "str", "class": "str", "response": "str"}
     rows = [
         (each.value if i == 0 else None, each.prompt if i == 0 else "", _class(group, is_invalid=is_invalid), text)
         for each in found
         for i, (text, group, is_invalid) in enumerate(zip(each.responses, each.groups, each.invalid, strict=True))
     ]
-    return number_table(kinds, rows)
+    return table_of(("value", "prompt", "class", "response"), rows)
 
 
 def _class(group: int | None, *, is_invalid: bool) -> str:

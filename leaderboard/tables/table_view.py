@@ -1,6 +1,6 @@
 """Tables with sortable values and display texts, and the formatting of numbers in them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isnan
 from statistics import median
@@ -56,47 +56,30 @@ class TableView:
         return [letter * min(length, _WIDEST) + room for length in longest]
 
 
-def plain_table(headers: Sequence[str], rows: Sequence[Sequence[str | int | None]]) -> TableView:
-    """A table of texts and integers. A column with any integer is a number column; None is an empty cell."""
-    columns = list(zip(*rows, strict=True)) or [() for _ in headers]
-    kinds = tuple("number" if any(isinstance(value, int) for value in column) else "str" for column in columns)
-    values = tuple(
-        tuple(value if value is not None or kind == "number" else "" for value, kind in zip(row, kinds, strict=True))
-        for row in rows
-    )
-    shown = tuple(
-        tuple("" if value is None else f"{value:,}" if isinstance(value, int) else value for value in row)
-        for row in rows
-    )
+Cell = str | int | float | None | tuple[Any, str]
+
+
+def table_of(headers: Sequence[str], rows: Iterable[Sequence[Cell]]) -> TableView:
+    """A table of cells: texts, numbers, None (an empty cell), or values to sort by with their display texts.
+
+    Floats are shown with three decimals, or one if they are 100 or more. A column of numbers alone is a number column.
+    """
+    pairs = [[cell if isinstance(cell, tuple) else (cell, _shown(cell)) for cell in row] for row in rows]
+    values = tuple(tuple(value for value, _ in row) for row in pairs)
+    shown = tuple(tuple(text for _, text in row) for row in pairs)
+    columns = list(zip(*values, strict=True)) or [("",) for _ in headers]
+    kinds = tuple("number" if all(map(_is_number, column)) else "str" for column in columns)
     return TableView(tuple(headers), values, shown, kinds)
 
 
-Cell = str | tuple[Any, str]
-
-
-def table_of(headers: Sequence[str], kinds: Sequence[str], rows: Iterable[Sequence[Cell]]) -> TableView:
-    """A table of cells: each is a text, or a value to sort by with its display text."""
-    pairs = [[(cell, cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
-    values = tuple(tuple(value for value, _ in row) for row in pairs)
-    shown = tuple(tuple(text for _, text in row) for row in pairs)
-    return TableView(tuple(headers), values, shown, tuple(kinds))
-
-
-def number_table(kinds: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> TableView:
-    """A table of texts and numbers; floats are shown with three decimals, or one if they are 100 or more.
-
-    Args:
-        kinds: Kind of each column (*str* or *number*) by its header.
-        rows: Cell values; None is an empty cell.
-    """
-    shown = [tuple(_shown(value) for value in row) for row in rows]
-    return TableView(tuple(kinds), tuple(map(tuple, rows)), tuple(shown), tuple(kinds.values()))
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, float):
         return number_text(value, 3 if abs(value) < 100 else 1)
-    return "" if value is None else str(value)
+    return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def places_for(width: float) -> int:

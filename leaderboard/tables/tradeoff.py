@@ -254,7 +254,7 @@ def tradeoff_table(board: Board, made: Tradeoff) -> TableView:
         )
         for point in made.ordered()
     ]
-    return table_of(headers, ("str", "str", "number", "number", "str", "number"), rows)
+    return table_of(headers, rows)
 
 
 def about_tradeoff(board: Board, made: Tradeoff) -> str:

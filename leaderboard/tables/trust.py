@@ -56,8 +56,7 @@ def trusted(study: MetricStudy, gaming: GamingRecord | None, most: int = ROWS) -
 
 def trusted_table(rows: Sequence[Trusted]) -> TableView:
     """The metrics from `trusted` as a table."""
-    kinds = {"metric": "str", "agreement with people [95%]": "number", "attacks rewarded": "number"}
-    kinds |= {"largest gain of an attack": "str", "what it measures": "str"}
+    numbers = ("agreement with people [95%]", "attacks rewarded")
     cells: list[tuple[Cell, ...]] = [
         (
             row.metric,
@@ -68,7 +67,7 @@ def trusted_table(rows: Sequence[Trusted]) -> TableView:
         )
         for row in rows
     ]
-    return table_of(tuple(kinds), tuple(kinds.values()), cells)
+    return table_of(("metric", *numbers, "largest gain of an attack", "what it measures"), cells)
 
 
 def trust_sentence(rows: Sequence[Trusted], study: MetricStudy, gaming: GamingRecord | None) -> str:

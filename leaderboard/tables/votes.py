@@ -7,7 +7,7 @@ from benchmark.analysis.votes.strengths import Strength
 from datasets_build.errors import counted
 from leaderboard.data.board import Board, Column, ranking_column
 from leaderboard.data.vote_results import VoteResults
-from leaderboard.tables.table_view import Cell, TableView, number_table, number_text, ranged_text, table_of
+from leaderboard.tables.table_view import Cell, TableView, number_text, ranged_text, table_of
 from submissions.judgements.votes import Answer, Question
 from submissions.untrusted.plain_text import shortened
 
@@ -46,8 +46,7 @@ def metrics_of_pair(board: Board, values: Mapping[str, tuple[float | None, float
         if column.direction and left is not None and right is not None:
             gap = (left - right) * column.direction
             rows.append((column.label, left, right, "left" if gap > 0 else "right" if gap < 0 else "no difference"))
-    kinds = {"metric": "str", "left": "number", "right": "number", "more diverse": "str"}
-    return number_table(kinds, rows)
+    return table_of(("metric", "left", "right", "more diverse"), rows)
 
 
 def votes_text(found: VoteResults) -> str:
@@ -115,16 +114,9 @@ def strengths_table(found: VoteResults) -> TableView:
                 (headline, number_text(headline, 3)),
             )
         )
-    kinds = {
-        "rank": "number",
-        "system": "str",
-        SHORT["more_different"]: "number",
-        SHORT["preferred"]: "number",
-        "votes": "number",
-        "metric" if column is None else column.label: "number",
-    }
-    last = len(kinds) - (column is None)
-    return table_of(tuple(kinds)[:last], tuple(kinds.values())[:last], [row[:last] for row in rows])
+    headers = ("rank", "system", SHORT["more_different"], SHORT["preferred"], "votes", column.label if column else "")
+    last = len(headers) - (column is None)
+    return table_of(headers[:last], [row[:last] for row in rows])
 
 
 def agreement_table(found: VoteResults) -> TableView:
@@ -138,9 +130,9 @@ def agreement_table(found: VoteResults) -> TableView:
     for each in ordered:
         other = second[each.metric].share
         shares = (each.share.value, _share(each.share)), (other.value, _share(other))
-        rows.append((each.metric, *shares, (each.votes, f"{each.votes:,}")))
+        rows.append((each.metric, *shares, each.votes))
     headers = ("metric", SHORT["more_different"], SHORT["preferred"], "votes")
-    return table_of(headers, ("str", "number", "number", "number"), rows)
+    return table_of(headers, rows)
 
 
 def _headline(found: VoteResults, column: Column | None, system: str) -> float | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from datasets_build.errors import first_fault
 from datasets_build.schema import Prompt, Suite
 from submissions.checking.response_kinds import is_blank
 from submissions.schema import Line, Problem, Row
@@ -50,8 +51,7 @@ def id_problem(prompt_id: str) -> str | None:
     try:
         _LINE.validate_python(prompt_id)
     except ValidationError as error:
-        fault = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
-        return f"{prompt_id[:50]!r} is not a valid id: {fault}"
+        return f"{prompt_id[:50]!r} is not a valid id: {first_fault(error)}"
     return None
 
 

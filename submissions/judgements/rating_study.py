@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.errors import ConfigurationError, InputError, first_fault
 from datasets_build.files import content_id, readable_json, write_text
 from submissions.choices import FormName
 from submissions.judgements.rating_forms import FORM_OF, Item, RatedSet, built_in_items, rating_items
@@ -123,10 +123,7 @@ def read_study(folder: Path) -> Study:
             raise ValueError(f"over {MAX_STUDY_BYTES:,} bytes")
         return _STUDY.validate_json(path.read_bytes())
     except ValueError as error:
-        said = str(error)
-        if isinstance(error, ValidationError):
-            first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-            said = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+        said = first_fault(error) if isinstance(error, ValidationError) else error
         hint = "restore the file, or make the study again with the same options and seed"
         raise InputError(f"{path} is not a study: {said}", hint) from error
 

@@ -256,10 +256,7 @@ def merge_past_days(store: FileStore, today: date) -> int:
 
 
 def delete_votes(spool: VoteSpool, voter: str) -> int:
-    """Delete a visitor's votes from the spool and the head of its store; earlier commits still have them.
-
-    Returns:
-        Number of deleted records.
+    """Delete a visitor's votes from the spool and the store's head, not from earlier commits; return how many.
 
     Raises:
         StoreFault: The store cannot be read or written.

@@ -7,15 +7,16 @@ store are untrusted, because anyone who can propose a file can propose votes.
 import dataclasses
 import hashlib
 from collections.abc import Iterable
+from functools import partial
 from typing import Annotated, Literal, get_args
 
 import pyarrow as pa
-from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from datasets_build.files import canonical_json
 from submissions.schema import MAX_K, Name, only_printable
-from submissions.untrusted.json_files import strict_json
+from submissions.untrusted.json_files import strict_model
 from submissions.untrusted.plain_text import one_line
 
 Question = Literal["more_different", "preferred"]
@@ -118,14 +119,9 @@ def parsed_vote(line: bytes) -> Vote:
     if len(line) > MAX_LINE:
         raise ValueError(f"a record may have at most {MAX_LINE:,} bytes")
     try:
-        strict_json(line.decode("utf-8"))  # pydantic's parser takes the last of repeated keys
-        return _VOTE.validate_json(line, strict=True)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise ValueError(one_line(f"{place}: {first['msg']}" if place else first["msg"])) from error
-    except RecursionError as error:
-        raise ValueError("nested too deep") from error
+        return strict_model(line, partial(_VOTE.validate_json, strict=True))
+    except ValueError as error:
+        raise ValueError(one_line(str(error))) from error
 
 
 def unique(votes: Iterable[Vote]) -> list[Vote]:

@@ -160,13 +160,10 @@ class HubStore:
         return self._sent(send, lambda: self._marked("main", mark, parent))
 
     def as_pull_request(self, add: Mapping[str, bytes | Path], message: str) -> str:
-        """Propose files as a pull request, for users without write access.
+        """Propose files as a pull request, for users without write access, and return its address.
 
         Args:
             add: Contents by path, as for `commit`.
-
-        Returns:
-            The address of the pull request.
 
         Raises:
             Conflict: Meanwhile somebody else has committed the same files.

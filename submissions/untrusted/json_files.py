@@ -6,18 +6,20 @@ File content never raises an exception: problems are added to `Findings`.
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from datasets_build.errors import first_fault
 from submissions.schema import Manifest, Problem
 from submissions.untrusted.findings import Findings
 from submissions.untrusted.limits import byte_lines, file_error, openable
 
 MAX_MANIFEST_BYTES = 64 * 2**10
 MAX_NESTING = 8
+T = TypeVar("T")
 
 # The closing quote is optional and the quantifier possessive, so that matching takes linear time on any text.
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
@@ -34,6 +36,22 @@ def strict_json(text: str) -> Any:
     if text.count("[") + text.count("{") > MAX_NESTING and _nesting(text) > MAX_NESTING:
         raise ValueError(f"nested more than {MAX_NESTING} deep")
     return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_no_repeats)
+
+
+def strict_model(content: bytes, parse: Callable[[bytes], T]) -> T:
+    """Parse strict JSON with a method of pydantic, whose own parser takes the last of repeated keys.
+
+    Raises:
+        ValueError: It is not such JSON, or not such a document; the message names the first wrong field.
+    """
+    try:
+        strict_json(content.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not JSON: {error}") from error
+    try:
+        return parse(content)
+    except ValidationError as error:
+        raise ValueError(first_fault(error)) from error
 
 
 def _nesting(text: str) -> int:

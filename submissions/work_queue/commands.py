@@ -2,15 +2,13 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from datasets_build.console import JsonOption, MirrorOption, err, out, print_json
+from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, say
 
-if TYPE_CHECKING:
-    from submissions.work_queue.schema import Identity
-
+_SUBMITTER = "give another name with --submitter"
 Store = Annotated[str, typer.Option(help="Store of the service: a folder, or hf://datasets/ORG/NAME.")]
 Reason = Annotated[str | None, typer.Option(help="Reason in one line; public.")]
 Id = Annotated[str, typer.Argument(help="Submission id: 16 hex digits.", metavar="ID")]
@@ -44,9 +42,10 @@ def submit(
     from submissions.work_queue.operations import PullRequestStore, listing, propose
     from submissions.work_queue.operations import submit as run
     from submissions.work_queue.printing import print_receipt, receipt_json
+    from submissions.work_queue.schema import identity
 
     store = open_store(to)
-    by = _identity(submitter or _submitter_of(folder))
+    by = identity(submitter or _submitter_of(folder), _SUBMITTER)
     find = partial(load_suite, mirror=mirror)
     now = datetime.now(UTC)
     if as_pull_request and not isinstance(store, PullRequestStore):
@@ -148,13 +147,12 @@ def retry(
     from submissions.storage.file_store import open_store
     from submissions.work_queue.maintenance import retry as run
     from submissions.work_queue.printing import state_json
+    from submissions.work_queue.schema import identity
 
     now = datetime.now(UTC)
-    state = run(open_store(store, existing=True), submission_id, _identity(by, "--by"), now, reason=reason)
-    if json:
-        print_json(state_json(state, now))
-    else:
-        out().print(f"{submission_id} is pending again")
+    operator = identity(by, "give another name with --by")
+    state = run(open_store(store, existing=True), submission_id, operator, now, reason=reason)
+    say(state_json(state, now), f"{submission_id} is pending again", as_json=json)
 
 
 def withdraw(
@@ -175,36 +173,20 @@ def withdraw(
     from submissions.storage.file_store import open_store
     from submissions.work_queue.maintenance import withdraw as run
     from submissions.work_queue.printing import state_json
+    from submissions.work_queue.schema import identity
 
     now = datetime.now(UTC)
     of_results = None if results_store is None else open_store(results_store)
     state = run(
         open_store(store, existing=True),
         submission_id,
-        _identity(submitter),
+        identity(submitter, _SUBMITTER),
         now,
         operator=operator,
         reason=reason,
         results_store=of_results,
     )
-    if json:
-        print_json(state_json(state, now))
-    else:
-        out().print(f"{submission_id} is withdrawn")
-
-
-def _identity(name: str, option: str = "--submitter") -> "Identity":
-    """Return an unverified identity; only a login at the service verifies a name."""
-    from pydantic import ValidationError
-
-    from datasets_build.errors import ConfigurationError
-    from submissions.work_queue.schema import Identity
-
-    try:
-        return Identity(name=name)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]["msg"]
-        raise ConfigurationError(f"invalid name: {first}", f"give another with {option}") from error
+    say(state_json(state, now), f"{submission_id} is withdrawn", as_json=json)
 
 
 def _submitter_of(folder: Path) -> str:

@@ -133,7 +133,7 @@ def claim(
     wanted: Callable[[State], bool] = lambda state: True,
     token: str | None = None,
 ) -> Claim | None:
-    """Claim the oldest waiting submission; no other worker gets it before the lease expires.
+    """Claim the oldest waiting submission; None if nothing waits. No other worker gets it before the lease expires.
 
     A submission whose lease has expired waits again with one attempt less; after its last attempt it is marked as
     failed here.
@@ -145,9 +145,6 @@ def claim(
             and releasing the others would keep it from those behind them.
         token: Random id of the claim, 16 hex digits. The same token again, after a lost reply, returns the existing
             claim. None: a new one.
-
-    Returns:
-        Claim; None if nothing waits.
 
     Raises:
         ValueError: The lease is shorter than a second, or a name, profile, version or token is malformed.

@@ -15,6 +15,7 @@ from submissions.schema import Problem
 from submissions.untrusted.findings import Findings
 from submissions.work_queue.schema import Identity, QueuePosition, Receipt, Record, State
 
+HISTORY_HEADERS = ("time", "state", "attempt", "by", "lease until", "reason")
 _COLOURS = {"scored": "green", "rejected": "red", "failed": "red", "withdrawn": "dim"}
 
 
@@ -137,15 +138,16 @@ def _place(place: QueuePosition) -> str:
     return f"number {place.position} of {place.waiting} waiting, {place.claimed} being scored"
 
 
+def history_cells(record: Record) -> tuple[str, ...]:
+    """Return a record of a submission's history as cells under `HISTORY_HEADERS`."""
+    until = "" if record.lease_until is None else when(record.lease_until)
+    return when(record.at), record.state, str(record.attempt), record.by, until, record.reason or ""
+
+
 def print_history(state: State, console: Console) -> None:
     """Print a submission's history, with the problems of a rejection and the logs of failed attempts below."""
-    rows = []
-    for record in state.history:
-        until = "" if record.lease_until is None else when(record.lease_until)
-        cells = (when(record.at), record.state, record.attempt, record.by, until, record.reason or "")
-        rows.append(styled(cells, _COLOURS.get(record.state, "")))
-    columns = ("time", "state", "attempt", "by", "lease until", "reason")
-    console.print(to_terminal(Table("History", columns, rows, numbers=("attempt",))))
+    rows = [styled(history_cells(record), _COLOURS.get(record.state, "")) for record in state.history]
+    console.print(to_terminal(Table("History", HISTORY_HEADERS, rows, numbers=("attempt",))))
     for record in state.history:
         _print_details(record, console)
 

@@ -11,13 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from pydantic import ValidationError
-
 from datasets_build.errors import InputError
 from submissions.storage.commits import ATTEMPTS, Conflict, retrying_conflicts
 from submissions.storage.file_store import FileStore
 from submissions.storage.submission_folders import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
-from submissions.untrusted.json_files import MAX_MANIFEST_BYTES, strict_json
+from submissions.untrusted.json_files import MAX_MANIFEST_BYTES, strict_model
 from submissions.untrusted.limits import MAX_FILE_BYTES
 from submissions.untrusted.plain_text import one_line
 from submissions.work_queue.errors import DamagedState, QueueBusy, UnknownSubmission
@@ -179,16 +177,9 @@ def _read(store: FileStore, commit: str, path: str) -> State | Damaged:
     if named is None:
         return Damaged(path, "not the name of a state file")
     try:
-        text = store.read(commit, path, MAX_STATE_BYTES).decode("utf-8")
-        strict_json(text)  # pydantic's parser takes the last of repeated keys
-        state = State.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        return Damaged(path, one_line(f"{'.'.join(map(str, first['loc'])) or 'the whole'}: {first['msg']}"))
-    except InputError as error:
+        state = strict_model(store.read(commit, path, MAX_STATE_BYTES), State.model_validate_json)
+    except (InputError, ValueError) as error:
         return Damaged(path, one_line(str(error)))
-    except (ValueError, RecursionError) as error:
-        return Damaged(path, one_line(f"not JSON: {error}"))
     if state.submission_id != named[1]:
         return Damaged(path, f"it belongs to another submission, {state.submission_id}")
     return state

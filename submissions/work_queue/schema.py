@@ -17,9 +17,11 @@ from pydantic import (
     PlainSerializer,
     PlainValidator,
     StringConstraints,
+    ValidationError,
 )
 from pydantic import model_validator as whole
 
+from datasets_build.errors import ConfigurationError, first_fault
 from datasets_build.files import readable_json
 from submissions.schema import Closed, Line, Name, only_printable
 from submissions.work_queue.errors import IllegalTransition, QueueError
@@ -84,6 +86,21 @@ class Identity(Closed):
 
     name: Name
     verified: bool = False
+
+
+def identity(name: str, hint: str, *, verified: bool = False) -> Identity:
+    """Return the identity of a submitter.
+
+    Args:
+        hint: What to do if the name is invalid.
+
+    Raises:
+        ConfigurationError: It is.
+    """
+    try:
+        return Identity(name=name, verified=verified)
+    except ValidationError as error:
+        raise ConfigurationError(f"invalid {first_fault(error)}", hint) from error
 
 
 class StoredProblem(Closed):

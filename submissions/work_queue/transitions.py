@@ -82,10 +82,7 @@ def withdrawn(state: State, by: Identity, now: datetime, operator: bool, reason:
         raise IllegalTransition(f"{message} by {state.current.by}", "there is nothing left to do")
     said = reason if theirs else f"by the operator: {reason or 'no reason given'}"
     line = None if said is None else one_line(said)
-    attempt = state.current.attempt
-    return state.and_then(
-        Record(state="withdrawn", at=time_after(state, now), by=by.name, reason=line, attempt=attempt)
-    )
+    return _followed(state, "withdrawn", by.name, now, line)
 
 
 def retried(state: State, by: Identity, now: datetime, reason: str | None) -> State:
@@ -98,10 +95,13 @@ def retried(state: State, by: Identity, now: datetime, reason: str | None) -> St
         message = f"{state.submission_id} is {state.current.state}: only a failed or rejected submission can be retried"
         raise IllegalTransition(message, "look at its history: divbench submissions status")
     line = one_line(f"retry: {reason or 'no reason given'}")
-    versions = own_versions()
-    return state.and_then(
-        Record(state="pending", at=time_after(state, now), by=by.name, reason=line, versions=versions, attempt=1)
-    )
+    return _followed(state, "pending", by.name, now, line, versions=own_versions(), attempt=1)
+
+
+def _followed(state: State, name: StateName, by: str, now: datetime, reason: str | None, **values: Any) -> State:
+    """Return a state with a record after its last one, of the same attempt unless the values say otherwise."""
+    known: dict[str, Any] = {"attempt": state.current.attempt} | values
+    return state.and_then(Record(state=name, at=time_after(state, now), by=by, reason=reason, **known))
 
 
 def claimed(state: State, record: Record) -> State:
@@ -116,9 +116,8 @@ def claimed(state: State, record: Record) -> State:
 
 def given_up(state: State, by: str, now: datetime) -> State:
     """Return the failed state of a submission whose last lease expired."""
-    attempt = state.current.attempt
-    reason = one_line(f"given up after {attempt} attempts: {_lapse(state)}")
-    return state.and_then(Record(state="failed", at=time_after(state, now), by=by, reason=reason, attempt=attempt))
+    reason = one_line(f"given up after {state.current.attempt} attempts: {_lapse(state)}")
+    return _followed(state, "failed", by, now, reason)
 
 
 def _lapse(state: State) -> str:

@@ -24,7 +24,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     _table(about.versions(), "Version of each metric and its date", "versions")
     gr.Markdown(f"## Published elsewhere\n\n{about.PUBLISHED_NOTE}")
     _table(about.published(), "Published results of NoveltyBench", "published")
-    wire(page, live, {}, lambda query: [], lambda given: [], [])
+    wire(page, live, [], lambda query: [], lambda given: [], [])
 
 
 def _table(made: TableView, label: str, name: str) -> None:

@@ -16,7 +16,6 @@ from leaderboard.figures.heat_maps import alike_map
 from leaderboard.tables import page_text
 from leaderboard.tables.alike import MEASURES, about_alike, alone_table, pairs_table
 
-CHOICES = ("table", "measure")
 _LABELS = {"similarity": "embedding similarity", "same_class": "equivalence"}
 
 
@@ -40,7 +39,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     wire(
         page,
         live,
-        dict(zip(CHOICES, (table, measure), strict=True)),
+        (table, measure),
         lambda asked: _controls(live, asked),
         lambda given: _shown(live, given),
         [note, plot, alone, pairs],

@@ -38,7 +38,6 @@ from leaderboard.tables.votes import (
 from submissions.judgements.visitors import is_token, new_token
 from submissions.judgements.votes import Question
 
-CHOICES = ("suite", "question", "metric")
 # Stored in the browser: the visitor's token, the pair, and answers that are not submitted yet.
 _NOBODY = dict.fromkeys(("visitor", "pair", *QUESTIONS), "")
 _REMEMBER = "(state, ...answers) => ({...state, more_different: answers[0] ?? '', preferred: answers[1] ?? ''})"
@@ -297,5 +296,4 @@ def _results(page: gr.Blocks, live: LiveResults, polls: Polls | None) -> None:
         ]
         return [votes_text(one), components.drawn(figure), *tables]
 
-    controls = dict(zip(CHOICES, (suite, question, metric), strict=True))
-    wire(page, live, controls, restore, show, [said, plot, agreement, systems], cascade=("suite",))
+    wire(page, live, (suite, question, metric), restore, show, [said, plot, agreement, systems], cascade=("suite",))

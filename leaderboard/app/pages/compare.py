@@ -29,7 +29,7 @@ from leaderboard.tables.compare import (
 from leaderboard.tables.models import PRESETS, columns_of
 from leaderboard.tables.side_by_side import side_by_side
 from leaderboard.tables.systems import first_systems, places_of, system_ids, system_labels
-from leaderboard.tables.table_view import plain_table
+from leaderboard.tables.table_view import table_of
 from leaderboard.tables.tradeoff import default_axes
 from submissions.untrusted.plain_text import shortened
 
@@ -37,7 +37,6 @@ _CHOOSE = "Choose two to four systems, and select a prompt to read their respons
 _NO_PROMPT = "No system here has this prompt"
 TOO_FEW = f"Choose {FEWEST} to {MOST} systems."
 SHOWN = [name for name in PRESETS if name != "cost"]
-CHOICES = ("table", "systems", "show", "by", "prompt")
 _ANSWER = 420  # pixels
 _remembered = lru_cache(maxsize=8)(compare)  # so that choosing another prompt does not repeat all tests
 
@@ -67,7 +66,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     responses = components.table("Responses side by side", "responses", height=700, wrap=True)
     with gr.Row(elem_classes="downloads"):
         buttons = [gr.Button("", size="sm", visible=False, elem_id=f"explore-{place}") for place in range(1, MOST + 1)]
-    controls = dict(zip(CHOICES, (table, systems, metrics, by, prompt), strict=True))
+    controls = [table, systems, metrics, by, prompt]
     reading = [asked, responses, *buttons]
 
     def show(given: Mapping[str, Any]) -> list[Any]:
@@ -98,7 +97,9 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     )
     selected = prompts.select(read, [table, systems, prompt], [prompt, *reading], **LATEST)
     # With the other choices: without them, the link would follow the board's defaults.
-    noted = selected.then(None, list(controls.values()), None, js=remember(CHOICES), api_visibility="private")
+    noted = selected.then(
+        None, controls, None, js=remember([str(each.elem_id) for each in controls]), api_visibility="private"
+    )
     noted.then(None, js=count_on("shown"))
 
 
@@ -107,7 +108,7 @@ def _controls(live: LiveResults, asked: Asked) -> list[Any]:
     snapshot = live.snapshot()
     board = snapshot.board(asked.get("table"))
     if board is None:
-        return [components.no_choice() for _ in CHOICES]
+        return [components.no_choice() for _ in range(5)]
     ids = system_ids(board)
     first = [ids[place] for place in first_systems(board, FEWEST)]
     systems = chosen_several(asked, "systems", ids, first)[:MOST]
@@ -201,7 +202,7 @@ def _reading(board: Board, places: Sequence[int], prompt_id: str | None) -> list
     beside = side_by_side(board, places, prompt_id)
     widths: Any = [_ANSWER if holds else 60 for holds in beside.texts]
     table = (
-        components.filled(plain_table(beside.headers, beside.rows), widths=widths)
+        components.filled(table_of(beside.headers, beside.rows), widths=widths)
         if beside.rows
         else components.no_table()
     )

@@ -55,8 +55,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         ]
 
     outputs = [suites, table, known, splits, rows, absent, fields, python, shell, citation]
-    controls = {"dataset": dataset, "split": split}
-    wire(page, live, controls, restore, show, outputs, cascade=("dataset",))
+    wire(page, live, (dataset, split), restore, show, outputs, cascade=("dataset",))
 
 
 _TABLE: dict[str, Any] = {"wrap": True, "buttons": ["copy"], "height": 2000}  # high enough for all rows

@@ -86,15 +86,14 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
             )
             places = components.table("Data of the curve", "places", height=260)
     deeper = _deeper()
-    controls = dict(zip(CHOICES, (table, system, category, query, prompt), strict=True))
-    given = list(controls.values())
+    given = [table, system, category, query, prompt]
     script = remember(CHOICES)
     outputs = [asked, responses, note, link, scores, curve, places, *deeper.values()]
 
     wire(
         page,
         live,
-        controls,
+        given,
         lambda asked_for: _controls(live.snapshot(), asked_for),
         lambda chosen_now: _shown(live.snapshot(), chosen_now),
         outputs,

@@ -17,7 +17,7 @@ from leaderboard.figures.forest_table import trust_table
 from leaderboard.figures.heat_maps import agreement_map, correlation_map
 from leaderboard.reports.gss.figure import heat_map
 from leaderboard.tables import metrics, page_text
-from leaderboard.tables.table_view import TableView, plain_table
+from leaderboard.tables.table_view import TableView, table_of
 from leaderboard.tables.trust import (
     dominated_sentence,
     fitted_sentence,
@@ -31,7 +31,6 @@ NO_TEXTS = (
     "The responses of these sets are not included because their licence is unknown; divbench metrics study reads "
     "them from the released data."
 )
-CHOICES = ("measure", "over", "metric", "case")
 
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
@@ -66,7 +65,6 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         case = gr.Dropdown([], label="Read a response set", elem_id="case")
         context = gr.Textbox("", label="Prompt or context", interactive=False, lines=2, elem_id="context")
         responses = components.table("Responses", "case-responses", wrap=True)
-    controls = dict(zip(CHOICES, (measure, over, metric, case), strict=True))
     outputs = [plot, shown, note, pair_plot, pairs, agree_plot, agree, about, worst, context, responses]
 
     def restore(asked: Asked) -> list[Any]:
@@ -86,7 +84,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         return [gr.Accordion(open=bool(asked & names)) for names in ({"measure"}, {"over"}, {"metric", "case"})]
 
     page.load(unfolded, None, [by_task, between, details], queue=False, **QUIET)
-    wire(page, live, controls, restore, show, outputs, cascade=("metric",))
+    wire(page, live, (measure, over, metric, case), restore, show, outputs, cascade=("metric",))
 
 
 def _trust(there: Studies) -> str:
@@ -162,9 +160,7 @@ def _metric(there: Studies, metric: Any, case: Any) -> list[Any]:
         return [components.no_table(), components.no_table(), gr.Textbox(visible=False), components.no_table()]
     view = metrics.disagreements(there.study, metric)
     return [
-        components.filled(
-            plain_table(("property", "value"), metrics.described(metric, there.study)), widths=[220, 900]
-        ),
+        components.filled(table_of(("property", "value"), metrics.described(metric, there.study)), widths=[220, 900]),
         components.filled(view) if view.values else components.no_table(),
         *_case(there, metric, case if view.values else None),
     ]
@@ -181,4 +177,4 @@ def _case(there: Studies, metric: str, case: Any) -> list[Any]:
 
 
 def _numbered(texts: Sequence[str]) -> TableView:
-    return plain_table(("#", "response"), [(str(place), text) for place, text in enumerate(texts, 1)])
+    return table_of(("#", "response"), [(str(place), text) for place, text in enumerate(texts, 1)])

@@ -87,13 +87,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         with gr.Accordion("Column descriptions", open=False, elem_id="meaning"):
             gr.Markdown(page_text.COLUMNS)
             meaning = components.table("Columns of this table", "columns-table", wrap=True)
-    controls = dict(
-        zip(
-            CHOICES,
-            (suite, rank, table, other, preset, own, many, query, types, modes, weights, size, licence, since),
-            strict=True,
-        )
-    )
+    controls = (suite, rank, table, other, preset, own, many, query, types, modes, weights, size, licence, since)
     study = live.studies.study
 
     def show(given: Mapping[str, Any]) -> list[Any]:
@@ -271,10 +265,7 @@ def _controls(snapshot: Snapshot, asked: Asked, study: Any) -> list[Any]:
 def _component(made: ModelsTable, most: int | None) -> Any:
     """Show the first rows of the table; the downloads have all rows."""
     made = replace(made, values=made.values[:most], shown=made.shown[:most], entries=made.entries[:most])
-    return components.filled(made, styling=_styling(made))
-
-
-def _styling(made: ModelsTable) -> list[list[str]]:
-    """Colours for the rows of people and known-bad baselines; their type says the same in words."""
+    # Colours for the rows of people and known-bad baselines; their type says the same in words.
     marks = {"human": components.tinted("#009e73", 13), "baseline": components.tinted("#e69f00", 15)}
-    return [[marks.get(entry.result.manifest.system.type, "")] * len(made.headers) for entry in made.entries]
+    styling = [[marks.get(entry.result.manifest.system.type, "")] * len(made.headers) for entry in made.entries]
+    return components.filled(made, styling=styling)

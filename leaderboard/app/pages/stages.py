@@ -17,7 +17,6 @@ from leaderboard.figures.response_plots import distributions_figure, stage_curve
 from leaderboard.tables import page_text, stages
 from submissions.untrusted.plain_text import shortened
 
-CHOICES = ("table", "series", "metric", "pairs", "expected")
 PAIRS: tuple[Pairing, ...] = ("consecutive", "all")
 EXPECTED: tuple[Expected, ...] = ("two-sided", "greater")
 
@@ -61,12 +60,11 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         components.table(
             page_text.PRINTED, "published", value=made.value(), datatype="str", column_widths=made.widths()
         )
-    controls = dict(zip(CHOICES, (table, series, metric, pairs, expected), strict=True))
 
     wire(
         page,
         live,
-        controls,
+        (table, series, metric, pairs, expected),
         lambda asked: _controls(live.snapshot(), asked),
         lambda given: _shown(live, given),
         [note, tested, curves, places, spread, quantiles],

@@ -28,6 +28,7 @@ from leaderboard.tables import submission_queue
 from submissions.checking.prompts import OWN
 from submissions.choices import Mode, SystemType
 from submissions.demo.build import TEXTS
+from submissions.work_queue.printing import HISTORY_HEADERS
 
 LEAD = """Validate a system's responses: the page lists all problems by row, each with a suggested fix. You can then
 submit a valid submission to be scored with every metric; **its responses and all fields below become as public as the
@@ -52,6 +53,7 @@ NO_QUEUE = (
     "This board shows a results folder: it validates, and takes no submissions. To submit to a service, use "
     "`divbench submit`."
 )
+_CHOICES = ("way", "state", "submission")
 NO_SUBMISSION = "There is no submission with the id in the link."
 EDITED = "This was changed after it was validated. Validate it again to submit it."
 FRESH_SECONDS = 5.0  # age from which the button rereads the snapshot
@@ -110,7 +112,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     given, verdict = _given(), _verdict(intake)
     with gr.Column(visible=has_queue, elem_id="queue-panel"):
         queue = _queue()
-    controls = {"way": given.way, "state": queue.states, "submission": queue.which}
+    inputs = [given.way, queue.states, queue.which]
     outputs = [*given.panels, queue.text, queue.table, queue.details, queue.history]
 
     def restore(asked: Mapping[str, str]) -> list[Any]:
@@ -130,7 +132,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         return [*_panels(given["way"]), *_waiting(live, given["state"], given["submission"])]
 
     def show_values(*values: Any) -> list[Any]:
-        return show(dict(zip(controls, values, strict=True)))
+        return show(dict(zip(_CHOICES, values, strict=True)))
 
     def again(way: str, states: list[str], which: str | None) -> list[Any]:
         snapshot = live.snapshot()
@@ -138,13 +140,12 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
             live.reload()
         return restore({"way": way, "state": ",".join(states), "submission": which or ""})
 
-    inputs = list(controls.values())
-    wire(page, live, controls, restore, show, outputs)
+    wire(page, live, inputs, restore, show, outputs)
     _wire_check(live, intake, given, verdict)
     _wire_edits(intake, given, verdict)
     _wire_example(intake, given, verdict)
     for event in (_wire_submit(live, intake, verdict, queue), queue.refresh.click(again, inputs, inputs, **QUIET)):
-        event.then(show_values, inputs, outputs, js=remember(list(controls)), **QUIET).then(None, js=count_on("shown"))
+        event.then(show_values, inputs, outputs, js=remember(_CHOICES), **QUIET).then(None, js=count_on("shown"))
 
 
 def _given() -> _Given:
@@ -258,7 +259,7 @@ def _queue() -> _Queue:
     history = components.table(
         "History",
         "history",
-        headers=list(submission_queue.HISTORY_HEADERS),
+        headers=list(HISTORY_HEADERS),
         datatype="str",
         visible=False,
         wrap=True,

@@ -23,7 +23,6 @@ FIELDS = [("all but baselines", "systems"), ("all systems", "all")]
 MOST_LINES = 12
 _RANGE = "[95% interval]"
 _remembered = lru_cache(maxsize=8)(tradeoff)  # so that choosing other curves does not repeat the bootstrap
-CHOICES = ("table", "x", "y", "front", "systems")
 
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
@@ -53,7 +52,6 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     )
     patience = components.table(f"Utility by the reader's patience p {_RANGE}", "patience", pinned_columns=1, wrap=True)
     lacking = components.note("no-patience", text=page_text.NO_PATIENCE)
-    controls = dict(zip(CHOICES, (table, x, y, front, systems), strict=True))
     outputs = [plot, note, shown, *taken, classes_plot, classes, patience_plot, patience, lacking]
 
     def show(given: Mapping[str, Any]) -> list[Any]:
@@ -63,7 +61,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     def restore(asked: Asked) -> list[Any]:
         return _controls(live.snapshot(), asked)
 
-    wire(page, live, controls, restore, show, outputs, nothing=_nothing, cascade=("table",))
+    wire(page, live, (table, x, y, front, systems), restore, show, outputs, nothing=_nothing, cascade=("table",))
 
 
 def _controls(snapshot: Snapshot, asked: Asked) -> list[Any]:

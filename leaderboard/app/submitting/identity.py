@@ -4,10 +4,8 @@ import os
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from pydantic import ValidationError
-
 from datasets_build.errors import ConfigurationError
-from submissions.work_queue.schema import Identity
+from submissions.work_queue.schema import Identity, identity
 
 _LOGIN = ("SPACE_ID", "OAUTH_CLIENT_ID", "OAUTH_CLIENT_SECRET", "OAUTH_SCOPES", "OPENID_PROVIDER_URL")
 
@@ -38,7 +36,8 @@ def submitter(
         ConfigurationError: A login is required, the request came from another site, or the name is invalid.
     """
     verified = verified_login(login, headers, environment)
-    return _identity(called if verified is None else verified, verified=verified is not None)
+    name = called.strip() if verified is None else verified
+    return identity(name, "give a name of 1 to 100 printable characters", verified=verified is not None)
 
 
 def verified_login(
@@ -66,13 +65,3 @@ def verified_login(
     if origin is not None and urlsplit(origin).netloc not in {host.strip() for host in ours if host.strip()}:
         raise ConfigurationError("the request came from another site", "use this page itself")
     return login
-
-
-def _identity(name: str, *, verified: bool) -> Identity:
-    try:
-        return Identity(name=name.strip(), verified=verified)
-    except ValidationError as error:
-        said = error.errors(include_url=False, include_input=False)[0]["msg"].removeprefix("Value error, ")
-        raise ConfigurationError(
-            f"the name is invalid: {said}", "give a name of 1 to 100 printable characters"
-        ) from None

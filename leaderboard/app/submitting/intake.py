@@ -87,8 +87,6 @@ class Intake:
     """Validates uploads and keeps valid submissions until they are submitted or expire.
 
     Args:
-        memory: Address-space limit in bytes of a process that validates.
-        seconds: Time limit of a validation in seconds.
         at_once: Maximum number of concurrent validations and submissions.
         patience: Time in seconds that others wait for their turn.
         clock: Monotonic clock in seconds.
@@ -97,13 +95,11 @@ class Intake:
     def __init__(
         self,
         *,
-        memory: int = MEMORY,
-        seconds: float = SECONDS,
         at_once: int = AT_ONCE,
         patience: float = PATIENCE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._memory, self._seconds, self._patience, self._clock = memory, seconds, patience, clock
+        self._patience, self._clock = patience, clock
         self._spool = TemporaryFolder("divbench-intake-")
         self._turns = threading.BoundedSemaphore(at_once)
         self._lock = threading.Lock()
@@ -135,7 +131,7 @@ class Intake:
             taken = [take(source, folder / name, _LIMITS[name]) for name, source in named.items()]
             if problems := list(filter(None, taken)):
                 return _rejected(problems)
-            report = validate_in_child(folder, memory=self._memory, seconds=self._seconds)
+            report = validate_in_child(folder, memory=MEMORY, seconds=SECONDS)
             return self._outcome(folder, folder, report)
 
     def check_file(self, upload: Path, kind: str, known: Mapping[str, Any]) -> Checked:
@@ -225,7 +221,7 @@ class Intake:
 
     def _imported(self, folder: Path, source: Path, kind: str, known: Mapping[str, Any], called: str) -> Checked:
         made = folder.parent / "imported"
-        report = import_in_child(source, kind, made, known, memory=self._memory, seconds=self._seconds)
+        report = import_in_child(source, kind, made, known, memory=MEMORY, seconds=SECONDS)
         ours = {source.name, source.with_suffix(".jsonl").name}
         for problem in report["problems"]:
             problem["file"] = called if problem["file"] in ours else problem["file"]

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from benchmark.analysis.metaeval.labelled import Labelled
 from datasets_build.errors import DivBenchError, InputError
@@ -25,7 +25,7 @@ from leaderboard.data.metric_study.pair_accuracies import PairStudy
 from leaderboard.data.metric_study.record import MetricStudy
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings, Rejected
-from submissions.untrusted.json_files import strict_json
+from submissions.untrusted.json_files import strict_model
 from submissions.untrusted.limits import openable
 from submissions.untrusted.parquet_files import open_parquet
 from submissions.untrusted.plain_text import shortened
@@ -158,15 +158,8 @@ def read_record(path: Path, record: type[_Record]) -> _Record:
     if not openable(path, findings, MAX_STUDY_BYTES):
         raise InputError(f"{path}: {findings.problems[0].message}", hint)
     try:
-        text = path.read_bytes().decode("utf-8")
-        strict_json(text)  # pydantic's parser silently takes the last of repeated keys
-        return record.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))[:_LETTERS]
-        said = "unknown field" if first["type"] == "extra_forbidden" else first["msg"][:_LETTERS]
-        raise InputError(f"{path}: {where}: {said}" if where else f"{path}: {said}", hint) from error
-    except (OSError, ValueError, RecursionError) as error:
+        return strict_model(path.read_bytes(), record.model_validate_json)
+    except (OSError, ValueError) as error:
         raise InputError(f"{path}: {str(error)[:_LETTERS]}", hint) from error
 
 

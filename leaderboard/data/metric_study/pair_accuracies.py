@@ -122,24 +122,17 @@ def pair_study(report: GssStudy) -> PairStudy:
     )
 
 
-def blocks_of(study: PairStudy) -> tuple[Block, ...]:
-    """The blocks for the tables and the heat map, with the best mean in each marked."""
-    made = []
-    for block in study.blocks:
-        means = [row.cells[MEAN].value for row in block.rows if MEAN in row.cells]
-        highest = max((mean for mean in means if mean is not None), default=None)
-        rows = []
-        for row in block.rows:
-            cells = {name: Estimate(*number, None) for name, number in row.cells.items()}
-            best = block.kind != "references" and highest is not None and cells[MEAN].value == highest
-            rows.append(Row(row.metric, cells, row.pairs, best))
-        made.append(Block(block.title, block.beneath, tuple(rows)))
-    return tuple(made)
-
-
 def drawn_blocks(study: PairStudy) -> tuple[Block, ...]:
     """The blocks of the heat map: all except published ones, which only the table shows."""
-    return tuple(made for made, block in zip(blocks_of(study), study.blocks, strict=True) if block.kind != "published")
+    return tuple(
+        Block(block.title, block.beneath, tuple(map(_row, block.rows)))
+        for block in study.blocks
+        if block.kind != "published"
+    )
+
+
+def _row(row: PairRow) -> Row:
+    return Row(row.metric, {name: Estimate(*number) for name, number in row.cells.items()}, row.pairs)
 
 
 def has_real_model(study: PairStudy | None) -> bool:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datasets_build.console import JsonOption, deliver, err, out, print_json
+from datasets_build.console import JsonOption, deliver, err, say
 from datasets_build.errors import InputError, counted
 from datasets_build.tables import check_report_path
 
@@ -59,10 +59,8 @@ def export(
 
     live, found = _read(store, results)
     written = write_dataset(destination, found.votes, live)
-    if json:
-        print_json({"votes": len(found.votes), "files": [str(path) for path in written]})
-    else:
-        out().print(f"{counted(len(found.votes), 'vote')} in {destination}", markup=False, soft_wrap=True)
+    document = {"votes": len(found.votes), "files": [str(path) for path in written]}
+    say(document, f"{counted(len(found.votes), 'vote')} in {destination}", as_json=json)
 
 
 def _read(store: str, results: Path | None) -> "tuple[LiveResults, Votes]":

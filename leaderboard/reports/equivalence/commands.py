@@ -67,7 +67,6 @@ def classes(
     from benchmark.analysis.equivalence_study import choose as choose_backend
     from benchmark.analysis.equivalence_study import utility_curves
     from benchmark.analysis.estimate import Resampling
-    from leaderboard.figures.plots import curves_figure
     from leaderboard.reports.equivalence.report import report_of
     from leaderboard.reports.figure_page import check_figure_path, write_figures
 
@@ -87,8 +86,21 @@ def classes(
         err().print(f"warning: the submissions have {min(sizes)} to {max(sizes)} responses per prompt; {said}")
     deliver(report_of(systems, found, sensitivities, choices, utilities), destination, as_json=json)
     if figure is not None:
-        curves = [(each.backend, {own.system: own.curve for own in each.systems}) for each in found]
-        write_figures([curves_figure(*each) for each in curves], "Curves of distinct responses", figure)
+        write_figures(list(map(_curves_figure, found)), "Curves of distinct responses", figure)
+
+
+def _curves_figure(found: "BackendClasses") -> Any:
+    from leaderboard.figures.board_plots import system_curves_figure
+    from leaderboard.figures.plots import inert
+    from leaderboard.tables.curves import Curve
+
+    curves = []
+    for each in found.systems:
+        unknown = (None,) * len(each.curve)
+        curves.append(Curve(each.system, tuple(range(1, len(each.curve) + 1)), tuple(each.curve), unknown, unknown, ()))
+    figure = system_curves_figure(curves, "responses m", "expected classes", diagonal=True)
+    title = f"Expected distinct responses among m ({inert(found.backend, 60)})"
+    return figure.update_layout(title_text=title, margin_t=90)
 
 
 def _systems(folders: list[Path], k: int | None, mirror: Path | None) -> "list[System]":

@@ -1,6 +1,7 @@
 """The report of `divbench metrics classes`: equivalence classes by backend, for the terminal, Markdown and JSON."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ def report_of(
             "utility": {each.system: each.utilities for each in utilities},
             "patience": PATIENCES,
             "backends": found,
-            "choices": [_choice_json(each) for each in choices],
+            "choices": [replace(each, half=each.half + 1) for each in choices],
             "order": {name: _order_json(systems, each) for name, each in orders.items()},
         },
         printed=[*printed, *(_order_table(name, systems, each) for name, each in orders.items()), *halves, *curves],
@@ -117,15 +118,6 @@ def _order_json(systems: Sequence[System], found: Mapping[str, Sensitivity]) -> 
 def _choice_title(found: Choice) -> str:
     where = f"chosen on half {found.half + 1}: {found.chosen} (ARI {found.chosen_on:.3f} there)"
     return f"{where}; all on half {2 - found.half}"
-
-
-def _choice_json(found: Choice) -> dict[str, Any]:
-    return {
-        "half": found.half + 1,
-        "chosen": found.chosen,
-        "chosen_on": found.chosen_on,
-        "reported": found.reported,
-    }
 
 
 def _utilities(found: Sequence[UtilityCurve]) -> Table:

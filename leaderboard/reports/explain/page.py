@@ -6,22 +6,15 @@ requests.
 
 import base64
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 
 from benchmark.analysis.explain import Explanation
 from benchmark.metrics.metric import Missing
 from datasets_build.errors import counted, need
+from datasets_build.tables import Table
 from leaderboard.figures.plots import curve_figure, pair_figure, token_figure
-from leaderboard.reports.explain.rows import (
-    CURVE_COLUMNS,
-    RESPONSE_COLUMNS,
-    SCALAR_COLUMNS,
-    curve_rows,
-    notes,
-    response_rows,
-    scalar_rows,
-)
+from leaderboard.reports.explain.rows import notes, tables
 
 # Plotly can offer a button that uploads the chart to its makers' server; these settings remove it.
 _DRAW = """
@@ -72,21 +65,13 @@ def page(found: Explanation, title: str, left_out: int = 0, precision: float | N
             f'<h1><bdi>{escape(title)}</bdi></h1>\n<p class="text"><bdi>{escape(found.given.prompt)}</bdi></p>',
             *(f"<p>{escape(line)}</p>" for line in [*said, *notes(found, left_out, precision)]),
             *(f'<div id="{name}" role="figure" aria-label="{_SHOWS[name]}"></div>' for name in figures),
-            _table("What the model finds", SCALAR_COLUMNS, scalar_rows(found)),
-            _table("The curve, with standard errors (SE)", CURVE_COLUMNS, curve_rows(found)),
-            _table("The responses", RESPONSE_COLUMNS, _whole_responses(found)),
+            *map(_table, tables(found)),
             "</main>",
             f'<script type="application/json" id="figures">{{{drawn}}}</script>',
             *(f"<script>{script}</script>" for script in scripts),
             "</body>\n</html>\n",
         ]
     )
-
-
-def _whole_responses(found: Explanation) -> list[tuple[str, ...]]:
-    """Return the rows of the responses with their full texts."""
-    rows = zip(response_rows(found, 1), found.given.responses, strict=True)
-    return [(*numbers, text) for (*numbers, _), text in rows]
 
 
 def _policy(scripts: Sequence[str]) -> str:
@@ -99,10 +84,10 @@ def _policy(scripts: Sequence[str]) -> str:
     )
 
 
-def _table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f'<th scope="col">{escape(column)}</th>' for column in columns)
-    body = "\n".join(_row(row) for row in rows)
-    return f"<table>\n<caption>{escape(caption)}</caption>\n<tr>{head}</tr>\n{body}\n</table>"
+def _table(table: Table) -> str:
+    head = "".join(f'<th scope="col">{escape(column)}</th>' for column in table.columns)
+    body = "\n".join(_row(list(map(str, row))) for row in table.rows)
+    return f"<table>\n<caption>{escape(table.title)}</caption>\n<tr>{head}</tr>\n{body}\n</table>"
 
 
 def _row(cells: Sequence[str]) -> str:

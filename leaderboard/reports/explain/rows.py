@@ -1,6 +1,6 @@
-"""An explanation as rows of words and numbers, for the terminal and for the page. Pure.
+"""An explanation as tables and sentences, for the terminal and for the page. Pure.
 
-Untrusted text is cut to one line here; callers must still escape it.
+Callers must escape the untrusted texts.
 """
 
 import math
@@ -8,15 +8,12 @@ from collections.abc import Iterator
 
 from benchmark.analysis.explain import SCALARS, Explanation
 from benchmark.metrics.curve_fits import Fit
-from benchmark.metrics.metric import Missing
+from benchmark.metrics.metric import Metric, Missing
 from datasets_build.errors import counted
-from datasets_build.tables import number
+from datasets_build.tables import Table, number
 from submissions.untrusted.plain_text import shortened
 
 MOST_TOKENS = 6  # of a pair, in a sentence
-SCALAR_COLUMNS = ("number", "value", "unit", "what it says")
-CURVE_COLUMNS = ("position k", "a_k (bits/byte)", "± SE (bits/byte)", "a_k (bits)", "± SE (bits)")
-RESPONSE_COLUMNS = ("response", "bytes", "bits alone", "bits in last position", "bits saved", "text")
 _MEANINGS = {
     "a_1": "cost of a response after the prompt alone",
     "a_n": "cost of a response after all others",
@@ -35,33 +32,32 @@ _MEANINGS = {
 }
 
 
-def scalar_rows(found: Explanation) -> list[tuple[str, str, str, str]]:
-    """Rows of the scalars: title, value, unit and meaning, or the reason why it is missing."""
-    rows = []
-    for metric in SCALARS:
-        value = found.values[metric.id]
-        if isinstance(value, Missing):
-            rows.append((metric.title, "-", metric.unit, f"missing: {value.reason}"))
-        else:
-            rows.append((metric.title, number(value), metric.unit, _MEANINGS.get(metric.id, "")))
-    return rows
-
-
-def curve_rows(found: Explanation) -> list[tuple[str, ...]]:
-    """Rows of the curve: each position, with the value and its standard error in both units."""
+def tables(found: Explanation, length: int | None = None) -> tuple[Table, Table, Table]:
+    """The scalars, the curve and the responses as tables; texts are cut to a number of characters, if one is given."""
+    scalars = [_scalar(metric, found) for metric in SCALARS]
     columns = (found.rate.mean, found.rate.error, found.bits.mean, found.bits.error)
     places = zip(*(column.tolist() for column in columns), strict=True)
-    return [(str(place), *map(_number, row)) for place, row in enumerate(places, 1)]
-
-
-def response_rows(found: Explanation, length: int) -> list[tuple[str, ...]]:
-    """Rows of the responses: index, bytes, bits alone, in the last position and saved there, and the text, cut."""
-    columns = (found.byte_counts, found.alone, found.last, found.alone - found.last)
-    values = zip(*(column.tolist() for column in columns), strict=True)
-    return [
-        (str(place), str(size), *(_number(bits, 1) for bits in each), shortened(text, length))
-        for place, ((size, *each), text) in enumerate(zip(values, found.given.responses, strict=True), 1)
+    curve = [(str(place), *map(_number, row)) for place, row in enumerate(places, 1)]
+    texts = [shortened(text, length) if length else text for text in found.given.responses]
+    costs = zip(found.byte_counts, found.alone, found.last, found.alone - found.last, texts, strict=True)
+    responses = [
+        (str(place), str(size), *(_number(bits, 1) for bits in each), text)
+        for place, (size, *each, text) in enumerate(costs, 1)
     ]
+    units = ("a_k (bits/byte)", "± SE (bits/byte)", "a_k (bits)", "± SE (bits)")
+    sizes = ("bytes", "bits alone", "bits in last position", "bits saved")
+    return (
+        Table("What the model finds", ("number", "value", "unit", "what it says"), scalars, numbers=("value",)),
+        Table("The curve, with standard errors (SE)", ("position k", *units), curve),
+        Table("The responses", ("response", *sizes, "text"), responses, numbers=sizes),
+    )
+
+
+def _scalar(metric: Metric, found: Explanation) -> tuple[str, str, str, str]:
+    value = found.values[metric.id]
+    if isinstance(value, Missing):
+        return metric.title, "-", metric.unit, f"missing: {value.reason}"
+    return metric.title, number(value), metric.unit, _MEANINGS.get(metric.id, "")
 
 
 def notes(found: Explanation, left_out: int = 0, precision: float | None = None) -> Iterator[str]:

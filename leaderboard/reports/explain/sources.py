@@ -5,18 +5,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from benchmark.models.choices import Format
 from benchmark.surprisal.engine import ResponseSet
 from datasets_build.errors import ConfigurationError, InputError
 from submissions.checking.response_kinds import scorable_responses
-from submissions.untrusted.json_files import strict_json
+from submissions.untrusted.json_files import strict_model
 
 MAX_BYTES = 1 << 20
 MAX_RESPONSES = 200
 _COMPLETIONS = "tevet"  # the source whose contexts are beginnings that the responses continue
 _SHAPE = 'write {"prompt": "...", "responses": ["...", "..."]}'
+
+
+class _Given(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+    prompt: str
+    responses: Annotated[list[str], Field(max_length=MAX_RESPONSES)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +99,14 @@ def from_json(path: Path) -> Found:
         InputError: It is not a JSON object with a prompt and responses, or is too large; the message names the field.
         ConfigurationError: The file does not exist.
     """
-    name = "stdin" if str(path) == "-" else path.name
-    document = _parsed(name, _bytes_of(path))
-    for field in document.keys() - {"prompt", "responses"}:
-        raise InputError(f"{name}: unknown field {field!r}", _SHAPE)
-    prompt, responses = document.get("prompt"), document.get("responses")
-    if not isinstance(responses, list):
-        raise InputError(f"{name}: responses is not a list", _SHAPE)
-    if len(responses) > MAX_RESPONSES:
-        raise InputError(f"{name}: {len(responses)} responses", f"at most {MAX_RESPONSES} are allowed")
-    for field, text in [("prompt", prompt), *((f"responses[{i}]", each) for i, each in enumerate(responses))]:
-        _check_text(name, field, text)
-    return _found(name, str(prompt), responses, "instruct")
+    name, content = "stdin" if str(path) == "-" else path.name, _bytes_of(path)
+    if len(content) > MAX_BYTES:
+        raise InputError(f"{name}: more than {MAX_BYTES:,} bytes", f"at most {MAX_BYTES:,} are allowed")
+    try:
+        given = strict_model(content.removeprefix(b"\xef\xbb\xbf"), _Given.model_validate_json)
+    except ValueError as error:
+        raise InputError(f"{name}: {error}", _SHAPE) from error
+    return _found(name, given.prompt, given.responses, "instruct")
 
 
 def _bytes_of(path: Path) -> bytes:
@@ -112,31 +116,6 @@ def _bytes_of(path: Path) -> bytes:
         raise ConfigurationError(f"there is no file {path}", "give a JSON file, the folder of a submission, or -")
     with path.open("rb") as file:
         return file.read(MAX_BYTES + 1)
-
-
-def _parsed(name: str, data: bytes) -> dict[str, Any]:
-    if len(data) > MAX_BYTES:
-        raise InputError(f"{name}: more than {MAX_BYTES:,} bytes", f"at most {MAX_BYTES:,} are allowed")
-    try:
-        document = strict_json(data.removeprefix(b"\xef\xbb\xbf").decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise InputError(f"{name}: not UTF-8 at byte {error.start}", "save it as UTF-8") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{name}: not JSON: {error}", _SHAPE) from error
-    if not isinstance(document, dict):
-        raise InputError(f"{name}: a JSON {type(document).__name__}, expected an object", _SHAPE)
-    return document
-
-
-def _check_text(name: str, field: str, text: object) -> None:
-    if not isinstance(text, str):
-        what = "is missing or null" if text is None else f"is a {type(text).__name__}"
-        raise InputError(f"{name}: {field} {what}, expected a string", _SHAPE)
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:  # JSON can escape half of a surrogate pair, UTF-8 cannot encode it
-        message = f"{name}: {field} has half of a surrogate pair at character {error.start}"
-        raise InputError(message, "write whole characters") from error
 
 
 def _found(title: str, prompt: str, responses: Sequence[str], form: Format) -> Found:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.gss.accuracy import HALF, MEAN, MISSING, TIES, Block, Row
 from datasets_build.errors import need
 from datasets_build.gssbench import SPLITS
@@ -20,9 +19,6 @@ def heat_map(given: Sequence[Block]) -> Any:
 
     Args:
         given: Blocks to draw; models without metrics are left out.
-
-    Returns:
-        A `plotly.graph_objects.Figure` with one trace per panel.
     """
     graph, subplots = need("plotly.graph_objects", "board"), need("plotly.subplots", "board")
     blocks = [block for block in given if block.rows]
@@ -33,7 +29,9 @@ def heat_map(given: Sequence[Block]) -> Any:
         cols=1,
         row_heights=sizes,
         vertical_spacing=_BETWEEN / inside if len(blocks) > 1 else 0,
-        subplot_titles=[_title(block) for block in blocks],
+        subplot_titles=[
+            f"<b>{inert(each.title, _TITLE)}</b><br><sup>{inert(each.beneath, 2 * _TITLE)}</sup>" for each in blocks
+        ],
     )
     for place, block in enumerate(blocks, 1):
         figure.add_trace(_panel(graph, block), row=place, col=1)
@@ -77,7 +75,8 @@ def heat_map(given: Sequence[Block]) -> Any:
 
 
 def _panel(graph: Any, block: Block) -> Any:
-    accuracy = [[_value(row.cells.get(column)) for column in _COLUMNS] for row in block.rows]
+    cells = [[row.cells.get(column) for column in _COLUMNS] for row in block.rows]
+    accuracy = [[None if found is None else found.value for found in row] for row in cells]
     return graph.Heatmap(
         z=accuracy,
         x=list(_COLUMNS.values()),
@@ -94,10 +93,6 @@ def _panel(graph: Any, block: Block) -> Any:
     )
 
 
-def _title(block: Block) -> str:
-    return f"<b>{inert(block.title, _TITLE)}</b><br><sup>{inert(block.beneath, 2 * _TITLE)}</sup>"
-
-
 def _broken(metric: str) -> str:
     """Break a long name after the underscore nearest to its middle."""
     places = [place + 1 for place, letter in enumerate(metric) if letter == "_"]
@@ -105,10 +100,6 @@ def _broken(metric: str) -> str:
         return metric
     middle = min(places, key=lambda place: abs(place - len(metric) / 2))
     return f"{metric[:middle]}<br>{metric[middle:]}"
-
-
-def _value(found: Estimate | None) -> float | None:
-    return None if found is None else found.value
 
 
 def _hover(block: Block, row: Row, column: str) -> str:

@@ -22,9 +22,6 @@ def label_figure(task: Labelled, columns: Sequence[Scores]) -> Any:
 
     Args:
         columns: The metrics' scores; sets without one are not drawn.
-
-    Returns:
-        A `plotly.graph_objects.Figure`.
     """
     graph, subplots = need("plotly.graph_objects", "board"), need("plotly.subplots", "board")
     across = min(_ACROSS, len(columns))

@@ -44,7 +44,7 @@ def test_a_login_is_real_only_in_a_space_that_has_one() -> None:
 def test_elsewhere_a_name_is_a_word_and_a_login_is_none() -> None:
     assert submitter(" ann ", "bob", {}, {}) == Identity(name="ann", verified=False)
     for name in ("", "a\u202eb", "x" * 101, "two\nlines"):
-        with pytest.raises(ConfigurationError, match="the name is invalid"):
+        with pytest.raises(ConfigurationError, match="invalid name"):
             submitter(name, None, {}, {})
 
 

@@ -320,9 +320,10 @@ def test_hostile_values_are_lines_of_text(given: Intake) -> None:
     assert all(cell.isprintable() for row in found.rows for cell in row)
 
 
-@pytest.mark.parametrize("limit", [{"memory": 2**27}, {"seconds": 0.01}])
-def test_a_check_that_takes_too_much_is_a_problem(limit: dict[str, Any]) -> None:
-    found = Intake(**limit).check_text(lines(), known())
+@pytest.mark.parametrize(("limit", "most"), [("MEMORY", 2**27), ("SECONDS", 0.01)])
+def test_a_check_that_takes_too_much_is_a_problem(monkeypatch: pytest.MonkeyPatch, limit: str, most: float) -> None:
+    monkeypatch.setattr(intake, limit, most)
+    found = Intake().check_text(lines(), known())
     assert found.token is None
     assert len(found.rows) == 1
     assert found.report["by_check"] == {"limits": 1}

@@ -92,8 +92,8 @@ def test_a_call_can_give_no_longer_text_than_an_address() -> None:
 
     async def built() -> Any:  # in an event loop, because Gradio would make one and leave it open
         with without_servers(), gr.Blocks(analytics_enabled=False) as page:
-            query = gr.Textbox(max_length=200)
-            wire(page, cast("LiveResults", None), {"q": query}, lambda asked: [""], show, [query])
+            query = gr.Textbox(max_length=200, elem_id="q")
+            wire(page, cast("LiveResults", None), [query], lambda asked: [""], show, [query])
         return page.fns.values()
 
     shown = next(each.fn for each in asyncio.run(built()) if getattr(each.fn, "__name__", "") == "shown")

@@ -25,7 +25,7 @@ from leaderboard.tables.dataset_cards import (
     splits_table,
     suites_table,
 )
-from leaderboard.tables.table_view import TableView, plain_table
+from leaderboard.tables.table_view import TableView, table_of
 from tests.conftest import divbench
 
 NAMES = [config.name for source in DATASETS for config in source.configs]
@@ -49,7 +49,7 @@ def test_every_dataset_has_a_card_with_the_rows_and_fields_of_its_source(nothing
     assert [card.name for card in found] == NAMES
     for card in found:
         source, config = find_config(card.name)
-        assert splits_table(card).values == tuple((split.name, split.count, "") for split in config.splits)
+        assert splits_table(card).values == tuple((split.name, split.count, None) for split in config.splits)
         assert [row[0] for row in fields_table(card).values] == config.schema.names
         stated = dict(facts(card))
         assert (stated["licence"], stated["version"]) == (source.licence, source.version)
@@ -148,9 +148,9 @@ def test_code_and_commands_are_ones_that_run() -> None:
     assert (ended.returncode, "NoveltyBench" in ended.stdout) == (0, True)
 
 
-def test_a_plain_table_has_numbers_only_where_it_says_so() -> None:
-    made = plain_table(("a", "b", "c"), [("x", 1234, None), ("y", None, None)])
-    assert made.kinds == ("str", "number", "str")
-    assert made.values == (("x", 1234, ""), ("y", None, ""))
-    assert made.shown == (("x", "1,234", ""), ("y", "", ""))
-    assert plain_table(("a",), []).kinds == ("str",)
+def test_a_table_has_numbers_only_where_it_has_no_texts() -> None:
+    made = table_of(("a", "b", "c"), [("x", 1234, None), ("y", None, 0.5)])
+    assert made.kinds == ("str", "number", "number")
+    assert made.values == (("x", 1234, None), ("y", None, 0.5))
+    assert made.shown == (("x", "1,234", ""), ("y", "", "0.500"))
+    assert table_of(("a",), []).kinds == ("str",)
