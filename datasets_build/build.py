@@ -34,26 +34,19 @@ class BuiltSplit(BaseModel):
 
 
 class Manifest(BaseModel):
-    """Record of a built config: its version, its files, and the released files that it was made from.
-
-    Attributes:
-        revision: 12 hex digits over version, schema and the splits' hashes.
-        sources: Path and SHA-256 of every released file that was read.
-        absent: Optional released files that were not available; columns from them are null.
-        dropped: Number of the source's units left out, by split and reason.
-    """
+    """Record of a built config: its version, its files, and the released files that it was made from."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     config: str
     source: str
     version: str
-    revision: str
+    revision: str  # 12 hex digits over version, schema and the splits' hashes
     schema_text: str
     splits: dict[str, BuiltSplit]
-    sources: dict[str, str]
-    absent: list[str]
-    dropped: dict[str, dict[str, int]]
+    sources: dict[str, str]  # path and SHA-256 of every released file that was read
+    absent: list[str]  # optional released files that were not available; columns from them are null
+    dropped: dict[str, dict[str, int]]  # number of the source's units left out, by split and reason
 
 
 Part = tuple[Source, Config, Manifest]

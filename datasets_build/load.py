@@ -132,15 +132,10 @@ def load_split(
 
 @dataclass(frozen=True, slots=True)
 class SuiteSource:
-    """The split that a suite's prompts come from.
+    """The split that a suite's prompts come from."""
 
-    Attributes:
-        name: Name in manifests.
-        title: Name for people.
-    """
-
-    name: str
-    title: str
+    name: str  # name in manifests
+    title: str  # name for people
     config: str
     split: str
     category: Callable[[Mapping[str, Any]], str]

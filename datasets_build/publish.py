@@ -26,17 +26,13 @@ _REPO = re.compile(r"[^/]+/[^/]+")
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Outcome of publishing.
-
-    Attributes:
-        changed: False if the repository already held the same files.
-        removed: Datasets that the repository's head had before and no longer has; earlier tags keep them.
-    """
+    """Outcome of publishing."""
 
     repo: str
     commit: str
     tag: str
-    changed: bool
+    changed: bool  # false if the repository already held the same files
+    # Datasets that the repository's head had before and no longer has; earlier tags keep them.
     removed: tuple[str, ...] = ()
 
 

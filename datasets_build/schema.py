@@ -35,15 +35,11 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Suite:
-    """The prompts that submissions respond to, in a fixed order.
+    """The prompts that submissions respond to, in a fixed order."""
 
-    Attributes:
-        name: Name in manifests, such as `noveltybench-curated`.
-        prompts: Prompts in the order of all our files and tables.
-    """
-
-    name: str
+    name: str  # name in manifests, such as `noveltybench-curated`
     title: str
+    # Prompts in the order of all our files and tables.
     prompts: tuple[Prompt, ...] = dataclasses.field(repr=False)  # up to a megabyte at a Python prompt
 
     @cached_property

@@ -30,14 +30,11 @@ _MARKUP = re.compile(rf"([\\`*<>|&~#!$]|\[(?!{_INTERVAL})|(?<![A-Za-z0-9])_|_(?!
 
 @dataclass(frozen=True, slots=True)
 class Styled:
-    """A cell with a style.
-
-    Attributes:
-        style: "code" or "number" (a number whose digits are kept as written), or a style of rich. Markdown supports
-            "bold" and "code".
-    """
+    """A cell with a style."""
 
     text: str
+    # "code" or "number" (a number whose digits are kept as written), or a style of rich. Markdown supports "bold" and
+    # "code".
     style: str
 
 
@@ -47,19 +44,13 @@ Cell = str | int | float | None | Styled | tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table, independent of where it is shown.
+    """A table, independent of where it is shown."""
 
-    Attributes:
-        title: Heading; "" for none.
-        rows: Rows of cells, as long as `columns`.
-        numbers: Right-aligned columns; None: all but the first.
-    """
-
-    title: str
+    title: str  # heading; "" for none
     columns: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
+    rows: Sequence[Sequence[Cell]]  # rows of cells, as long as `columns`
     notes: Sequence[str | Styled] = ()
-    numbers: Collection[str] | None = None
+    numbers: Collection[str] | None = None  # right-aligned columns; None: all but the first
 
     @classmethod
     def of_records(cls, records: Sequence[Mapping[str, Cell]]) -> "Table":
@@ -77,20 +68,13 @@ Block = str | Styled | Table
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result of a command in each of its formats.
-
-    Attributes:
-        blocks: Paragraphs and tables of the Markdown file.
-        document: JSON document, in which dataclasses and undefined numbers are allowed; see `plain_json`.
-        printed: Paragraphs and tables for the terminal.
-        records: Numbers in full precision for CSV; None: there is no CSV.
-    """
+    """The result of a command in each of its formats."""
 
     title: str
-    blocks: Sequence[Block]
-    document: Any
-    printed: Sequence[Block]
-    records: Table | None = None
+    blocks: Sequence[Block]  # paragraphs and tables of the Markdown file
+    document: Any  # JSON document, in which dataclasses and undefined numbers are allowed; see `plain_json`
+    printed: Sequence[Block]  # paragraphs and tables for the terminal
+    records: Table | None = None  # numbers in full precision for CSV; None: there is no CSV
 
     def text(self, ending: str) -> str:
         """Return the report as Markdown (".md"), CSV (".csv") or JSON (".json")."""

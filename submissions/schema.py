@@ -128,18 +128,13 @@ class Manifest(Closed):
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """Values reported with one prompt's responses.
+    """Values reported with one prompt's responses."""
 
-    Attributes:
-        partition: A class label for each response: 0, 1, 2, … in the order of first use.
-        generation_scores: Quality (1 to 10) of each class's first response, 0 for the others; None if not given.
-        utility: Utility as given; None if not given.
-    """
-
-    partition: tuple[int, ...]
+    partition: tuple[int, ...]  # a class label for each response: 0, 1, 2, … in the order of first use
+    # Quality (1 to 10) of each class's first response, 0 for the others; None if not given.
     generation_scores: tuple[float, ...] | None
     distinct: int
-    utility: float | None
+    utility: float | None  # utility as given; None if not given
 
     def first(self, k: int) -> "Reported":
         """Return the values of the first k responses; the utility is known only for all responses."""
@@ -153,19 +148,13 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One prompt's responses.
+    """One prompt's responses."""
 
-    Attributes:
-        number: Number of the row in its file, from 1.
-        prompt: Text of the prompt; None if the source did not give it.
-        responses: Responses in the order in which they were sampled.
-        finish_reasons: Why each response ended, such as `stop` or `length`; None if not given.
-    """
-
-    number: int
+    number: int  # number of the row in its file, from 1
     prompt_id: str
-    prompt: str | None
-    responses: tuple[str, ...]
+    prompt: str | None  # text of the prompt; None if the source did not give it
+    responses: tuple[str, ...]  # responses in the order in which they were sampled
+    # Why each response ended, such as `stop` or `length`; None if not given.
     finish_reasons: tuple[str | None, ...] | None = None
 
     def first(self, k: int) -> "Row":
@@ -176,23 +165,15 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with a submission.
-
-    Attributes:
-        severity: A submission with an `error` is rejected; a `warning` is shown and counted.
-        file: Name of the file inside the submission, or as given.
-        row: Number of the row, from 1; None if the problem does not concern one row.
-        field: Field, such as `responses[3]` or `system.type`; empty if the problem does not concern one field.
-        hint: Suggested fix.
-    """
+    """One thing that is wrong with a submission."""
 
     check: str
-    severity: Literal["error", "warning"]
-    file: str
-    row: int | None
-    field: str
+    severity: Literal["error", "warning"]  # a submission with an `error` is rejected; a `warning` is shown and counted
+    file: str  # name of the file inside the submission, or as given
+    row: int | None  # number of the row, from 1; None if the problem does not concern one row
+    field: str  # field, such as `responses[3]` or `system.type`; empty if the problem does not concern one field
     message: str
-    hint: str
+    hint: str  # suggested fix
 
 
 def submission_id(manifest: Manifest, rows_digest: str) -> str:

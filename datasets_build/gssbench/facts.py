@@ -11,35 +11,22 @@ BANKS = ("countries", "governments", "geography", "science", "nature", "history"
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A question with one answer, and an open request that this answer and others fulfil.
+    """A question with one answer, and an open request that this answer and others fulfil."""
 
-    Attributes:
-        question: Question, such as `What is the capital of Kenya?`
-        naming: Open request, such as `Name a city in Kenya.`
-        answer: Answer, such as `Nairobi`, for readers and checks; no prompt contains it.
-    """
-
-    question: str
-    naming: str
-    answer: str
+    question: str  # question, such as `What is the capital of Kenya?`
+    naming: str  # open request, such as `Name a city in Kenya.`
+    answer: str  # answer, such as `Nairobi`, for readers and checks; no prompt contains it
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Questions of one form.
+    """Questions of one form."""
 
-    Attributes:
-        name: Template name in the rows.
-        question: Question with the fields `{0}`, `{1}`.
-        naming: Open request with the same fields. It has several right answers, the question's among them.
-        rows: Values of the fields, then the answer, for each fact. Only questions with a single, undisputed answer
-            belong here: no president of a monarchy, no capital of a country with two, no river that geographers argue
-            about.
-    """
-
-    name: str
-    question: str
-    naming: str
+    name: str  # template name in the rows
+    question: str  # question with the fields `{0}`, `{1}`
+    naming: str  # open request with the same fields. It has several right answers, the question's among them.
+    # Values of the fields, then the answer, for each fact. Only questions with a single, undisputed answer belong here:
+    # no president of a monarchy, no capital of a country with two, no river that geographers argue about.
     rows: Sequence[Sequence[str]]
 
     def facts(self) -> Iterator[Fact]:

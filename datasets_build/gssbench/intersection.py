@@ -19,29 +19,19 @@ Constraints = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Genre:
-    """A type of short text.
+    """A type of short text."""
 
-    Attributes:
-        noun: Noun with its article; longer than "a piece", which replaces it in a request without a genre.
-        kind: Name of the styles and structures that fit, in addition to those for any text.
-        words: Shortest and longest usual length, in words.
-    """
-
-    noun: str
-    kind: str
-    words: tuple[int, int]
+    noun: str  # noun with its article; longer than "a piece", which replaces it in a request without a genre
+    kind: str  # name of the styles and structures that fit, in addition to those for any text
+    words: tuple[int, int]  # shortest and longest usual length, in words
 
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """A way to build a text.
-
-    Attributes:
-        words: Shortest and longest text that it suits, in words.
-    """
+    """A way to build a text."""
 
     phrase: str
-    words: tuple[int, int] = (50, 1000)
+    words: tuple[int, int] = (50, 1000)  # shortest and longest text that it suits, in words
 
 
 def rows(rng: random.Random) -> Iterator[dict[str, Any]]:

@@ -13,31 +13,21 @@ class Kind:
 
     Free combinations of topics, contexts, qualifiers and outlines would make absurd prompts (a list to sort "with
     pagination"). So contexts belong to a topic, and qualifiers and outlines to a kind.
-
-    Attributes:
-        topics: Topics that may follow the noun, each with the contexts that may follow it.
-        qualifiers: Clauses about the text, "that …"; none contradicts a topic, a context or an outline of the kind.
-        outlines: The points of each outline, a few words each.
     """
 
-    topics: Mapping[str, Sequence[str]]
+    topics: Mapping[str, Sequence[str]]  # topics that may follow the noun, each with the contexts that may follow it
+    # Clauses about the text, "that …"; none contradicts a topic, a context or an outline of the kind.
     qualifiers: Sequence[str]
-    outlines: Sequence[Sequence[str]]
+    outlines: Sequence[Sequence[str]]  # the points of each outline, a few words each
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A type of text to ask for.
+    """A type of text to ask for."""
 
-    Attributes:
-        name: Template name in the rows, such as `email`.
-        verbs: Beginnings of a request, such as `Write`.
-        noun: Noun with its article, such as `an email`.
-    """
-
-    name: str
-    verbs: Sequence[str]
-    noun: str
+    name: str  # template name in the rows, such as `email`
+    verbs: Sequence[str]  # beginnings of a request, such as `Write`
+    noun: str  # noun with its article, such as `an email`
     kinds: tuple[Kind, ...]
 
     def topics(self) -> Iterator[tuple[str, Sequence[str], Kind]]:

@@ -51,17 +51,12 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A prompt and sensible responses to it.
-
-    Attributes:
-        forms: Five formats of response; each is one mode.
-        paragraph: One response in many wordings, all with the same meaning.
-    """
+    """A prompt and sensible responses to it."""
 
     name: str
     prompt: str
-    forms: tuple[Form, ...]
-    paragraph: Form
+    forms: tuple[Form, ...]  # five formats of response; each is one mode
+    paragraph: Form  # one response in many wordings, all with the same meaning
 
 
 @cache

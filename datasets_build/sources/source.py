@@ -28,21 +28,15 @@ class Fetch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A released file.
+    """A released file."""
 
-    Attributes:
-        path: Path in a mirror folder.
-        urls: Addresses at a fixed revision, in the order in which they are tried; none if it is published only inside
-            an archive.
-        found_in: Description of where to find a file without `urls`.
-        optional: Whether the build works without it.
-    """
-
-    path: str
+    path: str  # path in a mirror folder
     sha256: str
+    # Addresses at a fixed revision, in the order in which they are tried; none if it is published only inside an
+    # archive.
     urls: tuple[str, ...] = ()
-    found_in: str = ""
-    optional: bool = False
+    found_in: str = ""  # description of where to find a file without `urls`
+    optional: bool = False  # whether the build works without it
 
     @property
     def origin(self) -> str:
@@ -52,34 +46,23 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A split of a config.
-
-    Attributes:
-        rows: Function that makes its rows, in order, from the source's files.
-        reads: Paths of the files that `rows` reads.
-        count: Number of rows; a build with another number fails.
-        dropped: Function that counts, by reason, the source's units that `rows` leaves out; None if there are none.
-    """
+    """A split of a config."""
 
     name: str
-    rows: Callable[[Fetch], Iterator[Row]]
-    reads: tuple[str, ...]
-    count: int
+    rows: Callable[[Fetch], Iterator[Row]]  # function that makes its rows, in order, from the source's files
+    reads: tuple[str, ...]  # paths of the files that `rows` reads
+    count: int  # number of rows; a build with another number fails
+    # Function that counts, by reason, the source's units that `rows` leaves out; None if there are none.
     dropped: Callable[[Fetch], Mapping[str, int]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """A table of the published dataset repository.
+    """A table of the published dataset repository."""
 
-    Attributes:
-        name: Name, as in `load_dataset(repo, name)`.
-        made: Description of how it was made, for the card.
-    """
-
-    name: str
+    name: str  # name, as in `load_dataset(repo, name)`
     about: str
-    made: str
+    made: str  # description of how it was made, for the card
     schema: pa.Schema
     fields: Mapping[str, str]
     splits: tuple[Split, ...]
@@ -87,25 +70,18 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Origin of one or more configs.
-
-    Attributes:
-        version: Version of our configs, which changes when a row changes.
-        files: Files to read; empty for generated datasets.
-        paper: Identifier such as `arXiv:2004.02990`; empty for our own.
-        copyright: Copyright notice of what is under the MIT licence, which requires copies to have it.
-    """
+    """Origin of one or more configs."""
 
     name: str
     title: str
-    version: str
-    files: tuple[File, ...]
+    version: str  # version of our configs, which changes when a row changes
+    files: tuple[File, ...]  # files to read; empty for generated datasets
     licence: str
     citation: str
-    paper: str
+    paper: str  # identifier such as `arXiv:2004.02990`; empty for our own
     flaws: tuple[str, ...]
     configs: tuple[Config, ...]
-    copyright: str = ""
+    copyright: str = ""  # copyright notice of what is under the MIT licence, which requires copies to have it
 
     def file(self, path: str) -> File:
         """Find the record of a file.

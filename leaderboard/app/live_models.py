@@ -37,32 +37,23 @@ _BUSY = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Token surprisals of the valid responses to a prompt.
-
-    Attributes:
-        costs: Tokens of each valid response with their surprisals, in sampling order.
-    """
+    """Token surprisals of the valid responses to a prompt."""
 
     numbers: tuple[int, ...]
-    costs: tuple[tuple[TokenCost, ...], ...]
+    costs: tuple[tuple[TokenCost, ...], ...]  # tokens of each valid response with their surprisals, in sampling order
     model: str
     layout: str
 
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """The contribution of each valid response to the diversity of its response set.
-
-    Attributes:
-        looe: Leave-one-out EigenScore: E of all embeddings minus E without this response; higher is more diverse.
-        share: The same, scaled to 0 for the smallest and 1 for the largest of the set.
-        distance: Cosine distance to the mean embedding.
-    """
+    """The contribution of each valid response to the diversity of its response set."""
 
     numbers: tuple[int, ...]
+    # Leave-one-out EigenScore: E of all embeddings minus E without this response; higher is more diverse.
     looe: tuple[float, ...]
-    share: tuple[float, ...]
-    distance: tuple[float, ...]
+    share: tuple[float, ...]  # the same, scaled to 0 for the smallest and 1 for the largest of the set
+    distance: tuple[float, ...]  # cosine distance to the mean embedding
     embedder: str
 
 

@@ -18,13 +18,10 @@ _PREVIEW = re.compile(rb'<meta\s+(?:property="og:|name="twitter:)[^>]*?/>', re.D
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Title and description of a page.
-
-    Attributes:
-        about: Function that returns the description, called for each request; it may contain untrusted names.
-    """
+    """Title and description of a page."""
 
     title: str
+    # Function that returns the description, called for each request; it may contain untrusted names.
     about: Callable[[], str]
 
 

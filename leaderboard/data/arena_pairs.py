@@ -33,53 +33,36 @@ Texts = Callable[[int, str], Sequence[str] | None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contest:
-    """The systems of one suite whose responses can be shown.
-
-    Attributes:
-        names: [systems], names of the systems.
-        results: [systems], ids of their results.
-        older: [systems], ids of their older results, which visitors may have judged; empty: none.
-        prompts: [prompts], ids of the prompts.
-        scores: [metrics, prompts, systems], higher is more diverse; NaN if missing.
-    """
+    """The systems of one suite whose responses can be shown."""
 
     suite: str
-    names: tuple[str, ...]
-    results: tuple[str, ...]
-    prompts: tuple[str, ...]
-    scores: Floats
+    names: tuple[str, ...]  # [systems], names of the systems
+    results: tuple[str, ...]  # [systems], ids of their results
+    prompts: tuple[str, ...]  # [prompts], ids of the prompts
+    scores: Floats  # [metrics, prompts, systems], higher is more diverse; NaN if missing
+    # [systems], ids of their older results, which visitors may have judged; empty: none.
     older: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ShownSet:
-    """One side of a pair.
-
-    Attributes:
-        positions: Positions of the responses in the order shown, from 0.
-        texts: The responses in that order.
-    """
+    """One side of a pair."""
 
     system: int
-    positions: tuple[int, ...]
-    texts: tuple[str, ...]
+    positions: tuple[int, ...]  # positions of the responses in the order shown, from 0
+    texts: tuple[str, ...]  # the responses in that order
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two response sets to one prompt.
-
-    Attributes:
-        check: As in `Vote`.
-        altered: Side with the repeated or shuffled responses; empty if there is none.
-        expected: Answer that passes the check, for each question that has a known answer.
-    """
+    """Two response sets to one prompt."""
 
     prompt_id: str
     left: ShownSet
     right: ShownSet
-    check: Check = ""
-    altered: Literal["", "left", "right"] = ""
+    check: Check = ""  # as in `Vote`
+    altered: Literal["", "left", "right"] = ""  # side with the repeated or shuffled responses; empty if there is none
+    # Answer that passes the check, for each question that has a known answer.
     expected: tuple[tuple[Question, Answer], ...] = ()
 
 

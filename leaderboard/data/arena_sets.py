@@ -17,15 +17,11 @@ from leaderboard.data.scores import prompt_row
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arena:
-    """A suite's contest and the source of its texts.
-
-    Attributes:
-        entries: [systems], the entries in the order of the contest.
-    """
+    """A suite's contest and the source of its texts."""
 
     board: Board
     contest: Contest
-    entries: tuple[Entry, ...]
+    entries: tuple[Entry, ...]  # [systems], the entries in the order of the contest
 
     def texts(self, system: int, prompt_id: str) -> Sequence[str] | None:
         """The responses of a system to a prompt; None if there are none or their file is gone."""

@@ -28,24 +28,19 @@ REFERENCE_TYPES = ("human", "baseline")  # types of systems that calibrate a boa
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A metric under one signature.
+    """A metric under one signature."""
 
-    Attributes:
-        label: Id of the metric, with what distinguishes its signature if the board has the metric twice.
-        direction: +1 if higher is more diverse, −1 if lower is, 0 if neither.
-        known: Whether this package has that version of the metric. If not, title and unit are unknown; if the package
-            has another version, the label names the column's version.
-    """
-
-    label: str
+    label: str  # id of the metric, with what distinguishes its signature if the board has the metric twice
     metric: str
     title: str
-    direction: int
+    direction: int  # +1 if higher is more diverse, −1 if lower is, 0 if neither
     unit: str
     paper: str
     origin: str
     signature: Signature
     version: int = 1
+    # Whether this package has that version of the metric. If not, title and unit are unknown; if the package has
+    # another version, the label names the column's version.
     known: bool = True
 
     def as_json(self) -> dict[str, Any]:
@@ -55,18 +50,13 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The row of one submission.
-
-    Attributes:
-        cells: Aggregates by signature, only those that were computed for the submission.
-        origin: Note on the result's origin; empty for results of the board's own source.
-        older: Ids of the submission's older results under the same conditions, which the board does not show.
-    """
+    """The row of one submission."""
 
     folder: Path
     result: Result
-    cells: dict[Signature, Aggregate]
-    origin: str = ""
+    cells: dict[Signature, Aggregate]  # aggregates by signature, only those that were computed for the submission
+    origin: str = ""  # note on the result's origin; empty for results of the board's own source
+    # Ids of the submission's older results under the same conditions, which the board does not show.
     older: tuple[str, ...] = ()
 
     @property
@@ -77,19 +67,14 @@ class Entry:
 
 @dataclass(frozen=True)
 class Board:
-    """A table of comparable results.
-
-    Attributes:
-        columns: Columns in the order of `METRICS`.
-        entries: Entries, best first by `ranking_column`; entries without a value come last.
-    """
+    """A table of comparable results."""
 
     suite: str
     revision: str
     k: int
     profile: str
-    columns: tuple[Column, ...]
-    entries: tuple[Entry, ...]
+    columns: tuple[Column, ...]  # columns in the order of `METRICS`
+    entries: tuple[Entry, ...]  # entries, best first by `ranking_column`; entries without a value come last
 
     @property
     def name(self) -> str:

@@ -39,23 +39,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ScoreIndex:
-    """The scores of a board's results.
+    """The scores of a board's results."""
 
-    Attributes:
-        results: Keys of the results in the board's order.
-        metrics: Sorted ids of the metrics.
-        ids: Prompt ids of each result, in the suite's order.
-        mean_bytes: Mean length of the responses [results] in bytes of UTF-8; NaN if there are none.
-        prompts: All prompt ids, in the suite's order.
-        scores: Scores [metrics, prompts, results], NaN if missing; read-only, memory-mapped if there is a cache.
-    """
-
-    results: tuple[Key, ...]
-    metrics: tuple[str, ...]
-    ids: tuple[tuple[str, ...], ...]
-    mean_bytes: Floats
-    prompts: tuple[str, ...]
-    scores: Floats
+    results: tuple[Key, ...]  # keys of the results in the board's order
+    metrics: tuple[str, ...]  # sorted ids of the metrics
+    ids: tuple[tuple[str, ...], ...]  # prompt ids of each result, in the suite's order
+    mean_bytes: Floats  # mean length of the responses [results] in bytes of UTF-8; NaN if there are none
+    prompts: tuple[str, ...]  # all prompt ids, in the suite's order
+    scores: Floats  # scores [metrics, prompts, results], NaN if missing; read-only, memory-mapped if there is a cache
 
 
 def open_index(board: Board, cache: Path | None) -> ScoreIndex:

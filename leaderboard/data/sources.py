@@ -34,20 +34,13 @@ Found = dict[str, Result | Missing]  # results by id
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The content of a source when it was last read completely.
+    """The content of a source when it was last read completely."""
 
-    Attributes:
-        boards: Boards, the one with the most systems first.
-        unreadable: Folders of damaged results, each with the reason.
-        queue: Submissions and their states; None if the source has no queue.
-        fault: Reason why the source could not be read since then; None if it could.
-    """
-
-    boards: tuple[Board, ...]
-    unreadable: Mapping[Path, Missing]
-    queue: Listing | None
+    boards: tuple[Board, ...]  # boards, the one with the most systems first
+    unreadable: Mapping[Path, Missing]  # folders of damaged results, each with the reason
+    queue: Listing | None  # submissions and their states; None if the source has no queue
     as_of: datetime
-    fault: str | None = None
+    fault: str | None = None  # reason why the source could not be read since then; None if it could
 
     @property
     def warnings(self) -> list[str]:
@@ -67,16 +60,11 @@ class Snapshot:
 
 
 class Source(Protocol):
-    """A source of results, perhaps with a queue of submissions.
-
-    Attributes:
-        store: Store for new submissions; None if there is none.
-        cache: Folder for data of this source that can be rebuilt.
-    """
+    """A source of results, perhaps with a queue of submissions."""
 
     address: str
-    store: FileStore | None
-    cache: Path
+    store: FileStore | None  # store for new submissions; None if there is none
+    cache: Path  # folder for data of this source that can be rebuilt
 
     def read(self) -> Snapshot:
         """Read the current results and queue.

@@ -17,18 +17,12 @@ from submissions.judgements.votes import QUESTIONS, Question, Vote
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VoteResults:
-    """Results of the votes on one suite.
-
-    Attributes:
-        board: Board with the most of the judged results; None if no board has any.
-        pairs: Number of judged pairs, including checks.
-        voters: Number of visitors who judged them.
-    """
+    """Results of the votes on one suite."""
 
     suite: str
-    board: Board | None
-    pairs: int
-    voters: int
+    board: Board | None  # board with the most of the judged results; None if no board has any
+    pairs: int  # number of judged pairs, including checks
+    voters: int  # number of visitors who judged them
     weights: Weights
     strengths: Mapping[Question, Strengths]
     agreement: Mapping[Question, tuple[Agreement, ...]]

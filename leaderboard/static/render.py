@@ -42,18 +42,13 @@ _UNSAFE = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of a page; the first cell of each row is its header.
-
-    Attributes:
-        marks: CSS class of each row, most empty; empty: no row has one.
-        shown: Columns that are visible at first; None: all.
-    """
+    """A table of a page; the first cell of each row is its header."""
 
     view: TableView
     id: str
     caption: str
-    marks: Sequence[str] = ()
-    shown: frozenset[int] | None = None
+    marks: Sequence[str] = ()  # CSS class of each row, most empty; empty: no row has one
+    shown: frozenset[int] | None = None  # columns that are visible at first; None: all
 
     @property
     def sortable(self) -> bool:
@@ -88,22 +83,15 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page to write.
-
-    Attributes:
-        template: Template in `templates`.
-        section: Entry of the navigation that it belongs to.
-        board: Name of its board; empty if it has none.
-        scripts: Data files to load after board.js.
-    """
+    """A page to write."""
 
     file: str
     title: str
-    template: str
+    template: str  # template in `templates`
     values: Mapping[str, Any]
-    section: str
-    board: str = ""
-    scripts: tuple[str, ...] = ()
+    section: str  # entry of the navigation that it belongs to
+    board: str = ""  # name of its board; empty if it has none
+    scripts: tuple[str, ...] = ()  # data files to load after board.js
     figures: bool = False
 
 

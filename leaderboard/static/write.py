@@ -66,15 +66,11 @@ _LETTERS = 300  # maximum characters of an error message
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A written export.
-
-    Attributes:
-        left_out: Data warnings: what is not shown and why, as on the pages.
-    """
+    """A written export."""
 
     folder: Path
     texts: bool
-    left_out: tuple[str, ...]
+    left_out: tuple[str, ...]  # data warnings: what is not shown and why, as on the pages
 
 
 def write_static(

@@ -28,14 +28,10 @@ _NUMBERS = ("distinct", "utility", "distinct_as_printed")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of the page About.
-
-    Attributes:
-        text: Paragraphs separated by blank lines; only `code` is marked up.
-    """
+    """A section of the page About."""
 
     title: str
-    text: str
+    text: str  # paragraphs separated by blank lines; only `code` is marked up
 
     @property
     def paragraphs(self) -> tuple[str, ...]:

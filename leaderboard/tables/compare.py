@@ -28,37 +28,24 @@ _EXCERPT = 120  # characters of a prompt in a table
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Difference between two systems on one metric.
-
-    Attributes:
-        names: Labels of the two systems; untrusted.
-        n: Number of prompts on which both have a value; the numbers below are over these prompts.
-        difference: Mean of first − second; None if n is 0.
-        interval: Its 95% percentile bootstrap interval over prompts; None if there is none.
-        d_z: Difference divided by the standard deviation of the prompts' differences; None if they do not vary.
-        d_z_interval: Interval of the difference divided by the same standard deviation.
-        wins: Number of prompts on which the first is better (for a metric without direction, higher).
-        losses: Number of prompts on which the second is better.
-        rank_biserial: Rank-biserial correlation of first − second; None if untested.
-        p: p-value of Wilcoxon's two-sided signed-rank test; None if untested.
-        p_holm: p-value after Holm's correction over all differences that are shown together.
-    """
+    """Difference between two systems on one metric."""
 
     column: Column
     first: int
     second: int
-    names: tuple[str, str]
-    n: int
-    difference: float | None
-    interval: tuple[float, float] | None
+    names: tuple[str, str]  # labels of the two systems; untrusted
+    n: int  # number of prompts on which both have a value; the numbers below are over these prompts
+    difference: float | None  # mean of first − second; None if n is 0
+    interval: tuple[float, float] | None  # its 95% percentile bootstrap interval over prompts; None if there is none
+    # Difference divided by the standard deviation of the prompts' differences; None if they do not vary.
     d_z: float | None
-    d_z_interval: tuple[float, float] | None
-    wins: int
+    d_z_interval: tuple[float, float] | None  # interval of the difference divided by the same standard deviation
+    wins: int  # number of prompts on which the first is better (for a metric without direction, higher)
     ties: int
-    losses: int
-    rank_biserial: float | None
-    p: float | None
-    p_holm: float | None
+    losses: int  # number of prompts on which the second is better
+    rank_biserial: float | None  # rank-biserial correlation of first − second; None if untested
+    p: float | None  # p-value of Wilcoxon's two-sided signed-rank test; None if untested
+    p_holm: float | None  # p-value after Holm's correction over all differences that are shown together
     untested: str | None
 
     @property
@@ -269,17 +256,13 @@ def about_compare(gaps: Sequence[Gap]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """A prompt on which systems differ.
-
-    Attributes:
-        spread: Difference between the largest and the smallest value.
-    """
+    """A prompt on which systems differ."""
 
     prompt_id: str
     category: str
     prompt: str
     values: tuple[float | None, ...]
-    spread: float
+    spread: float  # difference between the largest and the smallest value
 
 
 def differing(

@@ -25,23 +25,15 @@ COLUMNS = 10  # maximum number of points of a curve in a table
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A system's mean curve over prompts.
-
-    Attributes:
-        at: Positions on the x-axis: numbers of responses, or patiences.
-        mean: Mean at each position, over the prompts with a value there.
-        low: Lower end of the 95% interval over prompts; None if fewer than two have a value.
-        prompts: Number of prompts with a value at each position.
-        reported: Whether the values came with the submission, and hence from another judge.
-    """
+    """A system's mean curve over prompts."""
 
     label: str
-    at: tuple[float, ...]
-    mean: tuple[float, ...]
-    low: tuple[float | None, ...]
+    at: tuple[float, ...]  # positions on the x-axis: numbers of responses, or patiences
+    mean: tuple[float, ...]  # mean at each position, over the prompts with a value there
+    low: tuple[float | None, ...]  # lower end of the 95% interval over prompts; None if fewer than two have a value
     high: tuple[float | None, ...]
-    prompts: tuple[int, ...]
-    reported: bool = False
+    prompts: tuple[int, ...]  # number of prompts with a value at each position
+    reported: bool = False  # whether the values came with the submission, and hence from another judge
 
     @property
     def name(self) -> str:

@@ -21,17 +21,12 @@ _LISTED = 3  # maximum number of items of a list in a sample
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A dataset and its local build.
-
-    Attributes:
-        revision: Revision of the local build; None if there is none.
-        sizes: Size of each split's Parquet file in the local build, in bytes; empty if there is none.
-    """
+    """A dataset and its local build."""
 
     source: Source
     config: Config
-    revision: str | None
-    sizes: Mapping[str, int]
+    revision: str | None  # revision of the local build; None if there is none
+    sizes: Mapping[str, int]  # size of each split's Parquet file in the local build, in bytes; empty if there is none
 
     @property
     def name(self) -> str:

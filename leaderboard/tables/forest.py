@@ -27,105 +27,66 @@ QUALITY = ("mean_head_quality", "mean_head_quality_reported", "valid_share")
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A value with its interval, and their positions on the scale.
-
-    Attributes:
-        interval: The interval as text, such as `[4.70, 5.52]`; empty if there is none.
-        at: Position of the value, in percent of the scale.
-        low: Position of the lower end.
-        high: Position of the upper end.
-        ends: The interval itself.
-    """
+    """A value with its interval, and their positions on the scale."""
 
     text: str
-    interval: str
-    at: float
-    low: float | None
-    high: float | None
+    interval: str  # the interval as text, such as `[4.70, 5.52]`; empty if there is none
+    at: float  # position of the value, in percent of the scale
+    low: float | None  # position of the lower end
+    high: float | None  # position of the upper end
     value: float
-    ends: tuple[float, float] | None
+    ends: tuple[float, float] | None  # the interval itself
 
 
 @dataclass(frozen=True, slots=True)
 class ForestRow:
-    """A ranked system.
+    """A ranked system."""
 
-    Attributes:
-        system: Its label; untrusted.
-        mode: Sampling mode; empty if unknown; untrusted.
-        ranks: Interval of the rank, such as `3–5`; empty if there is none or it has only one rank.
-        group: Number of the tie group; systems in the same group are statistically tied.
-        opens: Whether the row is the first of its tie group.
-        closes: Whether the row is the last of its tie group.
-        quality: Quality as text; empty if it was not judged.
-        origin: Note on the result's origin; empty if there is none.
-    """
-
-    system: str
+    system: str  # its label; untrusted
     id: str
     type: str
-    mode: str
+    mode: str  # sampling mode; empty if unknown; untrusted
     rank: int
-    ranks: str
-    group: int
-    opens: bool
-    closes: bool
+    ranks: str  # interval of the rank, such as `3–5`; empty if there is none or it has only one rank
+    group: int  # number of the tie group; systems in the same group are statistically tied
+    opens: bool  # whether the row is the first of its tie group
+    closes: bool  # whether the row is the last of its tie group
     mark: Mark
-    quality: str
-    origin: str = ""
+    quality: str  # quality as text; empty if it was not judged
+    origin: str = ""  # note on the result's origin; empty if there is none
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """People or a known-bad baseline, drawn as a line across all rows.
+    """People or a known-bad baseline, drawn as a line across all rows."""
 
-    Attributes:
-        system: Its label; untrusted.
-        quality: Quality as text; empty if it was not judged.
-        origin: Note on the result's origin; empty if there is none.
-        folded: Whether its row is shown only on demand, as for most of the package's many attacks, but never for the
-            known-bad baseline that does best.
-    """
-
-    system: str
+    system: str  # its label; untrusted
     id: str
     type: str
     mark: Mark
-    quality: str
-    origin: str = ""
+    quality: str  # quality as text; empty if it was not judged
+    origin: str = ""  # note on the result's origin; empty if there is none
+    # Whether its row is shown only on demand, as for most of the package's many attacks, but never for the known-bad
+    # baseline that does best.
     folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """The content of a board's first page.
+    """The content of a board's first page."""
 
-    Attributes:
-        sentence: The answer; contains untrusted names.
-        title: Title of the column, with its direction and what *valid* means.
-        quality: Title of the quality column; empty if the board has no quality metric.
-        rows: Ranked systems, the best first.
-        references: People, then baselines, each by value.
-        ticks: Position in percent and text of each tick of the scale.
-        zero: Position of 0 in percent, where bars begin; None if the scale does not include 0.
-        lacking: Systems without a value; untrusted.
-        again: What to do about them if the board has the metric under other signatures, too; otherwise empty.
-        partial: Systems with a value for some of the prompts only, such as `mine (66 of 100)`; untrusted.
-        more: Number of ranked systems after those in `rows`, which are left out.
-    """
-
-    sentence: str
+    sentence: str  # the answer; contains untrusted names
     metric: str
-    title: str
-    quality: str
-    rows: tuple[ForestRow, ...]
-    references: tuple[Reference, ...]
-    ticks: tuple[tuple[float, str], ...]
-    zero: float | None
-    lacking: tuple[str, ...]
-    again: str
-    partial: tuple[str, ...]
-    more: int
+    title: str  # title of the column, with its direction and what *valid* means
+    quality: str  # title of the quality column; empty if the board has no quality metric
+    rows: tuple[ForestRow, ...]  # ranked systems, the best first
+    references: tuple[Reference, ...]  # people, then baselines, each by value
+    ticks: tuple[tuple[float, str], ...]  # position in percent and text of each tick of the scale
+    zero: float | None  # position of 0 in percent, where bars begin; None if the scale does not include 0
+    lacking: tuple[str, ...]  # systems without a value; untrusted
+    again: str  # what to do about them if the board has the metric under other signatures, too; otherwise empty
+    partial: tuple[str, ...]  # systems with a value for some of the prompts only, such as `mine (66 of 100)`; untrusted
+    more: int  # number of ranked systems after those in `rows`, which are left out
 
 
 def forest(

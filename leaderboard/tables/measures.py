@@ -22,15 +22,12 @@ FITTED = frozenset({"learned_diversity"})
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A kind of diversity on a board.
-
-    Attributes:
-        agreement: Mean Spearman correlation with the labels of the tasks written by people; None if not measured, as
-            for the same metric with other models.
-    """
+    """A kind of diversity on a board."""
 
     name: str
     column: Column
+    # Mean Spearman correlation with the labels of the tasks written by people; None if not measured, as for the same
+    # metric with other models.
     agreement: float | None
 
     @property

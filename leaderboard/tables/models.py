@@ -48,22 +48,15 @@ SIZES: Mapping[str, int] = {"1B": 10**9, "3B": 3 * 10**9, "10B": 10**10, "40B": 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A filter of systems; an empty field or `ANY` keeps all.
+    """A filter of systems; an empty field or `ANY` keeps all."""
 
-    Attributes:
-        text: Words that must all occur in the name, model id, submitter or licence; case is ignored.
-        weights: *open*, *closed* or `ANY`.
-        size: Maximum number of parameters, as a key of `SIZES`; it leaves out systems of unknown size.
-        since: Earliest date of generation, as YYYY-MM-DD.
-    """
-
-    text: str = ""
+    text: str = ""  # words that must all occur in the name, model id, submitter or licence; case is ignored
     types: tuple[str, ...] = ()
     modes: tuple[str, ...] = ()
-    weights: str = ANY
-    size: str = ANY
+    weights: str = ANY  # *open*, *closed* or `ANY`
+    size: str = ANY  # maximum number of parameters, as a key of `SIZES`; it leaves out systems of unknown size
     licence: str = ANY
-    since: str = ""
+    since: str = ""  # earliest date of generation, as YYYY-MM-DD
 
     def takes(self, entry: Entry) -> bool:
         """Whether the filter keeps an entry."""
@@ -84,14 +77,10 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class ModelsTable(TableView):
-    """A table of systems.
-
-    Attributes:
-        beside: Names of the facts in the last columns, in their order.
-    """
+    """A table of systems."""
 
     entries: tuple[Entry, ...]
-    beside: tuple[str, ...]
+    beside: tuple[str, ...]  # names of the facts in the last columns, in their order
 
 
 def columns_of(board: Board, preset: str, own: Sequence[str]) -> tuple[tuple[Column, ...], tuple[str, ...]]:

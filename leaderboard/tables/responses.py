@@ -39,28 +39,17 @@ _HIDING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ShownResponse:
-    """A response on a page.
+    """A response on a page."""
 
-    Attributes:
-        number: Position in sampling order, from 1.
-        notes: Notes such as blank, refused, not valid or truncated.
-        is_valid: Whether it was judged valid; None if validity was not judged.
-        group: Index of its equivalence class; None if it is in none.
-        quality: Quality of the first response of its class, 1 to 10; None if it was not rated.
-        reward: Raw reward of the first response of its class; None if it was not rated.
-        bits: Surprisal given only the prompt, in bits; None if it was not scored.
-        size: Length in bytes of UTF-8.
-    """
-
-    number: int
+    number: int  # position in sampling order, from 1
     text: str
-    notes: tuple[str, ...]
-    is_valid: bool | None
-    group: int | None
-    quality: float | None
-    reward: float | None
-    bits: float | None
-    size: int
+    notes: tuple[str, ...]  # notes such as blank, refused, not valid or truncated
+    is_valid: bool | None  # whether it was judged valid; None if validity was not judged
+    group: int | None  # index of its equivalence class; None if it is in none
+    quality: float | None  # quality of the first response of its class, 1 to 10; None if it was not rated
+    reward: float | None  # raw reward of the first response of its class; None if it was not rated
+    bits: float | None  # surprisal given only the prompt, in bits; None if it was not scored
+    size: int  # length in bytes of UTF-8
 
     @property
     def rate(self) -> float | None:
@@ -70,51 +59,35 @@ class ShownResponse:
 
 @dataclass(frozen=True, slots=True)
 class PositionCurve:
-    """The a_k curve of one prompt.
+    """The a_k curve of one prompt."""
 
-    Attributes:
-        rate: a_k for k = 1 … n in bits/byte: surprisal of the response at position k given the k − 1 before it.
-        error: Standard errors due to the choice of orders; NaN if unknown.
-    """
-
+    # a_k for k = 1 … n in bits/byte: surprisal of the response at position k given the k − 1 before it.
     rate: tuple[float, ...]
-    error: tuple[float, ...]
+    error: tuple[float, ...]  # standard errors due to the choice of orders; NaN if unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A metric's value for one prompt.
-
-    Attributes:
-        system_mean: Mean of the system over its prompts.
-        ranked_mean: Mean over the means of the ranked systems; see `Board.ranked_means`.
-    """
+    """A metric's value for one prompt."""
 
     column: Column
     value: float | None
     reason: str
-    system_mean: float | None
-    ranked_mean: float | None
+    system_mean: float | None  # mean of the system over its prompts
+    ranked_mean: float | None  # mean over the means of the ranked systems; see `Board.ranked_means`
 
 
 @dataclass(frozen=True, slots=True)
 class PromptView:
-    """The part of a result that belongs to one prompt.
-
-    Attributes:
-        responses: Responses in sampling order.
-        sizes: Number of responses in each equivalence class.
-        scores: Scores in the order of the board's columns.
-        text_free: Whether the result has no texts, so that each response is a placeholder.
-    """
+    """The part of a result that belongs to one prompt."""
 
     prompt: ListedPrompt
-    responses: tuple[ShownResponse, ...]
-    sizes: tuple[int, ...]
+    responses: tuple[ShownResponse, ...]  # responses in sampling order
+    sizes: tuple[int, ...]  # number of responses in each equivalence class
     has_classes: bool
     curve: PositionCurve | None
-    scores: tuple[Score, ...]
-    text_free: bool = False
+    scores: tuple[Score, ...]  # scores in the order of the board's columns
+    text_free: bool = False  # whether the result has no texts, so that each response is a placeholder
 
 
 def make_view(board: Board, entry: Entry, row: Mapping[str, Any]) -> PromptView:

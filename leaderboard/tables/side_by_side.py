@@ -12,19 +12,13 @@ from leaderboard.tables.systems import system_labels
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """Responses of several systems to one prompt, as a table.
+    """Responses of several systems to one prompt, as a table."""
 
-    Attributes:
-        prompt: Text of the prompt; empty if no system has it.
-        headers: The number of the response, then for each system its response and, if it has a partition, the class.
-        rows: One row per number, as texts; systems with fewer responses have empty cells.
-        texts: Whether each column has responses.
-    """
-
-    prompt: str
+    prompt: str  # text of the prompt; empty if no system has it
+    # The number of the response, then for each system its response and, if it has a partition, the class.
     headers: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    texts: tuple[bool, ...]
+    rows: tuple[tuple[str, ...], ...]  # one row per number, as texts; systems with fewer responses have empty cells
+    texts: tuple[bool, ...]  # whether each column has responses
 
 
 def side_by_side(board: Board, places: Sequence[int], prompt_id: str) -> SideBySide:

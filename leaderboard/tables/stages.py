@@ -53,25 +53,15 @@ _WORD = re.compile(r"[^\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Systems that are training stages of one model.
+    """Systems that are training stages of one model."""
 
-    Attributes:
-        name: Words that the names share; untrusted.
-        submitter: Submitter's name; untrusted.
-        stages: Names of the stages, in training order.
-        entries: Entries of the systems, in the same order.
-        matched: Whether the names say that responses are length-matched.
-        superseded: Number of systems that are ignored because another one has the same stage; see `RULE`.
-        sampling: Settings of this series, if the names have several, such as `temperature 0.7`.
-    """
-
-    name: str
-    submitter: str
-    stages: tuple[str, ...]
-    entries: tuple[Entry, ...]
-    matched: bool
-    superseded: int
-    sampling: str = ""
+    name: str  # words that the names share; untrusted
+    submitter: str  # submitter's name; untrusted
+    stages: tuple[str, ...]  # names of the stages, in training order
+    entries: tuple[Entry, ...]  # entries of the systems, in the same order
+    matched: bool  # whether the names say that responses are length-matched
+    superseded: int  # number of systems that are ignored because another one has the same stage; see `RULE`
+    sampling: str = ""  # settings of this series, if the names have several, such as `temperature 0.7`
 
     @property
     def key(self) -> str:
@@ -183,20 +173,13 @@ def _lateness(entry: Entry) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StageCurves:
-    """Mean a_k curves in bits/byte over the prompts on which every stage has a complete curve.
-
-    Attributes:
-        means: Means, float64 [stages, n].
-        errors: Standard errors over prompts, float64 [stages, n]; NaN with one prompt.
-        prompts: Number of prompts on which every stage has a complete curve.
-        left_out: Number of other prompts, on which some response was not valid or not scored.
-    """
+    """Mean a_k curves in bits/byte over the prompts on which every stage has a complete curve."""
 
     stages: tuple[str, ...]
-    means: Floats
-    errors: Floats
-    prompts: int
-    left_out: int
+    means: Floats  # means, float64 [stages, n]
+    errors: Floats  # standard errors over prompts, float64 [stages, n]; NaN with one prompt
+    prompts: int  # number of prompts on which every stage has a complete curve
+    left_out: int  # number of other prompts, on which some response was not valid or not scored
 
 
 def stage_curves(series: Series, k: int) -> StageCurves | Missing:

@@ -164,20 +164,13 @@ def neighbours_table(board: Board, near: Sequence[tuple[int, float]]) -> TableVi
 
 @dataclass(frozen=True, slots=True)
 class Extreme:
-    """A prompt on which a system is most or least diverse, with the responses grouped by class.
+    """A prompt on which a system is most or least diverse, with the responses grouped by class."""
 
-    Attributes:
-        prompt: Text of the prompt; untrusted.
-        responses: Responses, sorted by class; untrusted.
-        groups: Class of each response; None if it is in none.
-        invalid: Whether each response was judged not valid.
-    """
-
-    prompt: str
+    prompt: str  # text of the prompt; untrusted
     value: float
-    responses: tuple[str, ...]
-    groups: tuple[int | None, ...]
-    invalid: tuple[bool, ...]
+    responses: tuple[str, ...]  # responses, sorted by class; untrusted
+    groups: tuple[int | None, ...]  # class of each response; None if it is in none
+    invalid: tuple[bool, ...]  # whether each response was judged not valid
 
 
 def extremes(

@@ -13,18 +13,12 @@ _LETTER, _ROOM, _WIDEST = 8, 30, 42  # pixels per letter and around a text; maxi
 
 @dataclass(frozen=True, slots=True)
 class TableView:
-    """A table on a page; all its texts are untrusted.
-
-    Attributes:
-        values: Cell values by row: texts, numbers or None.
-        shown: Display texts of the same cells.
-        kinds: Kind of each column: *str* or *number*.
-    """
+    """A table on a page; all its texts are untrusted."""
 
     headers: tuple[str, ...]
-    values: tuple[tuple[Any, ...], ...]
-    shown: tuple[tuple[str, ...], ...]
-    kinds: tuple[str, ...]
+    values: tuple[tuple[Any, ...], ...]  # cell values by row: texts, numbers or None
+    shown: tuple[tuple[str, ...], ...]  # display texts of the same cells
+    kinds: tuple[str, ...]  # kind of each column: *str* or *number*
 
     def frame(self) -> pd.DataFrame:
         """The values as a data frame, with number columns as floats, or as integers if all their values are."""

@@ -25,45 +25,31 @@ _AT_ONCE = 2_000_000  # maximum size of an array [resamples, systems]
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A system on both axes.
-
-    Attributes:
-        x: Mean over prompts on the x-axis.
-        x_range: 95% interval of x; None if there is none.
-        y: Mean over prompts on the y-axis.
-        on_front: Whether no eligible system is at least as good on both axes and better on one. None if the system is
-            not eligible or an axis has no direction.
-        share: Share of the resamples in which it is on the front; None in the same cases.
-    """
+    """A system on both axes."""
 
     place: int
     label: str
     type: str
-    x: float
-    x_range: tuple[float, float] | None
-    y: float
+    x: float  # mean over prompts on the x-axis
+    x_range: tuple[float, float] | None  # 95% interval of x; None if there is none
+    y: float  # mean over prompts on the y-axis
     y_range: tuple[float, float] | None
+    # Whether no eligible system is at least as good on both axes and better on one. None if the system is not eligible
+    # or an axis has no direction.
     on_front: bool | None
-    share: float | None
+    share: float | None  # share of the resamples in which it is on the front; None in the same cases
 
 
 @dataclass(frozen=True, slots=True)
 class Tradeoff:
-    """Systems on two axes.
-
-    Attributes:
-        points: Systems with a value on both axes, in the board's order.
-        absent: Labels of the other systems.
-        front: Whether there is a front, which needs a direction on both axes.
-        baselines: Whether known-bad baselines are Pareto-eligible.
-    """
+    """Systems on two axes."""
 
     x: Column
     y: Column
-    points: tuple[Point, ...]
-    absent: tuple[str, ...]
-    front: bool
-    baselines: bool
+    points: tuple[Point, ...]  # systems with a value on both axes, in the board's order
+    absent: tuple[str, ...]  # labels of the other systems
+    front: bool  # whether there is a front, which needs a direction on both axes
+    baselines: bool  # whether known-bad baselines are Pareto-eligible
     resamples: int
 
     def ordered(self) -> list[Point]:

@@ -17,23 +17,15 @@ ROWS = 10
 
 @dataclass(frozen=True, slots=True)
 class Trusted:
-    """A metric on the page Metrics.
+    """A metric on the page Metrics."""
 
-    Attributes:
-        metric: Name of the metric, which may be a user's own.
-        value: Agreement with people: mean Spearman correlation over tasks.
-        about: Description in plain words; empty if unknown.
-        paid: Number of attacks that the metric rewards; None if not measured.
-        worst: The attack with the largest gain, and the gain; empty if the metric rewards no attack.
-    """
-
-    metric: str
-    value: float
+    metric: str  # name of the metric, which may be a user's own
+    value: float  # agreement with people: mean Spearman correlation over tasks
     low: float | None
     high: float | None
-    about: str
-    paid: int | None
-    worst: str
+    about: str  # description in plain words; empty if unknown
+    paid: int | None  # number of attacks that the metric rewards; None if not measured
+    worst: str  # the attack with the largest gain, and the gain; empty if the metric rewards no attack
 
 
 def trusted(study: MetricStudy, gaming: GamingRecord | None, most: int = ROWS) -> tuple[Trusted, ...]:

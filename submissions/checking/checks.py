@@ -29,17 +29,11 @@ _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")  # other than wh
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The manifest and suite that rows are compared with.
+    """The manifest and suite that rows are compared with."""
 
-    Attributes:
-        manifest: Manifest; None if it could not be read, and then checks that need it report nothing.
-        suite: Suite of the manifest; None if it is unknown or the submission has its own prompts.
-        rows: Number of rows that the file declares.
-    """
-
-    manifest: Manifest | None
-    suite: Suite | None
-    rows: int
+    manifest: Manifest | None  # manifest; None if it could not be read, and then checks that need it report nothing
+    suite: Suite | None  # suite of the manifest; None if it is unknown or the submission has its own prompts
+    rows: int  # number of rows that the file declares
 
     @property
     def own(self) -> bool:
@@ -49,33 +43,22 @@ class Context:
 
 @dataclass(slots=True)
 class SeenRows:
-    """Record of the rows read so far.
+    """Record of the rows read so far."""
 
-    Attributes:
-        keep_texts: Whether to fill `texts`.
-        rows: Number of rows, including unreadable ones.
-        prompt_bytes: Size of the prompts' texts in UTF-8.
-        first_row: First row of each prompt id.
-        same_responses: First row of each list of responses, by the list's digest.
-        broken: Prompt ids of rows that lack a value.
-        last_position: Position in the suite of the latest row.
-        in_suite_order: Whether the positions of all rows so far ascend.
-        own_prompts: Rows without their responses, if the submission has its own prompts.
-        texts: Responses of each prompt, to compare with a reported partition.
-        foreign: Number of rows whose texts are in a language other than English.
-    """
-
-    keep_texts: bool = False
-    rows: int = 0
-    prompt_bytes: int = 0
-    first_row: dict[str, int] = field(default_factory=dict)
+    keep_texts: bool = False  # whether to fill `texts`
+    rows: int = 0  # number of rows, including unreadable ones
+    prompt_bytes: int = 0  # size of the prompts' texts in UTF-8
+    first_row: dict[str, int] = field(default_factory=dict)  # first row of each prompt id
+    # First row of each list of responses, by the list's digest.
     same_responses: dict[str, int] = field(default_factory=dict)
-    broken: set[str | None] = field(default_factory=set)
-    last_position: int = -1
-    in_suite_order: bool = True
+    broken: set[str | None] = field(default_factory=set)  # prompt ids of rows that lack a value
+    last_position: int = -1  # position in the suite of the latest row
+    in_suite_order: bool = True  # whether the positions of all rows so far ascend
+    # Rows without their responses, if the submission has its own prompts.
     own_prompts: list[Row] = field(default_factory=list)
+    # Responses of each prompt, to compare with a reported partition.
     texts: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    foreign: int = 0
+    foreign: int = 0  # number of rows whose texts are in a language other than English
     reported_rows: Counter[str] = field(default_factory=Counter)
 
     def add(self, row: Row, context: Context) -> None:
@@ -104,17 +87,12 @@ class SeenRows:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check, of each row, of all rows together, or both.
-
-    Attributes:
-        about: What the check requires or reports.
-        row: Function that checks one row.
-        whole: Function that checks the record of all rows after the last one.
-    """
+    """One check, of each row, of all rows together, or both."""
 
     name: str
-    about: str
-    row: Callable[[Row, Context, SeenRows], Iterator[Problem]] | None = None
+    about: str  # what the check requires or reports
+    row: Callable[[Row, Context, SeenRows], Iterator[Problem]] | None = None  # function that checks one row
+    # Function that checks the record of all rows after the last one.
     whole: Callable[[Context, SeenRows], Iterator[Problem]] | None = None
 
 

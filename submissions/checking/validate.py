@@ -38,15 +38,12 @@ Progress = Callable[[int], None]
 
 @dataclass(slots=True)
 class Report:
-    """The result of checking a folder.
-
-    Attributes:
-        suite: Suite that the manifest names, or that of its own prompts if they are accepted; None if there is none.
-    """
+    """The result of checking a folder."""
 
     findings: Findings
     counts: ResponseCounts = field(default_factory=ResponseCounts)
     manifest: Manifest | None = None
+    # Suite that the manifest names, or that of its own prompts if they are accepted; None if there is none.
     suite: Suite | None = None
     submission: Submission | None = None
 

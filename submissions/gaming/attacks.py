@@ -20,15 +20,11 @@ AttackKind = Literal["junk", "disguise", "copies"]
 
 @dataclass(frozen=True, slots=True)
 class AttackedSet:
-    """The input of an attack for one prompt.
-
-    Attributes:
-        responses: [k], the responses to it.
-        elsewhere: Responses to each other prompt of the submission, in the order of the prompts' ids.
-    """
+    """The input of an attack for one prompt."""
 
     prompt: str
-    responses: tuple[str, ...]
+    responses: tuple[str, ...]  # [k], the responses to it
+    # Responses to each other prompt of the submission, in the order of the prompts' ids.
     elsewhere: Sequence[tuple[str, ...]]
 
 
@@ -37,18 +33,12 @@ Attacker = Callable[[AttackedSet, random.Random], tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """A way to look diverse.
+    """A way to look diverse."""
 
-    Attributes:
-        name: Value of `divbench metrics baseline --kind`.
-        kind: Kind of attack; see the module's docstring.
-        fn: Function that makes as many texts as there are responses, none of them blank.
-    """
-
-    name: str
-    kind: AttackKind
+    name: str  # value of `divbench metrics baseline --kind`
+    kind: AttackKind  # kind of attack; see the module's docstring
     about: str
-    fn: Attacker
+    fn: Attacker  # function that makes as many texts as there are responses, none of them blank
     seeded: bool = True
 
 

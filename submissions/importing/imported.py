@@ -46,23 +46,18 @@ class Answer(NamedTuple):
 
 @dataclass(slots=True)
 class Imported:
-    """The content of an imported file.
+    """The content of an imported file."""
 
-    Attributes:
-        rows: One per prompt, with the row numbers of the file.
-        reported: Reported values by prompt id, with their row in the file.
-        facts: By field of `FACTS` and `STEPS`, each value in the file and its first row.
-        names: Names of our fields in the file, by our names.
-        lines: Row of each response, by prompt id, if a row is one response.
-        trimmed: Number of prompts that differ from the suite's only in white space at their ends, which is accepted.
-    """
-
-    rows: list[Row] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)  # one per prompt, with the row numbers of the file
+    # Reported values by prompt id, with their row in the file.
     reported: dict[str, tuple[int, Reported]] = field(default_factory=dict)
+    # By field of `FACTS` and `STEPS`, each value in the file and its first row.
     facts: dict[str, dict[Any, int]] = field(default_factory=dict)
     unused_fields: set[str] = field(default_factory=set)
-    names: dict[str, str] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)  # names of our fields in the file, by our names
+    # Row of each response, by prompt id, if a row is one response.
     lines: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    # Number of prompts that differ from the suite's only in white space at their ends, which is accepted.
     trimmed: int = 0
 
     def note(self, number: int, raw: Mapping[str, Any], used: set[str]) -> None:

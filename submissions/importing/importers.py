@@ -99,17 +99,12 @@ def _compare_heads(fields: Fields, partition: tuple[int, ...], scores: tuple[flo
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """Options of some formats.
+    """Options of some formats."""
 
-    Attributes:
-        field: For *jsonl*, *csv* and *parquet*: field of the responses; None: detected.
-        documents: For *lm-eval*: how documents are identified, and which of their texts are the responses.
-        requests: For *openai-batch*: file of the batch's requests.
-    """
-
-    field: str | None = None
+    field: str | None = None  # for *jsonl*, *csv* and *parquet*: field of the responses; None: detected
+    # For *lm-eval*: how documents are identified, and which of their texts are the responses.
     documents: LmEvalOptions = DEFAULT_DOCUMENTS
-    requests: Path | None = None
+    requests: Path | None = None  # for *openai-batch*: file of the batch's requests
 
 
 DEFAULT_OPTIONS = ImportOptions()

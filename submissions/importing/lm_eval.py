@@ -35,17 +35,13 @@ _USED = {DOC_ID, "doc", "arguments", "filter"}
 
 @dataclass(frozen=True, slots=True)
 class LmEvalOptions:
-    """How documents are identified, and which of their texts are the responses.
+    """How documents are identified, and which of their texts are the responses."""
 
-    Attributes:
-        id_field: Field of `doc` with the prompt's id, or `doc_id`: the position in the suite, from 0. None: `prompt_id`
-            of `doc` if it has one; otherwise documents are identified by their texts.
-        filter: Name of the filter whose rows are read; None: all, if they have the same responses.
-    """
-
+    # Field of `doc` with the prompt's id, or `doc_id`: the position in the suite, from 0. None: `prompt_id` of `doc` if
+    # it has one; otherwise documents are identified by their texts.
     id_field: str | None = None
     responses: AnswersIn = "resps"
-    filter: str | None = None
+    filter: str | None = None  # name of the filter whose rows are read; None: all, if they have the same responses
 
 
 DEFAULT_OPTIONS = LmEvalOptions()

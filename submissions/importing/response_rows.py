@@ -55,18 +55,13 @@ class _Names:
 
 @dataclass(slots=True)
 class Prompts:
-    """Finds the prompts that rows belong to.
-
-    Attributes:
-        by_text: Ids by text, without white space at its ends.
-        trimmed: Ids of prompts that differ from the suite's only in white space at their ends.
-        unknown: Rows whose prompts are not the suite's.
-    """
+    """Finds the prompts that rows belong to."""
 
     suite: Suite | None
-    by_text: dict[str, str] = field(default_factory=dict)
+    by_text: dict[str, str] = field(default_factory=dict)  # ids by text, without white space at its ends
+    # Ids of prompts that differ from the suite's only in white space at their ends.
     trimmed: set[str] = field(default_factory=set)
-    unknown: list[int] = field(default_factory=list)
+    unknown: list[int] = field(default_factory=list)  # rows whose prompts are not the suite's
 
     def __post_init__(self) -> None:
         for prompt in self.suite.prompts if self.suite else ():

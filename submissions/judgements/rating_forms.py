@@ -29,65 +29,45 @@ SHOWN = 5  # responses in a built-in set
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with answers from 1 up.
-
-    Attributes:
-        answers: What each answer means, from 1.
-    """
+    """A question with answers from 1 up."""
 
     name: str
     text: str
-    answers: tuple[str, ...]
+    answers: tuple[str, ...]  # what each answer means, from 1
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A rating form.
-
-    Attributes:
-        instructions: Paragraphs before the first item.
-    """
+    """A rating form."""
 
     name: FormName
-    instructions: tuple[str, ...]
+    instructions: tuple[str, ...]  # paragraphs before the first item
     questions: tuple[Question, ...]
     panels: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RatedSet:
-    """A response set to be rated.
-
-    Attributes:
-        label: Known label, greater for more diverse; None if there is none.
-    """
+    """A response set to be rated."""
 
     set_id: str
     context: str
     responses: tuple[str, ...]
-    label: float | None = None
+    label: float | None = None  # known label, greater for more diverse; None if there is none
     label_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One screen of a form.
+    """One screen of a form."""
 
-    Attributes:
-        item: Id of 12 hex digits, which does not reveal the kind.
-        kind: *rating*, *check* or *training*.
-        sets: Ids of the rated sets: one, or two for *ranking*; empty for other kinds.
-        expected: Lowest and highest correct answer by question, for checks and training.
-        why: Reason for the expected answer, for training.
-    """
-
-    item: str
-    kind: Kind
+    item: str  # id of 12 hex digits, which does not reveal the kind
+    kind: Kind  # *rating*, *check* or *training*
     context: str
     panels: tuple[tuple[str, ...], ...]
-    sets: tuple[str, ...] = ()
-    expected: Mapping[str, Span] | None = None
-    why: str = ""
+    sets: tuple[str, ...] = ()  # ids of the rated sets: one, or two for *ranking*; empty for other kinds
+    expected: Mapping[str, Span] | None = None  # lowest and highest correct answer by question, for checks and training
+    why: str = ""  # reason for the expected answer, for training
 
 
 def _forms() -> dict[FormName, Form]:

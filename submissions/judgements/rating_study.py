@@ -22,20 +22,15 @@ MAX_STUDY_BYTES = 2**28
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """A study.
+    """A study."""
 
-    Attributes:
-        study: Id, a hash of the fields below.
-        items: All items: ratings, then training, then checks.
-        assignment: Items of each rater in order: training first, then ratings with checks among them.
-    """
-
-    study: str
+    study: str  # id, a hash of the fields below
     form: FormName
     seed: int
     raters_per_item: int
     sets: tuple[RatedSet, ...]
-    items: tuple[Item, ...]
+    items: tuple[Item, ...]  # all items: ratings, then training, then checks
+    # Items of each rater in order: training first, then ratings with checks among them.
     assignment: tuple[tuple[str, ...], ...]
 
     def by_id(self) -> dict[str, Item]:

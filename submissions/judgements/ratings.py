@@ -41,46 +41,30 @@ _STATUS, _REJECTED = "AssignmentStatus", "Rejected"  # of Mechanical Turk
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """One answer.
-
-    Attributes:
-        rater: Name of the rater; for a form, its number and random code.
-        answer: Number of the answer, from 1.
-        seconds: Time on the item; None if it is unknown.
-    """
+    """One answer."""
 
     item: str
-    rater: str
+    rater: str  # name of the rater; for a form, its number and random code
     question: str
-    answer: int
-    seconds: float | None
+    answer: int  # number of the answer, from 1
+    seconds: float | None  # time on the item; None if it is unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """The ratings of a study after the removal of unreliable raters.
+    """The ratings of a study after the removal of unreliable raters."""
 
-    Attributes:
-        ratings: Ratings of the sets by the kept raters, without checks and training.
-        removed: Number of raters removed, by rule of `RULES`.
-        repeated: Number of answers that a rater gave twice, of which the first counts, in the order of files' names.
-        contradicted: Number of these that differ from the first.
-        rejected: Number of answers of assignments that were rejected on the crowd platform, which are left out.
-        ignored: Names of what is in the folders besides .json and .csv files, without hidden files.
-        unchecked: Number of kept raters who answered no check.
-    """
-
-    ratings: tuple[Rating, ...]
+    ratings: tuple[Rating, ...]  # ratings of the sets by the kept raters, without checks and training
     raters: int
-    removed: dict[str, int]
+    removed: dict[str, int]  # number of raters removed, by rule of `RULES`
     removed_ratings: int
-    repeated: int
+    repeated: int  # number of answers that a rater gave twice, of which the first counts, in the order of files' names
     blank: int
     files: int
-    unchecked: int
-    ignored: tuple[str, ...] = ()
-    contradicted: int = 0
-    rejected: int = 0
+    unchecked: int  # number of kept raters who answered no check
+    ignored: tuple[str, ...] = ()  # names of what is in the folders besides .json and .csv files, without hidden files
+    contradicted: int = 0  # number of these that differ from the first
+    rejected: int = 0  # number of answers of assignments that were rejected on the crowd platform, which are left out
 
 
 def read_ratings(study: Study, paths: Sequence[Path]) -> Ratings:

@@ -156,16 +156,11 @@ def open_spool(store: FileStore) -> VoteSpool:
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """The votes of one commit of a store.
-
-    Attributes:
-        votes: Each vote once, by time, then id.
-        damaged: Files, and lines of files, that are not votes, each with the reason.
-    """
+    """The votes of one commit of a store."""
 
     commit: str
-    votes: tuple[Vote, ...]
-    damaged: tuple[tuple[str, str], ...]
+    votes: tuple[Vote, ...]  # each vote once, by time, then id
+    damaged: tuple[tuple[str, str], ...]  # files, and lines of files, that are not votes, each with the reason
 
 
 class VoteReader:

@@ -39,42 +39,30 @@ Positions = Annotated[tuple[Annotated[int, Field(ge=0, lt=MAX_K)], ...], Field(m
 
 @dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
 class Vote:
-    """An answer to one question about one pair of response sets.
+    """An answer to one question about one pair of response sets."""
 
-    Attributes:
-        vote_id: Id derived from the pair's id and the question, so that an answer stored twice counts once.
-        pair_id: Random id of the pair as shown to one visitor; the records of both questions have it.
-        time: Time in seconds since 1970 (UTC).
-        voter: Salted hash of the visitor.
-        left: Name of the system whose responses were on the left.
-        right: Name of the system on the right; the left one's if the pair is a check.
-        left_result: Id of the result with the responses on the left.
-        left_positions: Positions of the responses on the left in the result's response set, in the order shown, from 0.
-        question: *more_different* (which set has the more different ideas) or *preferred* (which one would you rather
-            have been given).
-        answer: *left*, *right*, or *tie* for no difference.
-        check: How a pair with a known answer was made: *repeated* (one response shown several times), *shuffled* (the
-            words of each response in random order), *self* (the same responses in another order); otherwise empty.
-        altered: Side that was repeated or shuffled; otherwise empty.
-        expected: Answer that passes the check; empty if the question has no known answer.
-    """
-
-    vote_id: Id
-    pair_id: Id
-    time: Annotated[int, Field(ge=0, lt=2**40)]
-    voter: Id
+    vote_id: Id  # id derived from the pair's id and the question, so that an answer stored twice counts once
+    pair_id: Id  # random id of the pair as shown to one visitor; the records of both questions have it
+    time: Annotated[int, Field(ge=0, lt=2**40)]  # time in seconds since 1970 (UTC)
+    voter: Id  # salted hash of the visitor
     suite: SuiteName
     prompt_id: PromptId
-    left: Name
-    right: Name
-    left_result: ResultId
+    left: Name  # name of the system whose responses were on the left
+    right: Name  # name of the system on the right; the left one's if the pair is a check
+    left_result: ResultId  # id of the result with the responses on the left
     right_result: ResultId
+    # Positions of the responses on the left in the result's response set, in the order shown, from 0.
     left_positions: Positions
     right_positions: Positions
+    # *more_different* (which set has the more different ideas) or *preferred* (which one would you rather have been
+    # given).
     question: Question
-    answer: Answer
+    answer: Answer  # *left*, *right*, or *tie* for no difference
+    # How a pair with a known answer was made: *repeated* (one response shown several times), *shuffled* (the words of
+    # each response in random order), *self* (the same responses in another order); otherwise empty.
     check: Check = ""
-    altered: Literal["", "left", "right"] = ""
+    altered: Literal["", "left", "right"] = ""  # side that was repeated or shuffled; otherwise empty
+    # Answer that passes the check; empty if the question has no known answer.
     expected: Literal["", "left", "right", "tie"] = ""
 
     def __post_init__(self) -> None:

@@ -47,15 +47,10 @@ class NoWriteAccess(StoreFault):
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One state of the whole tree.
+    """One state of the whole tree."""
 
-    Attributes:
-        id: Id of the commit; the empty string is the empty tree that every store begins with.
-        parent: Id of the commit before it; None if there is none or it is unknown.
-    """
-
-    id: str
-    parent: str | None
+    id: str  # id of the commit; the empty string is the empty tree that every store begins with
+    parent: str | None  # id of the commit before it; None if there is none or it is unknown
     message: str
 
 

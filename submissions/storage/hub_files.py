@@ -16,13 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HubFile:
-    """A file as listed by the Hub.
+    """A file as listed by the Hub."""
 
-    Attributes:
-        digest: SHA-256 of a file in LFS; git's blob hash otherwise.
-    """
-
-    digest: str
+    digest: str  # SHA-256 of a file in LFS; git's blob hash otherwise
     size: int
 
     def hasher(self) -> Any:

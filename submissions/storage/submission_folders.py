@@ -27,20 +27,14 @@ _WRITTEN: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True} 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A submission that passed its checks, with what the checks found in one pass over its rows.
-
-    Attributes:
-        id: 16 hex digits that identify its content: the manifest and the rows, in any order.
-        rows_digest: SHA-256 of its generations alone: the same under another manifest or with other reported values.
-        in_suite_order: Whether the rows are known to be in the suite's order.
-    """
+    """A submission that passed its checks, with what the checks found in one pass over its rows."""
 
     folder: Path
     manifest: Manifest
-    id: str
+    id: str  # 16 hex digits that identify its content: the manifest and the rows, in any order
     prompts: int
-    rows_digest: str
-    in_suite_order: bool
+    rows_digest: str  # SHA-256 of its generations alone: the same under another manifest or with other reported values
+    in_suite_order: bool  # whether the rows are known to be in the suite's order
 
     def rows(self) -> Iterator[Row]:
         """Decode the rows, streamed. They were checked when the submission was opened.

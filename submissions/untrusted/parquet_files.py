@@ -41,16 +41,11 @@ _NO_JSON = f"{_RETYPE}, not JSON: in pandas with engine='pyarrow'; fastparquet c
 
 @dataclass(frozen=True, slots=True)
 class ParquetTable:
-    """The contents of a Parquet file.
-
-    Attributes:
-        schema: Declared schema of all its columns.
-        count: Declared number of its rows.
-    """
+    """The contents of a Parquet file."""
 
     name: str
-    schema: pa.Schema
-    count: int
+    schema: pa.Schema  # declared schema of all its columns
+    count: int  # declared number of its rows
     _said: reader.Asked
     _written: pa.Buffer
 

@@ -29,16 +29,12 @@ Rows = Iterator[tuple[int, dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The rows of a file.
-
-    Attributes:
-        columns: Names of all its columns; for JSON Lines, the fields of all rows.
-        rows: Number of each row in the file, and its values in the requested columns, without absent fields. In CSV all
-            values are strings, and the header is row 1.
-    """
+    """The rows of a file."""
 
     name: str
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # names of all its columns; for JSON Lines, the fields of all rows
+    # Number of each row in the file, and its values in the requested columns, without absent fields. In CSV all values
+    # are strings, and the header is row 1.
     rows: tuple[tuple[int, dict[str, Any]], ...]
 
 

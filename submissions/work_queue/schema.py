@@ -77,15 +77,10 @@ Versions = Annotated[dict[Word, Line], Field(max_length=20)]
 
 
 class Identity(Closed):
-    """A submitter.
+    """A submitter."""
 
-    Attributes:
-        name: Name of the login; without a login, the name they gave.
-        verified: Whether a login at the Hub vouches for the name.
-    """
-
-    name: Name
-    verified: bool = False
+    name: Name  # name of the login; without a login, the name they gave
+    verified: bool = False  # whether a login at the Hub vouches for the name
 
 
 def identity(name: str, hint: str, *, verified: bool = False) -> Identity:
@@ -116,31 +111,22 @@ class StoredProblem(Closed):
 
 
 class Record(Closed):
-    """One step of a submission.
-
-    Attributes:
-        by: Name of the submitter, worker or operator who wrote it.
-        reason: Reason for readers; None if the state needs none.
-        versions: Versions of the worker's software, such as divbench.
-        profile: Profile that the worker scores with, if it stated one.
-        attempt: Number of this attempt, or of the next one; from 1.
-        lease_until: End of the worker's lease of a claimed submission.
-        token: Random id of a claim, or of added results, in all records that the claim's holder writes. No secret.
-        problems: First 50 problems of a rejected submission.
-        log: Last lines of the log of a worker that failed.
-    """
+    """One step of a submission."""
 
     state: StateName
     at: Time
-    by: Name
-    reason: Shown | None = None
-    versions: Versions = Field(default_factory=dict)
-    profile: Word | None = None
-    attempt: Annotated[int, Field(ge=1, le=MAX_ATTEMPTS)]
-    lease_until: Time | None = None
+    by: Name  # name of the submitter, worker or operator who wrote it
+    reason: Shown | None = None  # reason for readers; None if the state needs none
+    versions: Versions = Field(default_factory=dict)  # versions of the worker's software, such as divbench
+    profile: Word | None = None  # profile that the worker scores with, if it stated one
+    attempt: Annotated[int, Field(ge=1, le=MAX_ATTEMPTS)]  # number of this attempt, or of the next one; from 1
+    lease_until: Time | None = None  # end of the worker's lease of a claimed submission
+    # Random id of a claim, or of added results, in all records that the claim's holder writes. No secret.
     token: Id | None = None
     results: tuple[ResultId, ...] = Field(default=(), max_length=MAX_RESULTS)
+    # First 50 problems of a rejected submission.
     problems: tuple[StoredProblem, ...] = Field(default=(), max_length=MAX_PROBLEMS)
+    # Last lines of the log of a worker that failed.
     log: tuple[Shown, ...] = Field(default=(), max_length=MAX_LOG_LINES)
 
     @whole(mode="after")
@@ -154,23 +140,17 @@ class Record(Closed):
 
 
 class State(Closed):
-    """State of a submission: `states/<id>.json`.
-
-    Attributes:
-        submission_id: Id of the submission, from its content.
-        received: Time of the submission; the queue is in this order.
-        rows_digest: SHA-256 of its generations alone, which identifies them under another manifest.
-        history: Its records, the latest last.
-    """
+    """State of a submission: `states/<id>.json`."""
 
     schema_version: Literal[1] = 1
-    submission_id: Id
+    submission_id: Id  # id of the submission, from its content
     name: Name
     suite: Word
     submitter: Identity
-    received: Time
+    received: Time  # time of the submission; the queue is in this order
+    # SHA-256 of its generations alone, which identifies them under another manifest.
     rows_digest: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-    history: tuple[Record, ...] = Field(min_length=1, max_length=MAX_RECORDS)
+    history: tuple[Record, ...] = Field(min_length=1, max_length=MAX_RECORDS)  # its records, the latest last
 
     @whole(mode="after")
     def _happened(self) -> Self:
@@ -249,16 +229,11 @@ def _check_step(before: Record, after: Record) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A worker's lease of a submission.
+    """A worker's lease of a submission."""
 
-    Attributes:
-        state: State at the claim or its latest renewal.
-        versions: Versions of the worker's software, for the records that begin and end the claim.
-    """
-
-    state: State
+    state: State  # state at the claim or its latest renewal
     lease: timedelta
-    versions: dict[str, str]
+    versions: dict[str, str]  # versions of the worker's software, for the records that begin and end the claim
 
     @property
     def submission_id(self) -> str:
@@ -287,19 +262,13 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The outcome of submitting.
-
-    Attributes:
-        new: Whether it is new; a known submission is left unchanged.
-        same_rows: Other submissions with the same generations.
-        address: Address of the pull request; None if it was committed directly.
-    """
+    """The outcome of submitting."""
 
     state: State
-    new: bool
-    same_rows: tuple[State, ...]
+    new: bool  # whether it is new; a known submission is left unchanged
+    same_rows: tuple[State, ...]  # other submissions with the same generations
     warnings: int
-    address: str | None = None
+    address: str | None = None  # address of the pull request; None if it was committed directly
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,17 +281,12 @@ class Damaged:
 
 @dataclass(frozen=True, slots=True)
 class QueuePosition:
-    """Position of a submission in the queue, for its submitter.
+    """Position of a submission in the queue, for its submitter."""
 
-    Attributes:
-        position: Position from 1; None if it is not waiting.
-        worker_seen: Time of the latest record by a worker; None if there is none.
-    """
-
-    position: int | None
+    position: int | None  # position from 1; None if it is not waiting
     waiting: int
     claimed: int
-    worker_seen: datetime | None
+    worker_seen: datetime | None  # time of the latest record by a worker; None if there is none
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that `--json` prints."""
@@ -333,16 +297,11 @@ class QueuePosition:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """All submissions of one commit of a store.
-
-    Attributes:
-        states: States in order of receipt, then by id.
-        damaged: Files that could not be read; the queue works without them.
-    """
+    """All submissions of one commit of a store."""
 
     commit: str
-    states: tuple[State, ...]
-    damaged: tuple[Damaged, ...]
+    states: tuple[State, ...]  # states in order of receipt, then by id
+    damaged: tuple[Damaged, ...]  # files that could not be read; the queue works without them
 
     def queue_position(self, submission_id: str, now: datetime) -> QueuePosition:
         """Return the position of a submission in the queue."""

@@ -24,20 +24,15 @@ from leaderboard.data.live_results import LiveResults
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of the application.
-
-    Attributes:
-        path: Path of its address; empty for the first page.
-        build: Function that creates its components; data is read when the page is opened.
-        group: Group of the navigation, one of `navigation.GROUPS`.
-        answer: Function that makes a description from the results; it replaces `about`.
-    """
+    """A page of the application."""
 
     title: str
-    path: str
+    path: str  # path of its address; empty for the first page
+    # Function that creates its components; data is read when the page is opened.
     build: Callable[[gr.Blocks, LiveResults], None]
-    group: str = GROUPS[-1]
+    group: str = GROUPS[-1]  # group of the navigation, one of `navigation.GROUPS`
     about: str = ""
+    # Function that makes a description from the results; it replaces `about`.
     answer: Callable[[LiveResults], str] | None = None
 
 

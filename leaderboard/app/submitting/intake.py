@@ -59,16 +59,11 @@ class Busy(DivBenchError):
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The outcome of a validation.
+    """The outcome of a validation."""
 
-    Attributes:
-        token: Key of the submission kept by the intake; None if it was rejected.
-        report: Document that `divbench validate --json` prints.
-    """
-
-    token: str | None
+    token: str | None  # key of the submission kept by the intake; None if it was rejected
     manifest: Manifest | None
-    report: Mapping[str, Any]
+    report: Mapping[str, Any]  # document that `divbench validate --json` prints
 
     @property
     def rows(self) -> list[list[str]]:

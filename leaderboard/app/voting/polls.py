@@ -35,19 +35,14 @@ _LOG = logging.getLogger("divbench.votes")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Offer:
-    """A pair as it was shown to one visitor.
+    """A pair as it was shown to one visitor."""
 
-    Attributes:
-        pair_id: Opaque id, 32 hex digits.
-        answers: The visitor's answers by question; None before the vote.
-    """
-
-    pair_id: str
+    pair_id: str  # opaque id, 32 hex digits
     voter: str
     arena: Arena
     pair: Pair
     prompt: str
-    answers: Mapping[Question, Answer] | None = None
+    answers: Mapping[Question, Answer] | None = None  # the visitor's answers by question; None before the vote
 
 
 class Polls:

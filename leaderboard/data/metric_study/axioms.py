@@ -11,15 +11,12 @@ AxiomName = Annotated[str, StringConstraints(min_length=1, max_length=40, patter
 
 
 class AxiomStudy(BaseModel):
-    """The content of `axioms.json`; untrusted, so unknown fields are errors and sizes are limited.
-
-    Attributes:
-        metrics: Whether a metric obeys all cases of an axiom, by metric and axiom; null if it has no value.
-    """
+    """The content of `axioms.json`; untrusted, so unknown fields are errors and sizes are limited."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     profile: Word
+    # Whether a metric obeys all cases of an axiom, by metric and axiom; null if it has no value.
     metrics: dict[MetricName, dict[AxiomName, bool | None]] = Field(min_length=1, max_length=MAX_METRICS)
 
     @property

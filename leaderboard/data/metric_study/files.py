@@ -59,19 +59,14 @@ _HINTS: Mapping[type[BaseModel], str] = {
 
 @dataclass(frozen=True, slots=True)
 class Studies:
-    """The studies that the page Metrics shows.
-
-    Attributes:
-        texts: Context and responses of disagreements, by task and set.
-        faults: Files that could not be read, with the reasons; without local paths.
-    """
+    """The studies that the page Metrics shows."""
 
     study: MetricStudy | None
     pairs: PairStudy | None
     gaming: GamingRecord | None
     axioms: AxiomStudy | None
-    texts: Mapping[tuple[str, str], SetTexts]
-    faults: tuple[str, ...]
+    texts: Mapping[tuple[str, str], SetTexts]  # context and responses of disagreements, by task and set
+    faults: tuple[str, ...]  # files that could not be read, with the reasons; without local paths
 
 
 def load_studies(folder: Path | None) -> Studies:

@@ -27,16 +27,11 @@ Kind = Literal["model", "references", "published"]
 
 
 class PairRow(Part):
-    """The accuracies of a model's metric or of a reference scorer.
-
-    Attributes:
-        cells: Known numbers, by their names in `COLUMNS`.
-        pairs: Number of pairs with both scores; None if unknown.
-    """
+    """The accuracies of a model's metric or of a reference scorer."""
 
     metric: MetricName
-    cells: dict[str, Number] = Field(max_length=len(COLUMNS))
-    pairs: Annotated[int, Field(ge=0)] | None
+    cells: dict[str, Number] = Field(max_length=len(COLUMNS))  # known numbers, by their names in `COLUMNS`
+    pairs: Annotated[int, Field(ge=0)] | None  # number of pairs with both scores; None if unknown
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -49,17 +44,13 @@ class PairRow(Part):
 
 
 class PairBlock(Part):
-    """The rows of a model, of the references, or of a model's published results.
-
-    Attributes:
-        rows: Rows in the published order.
-        signatures: Signatures by metric, for models scored here.
-    """
+    """The rows of a model, of the references, or of a model's published results."""
 
     kind: Kind
     title: Title
     beneath: Title
-    rows: list[PairRow] = Field(max_length=_MAX_ROWS)
+    rows: list[PairRow] = Field(max_length=_MAX_ROWS)  # rows in the published order
+    # Signatures by metric, for models scored here.
     signatures: dict[MetricName, Line] = Field(default={}, max_length=_MAX_ROWS)
 
     @model_validator(mode="after")
@@ -71,19 +62,15 @@ class PairBlock(Part):
 
 
 class PairStudy(Part):
-    """The content of `gssbench.json`.
-
-    Attributes:
-        missing_as: Treatment of a pair with a missing score.
-        blocks: Models, then references, then published numbers.
-    """
+    """The content of `gssbench.json`."""
 
     schema_version: Literal[1] = 1
     suite: Line
-    missing_as: Literal["wrong", "left out"]
+    missing_as: Literal["wrong", "left out"]  # treatment of a pair with a missing score
     level: Annotated[float, Field(gt=0, lt=1)]
     resamples: Annotated[int, Field(ge=1, le=1_000_000)]
     seed: int
+    # Models, then references, then published numbers.
     blocks: list[PairBlock] = Field(min_length=1, max_length=_MAX_BLOCKS)
 
 

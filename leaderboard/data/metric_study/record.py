@@ -52,35 +52,23 @@ def rounded(found: Estimate, places: int = 3) -> Number:
 
 
 class Disagreement(NamedTuple):
-    """A response set that a metric and people rank very differently. A list in JSON.
-
-    Attributes:
-        human: Mean human score, higher for more diverse.
-        value: The metric's value, higher for more diverse.
-        human_rank: Rank by human score among the task's evaluated sets: 1 is the least diverse, ties are averaged.
-        metric_rank: Rank by the metric, in the same order.
-    """
+    """A response set that a metric and people rank very differently. A list in JSON."""
 
     set_id: SetName
-    human: Finite
-    value: Finite
-    human_rank: Rank
-    metric_rank: Rank
+    human: Finite  # mean human score, higher for more diverse
+    value: Finite  # the metric's value, higher for more diverse
+    human_rank: Rank  # rank by human score among the task's evaluated sets: 1 is the least diverse, ties are averaged
+    metric_rank: Rank  # rank by the metric, in the same order
 
 
 class MetricEntry(Part):
-    """A metric that was studied.
-
-    Attributes:
-        origin: *metric*: a metric of this package; *released*: published with the sets; *external*, *file*: the user's.
-        negated: Whether scores were negated because lower is more diverse.
-        signature: Signature without data and k, for metrics of this package; else the source of the scores.
-    """
+    """A metric that was studied."""
 
     name: MetricName
+    # *metric*: a metric of this package; *released*: published with the sets; *external*, *file*: the user's.
     origin: Origin
-    negated: bool = False
-    signature: Line
+    negated: bool = False  # whether scores were negated because lower is more diverse
+    signature: Line  # signature without data and k, for metrics of this package; else the source of the scores
 
 
 class Measured(Part):
@@ -97,30 +85,24 @@ class Measured(Part):
 
 
 class Task(Part):
-    """A split of a dataset whose response sets have labels and perhaps human scores.
-
-    Attributes:
-        revision: Fingerprint of the ids and labels of its sets, in order.
-        label: *binary*: sets made to be more or less diverse; *graded*: many values, such as temperatures.
-        k: Responses per set; 0 if it varies.
-        evaluated: Number of sets that all metrics with a result score; all measures are over these, but those of
-            metrics from an earlier study that was merged are over its own.
-        noise_ceiling: Maximum correlation with people that disagreement between raters allows.
-        disagreements: Sets with the largest rank differences from people, largest first, by metric; only if `human`.
-    """
+    """A split of a dataset whose response sets have labels and perhaps human scores."""
 
     config: Word
     split: Word
-    revision: Hex
+    revision: Hex  # fingerprint of the ids and labels of its sets, in order
+    # *binary*: sets made to be more or less diverse; *graded*: many values, such as temperatures.
     label: Literal["binary", "graded"]
     label_name: Line
-    k: Annotated[int, Field(ge=0, le=10_000)]
+    k: Annotated[int, Field(ge=0, le=10_000)]  # responses per set; 0 if it varies
     sets: Count
+    # Number of sets that all metrics with a result score; all measures are over these, but those of metrics from an
+    # earlier study that was merged are over its own.
     evaluated: Count
     contexts: Count
     human: bool
-    noise_ceiling: Number | None = None
+    noise_ceiling: Number | None = None  # maximum correlation with people that disagreement between raters allows
     results: list[Measured] = Field(max_length=MAX_METRICS)
+    # Sets with the largest rank differences from people, largest first, by metric; only if `human`.
     disagreements: dict[MetricName, Annotated[list[Disagreement], Field(max_length=MAX_WORST)]] = Field(
         default={}, max_length=MAX_METRICS
     )
@@ -163,22 +145,16 @@ class Overall(Part):
 
 
 class Agreement(Part):
-    """Rank agreement between metrics: Spearman's rho between every two.
+    """Rank agreement between metrics: Spearman's rho between every two."""
 
-    Attributes:
-        over: *sets*: over response sets, averaged over a group's tasks; *systems*: over a board's systems by their
-            means.
-        group: A dataset, `overall`, or a board.
-        members: Tasks over which the correlations are averaged, or systems.
-        metrics: Names of the metrics, or labels of a board's columns, in the order of the rows.
-        rho: The triangle above the diagonal: row i has the values of metric i with metrics i + 1, i + 2, …; null if a
-            metric is constant.
-    """
-
+    # *sets*: over response sets, averaged over a group's tasks; *systems*: over a board's systems by their means.
     over: Literal["sets", "systems"]
-    group: Line
-    members: list[Line] = Field(max_length=10_000)
+    group: Line  # a dataset, `overall`, or a board
+    members: list[Line] = Field(max_length=10_000)  # tasks over which the correlations are averaged, or systems
+    # Names of the metrics, or labels of a board's columns, in the order of the rows.
     metrics: list[Line] = Field(max_length=MAX_METRICS)
+    # The triangle above the diagonal: row i has the values of metric i with metrics i + 1, i + 2, …; null if a metric
+    # is constant.
     rho: list[Annotated[list[Rho | None], Field(max_length=MAX_METRICS)]] = Field(max_length=MAX_METRICS)
 
     @model_validator(mode="after")
@@ -200,12 +176,7 @@ class Agreement(Part):
 
 
 class MetricStudy(Part):
-    """The content of `metric_study.json`.
-
-    Attributes:
-        metrics: Metrics in display order.
-        overall: Means over tasks, one per metric; empty if fewer than two tasks have binary labels.
-    """
+    """The content of `metric_study.json`."""
 
     schema_version: Literal[1] = 1
     divbench: Line
@@ -213,8 +184,9 @@ class MetricStudy(Part):
     level: Annotated[float, Field(gt=0, lt=1)]
     resamples: Annotated[int, Field(ge=1, le=1_000_000)]
     seed: int
-    metrics: list[MetricEntry] = Field(min_length=1, max_length=MAX_METRICS)
+    metrics: list[MetricEntry] = Field(min_length=1, max_length=MAX_METRICS)  # metrics in display order
     tasks: list[Task] = Field(min_length=1, max_length=MAX_TASKS)
+    # Means over tasks, one per metric; empty if fewer than two tasks have binary labels.
     overall: list[Overall] = Field(default=[], max_length=MAX_METRICS)
     agreements: list[Agreement] = Field(default=[], max_length=MAX_TASKS)
 

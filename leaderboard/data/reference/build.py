@@ -39,15 +39,11 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A finished reference result.
-
-    Attributes:
-        recognised: Whether it existed before.
-    """
+    """A finished reference result."""
 
     job: Job
     result_id: str
-    recognised: bool
+    recognised: bool  # whether it existed before
 
 
 def jobs(names: Sequence[str] = ()) -> list[Job]:

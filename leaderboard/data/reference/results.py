@@ -20,17 +20,11 @@ ABOUT_FILE = "about.json"
 
 @dataclass(frozen=True, slots=True)
 class ReferenceResults:
-    """The results in a folder of reference results.
+    """The results in a folder of reference results."""
 
-    Attributes:
-        scored_on: Date of scoring, as YYYY-MM-DD.
-        results: Results by folder.
-        unreadable: Folders of damaged results, each with the reason.
-    """
-
-    scored_on: str
-    results: Mapping[Path, Result]
-    unreadable: Mapping[Path, Missing]
+    scored_on: str  # date of scoring, as YYYY-MM-DD
+    results: Mapping[Path, Result]  # results by folder
+    unreadable: Mapping[Path, Missing]  # folders of damaged results, each with the reason
 
     @property
     def origin(self) -> str:

@@ -32,22 +32,14 @@ RELEASED = Submitter(
 
 @dataclass(frozen=True, slots=True)
 class ReferenceSystem:
-    """A system whose responses were released, or an attack on one.
-
-    Attributes:
-        kind: Origin of the responses.
-        of: Name of the released file, of the training stage, or of the attack.
-        k: Number of released responses per prompt.
-        system: Known facts about the system; None for an attack.
-        sampling: Known facts about its sampling.
-    """
+    """A system whose responses were released, or an attack on one."""
 
     name: str
-    kind: Literal["noveltybench", "olmo", "attack"]
-    of: str
-    k: int = 10
-    system: System | None = None
-    sampling: Mapping[str, Any] = field(default_factory=dict)
+    kind: Literal["noveltybench", "olmo", "attack"]  # origin of the responses
+    of: str  # name of the released file, of the training stage, or of the attack
+    k: int = 10  # number of released responses per prompt
+    system: System | None = None  # known facts about the system; None for an attack
+    sampling: Mapping[str, Any] = field(default_factory=dict)  # known facts about its sampling
     suite: str = SUITE
 
     @property

@@ -29,18 +29,12 @@ class _Given(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A response set to explain.
-
-    Attributes:
-        given: Its responses, without blank ones and placeholders, as when scored.
-        left_out: Number of blank responses and placeholders.
-        format: Default prompt format for such sets.
-    """
+    """A response set to explain."""
 
     title: str
-    given: ResponseSet
-    left_out: int
-    format: Format
+    given: ResponseSet  # its responses, without blank ones and placeholders, as when scored
+    left_out: int  # number of blank responses and placeholders
+    format: Format  # default prompt format for such sets
 
 
 def from_dataset(name: str, split: str | None, set_id: str | None, mirror: Path | None = None) -> Found:
