@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.votes.ballots import LEFT, TIE, Ballots, Floats, Integers, totals
-from benchmark.analysis.votes.two_way import pair_variance, reach, two_way_covariance
+from benchmark.analysis.votes.two_way import freedom_of, pair_variance, reach, two_way_covariance
 from benchmark.analysis.votes.weights import Weights, weigh
 
 Key = tuple[str, str, str]
@@ -96,7 +96,7 @@ def _share(right: Floats, weights: Floats, voters: Integers, prompts: Integers) 
     covariance = two_way_covariance(sums, voters, prompts)
     if covariance is None:
         return Estimate(mean)
-    far = reach(voters, prompts) * float(np.sqrt(covariance[0, 0]))
+    far = reach(freedom_of(voters, prompts)) * float(np.sqrt(covariance[0, 0]))
     return Estimate(mean, max(0.0, mean - far), min(1.0, mean + far))
 
 
@@ -131,7 +131,7 @@ def ceiling(ballots: Ballots, *, question: str = "more_different", weights: Weig
     if variance is None or np.ptp(same) == 0:  # as in `_share`
         found = Estimate(people)
     else:
-        far = reach(np.concatenate([voters, others]), prompts) * float(np.sqrt(variance))
+        far = reach(freedom_of(np.concatenate([voters, others]), prompts)) * float(np.sqrt(variance))
         found = Estimate(people, max(0.0, people - far), min(1.0, people + far))
     return Ceiling(found, _bound(found), len(one), shown)
 

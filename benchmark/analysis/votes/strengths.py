@@ -6,11 +6,9 @@ import numpy as np
 
 from benchmark.analysis.votes.ballots import Ballots, Booleans, Floats, Integers, totals
 from benchmark.analysis.votes.davidson import Davidson, fit_votes, outcome_chances, slopes
-from benchmark.analysis.votes.two_way import reach, two_way_covariance
+from benchmark.analysis.votes.two_way import freedom_of, reach, two_way_covariance
 from benchmark.analysis.votes.weights import Weights, weigh
-from benchmark.scoring.resampling import LEVEL, Interval
-
-_DRAWS = 2000  # of all strengths together, for the intervals of ranks
+from benchmark.scoring.resampling import LEVEL, Interval, holm
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +22,7 @@ class Strength:
     points: float  # points per vote against a system of strength 0; a tie is half a point
     points_interval: Interval | None  # interval of `points`; None in the same case
     rank: int  # one more than the number of stronger systems
-    ranks: tuple[int, int] | None  # best and worst rank in the interval; None in the same case
+    ranks: tuple[int, int] | None  # best and worst rank in its interval; None in the same case
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +40,7 @@ class Strengths:
     tie: float  # probability that two equal systems tie
 
 
-def strengths(ballots: Ballots, *, question: str, weights: Weights | None = None, seed: int = 0) -> Strengths:
+def strengths(ballots: Ballots, *, question: str, weights: Weights | None = None) -> Strengths:
     """Estimate the strengths of systems from the votes on one question.
 
     Args:
@@ -68,9 +66,10 @@ def strengths(ballots: Ballots, *, question: str, weights: Weights | None = None
     kept = _only(ballots, linked)
     model = fit_votes(kept, chosen, given)
     covariance = covariance_of(model, kept, chosen, given, weights.careful)
-    far = reach(kept.voter[chosen], kept.prompt[chosen])
+    freedom = freedom_of(kept.voter[chosen], kept.prompt[chosen])
+    far = reach(freedom)
     errors = None if covariance is None else np.sqrt(np.diag(covariance))
-    ranks = None if covariance is None else _rank_intervals(model.strengths, covariance, seed)
+    ranks = None if covariance is None else _rank_intervals(model.strengths, covariance, freedom)
     places = 1 + (model.strengths[None, :] > model.strengths[:, None] + 1e-9).sum(axis=1)
     sides = np.concatenate([kept.left[chosen], kept.right[chosen]])
     counted = totals(sides, np.tile(given[chosen], 2), len(linked))
@@ -140,14 +139,20 @@ def observed_inverse(model: Davidson, ballots: Ballots, chosen: Booleans, weight
     return np.asarray(np.linalg.inv(left), np.float64)
 
 
-def _rank_intervals(values: Floats, covariance: Floats, seed: int) -> tuple[Integers, Integers]:
-    """Return the best and the worst rank of each system among the middle `LEVEL` of draws."""
-    rng = np.random.default_rng(seed)
-    drawn = rng.multivariate_normal(values, covariance, size=_DRAWS, method="eigh")
-    ranks = len(values) - np.argsort(np.argsort(drawn, axis=1), axis=1)
-    tail = (1 - LEVEL) / 2
-    low, high = np.quantile(ranks, [tail, 1 - tail], axis=0, method="nearest")
-    return low.astype(np.int64), high.astype(np.int64)
+def _rank_intervals(values: Floats, covariance: Floats, freedom: int) -> tuple[Integers, Integers]:
+    """Return the best and the worst rank of each system that its differences from the others leave possible.
+
+    Each of its differences is tested with Student's t and Holm's correction over them (Mogstad, Romano, Shaikh and
+    Wilhelm 2024). Ranks of drawn strengths would cover too little where systems are about equal.
+    """
+    from scipy.special import stdtr
+
+    variances = np.diag(covariance)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spread = np.sqrt(np.maximum(variances[:, None] + variances - 2 * covariance, 0))
+        t = (values[:, None] - values) / spread  # NaN, so not a test, between a system and itself
+    differs = np.array([holm(row) for row in 2 * stdtr(freedom, -np.abs(t))]) < 1 - LEVEL
+    return 1 + (differs & (t < 0)).sum(axis=1), len(values) - (differs & (t > 0)).sum(axis=1)
 
 
 def _largest_linked(ballots: Ballots, chosen: Booleans) -> Integers:

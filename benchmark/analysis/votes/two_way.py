@@ -37,9 +37,13 @@ def two_way_covariance(sums: Callable[[Integers], Floats], voters: Integers, pro
     return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T)  # the nearest positive semidefinite matrix
 
 
-def reach(voters: Integers, prompts: Integers) -> float:
-    """Return the half width of an interval in standard errors: Student's t with the fewer of voters and prompts."""
-    freedom = max(1, min(len(np.unique(voters)), len(np.unique(prompts))) - 1)
+def freedom_of(voters: Integers, prompts: Integers) -> int:
+    """Return the degrees of freedom of intervals: one less than the fewer of voters and prompts, at least 1."""
+    return max(1, min(len(np.unique(voters)), len(np.unique(prompts))) - 1)
+
+
+def reach(freedom: int) -> float:
+    """Return the half width of an interval in standard errors, of Student's t."""
     return float(stdtrit(freedom, (1 + LEVEL) / 2))
 
 

@@ -14,7 +14,7 @@ from benchmark.analysis.votes.metrics import ceiling, metric_agreement
 from benchmark.analysis.votes.simulation import Board, simulate
 from benchmark.analysis.votes.strengths import covariance_of, observed_inverse, strengths
 from benchmark.analysis.votes.study import recovery, resistance
-from benchmark.analysis.votes.two_way import pair_variance, reach, two_way_covariance
+from benchmark.analysis.votes.two_way import freedom_of, pair_variance, reach, two_way_covariance
 from benchmark.analysis.votes.weights import plain, weigh
 from submissions.judgements.votes import Answer, Check, Vote, vote_id
 from tests.conftest import divbench, document
@@ -192,7 +192,7 @@ def test_intervals_of_few_votes_by_hand() -> None:
     assert covariance([1, -1], [0, 1], [0, 1]) == pytest.approx(2 * 2 / 1)  # voters + prompts − both, all alike
     assert covariance([1, -1, -1, 1], [0, 0, 1, 1], [0, 1, 0, 1]) == pytest.approx(4 * 4 / 3)  # of 0 + 0 − 16/3
     assert covariance([1, -1], [0, 0], [0, 1]) is covariance([1, -1], [0, 1], [0, 0]) is None
-    assert reach(np.array([0, 1, 2, 2]), np.array([5, 7, 7, 7])) == pytest.approx(12.706, abs=5e-4)  # t(1)
+    assert reach(freedom_of(np.array([0, 1, 2, 2]), np.array([5, 7, 7, 7]))) == pytest.approx(12.706, abs=5e-4)  # t(1)
 
     voter, both = np.array([[1, 1, -1, -1], [1, -1, -1, 1]], np.float64)
     two = np.array([voter + both, both - voter]).T
@@ -394,6 +394,21 @@ def test_pairs_of_votes_are_correlated_if_they_share_a_voter_or_a_prompt() -> No
     )
     found = pair_variance(influence, voters[:, 0], voters[:, 1], prompts)
     assert found == pytest.approx(wanted, rel=0.01)  # but for the factors of finite numbers of voters and prompts
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0])
+def test_intervals_of_ranks_contain_the_true_ranks(spread: float) -> None:
+    """Also of equal systems, which all have rank 1; those of different ones are narrower."""
+    inside, widths = [], []
+    for seed in range(40):
+        made = simulate(Board(systems=6, votes=1000, spread=spread, by_prompt=0.5 * spread), seed)
+        found = {each.system: each.ranks for each in strengths(made.ballots, question="more_different").systems}
+        for name, own in zip(made.ballots.systems, made.truth, strict=True):
+            low, high = found[name] or (0, 0)
+            inside.append(low <= 1 + (made.truth > own + 1e-9).sum() <= high)
+            widths.append(high - low + 1)
+    assert np.mean(inside) >= 0.93
+    assert (np.mean(widths) > 5.5) == (spread == 0)
 
 
 def test_no_votes_or_one_are_no_error() -> None:
