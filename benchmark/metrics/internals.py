@@ -296,7 +296,7 @@ METRICS: tuple[Metric, ...] = (
         unit="nats",
         paper="Farquhar et al. 2024, Nature 630, the form for black boxes",
         parameters={"estimator": "discrete"},
-        formula="−Σ_c (n_c / K) ln(n_c / K), n_c the responses in class c",
+        formula="−Σ_c (n_c / N) ln(n_c / N), n_c of N responses in class c",
         summary="How evenly the responses are distributed over equivalence classes, in nats.",
         failures=(
             "If all responses differ, it is ln K whatever they say: many prompts tie, and ties count as wrong in "

@@ -98,6 +98,8 @@ METRICS: tuple[Metric, ...] = (
             "not (30 of 50 in German, 13 of 50 in Spanish), unless the prompt names a language.",
             "If the prompt is in another language, only blanks, unreadable texts, echoes and English refusals are "
             "recognised: refusals in that language, shuffled words and responses to other prompts count as valid.",
+            "A class that has only truncated responses does not count, even if they are valid: if all responses are "
+            "truncated, it is 0.",
             "It hardly recognises junk of one or two words, unless the whole set is junk.",
             "The learned equivalence backend reads English: in other languages, other words count as other meanings.",
             CEILING,

@@ -81,11 +81,25 @@ def _reported(fields: Fields, offsets: dict[int, int]) -> Reported | None:
         else:
             message = f"is neither the number of classes in the partition ({classes}), nor one less or more"
             fields.problem("distinct", message, "compute both from the same partition")
-    scores: tuple[float, ...] | None = None
-    if fields.has("generation_scores"):
-        scores = fields.numbers("generation_scores", null_as=0.0)
-        _compare_heads(fields, partition, scores)
+    scores = _scores(fields, partition)
+    _compare_heads(fields, partition, scores)
     return Reported(partition, scores, classes, fields.decimal("utility") if fields.has("utility") else None)
+
+
+def _scores(fields: Fields, partition: tuple[int, ...]) -> tuple[float, ...] | None:
+    """Return the scores of the classes' first responses, 0 for the others; None if the row has none.
+
+    Version 1.1 writes null for the others, for all responses if its judge refused to score them, and every response's
+    own score if its scorer is the reward model.
+    """
+    given = fields.raw.get("generation_scores")
+    if given is None or (isinstance(given, list) and given and all(score is None for score in given)):
+        return None
+    scores = fields.numbers("generation_scores", null_as=0.0)
+    if scores is None or len(scores) != len(partition):
+        return scores
+    firsts = map(partition.index, partition)
+    return tuple(score if i == first else 0.0 for i, (first, score) in enumerate(zip(firsts, scores, strict=True)))
 
 
 def _compare_heads(fields: Fields, partition: tuple[int, ...], scores: tuple[float, ...] | None) -> None:

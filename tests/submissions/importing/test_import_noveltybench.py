@@ -56,6 +56,12 @@ def test_what_made_the_reported_values_is_refused_where_there_are_none(tmp_path:
         pytest.param({"utility": ...}, 2, None, (7.0, 3.0, 0.0), id="no utility"),
         pytest.param({"generation_scores": ..., "partition_scores": ...}, 2, 2.5, None, id="no scores"),
         pytest.param({"generation_scores": [7, 3, None]}, 2, 2.5, (7.0, 3.0, 0.0), id="null for not scored"),
+        pytest.param({"generation_scores": [7, 3, 4]}, 2, 2.5, (7.0, 3.0, 0.0), id="1.1's reward model: all scored"),
+        pytest.param(
+            {"generation_scores": [None] * 3, "partition_scores": [], "utility": None, "unscored": "judge_refusal"},
+            *(2, None, None),
+            id="1.1: refused by the judge",
+        ),
     ],
 )
 def test_the_versions_of_the_format_come_to_the_same(
@@ -165,13 +171,6 @@ BAD: list[tuple[str, list[Json], list[Place], str, str]] = [
         with_row(2, generation_scores=[7, 0, 0], partition_scores=[7, 0]),
         [("reported", 2, "generation_scores[1]")],
         "0.0; the first response of a class scores 1 to 10, the others 0",
-        "give a score to the first response of each class",
-    ),
-    (
-        "second of a class with a score",
-        with_row(2, generation_scores=[7, 3, 3]),
-        [("reported", 2, "generation_scores[2]")],
-        "3.0; the first response of a class scores 1 to 10, the others 0",
         "give a score to the first response of each class",
     ),
     (
