@@ -173,7 +173,10 @@ NOVELTYBENCH = "Zhang et al. 2025, arXiv:2504.05228"
 
 
 RULE = "It inherits every mistake of the equivalence backend, which the signature names."
-_NOISE = "Nonsense always counts as new: only blanks, placeholders and refusals are left out."
+_NOISE = (
+    "Nonsense always counts as new: only blanks, placeholders, refusals and classes of only truncated responses are "
+    "left out."
+)
 _GREEDY = (
     "Greedy classes depend on the order of the responses: a prompt's count has a standard deviation of up to 0.32."
 )
