@@ -37,7 +37,8 @@ METRICS: tuple[Metric, ...] = (
         unit="probability of a byte",
         paper="D_Can 2026, arXiv:2606.01811, eq. 4",
         formula=COHERENCE,
-        summary="How likely a byte of the responses is for the model: near 1 for plain language, near 0 for noise.",
+        summary="How likely a byte of the responses is for the model: near 0 for noise; for plain language 0.4 to 0.7 "
+        "under Qwen2.5-3B and about 0.2 under the bundled model.",
         failures=(NEITHER, "Rare words, names and other languages lower it just as nonsense does.", JUDGE),
     ),
     _metric(

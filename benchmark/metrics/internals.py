@@ -149,6 +149,7 @@ _OWN = "It needs the generating model: two models cannot be compared, and a mode
 _SURE = "A model can be uncertain about wording and certain about content, or confidently random."
 _GREEDY = "It looks at one greedy response, so it does not measure the responses that were sampled."
 _FORMS = "Published code and papers compute different things under this name."
+_CUT_OFF = "Classes of only truncated responses are left out, so a low token limit can leave few responses."
 _K = "It depends on the layers, the size of hidden states and the number of responses: none of these may differ."
 _FIRST = Version(1, "2026-11-21", "first version: uncertainty of the model that was sampled")
 
@@ -282,6 +283,7 @@ METRICS: tuple[Metric, ...] = (
         summary="How uncertain the model was between different contents, not between wordings.",
         failures=(
             RULE,
+            _CUT_OFF,
             "If all responses differ, only their likelihoods distinguish prompts.",
             _FORMS,
             _OWN,
@@ -302,6 +304,7 @@ METRICS: tuple[Metric, ...] = (
             "If all responses differ, it is ln K whatever they say: many prompts tie, and ties count as wrong in "
             "GSSBench.",
             RULE,
+            _CUT_OFF,
             "It is class_entropy in another unit, with the same ranking.",
         ),
     ),

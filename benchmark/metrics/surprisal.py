@@ -167,8 +167,8 @@ METRICS: tuple[Metric, ...] = (
         failures=(
             _NOISE,
             "It depends on one position of the curve.",
-            "Under the published tokenisation, the last response lacks the separator that ends all others, which costs "
-            "about two bits; exact boundaries avoid this.",
+            "Under the published tokenisation, the last response lacks the separator that ends all others. If the "
+            "tokeniser merges it with a full stop, this costs about two bits; exact boundaries avoid it.",
             JUDGE,
         ),
     ),

@@ -89,7 +89,8 @@ def last_position_by_ending(mirror: Path) -> list[dict[str, Any]]:
     rises, shares = [], []
     for task in (*BINARY_TASKS[3:6], *(f"dectest/{split}" for split in ("prompt_gen", "resp_gen", "story_gen"))):
         labelled, curves = _curves(mirror, task)
-        rises.append(curves.bits[:, -1] - curves.bits[:, -2])
+        scored = (curves.sizes > 0).all(axis=1)  # one set has only blank responses
+        rises.append(np.where(scored, curves.bits[:, -1] - curves.bits[:, -2], np.nan))
         shares.append([np.mean([text.strip().endswith(ENDS) for text in texts]) for texts in labelled])
     rise, share = np.concatenate(rises), np.concatenate([np.array(each, np.float64) for each in shares])
     made = []

@@ -9,7 +9,7 @@ import typer
 from benchmark.models.choices import Boundaries, Dtype, Format, OrderKind
 from benchmark.models.device_options import DeviceOption, DtypeOption, device_named
 from datasets_build.console import JsonOption, MirrorOption, d_can_option, data_option, err, out, print_json, progress
-from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.errors import ConfigurationError, InputError, counted
 
 if TYPE_CHECKING:
     from benchmark.analysis.explain import Explanation
@@ -164,7 +164,8 @@ def _explain(found: "Found", model: "CausalLM", layout: "Layout", plan: "OrderPl
     from benchmark.metrics import Unscorable
 
     if found.left_out:
-        err().print(f"{found.left_out} blank responses or placeholders are left out")
+        blanks = counted(found.left_out, "blank response or placeholder", "blank responses or placeholders")
+        err().print(f"left out: {blanks}")
     n = len(found.given.responses)
     with progress() as bar:
         task = bar.add_task("reading pairs", total=n * (n + 1) // 2)

@@ -11,6 +11,7 @@ from benchmark.perf.d_can_costs import (
     balanced_curve,
     balanced_orders,
     last_position,
+    last_position_by_ending,
     length_matching,
     rates_by_response,
     released_scenarios,
@@ -51,3 +52,10 @@ def test_released_orders_give_the_printed_values_and_their_errors(mirror: Path) 
 def test_published_means_of_the_stages_are_met(mirror: Path) -> None:
     matched = [row["length-matched"] for row in length_matching(mirror)]
     assert matched == pytest.approx([0.4806, 0.3292, 0.2857, 0.2811, 0.4814, 0.3690, 0.3123, 0.3027], abs=5e-5)
+
+
+@pytest.mark.mirror
+def test_the_set_of_blank_responses_has_no_rise_at_the_last_position(mirror: Path) -> None:
+    found = {row["end in . ! ?"]: row for row in last_position_by_ending(mirror)}
+    assert {ends: row["sets"] for ends, row in found.items()} == {"none": 3242, "some": 1307, "all": 4431}
+    assert found["all"]["rise in bits"] == pytest.approx(2.0247, abs=5e-5)

@@ -151,7 +151,7 @@ def test_the_answers_of_a_submission_are_those_that_are_scored(run: Run, tmp_pat
     code, printed, said = run(folder, "--prompt", first.prompt_id, "--json")
     prompt = load_suite("demo").by_id[first.prompt_id].prompt
     assert code == 0
-    assert said == "2 blank responses or placeholders are left out\n"
+    assert said == "left out: 2 blank responses or placeholders\n"
     assert d_can_of(printed) == expected(prompt, changed[2:], Layout())
     _, printed, _ = run(folder, "--prompt", first.prompt_id)
     assert "Left out: 2 responses, blank or placeholders such as [Blocked]. The others are numbered without" in printed
