@@ -57,9 +57,10 @@ def votes_text(found: VoteResults) -> str:
     if found.weights.left_out:
         inattentive = found.weights.inattentive
         biased = found.weights.left_out - inattentive
-        why = [f"{inattentive} because of failed checks or random answers"] if inattentive else []
-        why += [f"{biased} because of far more or fewer votes for one system than others gave it"] if biased else []
-        said.append(f"{found.weights.left_out} of them count less than half: {', '.join(why)}.")
+        why = "because of failed checks or random answers" if inattentive else ""
+        other = "because of far more or fewer votes for one system than others gave it" if biased else ""
+        both = f": {inattentive} {why}, {biased} {other}" if why and other else f", {why or other}"
+        said.append(f"{found.weights.left_out} of them count less than half{both}.")
     if strongest:
         first = strongest[0]
         said.append(
@@ -81,6 +82,12 @@ def votes_text(found: VoteResults) -> str:
             f"votes; by this estimate, a metric could predict at most {_share(ceiling.most)}."
         )
     return " ".join(said)
+
+
+def _rank(found: Strength) -> str:
+    if found.ranks is None or found.ranks[0] == found.ranks[1]:
+        return str(found.rank)
+    return f"{found.rank} ({found.ranks[0]}–{found.ranks[1]})"
 
 
 def best_metric(found: VoteResults, question: Question) -> tuple[str, Estimate] | None:
@@ -106,7 +113,7 @@ def strengths_table(found: VoteResults) -> TableView:
         second, headline = other.get(own.system), _headline(found, column, own.system)
         rows.append(
             (
-                (own.rank, str(own.rank) if own.ranks is None else f"{own.rank} ({own.ranks[0]}–{own.ranks[1]})"),
+                (own.rank, _rank(own)),
                 own.system,
                 (own.points, _points(own)),
                 (None, "") if second is None else (second.points, _points(second)),
