@@ -199,7 +199,7 @@ class LLMJudge:
                 raise ServerFault(
                     f"the judge {self._spec.model} made no partition of {FAILURES} response sets in a row; of its last "
                     f"reply: {wrong}",
-                    "choose another model; what was judged is in the cache",
+                    "choose another model, or leave this submission out if it judges others; its judgements are kept",
                     kind="malformed",
                 )
         return Missing(f"the judge's reply is not a partition: {wrong}")

@@ -212,13 +212,12 @@ def test_the_model_of_most_systems_ranks_a_board_and_among_equals_the_newest() -
 
 
 def test_people_do_not_choose_the_column_that_ranks_a_board() -> None:
-    human, baseline, model = (
-        result(kind, aggregate("distinct_k", 2.0, parameters=f"model:{judge}")).model_copy(
-            update={"manifest": result(kind).manifest.model_copy(update={"system": System(type=kind)})}
-        )
-        for kind, judge in (("human", "z"), ("baseline", "z"), ("model", "a"))
-    )
-    (board,) = boards(human, baseline, model)
+    made = []
+    for kind, judge in (("human", "z"), ("baseline", "z"), ("model", "a")):
+        one = result(kind, aggregate("distinct_k", 2.0, parameters=f"model:{judge}"))
+        system = System.model_validate({"type": kind})
+        made.append(one.model_copy(update={"manifest": one.manifest.model_copy(update={"system": system})}))
+    (board,) = boards(*made)
     column = ranking_column(board)
     assert column is not None
     assert column.label == "distinct_k [model:a]"
