@@ -27,6 +27,7 @@ from datasets_build.errors import ConfigurationError
 
 JUDGE_VERSION = 1  # changed with the instructions, the document or the parsing of replies; part of signatures
 REPLIES = 3  # replies requested per set before it counts as missing
+FAILURES = 16  # sets in a row without a partition that end the work, so that thousands are not paid for in vain
 
 _REPLY_BYTES = 1 << 20
 _OPTIONAL = ("response_format", "max_tokens", "temperature")  # fields that some servers or models refuse
@@ -126,6 +127,7 @@ class LLMJudge:
         self._endpoint = Endpoint(spec.url, timeout=spec.timeout)
         self._reported = spec.reported
         self._unknown: frozenset[str] = frozenset()  # fields that the server does not know
+        self._failures = 0  # sets in a row without a partition
         self._lock = threading.Lock()
 
     def partition(self, sets: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[int, ...] | Missing]:
@@ -133,7 +135,7 @@ class LLMJudge:
 
         Raises:
             ServerFault: The server is unreachable, is still busy or failing after all attempts, refuses a request, is
-                of another kind, or changed its model.
+                of another kind, or changed its model; or `FAILURES` sets in a row got no partition.
         """
         distinct: list[_Distinct] = [(prompt, tuple(dict.fromkeys(responses))) for prompt, responses in sets]
         labels: dict[_Distinct, tuple[int, ...] | Missing] = {
@@ -182,9 +184,19 @@ class LLMJudge:
                     return Missing("a content filter of the judge's server refuses these responses")
                 raise
             else:
+                self._failures = 0
                 if self._cache is not None:  # at once: a kill loses nothing that was paid for
                     self._cache.put(self._key(distinct), labels)
                 return labels
+        with self._lock:
+            self._failures += 1
+            if self._failures >= FAILURES:
+                raise ServerFault(
+                    f"the judge {self._spec.model} made no partition of {FAILURES} response sets in a row; of its last "
+                    f"reply: {wrong}",
+                    "choose another model, or leave this submission out if it judges others; its judgements are kept",
+                    kind="malformed",
+                )
         return Missing(f"the judge's reply is not a partition: {wrong}")
 
     def _labels(self, choice: dict[str, Any], count: int) -> tuple[int, ...]:

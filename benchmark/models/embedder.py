@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.models.device_errors import loading_on
-from benchmark.models.model_files import ModelFiles, loading
+from benchmark.models.model_files import ModelFiles, load_weights, loading
 from benchmark.models.token_batches import beginning, token_batches, token_counts
 from benchmark.models.unknown_words import with_known_words
 from datasets_build.errors import need
@@ -90,6 +90,10 @@ class SentenceTransformersEmbedder:
             self._model: Any = library.SentenceTransformer(
                 where, device=device, model_kwargs={"use_safetensors": True, "dtype": "float32"}, **options
             )
+        body = getattr(self._model[0], "auto_model", None)
+        if body is not None and spec.files.wheel is None:  # the library would keep random weights for missing ones
+            hint = "give the whole model, as sentence-transformers saves it"
+            load_weights(type(body), body.name_or_path, hint, unused=("pooler.",), config=body.config, **options)
         self._model.max_seq_length = spec.max_tokens
         # The card refers back to the model. Without that cycle, a model is freed as soon as nobody uses it, not at some
         # later garbage collection: a training loop may load one at every evaluation.

@@ -196,8 +196,11 @@ def has_soft_cap(config: Any) -> bool:
     return getattr(config.get_text_config(), "attn_logit_softcapping", None) is not None
 
 
-def load_weights(kind: Any, where: str, hint: str, **options: Any) -> Any:
+def load_weights(kind: Any, where: str, hint: str, *, unused: tuple[str, ...] = (), **options: Any) -> Any:
     """Load a model of a class of transformers from safetensors.
+
+    Args:
+        unused: Beginnings of the names of weights that may be missing.
 
     Raises:
         ConfigurationError: Loading failed, or weights, which the library would initialise at random, are missing or of
@@ -211,8 +214,8 @@ def load_weights(kind: Any, where: str, hint: str, **options: Any) -> Any:
         raise ConfigurationError(
             f"{where} has weights of another shape than its config.json says, such as {name}", hint
         )
-    if found["missing_keys"]:
-        raise ConfigurationError(f"{where} lacks weights, such as {min(found['missing_keys'])}", hint)
+    if missing := [name for name in found["missing_keys"] if not name.startswith(unused)]:
+        raise ConfigurationError(f"{where} lacks weights, such as {min(missing)}", hint)
     return model
 
 

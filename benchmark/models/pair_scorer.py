@@ -19,6 +19,8 @@ from datasets_build.errors import ConfigurationError, need
 Pair = tuple[str, str]
 Floats = NDArray[np.float64]
 
+_CROSS_ENCODER_HINT = "give a cross-encoder trained on similarity scores"
+
 
 class PairScorer(Protocol):
     """Scores the similarity of pairs of texts."""
@@ -156,6 +158,7 @@ class CrossEncoderScorer:
     def __init__(self, spec: CrossEncoderSpec, device: str = "cpu") -> None:
         torch = need("torch", "score")
         library = need("sentence_transformers", "score")
+        transformers = need("transformers", "score")
         self.signature, self._max_tokens = spec.signature, spec.max_tokens
         where, options = spec.files.locate()
         with loading_on(device, "float32", spec.files.name), loading(where):
@@ -171,8 +174,10 @@ class CrossEncoderScorer:
         if self._model.num_labels != 1:
             raise ConfigurationError(
                 f"{where} has {self._model.num_labels} outputs, and a similarity is one",
-                "give a cross-encoder trained on similarity scores",
+                _CROSS_ENCODER_HINT,
             )
+        # The library would keep random weights for missing ones, such as the whole head of a model without one.
+        load_weights(transformers.AutoModelForSequenceClassification, where, _CROSS_ENCODER_HINT, **options)
 
     def score_pairs(self, pairs: Sequence[Pair]) -> Floats:
         """Implement `PairScorer.score_pairs`; the two texts of a pair are read in the given order."""

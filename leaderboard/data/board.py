@@ -192,9 +192,13 @@ def _columns(entries: Sequence[Entry]) -> tuple[Column, ...]:
     """The columns with any value in the order of `METRICS`; unknown versions and then unknown metrics follow.
 
     Of the columns of one metric, that of the most systems comes first, because it ranks the board; then the newest.
+    One system that is ranked counts more than all people and baselines.
     """
     cells = {signature: cell for entry in entries for signature, cell in entry.cells.items()}
-    with_value = Counter(s for entry in entries for s, cell in entry.cells.items() if cell.value is not None)
+    with_value: Counter[Signature] = Counter()
+    for entry in entries:
+        weight = 1 if entry.result.manifest.system.type in REFERENCE_TYPES else len(entries)
+        with_value.update({s: weight for s, cell in entry.cells.items() if cell.value is not None})
     places = {metric.id: place for place, metric in enumerate(METRICS)}
     ours = {(metric.id, metric.version): metric for metric in METRICS}
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.equivalence.judgement_cache import JudgementCache
+from benchmark.equivalence.llm_judge import FAILURES, REPLIES
 from benchmark.metrics.metric import Missing
 from benchmark.models.http_client import ServerFault
 from tests.benchmark.chat_server import LABELS, PAIR, SETS, ChatServer, chat_server, document_of, judge_of, saying
@@ -160,6 +161,19 @@ def test_one_set_without_a_judgement_does_not_spoil_the_others(server: ChatServe
     found = judge_of(server, concurrency=1).partition(SETS)
     assert isinstance(found[0], Missing)
     assert found[1:] == LABELS[1:]
+
+
+def test_a_judge_that_makes_no_partitions_is_not_paid_for_thousands(server: ChatServer) -> None:
+    sets = [(f"Name fruit {i}.", ["fig", "plum"]) for i in range(3 * FAILURES)]
+    judge = judge_of(server, concurrency=1)
+    server.replies = [saying("no")] * REPLIES * (FAILURES - 1)
+    judge.partition(sets[: FAILURES - 1])
+    assert judge.partition([sets[-1]]) == [(0, 1)]  # so the next failure is the first in a row
+    server.always = saying("no")
+    asked = len(server.seen)
+    with pytest.raises(ServerFault, match=r"wise made no partition of 16 response sets in a row.*it is not JSON"):
+        judge.partition(sets)
+    assert len(server.seen) < asked + REPLIES * len(sets)
 
 
 @pytest.mark.parametrize(

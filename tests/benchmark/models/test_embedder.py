@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModel, AutoTokenizer
 
@@ -205,6 +206,18 @@ def test_weights_that_are_no_safetensors_are_refused(folder: Path, tmp_path: Pat
     pickle_weights(mine)
     with pytest.raises(ConfigurationError, match=r"no \*\.safetensors"):
         SentenceTransformersEmbedder(spec)
+
+
+def test_weights_that_are_missing_are_not_made_up(folder: Path, tmp_path: Path) -> None:
+    mine = copy(folder, tmp_path / "mine")
+    weights = load_file(mine / "model.safetensors")
+    whole = {name: one for name, one in weights.items() if not name.startswith("pooler.")}  # mean pooling reads none
+    save_file(whole, mine / "model.safetensors", {"format": "pt"})
+    SentenceTransformersEmbedder(EmbedderSpec(find_model_files(str(mine)), max_tokens=MAX_TOKENS))
+    wrapped = {f"module.{name}": one for name, one in weights.items()}  # as DistributedDataParallel names them
+    save_file(wrapped, mine / "model.safetensors", {"format": "pt"})
+    with pytest.raises(ConfigurationError, match="lacks weights, such as embeddings"):
+        SentenceTransformersEmbedder(EmbedderSpec(find_model_files(str(mine)), max_tokens=MAX_TOKENS))
 
 
 def test_a_part_of_a_model_counts_to_its_weights_and_must_be_safetensors_too(folder: Path, tmp_path: Path) -> None:

@@ -247,6 +247,12 @@ def test_a_model_that_lacks_weights_is_refused(tmp_path: Path) -> None:
 # The cross-encoder
 
 
+def test_a_model_without_a_head_is_no_cross_encoder(tmp_path: Path) -> None:
+    folder = save_roberta(tmp_path / "mine")
+    with pytest.raises(ConfigurationError, match=r"lacks weights, such as classifier\.dense"):
+        CrossEncoderSpec(find_model_files(str(folder))).load()
+
+
 def test_a_cross_encoders_score_is_the_librarys(cross_spec: CrossEncoderSpec) -> None:
     model = CrossEncoder(str(cross_spec.files.folder), device="cpu", max_length=MAX_TOKENS)
     expected = model.predict([list(pair) for pair in PAIRS], show_progress_bar=False)

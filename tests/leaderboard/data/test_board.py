@@ -211,6 +211,18 @@ def test_the_model_of_most_systems_ranks_a_board_and_among_equals_the_newest() -
     assert ranks(9, 10) == "valid_distinct_k [validity:v10]"
 
 
+def test_people_do_not_choose_the_column_that_ranks_a_board() -> None:
+    made = []
+    for kind, judge in (("human", "z"), ("baseline", "z"), ("model", "a")):
+        one = result(kind, aggregate("distinct_k", 2.0, parameters=f"model:{judge}"))
+        system = System.model_validate({"type": kind})
+        made.append(one.model_copy(update={"manifest": one.manifest.model_copy(update={"system": system})}))
+    (board,) = boards(*made)
+    column = ranking_column(board)
+    assert column is not None
+    assert column.label == "distinct_k [model:a]"
+
+
 def test_the_order_of_results_does_not_matter() -> None:
     results = [result(name, aggregate("distinct_n", 0.5)) for name in "abc"]
     assert boards(*results) == boards(*reversed(results))
