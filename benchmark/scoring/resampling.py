@@ -217,6 +217,27 @@ def wilcoxon(a: Floats, b: Floats, alternative: Alternative = "two-sided") -> Si
     return SignedRank(n, float(found.statistic), float(found.pvalue), balance)
 
 
+def mean_agrees(
+    difference: float, d_z: float | None, rank_biserial: float, n: int, alternative: Alternative = "two-sided"
+) -> bool:
+    """Return whether the mean of paired differences supports a signed-rank test's finding about it.
+
+    The mean must have the sign of the ranks and be significant at 5% by a paired t-test. The signed-rank test alone is
+    of symmetry: on skewed differences whose mean is 0, such as those of real systems, it finds one far too often.
+
+    Args:
+        difference: Their mean.
+        d_z: As from `cohens_dz`; None where they do not vary.
+        n: Number of pairs.
+    """
+    from scipy.special import stdtr
+
+    if difference * rank_biserial <= 0:
+        return False
+    tails = 2 if alternative == "two-sided" else 1
+    return d_z is None or bool(tails * stdtr(n - 1, -abs(d_z) * n**0.5) < 1 - LEVEL)
+
+
 def differences(a: Floats, b: Floats) -> Floats:
     """Subtract paired values, NaN where missing; values that are equal up to rounding differ by 0.
 

@@ -129,6 +129,7 @@ def test_findings_name_who_is_ahead_whichever_end_is_better(gaps: tuple[Gap, ...
     assert replace(up, difference=0.0).finding == "no significant difference"
     against = replace(up, rank_biserial=-0.5)  # few large differences against many small ones
     assert (against.finding, against.ahead) == ("means and ranks disagree", None)
+    assert replace(up, d_z=0.01).finding == "means and ranks disagree"  # a paired t-test does not find it
     assert headline([against], THREE[:2]) == "means and ranks disagree on 1 of 1 metrics."
     turned = replace(down, column=replace(down.column, direction=0))
     assert turned.finding == "collapsed higher"
