@@ -17,7 +17,7 @@ LEGEND = (
     "first is more diverse; metrics without a direction are tested two-sided); it compares ranks; "
     "means and ranks disagree if a paired t-test does not find the difference at p < .05, or the means have the other "
     "sign. Bonferroni, Holm: p adjusted over the pairs of a metric, not over metrics or "
-    "lengths; with one pair, equal to p. Intervals are not adjusted, and too narrow from fewer than some 20 prompts."
+    "lengths; with one pair, equal to p. Intervals are not adjusted."
 )
 
 
