@@ -43,6 +43,7 @@ def bootstrap_means(
     level: float = LEVEL,
     seed: int = 0,
     few: int = FEW,
+    standardise: bool = False,
 ) -> list[Interval | None]:
     """Compute percentile bootstrap intervals of column means, with the same resamples of rows for all columns.
 
@@ -52,6 +53,8 @@ def bootstrap_means(
     Args:
         values: [rows, columns], NaN where missing; missing values are left out of means.
         few: Number of values (or clusters) below which intervals are widened; 0: never.
+        standardise: Whether each resample's mean is divided by its standard deviation (ddof 1), as in `cohens_dz`; not
+            for clusters.
 
     Returns:
         The interval of each column; None if fewer than two rows (or clusters) have a value.
@@ -62,10 +65,21 @@ def bootstrap_means(
     if columns > _COLUMNS_AT_ONCE:  # such as all pairs of many systems; the same seed draws the same resamples
         starts = range(0, columns, _COLUMNS_AT_ONCE)
         blocks = (values[:, start : start + _COLUMNS_AT_ONCE] for start in starts)
-        of_block = partial(bootstrap_means, clusters=clusters, resamples=resamples, level=level, seed=seed, few=few)
+        of_block = partial(
+            bootstrap_means,
+            clusters=clusters,
+            resamples=resamples,
+            level=level,
+            seed=seed,
+            few=few,
+            standardise=standardise,
+        )
         return [each for block in blocks for each in of_block(block)]
     there = np.isfinite(values).astype(np.float64)
     filled = np.where(there > 0, values, 0.0)
+    centres = filled.sum(axis=0) / np.maximum(there.sum(axis=0), 1)
+    with np.errstate(over="ignore"):  # centred, so that small differences of large values are not lost
+        squares = np.square(filled - centres) * there
     is_whole = clusters is None and bool(there.all())  # then each resample has as many values as there are rows
     if clusters is not None:  # a mean needs only the sum and the count of each cluster
         codes, rows = cluster_codes(rows, clusters)
@@ -77,8 +91,13 @@ def bootstrap_means(
         size = min(step, resamples - start)
         weights = _drawn(rows, size, rng).astype(np.float64)
         counts = float(rows) if is_whole else weights @ there
-        with np.errstate(invalid="ignore"):
-            means[start : start + size] = (weights @ filled) / counts
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            found = (weights @ filled) / counts
+            if standardise:  # NaN, so left out, for a resample whose values do not vary
+                variance = (weights @ squares) / counts - np.square(found - centres)
+                variance[variance <= _ROUNDING * squares.max(axis=0)] = np.nan
+                found /= np.sqrt(variance * counts / (counts - 1))
+            means[start : start + size] = found
     made: list[Interval | None] = []
     for column in range(columns):
         n = np.count_nonzero(there[:, column])

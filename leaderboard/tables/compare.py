@@ -47,7 +47,7 @@ class Gap:
     interval: tuple[float, float] | None  # its 95% percentile bootstrap interval over prompts; None if there is none
     # Difference divided by the standard deviation of the prompts' differences; None if they do not vary.
     d_z: float | None
-    d_z_interval: tuple[float, float] | None  # interval of the difference divided by the same standard deviation
+    d_z_interval: tuple[float, float] | None  # its interval; the standard deviation is resampled, too
     wins: int  # number of prompts on which the first is better (for a metric without direction, higher)
     ties: int
     losses: int  # number of prompts on which the second is better
@@ -136,6 +136,7 @@ def compare(
     of = {column.signature: scores.matrix(column)[:, list(places)] for column in columns}
     gaps = np.stack([differences(*of[column.signature][:, [a, b]].T) for column, a, b in pairs], axis=1)
     intervals = bootstrap_means(gaps, resamples=resamples)
+    of_d_z = bootstrap_means(gaps, resamples=resamples, standardise=True)
     tests = [wilcoxon(of[column.signature][:, a], of[column.signature][:, b]) for column, a, b in pairs]
     adjusted = holm([np.nan if test.p is None else test.p for test in tests])
     labels = system_labels(scores.board)
@@ -145,7 +146,7 @@ def compare(
         there = np.isfinite(gaps[:, i])
         both, own = values[there], gaps[there, i]
         won = prompt_wins(both, end_of(column) or 1)[:, 0, 1]
-        d_z, spread = cohens_dz(gaps[:, i]), float(np.std(own, ddof=1)) if len(own) > 1 else 0.0
+        d_z, its = cohens_dz(gaps[:, i]), of_d_z[i]
         varies = interval is not None and bool(np.isfinite(d_z))
         made.append(
             Gap(
@@ -157,7 +158,7 @@ def compare(
                 difference=float(own.mean()) if len(own) else None,
                 interval=None if interval is None else (interval.low, interval.high),
                 d_z=d_z if varies else None,
-                d_z_interval=(interval.low / spread, interval.high / spread) if interval and varies else None,
+                d_z_interval=(its.low, its.high) if its and varies else None,
                 wins=int((won == 1).sum()),
                 ties=int((won == 0.5).sum()),
                 losses=int((won == 0).sum()),

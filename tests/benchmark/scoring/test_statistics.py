@@ -123,6 +123,20 @@ def test_intervals_from_few_values_are_widened_to_cover_as_often_as_they_say() -
     assert bootstrap_means(many, resamples=100) == bootstrap_means(many, resamples=100, few=0)
 
 
+def test_standardised_intervals_equal_a_plain_resampling_and_cover_large_effects() -> None:
+    values = 1e6 + with_holes()
+    draws = np.random.default_rng(3).integers(len(values), size=(500, len(values)))
+    effects = [np.nanmean(values[rows], axis=0) / np.nanstd(values[rows], axis=0, ddof=1) for rows in draws]
+    expected = np.quantile(effects, [0.025, 0.975], axis=0).T
+    ours = limits(bootstrap_means(values, resamples=500, seed=3, few=0, standardise=True))
+    assert ours == pytest.approx(expected, rel=1e-6)
+    # Intervals of the mean that are divided by one standard deviation cover d_z = 3 in some 60% of cases.
+    normal = 3 + np.random.default_rng(0).normal(size=(100, 400))
+    found = limits(bootstrap_means(normal, resamples=1000, standardise=True))
+    assert np.mean((found[:, 0] <= 3) & (found[:, 1] >= 3)) > 0.91
+    assert bootstrap_means(np.ones((40, 1)), standardise=True) == [None]
+
+
 def test_wider_levels_and_fewer_rows_give_wider_intervals() -> None:
     def width(values: Floats, level: float) -> float:
         [[low, high]] = limits(bootstrap_means(values, level=level))
