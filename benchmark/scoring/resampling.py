@@ -100,7 +100,7 @@ def bootstrap_means(
             means[start : start + size] = found
     made: list[Interval | None] = []
     for column in range(columns):
-        n = np.count_nonzero(there[:, column])
+        n = int(np.count_nonzero(there[:, column]))
         made.append(percentile_interval(means[:, column], level_for(n, level, few)) if n >= 2 else None)
     return made
 
