@@ -54,7 +54,7 @@ class Comparison:
         """Say which system is more diverse by a metric, if the test finds a difference at p < 0.05.
 
         The test is of ranks. Where the mean difference has the other sign (a few large differences against many small
-        ones), neither system is named.
+        ones), or a paired t-test does not find it at p < 0.05, neither system is named.
         """
         found = self.contrasts[metric]
         if found.p is None:
@@ -89,8 +89,8 @@ class Comparison:
         notes = [f"{name}: {excluded(c)}" for name, c in self.contrasts.items() if c.left_out]
         if any(c.p is not None for c in self.contrasts.values()):
             notes.append(
-                "p: Wilcoxon's signed-rank test, two-sided. It compares ranks, so a finding and the interval of the "
-                "mean difference may disagree."
+                "p: Wilcoxon's signed-rank test, two-sided. It compares ranks: a finding names a system only if a "
+                "paired t-test of the means agrees."
             )
         if len(rows) > 1:
             notes.append(f"Findings are at p < {_LEVEL} for each metric, without a correction for their number.")

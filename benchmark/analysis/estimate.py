@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmark.scoring.resampling import Floats, bootstrap_means, percentile_interval
+from benchmark.scoring.resampling import LEVEL, Floats, bootstrap_means, level_for, percentile_interval
 from datasets_build.tables import with_interval
 
 
@@ -33,7 +33,7 @@ class Estimate:
         return with_interval(self.value, self.low, self.high)
 
 
-def estimate(draws: Floats, chance: float | None = None) -> Estimate:
+def estimate(draws: Floats, chance: float | None = None, *, clusters: int | None = None) -> Estimate:
     """Return a statistic with its interval and p-value.
 
     p is twice the smaller of the shares of resamples at or below and at or above chance (Efron & Tibshirani 1993,
@@ -42,13 +42,15 @@ def estimate(draws: Floats, chance: float | None = None) -> Estimate:
     Args:
         draws: [1 + resamples], the statistic on all rows, then on each resample; NaN where it is undefined.
         chance: Chance level of the statistic; None for no p-value.
+        clusters: Number of independent rows or clusters that were resampled; the interval from few of them is widened.
+            None: there are many.
     """
     if not np.isfinite(draws[0]):
         return Estimate(None)
     offset = chance or 0.0
     resampled = draws[1:] - offset
     resampled = resampled[np.isfinite(resampled)]
-    found = percentile_interval(resampled)
+    found = percentile_interval(resampled, LEVEL if clusters is None else level_for(clusters))
     if found is None:
         return Estimate(float(draws[0]))
     p = None

@@ -102,7 +102,7 @@ def krippendorff_alpha(
     weights = resample_weights(len(counts), clusters=clusters, resamples=resamples, seed=seed)
     many = len(set(clusters)) > 1  # of one cluster, all resamples are alike
     draws = [_alpha(counts), *(_alpha(np.repeat(counts, drawn, axis=0)) for drawn in weights if many)]
-    return estimate(np.array(draws))
+    return estimate(np.array(draws), clusters=len(set(clusters)))
 
 
 def _alpha(counts: NDArray[np.int64]) -> float:

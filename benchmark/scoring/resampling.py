@@ -19,6 +19,7 @@ Alternative = Literal["two-sided", "greater", "less"]
 LEVEL = 0.95  # coverage of all intervals
 _DRAWS_AT_ONCE = 4_000_000
 _COLUMNS_AT_ONCE = 1024  # whose resampled means are in memory: 80 MB of 10,000 resamples
+FEW = 30  # values; percentile intervals of fewer are widened, see `level_for`
 FEWEST_PAIRS = 5  # with fewer, not even a one-sided signed-rank test can reach 5%
 _ROUNDING = 1e-12  # the same numbers summed in another order differ by less, relative to values of at least 1
 # The same texts in another batch of a model have values that differ by less, relatively. (Exceptions, by up to 1e-5:
@@ -41,6 +42,8 @@ def bootstrap_means(
     resamples: int = 10_000,
     level: float = LEVEL,
     seed: int = 0,
+    few: int = FEW,
+    standardise: bool = False,
 ) -> list[Interval | None]:
     """Compute percentile bootstrap intervals of column means, with the same resamples of rows for all columns.
 
@@ -49,6 +52,9 @@ def bootstrap_means(
 
     Args:
         values: [rows, columns], NaN where missing; missing values are left out of means.
+        few: Number of values (or clusters) below which intervals are widened; 0: never.
+        standardise: Whether each resample's mean is divided by its standard deviation (ddof 1), as in `cohens_dz`; not
+            for clusters.
 
     Returns:
         The interval of each column; None if fewer than two rows (or clusters) have a value.
@@ -59,10 +65,21 @@ def bootstrap_means(
     if columns > _COLUMNS_AT_ONCE:  # such as all pairs of many systems; the same seed draws the same resamples
         starts = range(0, columns, _COLUMNS_AT_ONCE)
         blocks = (values[:, start : start + _COLUMNS_AT_ONCE] for start in starts)
-        of_block = partial(bootstrap_means, clusters=clusters, resamples=resamples, level=level, seed=seed)
+        of_block = partial(
+            bootstrap_means,
+            clusters=clusters,
+            resamples=resamples,
+            level=level,
+            seed=seed,
+            few=few,
+            standardise=standardise,
+        )
         return [each for block in blocks for each in of_block(block)]
     there = np.isfinite(values).astype(np.float64)
     filled = np.where(there > 0, values, 0.0)
+    centres = filled.sum(axis=0) / np.maximum(there.sum(axis=0), 1)
+    with np.errstate(over="ignore"):  # centred, so that small differences of large values are not lost
+        squares = np.square(filled - centres) * there
     is_whole = clusters is None and bool(there.all())  # then each resample has as many values as there are rows
     if clusters is not None:  # a mean needs only the sum and the count of each cluster
         codes, rows = cluster_codes(rows, clusters)
@@ -74,12 +91,17 @@ def bootstrap_means(
         size = min(step, resamples - start)
         weights = _drawn(rows, size, rng).astype(np.float64)
         counts = float(rows) if is_whole else weights @ there
-        with np.errstate(invalid="ignore"):
-            means[start : start + size] = (weights @ filled) / counts
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            found = (weights @ filled) / counts
+            if standardise:  # NaN, so left out, for a resample whose values do not vary
+                variance = (weights @ squares) / counts - np.square(found - centres)
+                variance[variance <= _ROUNDING * squares.max(axis=0)] = np.nan
+                found /= np.sqrt(variance * counts / (counts - 1))
+            means[start : start + size] = found
     made: list[Interval | None] = []
     for column in range(columns):
-        is_resampled = np.count_nonzero(there[:, column]) >= 2
-        made.append(percentile_interval(means[:, column], level) if is_resampled else None)
+        n = int(np.count_nonzero(there[:, column]))
+        made.append(percentile_interval(means[:, column], level_for(n, level, few)) if n >= 2 else None)
     return made
 
 
@@ -168,6 +190,23 @@ def percentile_interval(values: ArrayLike, level: float = LEVEL) -> Interval | N
     return Interval(float(low), float(high))
 
 
+def level_for(n: int, level: float = LEVEL, few: int = FEW) -> float:
+    """Return the level of a percentile interval from n values, or clusters, that covers about `level`.
+
+    Resampled means of few values vary too little, and by the normal distribution instead of Student's t. The expanded
+    percentile interval makes up for both (Hesterberg 2015, section 5.3). Simulated from scores of real systems, it
+    raises coverage from .88 to .92 with 8 prompts, but values that hardly vary are covered less often under either.
+
+    >>> [round(level_for(n), 4) for n in (5, 10, 29, 30)]
+    [0.9981, 0.9829, 0.9629, 0.95]
+    """
+    from scipy.special import ndtr, stdtrit
+
+    if n < 2 or n >= few:
+        return level
+    return float(1 - 2 * ndtr(-stdtrit(n - 1, (1 + level) / 2) * (n / (n - 1)) ** 0.5))
+
+
 @dataclass(frozen=True, slots=True)
 class SignedRank:
     """Wilcoxon's signed-rank test."""
@@ -215,6 +254,27 @@ def wilcoxon(a: Floats, b: Floats, alternative: Alternative = "two-sided") -> Si
     ranks = stats.rankdata(np.abs(steps[steps != 0]))
     balance = float(ranks @ np.sign(steps[steps != 0]) / ranks.sum())
     return SignedRank(n, float(found.statistic), float(found.pvalue), balance)
+
+
+def mean_agrees(
+    difference: float, d_z: float | None, rank_biserial: float, n: int, alternative: Alternative = "two-sided"
+) -> bool:
+    """Return whether the mean of paired differences supports a signed-rank test's finding about it.
+
+    The mean must have the sign of the ranks and be significant at 5% by a paired t-test. The signed-rank test alone is
+    of symmetry: on skewed differences whose mean is 0, such as those of real systems, it finds one far too often.
+
+    Args:
+        difference: Their mean.
+        d_z: As from `cohens_dz`; None where they do not vary.
+        n: Number of pairs.
+    """
+    from scipy.special import stdtr
+
+    if difference * rank_biserial <= 0:
+        return False
+    tails = 2 if alternative == "two-sided" else 1
+    return d_z is None or bool(tails * stdtr(n - 1, -abs(d_z) * n**0.5) < 1 - LEVEL)
 
 
 def differences(a: Floats, b: Floats) -> Floats:

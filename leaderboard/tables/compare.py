@@ -8,7 +8,15 @@ from urllib.parse import urlencode
 import numpy as np
 
 from benchmark.analysis.ranking import prompt_wins
-from benchmark.scoring.resampling import FEWEST_PAIRS, bootstrap_means, cohens_dz, differences, holm, wilcoxon
+from benchmark.scoring.resampling import (
+    FEWEST_PAIRS,
+    bootstrap_means,
+    cohens_dz,
+    differences,
+    holm,
+    mean_agrees,
+    wilcoxon,
+)
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.models import QUALITY, score_cells
@@ -39,7 +47,7 @@ class Gap:
     interval: tuple[float, float] | None  # its 95% percentile bootstrap interval over prompts; None if there is none
     # Difference divided by the standard deviation of the prompts' differences; None if they do not vary.
     d_z: float | None
-    d_z_interval: tuple[float, float] | None  # interval of the difference divided by the same standard deviation
+    d_z_interval: tuple[float, float] | None  # its interval; the standard deviation is resampled, too
     wins: int  # number of prompts on which the first is better (for a metric without direction, higher)
     ties: int
     losses: int  # number of prompts on which the second is better
@@ -56,36 +64,40 @@ class Gap:
     @property
     def ahead(self) -> str | None:
         """The system that is ahead if the corrected test finds a significant difference; else None."""
-        return significant(self.p_holm, self.difference, self.rank_biserial, self.names, self.column)
+        return significant(self.p_holm, self.difference, self._means_agree, self.names, self.column)
 
     @property
     def finding(self) -> str:
         """The finding in words, such as `people more diverse`."""
-        return finding(self.p_holm, self.difference, self.rank_biserial, self.names, self.column)
+        return finding(self.p_holm, self.difference, self._means_agree, self.names, self.column)
+
+    @property
+    def _means_agree(self) -> bool:
+        return mean_agrees(self.difference or 0.0, self.d_z, self.rank_biserial or 0.0, self.n)
 
 
 def significant(
-    p: float | None, difference: float | None, rank_biserial: float | None, names: tuple[str, str], column: Column
+    p: float | None, difference: float | None, means_agree: bool, names: tuple[str, str], column: Column
 ) -> str | None:
     """The system that is ahead on a metric if the difference is significant; else None.
 
     Args:
         p: Corrected p-value; None if untested.
         difference: Mean of the first system minus that of the second; None if unknown.
-        rank_biserial: As in `SignedRank`. The test is of ranks, so no system is ahead where the mean has another sign.
+        means_agree: As from `mean_agrees`. The test is of ranks, so no system is ahead where the means do not differ.
     """
-    if p is None or difference is None or rank_biserial is None or p >= LEVEL or difference * rank_biserial <= 0:
+    if p is None or difference is None or p >= LEVEL or not means_agree:
         return None
     return names[0] if (difference > 0) == (end_of(column) >= 0) else names[1]
 
 
 def finding(
-    p: float | None, difference: float | None, rank_biserial: float | None, names: tuple[str, str], column: Column
+    p: float | None, difference: float | None, means_agree: bool, names: tuple[str, str], column: Column
 ) -> str:
     """The finding of a test in words, such as `people more diverse`; arguments as for `significant`."""
     if p is None or difference is None:
         return NOT_TESTED
-    ahead = significant(p, difference, rank_biserial, names, column)
+    ahead = significant(p, difference, means_agree, names, column)
     if ahead is not None:
         return f"{ahead} {_word(column)}"
     return NO_DIFFERENCE if p >= LEVEL or difference == 0 else DISAGREE
@@ -124,6 +136,7 @@ def compare(
     of = {column.signature: scores.matrix(column)[:, list(places)] for column in columns}
     gaps = np.stack([differences(*of[column.signature][:, [a, b]].T) for column, a, b in pairs], axis=1)
     intervals = bootstrap_means(gaps, resamples=resamples)
+    of_d_z = bootstrap_means(gaps, resamples=resamples, standardise=True)
     tests = [wilcoxon(of[column.signature][:, a], of[column.signature][:, b]) for column, a, b in pairs]
     adjusted = holm([np.nan if test.p is None else test.p for test in tests])
     labels = system_labels(scores.board)
@@ -133,7 +146,7 @@ def compare(
         there = np.isfinite(gaps[:, i])
         both, own = values[there], gaps[there, i]
         won = prompt_wins(both, end_of(column) or 1)[:, 0, 1]
-        d_z, spread = cohens_dz(gaps[:, i]), float(np.std(own, ddof=1)) if len(own) > 1 else 0.0
+        d_z, its = cohens_dz(gaps[:, i]), of_d_z[i]
         varies = interval is not None and bool(np.isfinite(d_z))
         made.append(
             Gap(
@@ -145,7 +158,7 @@ def compare(
                 difference=float(own.mean()) if len(own) else None,
                 interval=None if interval is None else (interval.low, interval.high),
                 d_z=d_z if varies else None,
-                d_z_interval=(interval.low / spread, interval.high / spread) if interval and varies else None,
+                d_z_interval=(its.low, its.high) if its and varies else None,
                 wins=int((won == 1).sum()),
                 ties=int((won == 0.5).sum()),
                 losses=int((won == 0).sum()),
@@ -244,7 +257,8 @@ def about_compare(gaps: Sequence[Gap]) -> str:
         "over the prompts for which both systems have a value, with 95% percentile bootstrap intervals over "
         "prompts. p-values are from Wilcoxon's two-sided signed-rank test. The intervals are for the mean and "
         "uncorrected, so they can disagree with the tests. Where the test's ranks favour the system with the lower "
-        "mean, means and ranks disagree, and no system is ahead. The system that is more diverse or better on a "
+        f"mean, or a paired t-test finds no difference of the means at {LEVEL:g}, means and ranks disagree, and no "
+        "system is ahead. The system that is more diverse or better on a "
         "prompt wins it; for metrics without a direction, the system with the higher value wins. d_z is the mean "
         "difference divided by the standard deviation of the differences. In the figure, positive d_z means that "
         "the first system is better, and open symbols mark metrics without a direction; differences that do not vary "

@@ -281,7 +281,7 @@ def contrasts_table(found: Sequence[Contrast], column: Column) -> TableView:
     rows: list[tuple[Cell, ...]] = [
         (
             f"{c.a} − {c.b}",
-            finding(c.p_holm, c.difference, c.rank_biserial, (c.a, c.b), column),
+            finding(c.p_holm, c.difference, c.means_agree, (c.a, c.b), column),
             c.n,
             (c.mean_a, number_text(c.mean_a, 3)),
             (c.mean_b, number_text(c.mean_b, 3)),

@@ -265,7 +265,7 @@ def about_tradeoff(board: Board, made: Tradeoff) -> str:
         if any(point.share is not None for point in made.points):
             lines.append(
                 f"The share is the proportion of {made.resamples:,} bootstrap resamples of the prompts in which the "
-                "system is on the front."
+                "system is on the front. The front is of means, which leave one of two equal systems off it by chance."
             )
         lines.append(
             "Known-bad baselines are eligible."

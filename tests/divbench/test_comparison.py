@@ -57,7 +57,21 @@ def test_no_system_is_named_where_its_mean_and_the_ranks_disagree() -> None:
     assert found.finding("distinct_k") == "means and ranks disagree"
     assert found.to_pandas().loc["distinct_k", "rank_biserial"] == pytest.approx((465 - 165) / 630)
     assert excluded(tested) == "means and ranks disagree"  # in the tables of divbench contrast, too
-    assert excluded(replace(tested, difference=1.0)) == excluded(replace(tested, p=0.06)) == ""
+    assert excluded(replace(tested, difference=1.0, d_z=1.0)) == excluded(replace(tested, p=0.06)) == ""
+
+
+def test_no_system_is_named_where_only_the_ranks_differ() -> None:
+    """As from two systems of equal means, with a few large differences against many small ones."""
+    words = ["a", "b", "c", "d"]
+    mine = {f"p{i}": words[: 3 if i < 30 else 4] for i in range(36)}
+    theirs = {f"p{i}": ["a", "a", "b"] if i < 30 else words[:4] for i in range(36)}
+    found = db.compare(mine, theirs, ["distinct_k"], names=("mine", "theirs"))
+    assert found.finding("distinct_k") == "mine more diverse"
+    tested = found.contrasts["distinct_k"]
+    skewed = replace(tested, difference=0.2, d_z=0.2)  # t = 1.2
+    assert replace(found, contrasts={"distinct_k": skewed}).finding("distinct_k") == "means and ranks disagree"
+    assert replace(skewed, d_z=0.3, alternative="greater").means_agree  # t = 1.8
+    assert not replace(skewed, d_z=0.3).means_agree
 
 
 def test_a_finding_needs_p_below_5_percent_and_a_difference() -> None:

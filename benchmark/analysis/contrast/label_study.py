@@ -256,7 +256,7 @@ def _contrast(case: _Case, draws: Floats) -> LabelContrast:
         p_holm=None,
         stars=stars(test.p if test else None),
         d=test.d if test else None,
-        auroc=estimate(draws[:, 0]),
+        auroc=estimate(draws[:, 0], clusters=len(case.scores)),
         classifier=_classifier(case, draws),
         untested=untested,
         correlations=tuple(
@@ -272,20 +272,22 @@ def _classifier(case: _Case, draws: Floats) -> Classifier | None:
     share = float(np.mean(case.is_1))
     return Classifier(
         folds=case.folds,
-        accuracy=estimate(draws[:, 1]),
+        accuracy=estimate(draws[:, 1], clusters=len(case.scores)),
         majority=max(share, 1 - share),
-        macro_f1=estimate(draws[:, 2]),
+        macro_f1=estimate(draws[:, 2], clusters=len(case.scores)),
         threshold=threshold.cut if np.isfinite(threshold.cut) else None,
         above=threshold.above,
     )
 
 
 def _correlation(column: _Column, draws: Floats) -> Correlation:
-    pearson, spearman, partial_pearson, partial_spearman = (estimate(draws[:, place]) for place in range(4))
+    there = int(column.there.sum())
+    pearson, spearman, partial_pearson, partial_spearman = (
+        estimate(draws[:, place], clusters=there) for place in range(4)
+    )
     untested = column.untested
     if untested is None and (partial_pearson.value is None or partial_spearman.value is None):
         untested = "no partial correlation: the length is constant, or determines one of them"
-    there = int(column.there.sum())
     return Correlation(
         column=column.name,
         n=there,

@@ -18,6 +18,7 @@ from benchmark.scoring.resampling import (
     cohens_dz,
     differences,
     holm,
+    mean_agrees,
     wilcoxon,
 )
 
@@ -41,9 +42,7 @@ class Contrast:
     high: float | None  # upper end; None with fewer than two prompts
     d_z: float | None  # Cohen's d of the paired differences; None where they do not vary
     statistic: float | None  # Wilcoxon's statistic; None where untested
-    # Matched-pairs rank-biserial correlation of a − b; None where untested. If its sign is not that of the difference,
-    # the test does not say which mean is greater.
-    rank_biserial: float | None
+    rank_biserial: float | None  # matched-pairs rank-biserial correlation of a − b; None where untested
     p: float | None  # p-value; None where untested
     p_bonferroni: float | None  # p times the number of pairs tested, at most 1
     p_holm: float | None  # p adjusted over the same pairs by Holm's method
@@ -51,9 +50,14 @@ class Contrast:
 
     @property
     def disagrees(self) -> bool:
-        """Whether the test finds a difference at p < .05 whose sign is not that of the mean difference."""
-        opposed = (self.difference or 0.0) * (self.rank_biserial or 0.0) < 0
-        return opposed and self.p is not None and self.p < 0.05
+        """Whether the test finds a difference at p < .05 that the means do not show."""
+        return bool(self.difference) and self.p is not None and self.p < 0.05 and not self.means_agree
+
+    @property
+    def means_agree(self) -> bool:
+        """Whether the means show what the test of ranks may find; see `mean_agrees`."""
+        ranks = self.rank_biserial or 0.0
+        return mean_agrees(self.difference or 0.0, self.d_z, ranks, self.n, self.alternative)
 
 
 def pairs_of(systems: Sequence[str], pairing: Pairing) -> tuple[tuple[str, str], ...]:

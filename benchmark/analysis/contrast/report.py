@@ -14,9 +14,10 @@ SIGNS = {"greater": ">", "less": "<", "two-sided": "≠"}
 LEGEND = (
     "Difference: mean of first − second over prompts, with a bootstrap interval over prompts; d_z: Cohen's d of the "
     "paired differences. W, p: Wilcoxon signed-rank test of the alternative, in the metric's own units (> or <: the "
-    "first is more diverse; metrics without a direction are tested two-sided); it compares ranks, and "
-    "they may disagree with the means. Bonferroni, Holm: p adjusted over the pairs of a metric, not over metrics or "
-    "lengths; with one pair, equal to p. Intervals are not adjusted, and too narrow from fewer than some 20 prompts."
+    "first is more diverse; metrics without a direction are tested two-sided); it compares ranks; "
+    "means and ranks disagree if a paired t-test does not find the difference at p < .05, or the means have the other "
+    "sign. Bonferroni, Holm: p adjusted over the pairs of a metric, not over metrics or "
+    "lengths; with one pair, equal to p. Intervals are not adjusted."
 )
 
 

@@ -62,10 +62,12 @@ def evaluate_overall(
     for name, found in means.items():
         other = means[against] if against in means and name != against else {}
         measures = {
-            measure: estimate(draws, chance_of(measure) if is_tested else None) for measure, draws in found.items()
+            measure: estimate(draws, chance_of(measure) if is_tested else None, clusters=fewest)
+            for measure, draws in found.items()
         }
         less = {
-            measure: estimate(found[measure] - draws, 0.0 if is_tested else None) for measure, draws in other.items()
+            measure: estimate(found[measure] - draws, 0.0 if is_tested else None, clusters=fewest)
+            for measure, draws in other.items()
         }
         made.append(Overall(name, len(kept), measures, less))
     return made

@@ -15,6 +15,7 @@ from scipy.stats import bootstrap
 
 from benchmark.scoring import resampling
 from benchmark.scoring.resampling import (
+    FEW,
     Alternative,
     Interval,
     bonferroni,
@@ -67,7 +68,7 @@ def test_intervals_equal_a_plain_resampling(make: Callable[[], Floats]) -> None:
     draws = np.random.default_rng(3).integers(len(values), size=(500, len(values)))
     means = np.array([np.nanmean(values[rows], axis=0) for rows in draws])
     expected = np.quantile(means, [0.05, 0.95], axis=0).T
-    ours = limits(bootstrap_means(values, resamples=500, level=0.9, seed=3))
+    ours = limits(bootstrap_means(values, resamples=500, level=0.9, seed=3, few=0))
     assert ours == pytest.approx(expected, abs=1e-12)
 
 
@@ -77,7 +78,7 @@ def test_intervals_of_clusters_equal_a_plain_resampling() -> None:
     draws = np.random.default_rng(3).integers(9, size=(300, 9))
     picked = [[row for cluster in each for row in range(60) if row % 9 == cluster] for each in draws]
     expected = np.quantile([np.nanmean(values[rows], axis=0) for rows in picked], [0.05, 0.95], axis=0).T
-    ours = limits(bootstrap_means(values, clusters=names, resamples=300, level=0.9, seed=3))
+    ours = limits(bootstrap_means(values, clusters=names, resamples=300, level=0.9, seed=3, few=0))
     assert ours == pytest.approx(expected, abs=1e-12)
     assert bootstrap_means(values, clusters=["one"] * 60) == [None] * 3
 
@@ -104,6 +105,36 @@ def test_intervals_cover_the_true_mean_as_often_as_they_say() -> None:
     intervals = limits(bootstrap_means(skewed(rows=40, columns=500), resamples=2000, level=0.9))
     covered = float(np.mean((intervals[:, 0] <= 1) & (intervals[:, 1] >= 1)))
     assert 0.84 <= covered <= 0.93
+
+
+def test_intervals_from_few_values_are_widened_to_cover_as_often_as_they_say() -> None:
+    """500 experiments of 8 normal values; plain intervals cover some 90% of them, and ±2% is two standard errors."""
+    values = np.random.default_rng(0).normal(size=(8, 500))
+    plain, widened = (limits(bootstrap_means(values, resamples=2000, few=few)) for few in (0, FEW))
+    shares = [float(np.mean((each[:, 0] <= 0) & (each[:, 1] >= 0))) for each in (plain, widened)]
+    assert shares[0] < 0.92
+    assert 0.93 <= shares[1] <= 0.97
+    # By cluster, the clusters are counted; and 30 values are many.
+    clustered = limits(
+        bootstrap_means(np.repeat(values, 5, axis=0), clusters=[*np.repeat(range(8), 5)], resamples=2000)
+    )
+    assert clustered == pytest.approx(widened)
+    many = skewed(rows=30)
+    assert bootstrap_means(many, resamples=100) == bootstrap_means(many, resamples=100, few=0)
+
+
+def test_standardised_intervals_equal_a_plain_resampling_and_cover_large_effects() -> None:
+    values = 1e6 + with_holes()
+    draws = np.random.default_rng(3).integers(len(values), size=(500, len(values)))
+    effects = [np.nanmean(values[rows], axis=0) / np.nanstd(values[rows], axis=0, ddof=1) for rows in draws]
+    expected = np.quantile(effects, [0.025, 0.975], axis=0).T
+    ours = limits(bootstrap_means(values, resamples=500, seed=3, few=0, standardise=True))
+    assert ours == pytest.approx(expected, rel=1e-6)
+    # Intervals of the mean that are divided by one standard deviation cover d_z = 3 in some 60% of cases.
+    normal = 3 + np.random.default_rng(0).normal(size=(100, 400))
+    found = limits(bootstrap_means(normal, resamples=1000, standardise=True))
+    assert np.mean((found[:, 0] <= 3) & (found[:, 1] >= 3)) > 0.91
+    assert bootstrap_means(np.ones((40, 1)), standardise=True) == [None]
 
 
 def test_wider_levels_and_fewer_rows_give_wider_intervals() -> None:

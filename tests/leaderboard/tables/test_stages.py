@@ -171,7 +171,7 @@ def test_contrasts_are_scipys(board: Board, series: Series, metric: str, expecte
     found = contrasts(series, scores.prompts, values, column, pairing="all", expected=expected, resamples=500)
     assert [(c.a, c.b) for c in found] == [("base", "SFT"), ("base", "DPO"), ("SFT", "DPO")]
     side: Alternative = "two-sided" if expected == "two-sided" else "greater" if column.direction > 0 else "less"
-    p = []
+    p, of_means = [], []
     for c in found:
         first, second = (values[:, series.stages.index(name)] for name in (c.a, c.b))
         there = np.isfinite(first) & np.isfinite(second)
@@ -182,6 +182,7 @@ def test_contrasts_are_scipys(board: Board, series: Series, metric: str, expecte
         assert c.low is not None
         assert c.high is not None
         assert c.low <= gaps.mean() <= c.high
+        of_means.append(stats.ttest_1samp(gaps, 0, alternative=side).pvalue)
         p.append(stats.wilcoxon(first[there], second[there], alternative=side).pvalue)
         assert c.p == pytest.approx(p[-1])
     assert [c.p_holm for c in found] == pytest.approx(holm(p).tolist())
@@ -190,7 +191,9 @@ def test_contrasts_are_scipys(board: Board, series: Series, metric: str, expecte
         "no significant difference"
         if (c.p_holm or 0) >= 0.05
         else f"{c.a if ((c.difference or 0) > 0) == (column.direction > 0) else c.b} more diverse"
-        for c in found
+        if p_of_means < 0.05
+        else "means and ranks disagree"
+        for c, p_of_means in zip(found, of_means, strict=True)
     ]
     assert [row[0] for row in table.values] == ["base − SFT", "base − DPO", "SFT − DPO"]
     assert [row[5] for row in table.values] == [c.difference for c in found]
