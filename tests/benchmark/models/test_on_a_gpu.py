@@ -1,7 +1,9 @@
 """The engine on a simulated GPU: its tensors stay there, and its numbers are those of the CPU."""
 
 from copy import deepcopy
+from dataclasses import replace
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,13 +11,21 @@ import pytest
 import torch
 from torch.nn.attention import varlen
 
+from benchmark.equivalence.pair_classifier import load_pair_classifier
+from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.hf_states import SamplingParameters, TokenisedResponse, read_statistics
+from benchmark.models.model_files import find_model_files
+from benchmark.models.pair_scorer import BertScoreSpec, CrossEncoderSpec
+from benchmark.models.reward import HFRewardSpec
 from benchmark.models.trie_attention import Packing
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals, read_sets
+from tests.benchmark.classifiers import save_deberta
+from tests.benchmark.encoders import save_cross_encoder, save_roberta
 from tests.benchmark.gpu_tensors import OnGPU, a_gpu, move
 from tests.benchmark.lms import model_of, one_thread, tokeniser
 from tests.benchmark.models.test_trie_attention import defined
+from tests.benchmark.reward_models import save_reward_model
 
 __all__ = ["one_thread"]  # a fixture
 
@@ -60,3 +70,29 @@ def test_every_way_of_reading_keeps_to_the_gpu(monkeypatch: pytest.MonkeyPatch) 
             np.testing.assert_allclose(bits_of(lm), wanted, atol=0.1)
             found = read_statistics(lm, RESPONSES, (1,), (2,), cut)
             np.testing.assert_allclose([each.log_likelihood for each in found], likelihoods, atol=0.01)
+
+
+def test_small_models_keep_to_the_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = [("A lamp.", "A lamp, of course! 🐢"), ("Two", "A much longer response than the other one."), ("", "One")]
+    texts = sorted({text for pair in pairs for text in pair} - {""})
+    specs = (
+        BertScoreSpec(find_model_files(str(save_roberta(tmp_path / "roberta"))), layer=3, baseline=0.4, max_tokens=30),
+        CrossEncoderSpec(find_model_files(str(save_cross_encoder(tmp_path / "cross"))), max_tokens=30),
+    )
+    deberta = find_model_files(str(save_deberta(tmp_path / "deberta")))
+    reward = HFRewardSpec(find_model_files(str(save_reward_model(tmp_path / "reward"))))
+
+    def numbers(device: str) -> list[Any]:
+        embedder = SentenceTransformersEmbedder(ALL_MINILM_L6_V2, device)
+        classifier = load_pair_classifier(deberta, device=device)
+        found = [spec.load(device).score_pairs(pairs) for spec in specs]
+        found += [classifier.logits(classifier.encode_pairs(pairs, 40)), replace(reward, device=device).load().rewards(pairs)]
+        states = embedder.read(texts)
+        found += [np.concatenate([each.states for each in states]), np.array([each.vector for each in states])]
+        embedder.forget()
+        return [*found, embedder.embed(texts)]
+
+    wanted = numbers("cpu")
+    with a_gpu(monkeypatch):
+        for found, expected in zip(numbers("cuda"), wanted, strict=True):
+            np.testing.assert_allclose(found, expected, atol=1e-5)
