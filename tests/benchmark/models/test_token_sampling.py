@@ -1,5 +1,6 @@
 """Tokens are drawn from the distributions that transformers' own warpers leave."""
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from scipy import stats
+from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from benchmark.models.token_sampling import (
@@ -115,6 +117,33 @@ def test_a_row_is_drawn_alike_beside_any_other() -> None:
     together = drawn(slice(None))
     assert together == [token for row in range(len(logits)) for token in drawn(slice(row, row + 1))]
     assert len(set(together)) > 15
+
+
+class _Counted(TorchDispatchMode):
+    """Counts operations by name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = Counter[str]()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.seen[func._schema.name] += 1
+        return func(*args, **(kwargs or {}))
+
+
+@each_setting
+def test_a_gpu_is_seldom_waited_for_if_all_rows_have_one_setting(setting: tuple[float, int | None, float]) -> None:
+    temperature, top_k, top_p = setting
+    with _Counted() as counted:
+        sample_tokens(
+            logits_of(4),
+            torch.full((4,), temperature),
+            torch.full((4,), top_k or 10**9),
+            torch.full((4,), top_p, dtype=torch.float64),
+            torch.rand(4, dtype=torch.float64),
+        )
+    assert counted.seen["aten::_local_scalar_dense"] <= 3
+    assert not counted.seen["aten::index"]  # by a mask
 
 
 def test_temperature_zero_takes_the_greatest() -> None:
