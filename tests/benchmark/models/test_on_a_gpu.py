@@ -86,13 +86,20 @@ def test_small_models_keep_to_the_gpu(tmp_path: Path, monkeypatch: pytest.Monkey
         embedder = SentenceTransformersEmbedder(ALL_MINILM_L6_V2, device)
         classifier = load_pair_classifier(deberta, device=device)
         found = [spec.load(device).score_pairs(pairs) for spec in specs]
-        found += [classifier.logits(classifier.encode_pairs(pairs, 40)), replace(reward, device=device).load().rewards(pairs)]
+        found += [
+            classifier.logits(classifier.encode_pairs(pairs, 40)),
+            replace(reward, device=device).load().rewards(pairs),
+        ]
         states = embedder.read(texts)
         found += [np.concatenate([each.states for each in states]), np.array([each.vector for each in states])]
         embedder.forget()
         return [*found, embedder.embed(texts)]
 
+    def refuse(tensor: OnGPU) -> None:
+        raise TypeError("Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64.")
+
     wanted = numbers("cpu")
+    monkeypatch.setattr(OnGPU, "double", refuse)  # as on Apple's GPUs
     with a_gpu(monkeypatch):
         for found, expected in zip(numbers("cuda"), wanted, strict=True):
             np.testing.assert_allclose(found, expected, atol=1e-5)
