@@ -31,7 +31,11 @@ _KNOWN = (
         "torch {torch} is built without support for {device}",
         f"install a build with it: {_CUDA_BUILDS}; or --device cpu",
     ),
-    (r"invalid device ordinal", "there is no {device}", "nvidia-smi lists the GPUs; the first is cuda:0"),
+    (
+        r"invalid device ordinal",
+        "there is no {device}",
+        "nvidia-smi lists the GPUs; the first is cuda:0, and CUDA_VISIBLE_DEVICES can hide and renumber them",
+    ),
     (
         r"no kernel image is available",
         "torch {torch} has no kernels for this GPU",

@@ -113,8 +113,8 @@ def a_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     generator = torch.Generator
     monkeypatch.setattr(torch, "Generator", lambda device="cpu": generator())
     # Its tensors cannot be taken for others. Changed in the class, because libraries decorate functions with it.
-    monkeypatch.setattr(torch.inference_mode, "__enter__", lambda self: torch.set_grad_enabled(False))
-    monkeypatch.setattr(torch.inference_mode, "__exit__", lambda self, *error: None)
+    monkeypatch.setattr(torch.inference_mode, "__enter__", torch.no_grad.__enter__)
+    monkeypatch.setattr(torch.inference_mode, "__exit__", torch.no_grad.__exit__)
     monkeypatch.setattr(torch.nn.Module, "to", _to)
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (60 * 2**30, 80 * 2**30))

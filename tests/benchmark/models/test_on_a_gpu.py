@@ -1,5 +1,6 @@
 """The engine on a simulated GPU: its tensors stay there, and its numbers are those of the CPU."""
 
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import wraps
@@ -12,6 +13,9 @@ import torch
 from torch.nn.attention import varlen
 
 from benchmark.equivalence.pair_classifier import load_pair_classifier
+from benchmark.generation.hf_sampler import HFSampler
+from benchmark.generation.prompting import PromptingSettings
+from benchmark.generation.sampler import Message, Outcome, Request, SamplingSettings, draw_seed
 from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.hf_states import SamplingParameters, TokenisedResponse, read_statistics
@@ -72,6 +76,30 @@ def test_every_way_of_reading_keeps_to_the_gpu(monkeypatch: pytest.MonkeyPatch) 
             np.testing.assert_allclose([each.log_likelihood for each in found], likelihoods, atol=0.01)
 
 
+def test_the_same_tokens_are_sampled_on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = ((1.0, None, 1.0), (0.6, 10, 1.0), (1.2, None, 0.8), (0.0, None, 1.0))
+    requests = [
+        Request(
+            (Message("user", prompt),), SamplingSettings(temperature, top_k, top_p, 8), draw_seed(0, prompt, number)
+        )
+        for prompt in ("The river", "Nobody had seen the lamp since Tuesday. Where is it", "One")
+        for number, (temperature, top_k, top_p) in enumerate(settings)
+    ]
+
+    def sampled(lm: HFCausalLM, asked: Sequence[Request], stop: Sequence[str]) -> dict[int, Outcome]:
+        found: dict[int, Outcome] = {}
+        HFSampler(lm, PromptingSettings(chat_template=False), stop).sample(asked, found.__setitem__)
+        return found
+
+    cpu = HFCausalLM(model_of("merging"), tokeniser("merging"), "cpu")
+    asked = ((requests, ()), (requests[:1] + requests[4:5], ()), (requests, ("e", "th")))
+    wanted = [sampled(cpu, *each) for each in asked]
+    assert wanted[0] != wanted[2]
+    with a_gpu(monkeypatch):
+        gpu = HFCausalLM(move(deepcopy(model_of("merging"))), tokeniser("merging"), "gpu")
+        assert [sampled(gpu, *each) for each in asked] == wanted
+
+
 def test_small_models_keep_to_the_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = [("A lamp.", "A lamp, of course! 🐢"), ("Two", "A much longer response than the other one."), ("", "One")]
     texts = sorted({text for pair in pairs for text in pair} - {""})
@@ -103,3 +131,4 @@ def test_small_models_keep_to_the_gpu(tmp_path: Path, monkeypatch: pytest.Monkey
     with a_gpu(monkeypatch):
         for found, expected in zip(numbers("cuda"), wanted, strict=True):
             np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert torch.is_grad_enabled()
