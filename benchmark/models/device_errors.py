@@ -52,6 +52,11 @@ _KNOWN = (
         "{device} does not compute in {dtype}",
         "--dtype float16 on a GPU, --dtype float32 elsewhere",
     ),
+    (
+        r"automatic conversion of the weights",  # a mixture's experts are joined on the device
+        "transformers cannot convert its weights on {device}",
+        "the report above names the cause; if that is memory, take a smaller model or another --device",
+    ),
     (r"MPS (Tensor|framework).*float64", "{device} has no float64", "--device cpu"),
     (
         r"CUBLAS_STATUS_NOT_INITIALIZED",
