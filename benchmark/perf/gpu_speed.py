@@ -81,7 +81,6 @@ def _timed(given: Given) -> Iterator[list[float]]:
 def _busy(name: str, run: Callable[[], object]) -> Check:
     """Check the share of time in which the GPU's kernels run, and name the longest ones."""
     import torch
-    from torch.autograd import DeviceType
     from torch.profiler import ProfilerActivity, profile
 
     with profile(activities=[ProfilerActivity.CUDA]) as profiled:
@@ -90,7 +89,7 @@ def _busy(name: str, run: Callable[[], object]) -> Check:
         torch.cuda.synchronize()
         seconds = perf_counter() - start
     # Without the launches on the CPU, to which torch may attribute their kernels' time once more.
-    found = [each for each in profiled.key_averages() if each.device_type == DeviceType.CUDA]
+    found = [each for each in profiled.key_averages() if each.device_type.name == "CUDA"]
     kernels = sorted(found, key=lambda each: -each.self_device_time_total)
     busy = sum(each.self_device_time_total for each in kernels) / 1e6
     share = 1e4 * max(busy, 1e-9)  # a hundredth of the time, in microseconds

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from torch.autograd import DeviceType
 
 from benchmark.perf import gpu_check
 from benchmark.perf.gpu_speed import _busy, _little_gpu_memory
@@ -83,10 +82,10 @@ def test_what_fails_is_a_row_and_the_exit_status(
 def test_what_is_wrong_with_the_driver_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail() -> None:
+    def fail() -> int:
         raise RuntimeError("The NVIDIA driver on your system is too old (found version 11040).")
 
-    monkeypatch.setattr(torch.cuda, "init", fail)
+    monkeypatch.setattr(torch.cuda, "current_device", fail)
     assert gpu_check.main(["--device", "cuda", "--only", "machine"]) == 1
     assert "RuntimeError: The NVIDIA driver on your system is too old" in capsys.readouterr().out
 
@@ -103,7 +102,7 @@ def test_the_time_of_a_kernel_counts_once(monkeypatch: pytest.MonkeyPatch) -> No
             pass
 
         def key_averages(self) -> list[SimpleNamespace]:
-            kinds = {"cudaLaunchKernel": DeviceType.CPU, "gemm": DeviceType.CUDA}
+            kinds = {"cudaLaunchKernel": SimpleNamespace(name="CPU"), "gemm": SimpleNamespace(name="CUDA")}
             return [SimpleNamespace(key=key, device_type=kinds[key], self_device_time_total=9e6) for key in kinds]
 
     monkeypatch.setattr(torch.profiler, "profile", Profile)
