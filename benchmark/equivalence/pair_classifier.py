@@ -178,7 +178,7 @@ class PairClassifier:
             narrow = narrow_positions(self.model, longest) if self._narrows else nullcontext()
             with torch.inference_mode(), narrow:
                 tensors = {name: torch.from_numpy(array).to(device) for name, array in given.items()}
-                logits: Floats = self.model(**tensors).logits.double().cpu().numpy()
+                logits: Floats = self.model(**tensors).logits.cpu().double().numpy()
                 return logits
 
         what = f"{len(batch)} pairs of up to {longest} tokens"

@@ -31,7 +31,11 @@ _KNOWN = (
         "torch {torch} is built without support for {device}",
         f"install a build with it: {_CUDA_BUILDS}; or --device cpu",
     ),
-    (r"invalid device ordinal", "there is no {device}", "nvidia-smi lists the GPUs; the first is cuda:0"),
+    (
+        r"invalid device ordinal",
+        "there is no {device}",
+        "nvidia-smi lists the GPUs; the first is cuda:0, and CUDA_VISIBLE_DEVICES can hide and renumber them",
+    ),
     (
         r"no kernel image is available",
         "torch {torch} has no kernels for this GPU",
@@ -47,6 +51,11 @@ _KNOWN = (
         r"|CUBLAS_STATUS_(NOT_SUPPORTED|ARCH_MISMATCH)",
         "{device} does not compute in {dtype}",
         "--dtype float16 on a GPU, --dtype float32 elsewhere",
+    ),
+    (
+        r"automatic conversion of the weights",  # a mixture's experts are joined on the device
+        "transformers cannot convert its weights on {device}",
+        "the report above names the cause; if that is memory, take a smaller model or another --device",
     ),
     (r"MPS (Tensor|framework).*float64", "{device} has no float64", "--device cpu"),
     (

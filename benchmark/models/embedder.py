@@ -140,11 +140,11 @@ class SentenceTransformersEmbedder:
         ids = found["input_ids"].tolist()
         inside, special = found["attention_mask"].tolist(), set(tokeniser.all_special_ids)
         kept = [place for place, token in enumerate(ids) if inside[place] and token not in special]
-        states = found["token_embeddings"][kept].double().cpu().numpy()
+        states = found["token_embeddings"].cpu()[kept].double().numpy()
         return TokenStates(
             tuple(tokeniser.convert_ids_to_tokens([ids[place] for place in kept])),
             (unit_rows(states) if kept else states).astype(np.float16),
-            unit_rows(found["sentence_embedding"].double().cpu().numpy()[None])[0],
+            unit_rows(found["sentence_embedding"].cpu().double().numpy()[None])[0],
         )
 
 

@@ -134,7 +134,7 @@ class BertScorer:
         for batch in token_batches([len(each) for each in ids], self._model.device.type):
             padded = self._tokeniser.pad({"input_ids": [ids[i] for i in batch]}, return_tensors="pt")
             with torch.inference_mode():
-                states = self._model(**padded.to(self._model.device)).last_hidden_state.double().cpu()
+                states = self._model(**padded.to(self._model.device)).last_hidden_state.cpu().double()
             for i, row in zip(batch, states, strict=True):
                 made[texts[i]] = torch.nn.functional.normalize(row[: len(ids[i])], dim=-1)
         return made

@@ -52,13 +52,14 @@ def sample_tokens(logits: Any, temperature: Any, top_k: Any, top_p: Any, uniform
     """
     import torch
 
-    made = torch.empty(len(logits), dtype=torch.int64, device=logits.device)
     uncut = _uncut(logits.shape[1], temperature, top_k, top_p)
+    if bool((uncut == uncut[0]).all()):  # the usual case; selecting rows copies their logits, and waits for a GPU
+        return sample_truncated(truncate(logits, temperature, top_k, top_p), uniform)
+    made = torch.empty(len(logits), dtype=torch.int64, device=logits.device)
     for rows in (uncut, ~uncut):
-        if bool(rows.any()):
-            made[rows] = sample_truncated(
-                truncate(logits[rows], temperature[rows], top_k[rows], top_p[rows]), uniform[rows]
-            )
+        made[rows] = sample_truncated(
+            truncate(logits[rows], temperature[rows], top_k[rows], top_p[rows]), uniform[rows]
+        )
     return made
 
 

@@ -34,6 +34,8 @@ def checks_of(given: Given, only: Sequence[str] | None = None) -> Iterator[Check
         if only and step.__name__ not in only:
             continue
         try:
+            if given.on_gpu:
+                torch.cuda.current_device()  # says what is wrong with torch, the driver or the GPU
             # The functions of torch.cuda that are given no device use the current one: make it the asked one.
             with torch.cuda.device(given.device) if given.on_gpu else nullcontext():
                 yield from step(given)

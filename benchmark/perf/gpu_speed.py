@@ -44,7 +44,8 @@ def throughput(given: Given) -> Iterator[Check]:
             rate = operations(SHAPES[given.shape], nodes, scored) / seconds[0]
             first = found if not len(first) else first
             step, told = f"{name}, batch × {factor}", f"{rate / 1e12:.3g} TFLOP/s, {nodes / seconds[0]:,.0f} tokens/s"
-            least = LEAST_SHARE if given.on_gpu and factor == "1" else 0.0
+            # The limit is one of half precision.
+            least = LEAST_SHARE if given.on_gpu and factor == "1" and given.dtype != "float32" else 0.0
             expected = f"at least {least:.0%} of {limit / 1e12:.3g} TFLOP/s" if least else "a rate"
             yield Check(step, expected, told, rate >= least * limit)
             if factor != "1":
@@ -54,6 +55,7 @@ def throughput(given: Given) -> Iterator[Check]:
                 yield Check(f"{step}: bits", f"moved by < {most:g}", told, float(np.abs(moved).max()) < most)
         lm.batch_tokens = own
         if given.on_gpu:
+            torch.cuda.reset_peak_memory_stats()
             yield _busy(name, partial(read_sets, sets, lm, layout, plan))
             peak = torch.cuda.max_memory_allocated() / 2**30
             yield Check(f"{name}, peak memory", "less than the GPU's", f"{peak:.1f} GiB", True)
@@ -86,7 +88,9 @@ def _busy(name: str, run: Callable[[], object]) -> Check:
         run()
         torch.cuda.synchronize()
         seconds = perf_counter() - start
-    kernels = sorted(profiled.key_averages(), key=lambda each: -each.self_device_time_total)
+    # Without the launches on the CPU, to which torch may attribute their kernels' time once more.
+    found = [each for each in profiled.key_averages() if each.device_type.name == "CUDA"]
+    kernels = sorted(found, key=lambda each: -each.self_device_time_total)
     busy = sum(each.self_device_time_total for each in kernels) / 1e6
     share = 1e4 * max(busy, 1e-9)  # a hundredth of the time, in microseconds
     most = ", ".join(f"{each.key[:40]} {each.self_device_time_total / share:.0f}%" for each in kernels[:4])

@@ -77,14 +77,15 @@ class _Functions(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         given = [x for x in tree_leaves((args, kwargs)) if isinstance(x, OnGPU)]
         devices = [x for x in (*args, kwargs.get("device")) if isinstance(x, torch.device | str)]
-        if any(str(each).startswith("cuda") for each in devices) and name != "__eq__":
+        if any(str(each).startswith("cuda") for each in devices) and name not in ("__eq__", "device"):
             args = tuple("cpu" if isinstance(x, torch.device | str) else _inner(x) for x in args)
             return OnGPU(func(*args, **kwargs | ({"device": "cpu"} if "device" in kwargs else {})))
-        if given and name == "__getitem__" and isinstance(args[1], tuple):  # lists become tensors on the device
-            args = args[0], tuple(OnGPU(torch.tensor(x)) if isinstance(x, list) else x for x in args[1])
-        if given and name in ("scaled_dot_product_attention", "rms_norm", "where"):
-            tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
-            assert len(tensors) == len(given), f"{name} of tensors on both devices"
+        if given and name == "__getitem__" and isinstance(args[1], tuple | list):  # lists become tensors on the device
+            indices = args[1] if isinstance(args[1], tuple) else (args[1],)
+            args = args[0], tuple(OnGPU(torch.tensor(x)) if isinstance(x, list) else x for x in indices)
+        if given and name in ("scaled_dot_product_attention", "rms_norm", "where", "type_as"):
+            tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor) and (x.dim() or x.is_cuda)]
+            assert len(tensors) <= len(given) or name == "type_as", f"{name} of tensors on both devices"
             return OnGPU(func(*tree_map(_inner, tuple(args)), **tree_map(_inner, kwargs)))
         return func(*args, **kwargs)
 
@@ -97,12 +98,24 @@ def move(model: Any) -> Any:
     return model
 
 
+_to_cpu: Any = torch.nn.Module.to
+
+
+def _to(model: Any, *where: Any, **options: Any) -> Any:
+    on_gpu = [x for x in (*where, options.get("device")) if isinstance(x, torch.device | str) and "cuda" in str(x)]
+    rest = [x for x in where if isinstance(x, torch.dtype)]
+    return move(_to_cpu(model, *rest) if rest else model) if on_gpu else _to_cpu(model, *where, **options)
+
+
 @contextmanager
 def a_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let code run as on a machine with an H100."""
     generator = torch.Generator
     monkeypatch.setattr(torch, "Generator", lambda device="cpu": generator())
-    monkeypatch.setattr(torch, "inference_mode", torch.no_grad)  # its tensors cannot be taken for others
+    # Its tensors cannot be taken for others. Changed in the class, because libraries decorate functions with it.
+    monkeypatch.setattr(torch.inference_mode, "__enter__", torch.no_grad.__enter__)
+    monkeypatch.setattr(torch.inference_mode, "__exit__", torch.no_grad.__exit__)
+    monkeypatch.setattr(torch.nn.Module, "to", _to)
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (60 * 2**30, 80 * 2**30))
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))

@@ -160,7 +160,14 @@ OLD_GPU = (
             "is built without support for cuda",
             "install a build",
         ),
-        (RuntimeError("CUDA error: invalid device ordinal"), "there is no cuda", "the first is cuda:0"),
+        (
+            RuntimeError(
+                "We encountered some issues during automatic conversion of the weights. For details look at …"
+            ),
+            "cannot convert its weights on cuda",
+            "if that is memory",
+        ),
+        (RuntimeError("CUDA error: invalid device ordinal"), "there is no cuda", "cuda:0, and CUDA_VISIBLE_DEVICES"),
         (RuntimeError("CUDA error: no kernel image is available for execution on the device"), "no kernels", "install"),
         (RuntimeError("CUDA error: CUDA-capable device(s) is/are busy or unavailable"), "exclusive use", "wait"),
         (RuntimeError(OLD_GPU), "cuda does not compute in bfloat16", "--dtype"),

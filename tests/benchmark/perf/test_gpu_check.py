@@ -3,12 +3,13 @@
 import json
 import os
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from benchmark.perf import gpu_check
-from benchmark.perf.gpu_speed import _little_gpu_memory
+from benchmark.perf.gpu_speed import _busy, _little_gpu_memory
 from benchmark.perf.gpu_steps import Check, Given
 from tests.benchmark.helpers import ROOT
 from tests.forked import PACKAGES, run_forked
@@ -76,6 +77,37 @@ def test_what_fails_is_a_row_and_the_exit_status(
     assert "RuntimeError: CUDA error: unspecified launch failure" in shown[2]
     assert shown[-1].startswith("1 of 3 checks passed")
     assert gpu_check.main(["--device", "cpu", "--only", "right"]) == 0
+
+
+def test_what_is_wrong_with_the_driver_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> int:
+        raise RuntimeError("The NVIDIA driver on your system is too old (found version 11040).")
+
+    monkeypatch.setattr(torch.cuda, "current_device", fail)
+    assert gpu_check.main(["--device", "cuda", "--only", "machine"]) == 1
+    assert "RuntimeError: The NVIDIA driver on your system is too old" in capsys.readouterr().out
+
+
+def test_the_time_of_a_kernel_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Profile:
+        def __init__(self, **options: object) -> None:
+            pass
+
+        def __enter__(self) -> "Profile":
+            return self
+
+        def __exit__(self, *error: object) -> None:
+            pass
+
+        def key_averages(self) -> list[SimpleNamespace]:
+            kinds = {"cudaLaunchKernel": SimpleNamespace(name="CPU"), "gemm": SimpleNamespace(name="CUDA")}
+            return [SimpleNamespace(key=key, device_type=kinds[key], self_device_time_total=9e6) for key in kinds]
+
+    monkeypatch.setattr(torch.profiler, "profile", Profile)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    assert _busy("reading", lambda: None).measured.endswith("; gemm 100%")
 
 
 def test_memory_is_limited_on_the_current_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
