@@ -183,8 +183,11 @@ def response_count(row: Row, context: Context, seen: SeenRows) -> Iterator[Probl
     """Check that each prompt has k responses, and a finish reason for each of them or for none."""
     found = len(row.responses)
     if context.manifest is not None and found != context.manifest.generation.k:
-        message = f"{counted(found, 'response')}, but k is {context.manifest.generation.k}"
-        hint = "give k responses to every prompt, as the manifest says; --k K of import keeps the first K of each"
+        k = context.manifest.generation.k
+        message = f"{counted(found, 'response')}, but k is {k}"
+        fewest = min(found, k)
+        other = f", or keep only the first {fewest} of each: divbench import --k {fewest}" if fewest else ""
+        hint = f"give k responses to every prompt{other}"
         yield _error("k", row.number, "responses", message, hint)
     if row.finish_reasons is not None and len(row.finish_reasons) != found:
         message = f"{counted(len(row.finish_reasons), 'finish reason')} for {counted(found, 'response')}"

@@ -112,7 +112,7 @@ def test_k_keeps_the_first_responses_of_each_prompt(tmp_path: Path) -> None:
     ]
     (problem,) = rejected(jsonl(tmp_path / "all" / "in.jsonl", rows), suite="own")
     assert (problem.row, problem.message) == (2, "2 responses, but k is 3")
-    assert "--k K of import keeps the first K of each" in problem.hint
+    assert problem.hint == "give k responses to every prompt, or keep only the first 2 of each: divbench import --k 2"
     report, _ = imported(jsonl(tmp_path / "two" / "in.jsonl", rows), suite="own", generation={"k": 2})
     assert rows_of(report) == [("p0001", ("a", "b")), ("p0002", ("d", "e"))]
     assert report.submission is not None
