@@ -59,6 +59,8 @@ class SeenRows:
     # Responses of each prompt, to compare with a reported partition.
     texts: dict[str, tuple[str, ...]] = field(default_factory=dict)
     foreign: int = 0  # number of rows whose texts are in a language other than English
+    responses: int = 0
+    truncated: int = 0  # number of responses that ended at the limit on tokens
     reported_rows: Counter[str] = field(default_factory=Counter)
 
     def add(self, row: Row, context: Context) -> None:
@@ -72,6 +74,8 @@ class SeenRows:
             self.last_position = position
         self.first_row.setdefault(row.prompt_id, row.number)
         self.foreign += is_foreign_set(row.prompt or "", row.responses)
+        self.responses += len(row.responses)
+        self.truncated += (row.finish_reasons or ()).count("length")
         if self.keep_texts:
             self.texts[row.prompt_id] = row.responses
 
@@ -255,6 +259,14 @@ def english(context: Context, seen: SeenRows) -> Iterator[Problem]:
         yield Problem("language", "warning", GENERATIONS_FILE, None, "responses", message, hint)
 
 
+def endings(context: Context, seen: SeenRows) -> Iterator[Problem]:
+    """Warn where so many responses are truncated that counts of classes tell their length rather than diversity."""
+    if 10 * seen.truncated > seen.responses:
+        message = f"{seen.truncated:,} of {counted(seen.responses, 'response')} are truncated (finish reason length)"
+        hint = "a class of truncated responses alone does not count as different: sample again with a higher max_tokens"
+        yield Problem("truncated", "warning", GENERATIONS_FILE, None, "finish_reasons", message, hint)
+
+
 def reported_problems(number: int, reported: Reported, responses: tuple[str, ...]) -> Iterator[Problem]:
     """Check that reported values fit the responses and one another."""
     found = reported.partition
@@ -350,5 +362,6 @@ CHECKS: tuple[Check, ...] = (
     Check("sizes", "no response or finish reason exceeds its limit", sizes),
     Check("secrets", "no access token is in the manifest", whole=no_access_tokens),
     Check("language", "most texts are in English (warning)", whole=english),
+    Check("truncated", "at most a tenth of the responses are truncated (warning)", whole=endings),
     Check("duplicates", "two prompts with the same responses (warning)", duplicates),
 )
