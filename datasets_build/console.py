@@ -129,7 +129,13 @@ def steps() -> Iterator[Callable[[str, int, int], None]]:
     """Yield a function that shows the current step, the amount done and the total."""
     with progress() as bar:
         task = bar.add_task("", total=None)
-        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+
+        def show(what: str, done: int, total: int) -> None:
+            if bar.tasks[0].description != what:  # else the speed, or the end, of the last step counts for this one
+                bar.reset(task, description=what)
+            bar.update(task, completed=done, total=total)
+
+        yield show
 
 
 def print_json(document: Any) -> None:

@@ -130,7 +130,8 @@ def ratings(
     if not given.ratings:
         if not json:
             _tell(given)
-        why = f"{sum(given.removed.values())} raters were removed, {given.blank} answers are blank"
+        removed = counted(sum(given.removed.values()), "rater")
+        why = f"{removed} removed, {counted(given.blank, 'blank answer')}"
         raise InputError(f"no ratings are left: {why}", "ask more raters")
     rows, questions = [], {}
     for name in names:

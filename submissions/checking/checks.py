@@ -59,6 +59,8 @@ class SeenRows:
     # Responses of each prompt, to compare with a reported partition.
     texts: dict[str, tuple[str, ...]] = field(default_factory=dict)
     foreign: int = 0  # number of rows whose texts are in a language other than English
+    responses: int = 0
+    truncated: int = 0  # number of responses that ended at the limit on tokens
     reported_rows: Counter[str] = field(default_factory=Counter)
 
     def add(self, row: Row, context: Context) -> None:
@@ -72,6 +74,8 @@ class SeenRows:
             self.last_position = position
         self.first_row.setdefault(row.prompt_id, row.number)
         self.foreign += is_foreign_set(row.prompt or "", row.responses)
+        self.responses += len(row.responses)
+        self.truncated += (row.finish_reasons or ()).count("length")
         if self.keep_texts:
             self.texts[row.prompt_id] = row.responses
 
@@ -183,8 +187,11 @@ def response_count(row: Row, context: Context, seen: SeenRows) -> Iterator[Probl
     """Check that each prompt has k responses, and a finish reason for each of them or for none."""
     found = len(row.responses)
     if context.manifest is not None and found != context.manifest.generation.k:
-        message = f"{counted(found, 'response')}, but k is {context.manifest.generation.k}"
-        hint = "give k responses to every prompt, as the manifest says; --k K of import keeps the first K of each"
+        k = context.manifest.generation.k
+        message = f"{counted(found, 'response')}, but k is {k}"
+        fewest = min(found, k)
+        other = f", or keep only the first {fewest} of each: divbench import --k {fewest}" if fewest else ""
+        hint = f"give k responses to every prompt{other}"
         yield _error("k", row.number, "responses", message, hint)
     if row.finish_reasons is not None and len(row.finish_reasons) != found:
         message = f"{counted(len(row.finish_reasons), 'finish reason')} for {counted(found, 'response')}"
@@ -250,6 +257,14 @@ def english(context: Context, seen: SeenRows) -> Iterator[Problem]:
         )
         hint = f"{READS_ENGLISH}: docs/questions.md says what to trust and which models to choose"
         yield Problem("language", "warning", GENERATIONS_FILE, None, "responses", message, hint)
+
+
+def endings(context: Context, seen: SeenRows) -> Iterator[Problem]:
+    """Warn where so many responses are truncated that counts of classes tell their length rather than diversity."""
+    if 10 * seen.truncated > seen.responses:
+        message = f"{seen.truncated:,} of {counted(seen.responses, 'response')} are truncated (finish reason length)"
+        hint = "a class of truncated responses alone does not count as different: sample again with a higher max_tokens"
+        yield Problem("truncated", "warning", GENERATIONS_FILE, None, "finish_reasons", message, hint)
 
 
 def reported_problems(number: int, reported: Reported, responses: tuple[str, ...]) -> Iterator[Problem]:
@@ -347,5 +362,6 @@ CHECKS: tuple[Check, ...] = (
     Check("sizes", "no response or finish reason exceeds its limit", sizes),
     Check("secrets", "no access token is in the manifest", whole=no_access_tokens),
     Check("language", "most texts are in English (warning)", whole=english),
+    Check("truncated", "at most a tenth of the responses are truncated (warning)", whole=endings),
     Check("duplicates", "two prompts with the same responses (warning)", duplicates),
 )

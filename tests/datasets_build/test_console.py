@@ -59,6 +59,22 @@ def test_slow_steps_have_a_time_left(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert capsys.readouterr().err.splitlines()[-1] == "scoring: 3 of 4, about 0:01:40 left"
 
 
+def test_each_step_has_a_time_left_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(console, "monotonic", lambda: now)
+    monkeypatch.setattr("rich.console.monotonic", lambda: now)
+    with console.steps() as show:
+        for step in ("comparing", "scoring"):
+            for done in range(1, 5):
+                now += 100.0
+                show(step, done, 4)
+    lines = capsys.readouterr().err.splitlines()
+    assert {"comparing: 2 of 4, about 0:03:20 left", "scoring: 2 of 4, about 0:03:20 left"} <= set(lines)
+    assert lines[-1] == "scoring: 4 of 4, about 0:00:00 left"
+
+
 def test_no_text_drives_the_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.delenv("NO_COLOR", raising=False)

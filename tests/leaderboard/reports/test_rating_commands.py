@@ -60,7 +60,7 @@ def test_a_study_of_submissions_is_made_read_and_evaluated(tmp_path: Path) -> No
     for more in ((), ("--json",)):
         ended = divbench("people", "ratings", out, answers, "--out", tmp_path / "no.parquet", *more)
         assert ended.returncode == 1
-        assert "2 raters were removed" in (ended.stdout if more else ended.stderr)
+        assert "no ratings are left: 2 raters removed, 0 blank answers" in (ended.stdout if more else ended.stderr)
     assert not (tmp_path / "no.parquet").exists()
     task = document(divbench("metrics", "metaeval", rated, "--metric", "distinct_n", "--resamples", 100, "--json"))[
         "tasks"

@@ -105,6 +105,12 @@ WARNINGS: dict[str, tuple[Callable[[Json], Json | None], list[Place], str, str]]
         "the same responses as in row 2",
         "check whether rows were mixed up",
     ),
+    "truncated": (
+        one(2, finish_reasons=["stop", "length", "length"]),
+        [("truncated", None, "finish_reasons")],
+        "2 of 12 responses are truncated",
+        "sample again with a higher max_tokens",
+    ),
     "another language": (
         lambda row: row | {"responses": [f"Das ist nicht {i} und {row['prompt_id']}." for i in range(3)]},
         [("language", None, "responses")],

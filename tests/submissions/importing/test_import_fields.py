@@ -107,16 +107,16 @@ def test_finish_reasons_may_be_named_in_the_singular(tmp_path: Path) -> None:
 
 def test_k_keeps_the_first_responses_of_each_prompt(tmp_path: Path) -> None:
     rows = [
-        {"prompt": "p", "responses": ["a", "b", "c"], "finish_reasons": ["stop", "length", "stop"]},
+        {"prompt": "p", "responses": ["a", "b", "c"], "finish_reasons": ["stop", "eos", "stop"]},
         {"prompt": "q", "responses": ["d", "e"]},
     ]
     (problem,) = rejected(jsonl(tmp_path / "all" / "in.jsonl", rows), suite="own")
     assert (problem.row, problem.message) == (2, "2 responses, but k is 3")
-    assert "--k K of import keeps the first K of each" in problem.hint
+    assert problem.hint == "give k responses to every prompt, or keep only the first 2 of each: divbench import --k 2"
     report, _ = imported(jsonl(tmp_path / "two" / "in.jsonl", rows), suite="own", generation={"k": 2})
     assert rows_of(report) == [("p0001", ("a", "b")), ("p0002", ("d", "e"))]
     assert report.submission is not None
-    assert [row.finish_reasons for row in report.submission.rows()] == [("stop", "length"), None]
+    assert [row.finish_reasons for row in report.submission.rows()] == [("stop", "eos"), None]
     assert "only the first 2 responses were kept in 1 prompt" in [p.message for p in report.findings.problems]
     (problem,) = rejected(jsonl(tmp_path / "few" / "in.jsonl", rows[:1]), suite="own", generation={"k": 4})
     assert problem.message == "3 responses, but k is 4"
