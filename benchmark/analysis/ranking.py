@@ -29,7 +29,7 @@ def standings(values: Floats, *, direction: int = 1) -> list[Standing]:
     Each pair of systems is compared by a paired t-test over the prompts with values of both (not with fewer than
     `FEWEST_PAIRS` of them), with Holm's correction over all pairs. So with a probability of about 95%, no equal systems
     are separated and all intervals contain the true ranks, as in Mogstad, Romano, Shaikh and Wilhelm (2024), Inference
-    for Ranks. Resampled ranks and uncorrected tests separate some of ten equal systems on most boards.
+    for Ranks. Without the correction, some of nine equal systems are separated on most boards.
 
     Args:
         values: [prompts, systems], NaN where missing; missing values are left out of means.

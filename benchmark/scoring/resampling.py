@@ -77,9 +77,10 @@ def bootstrap_means(
         return [each for block in blocks for each in of_block(block)]
     there = np.isfinite(values).astype(np.float64)
     filled = np.where(there > 0, values, 0.0)
-    centres = filled.sum(axis=0) / np.maximum(there.sum(axis=0), 1)
-    with np.errstate(over="ignore"):  # centred, so that small differences of large values are not lost
-        squares = np.square(filled - centres) * there
+    if standardise:  # centred, so that small differences of large values are not lost
+        centres = filled.sum(axis=0) / np.maximum(there.sum(axis=0), 1)
+        with np.errstate(over="ignore"):
+            squares = np.square(filled - centres) * there
     is_whole = clusters is None and bool(there.all())  # then each resample has as many values as there are rows
     if clusters is not None:  # a mean needs only the sum and the count of each cluster
         codes, rows = cluster_codes(rows, clusters)

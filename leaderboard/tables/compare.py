@@ -146,7 +146,7 @@ def compare(
         there = np.isfinite(gaps[:, i])
         both, own = values[there], gaps[there, i]
         won = prompt_wins(both, end_of(column) or 1)[:, 0, 1]
-        d_z, its = cohens_dz(gaps[:, i]), of_d_z[i]
+        d_z, d_z_interval = cohens_dz(gaps[:, i]), of_d_z[i]
         varies = interval is not None and bool(np.isfinite(d_z))
         made.append(
             Gap(
@@ -158,7 +158,7 @@ def compare(
                 difference=float(own.mean()) if len(own) else None,
                 interval=None if interval is None else (interval.low, interval.high),
                 d_z=d_z if varies else None,
-                d_z_interval=(its.low, its.high) if its and varies else None,
+                d_z_interval=(d_z_interval.low, d_z_interval.high) if d_z_interval and varies else None,
                 wins=int((won == 1).sum()),
                 ties=int((won == 0.5).sum()),
                 losses=int((won == 0).sum()),
