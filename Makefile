@@ -1,6 +1,7 @@
 # Commands on a machine with Python (3.11 or later), pip and make:
 #   make demo   set up and run the whole path on what the package carries
-#   make test   set up and run all checks and tests; make test-all: soaks and second looks as well
+#   make test   set up and run all checks and the tests, but for those in a browser
+#   make test-browser   the board's tests in a real browser; make test-all: all tests, soaks and second looks as well
 #   make test-lowest   the tests with the lowest versions that pyproject.toml allows
 #   make docs   set up and build the documentation site into site/
 # Nothing outside this folder is changed; the environment is .venv.
@@ -14,7 +15,7 @@ INSTALL := $(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python --cons
 # Without compiled modules, each of the hundreds of interpreters that tests start would compile DivBench again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all test-lowest check style types layers pytest docs clean help
+.PHONY: demo test test-browser test-all test-lowest check style types layers pytest docs clean help
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -23,9 +24,13 @@ demo: $(VENV)/demo.stamp
 	$(VENV)/bin/divbench demo --out demo-run
 
 # mypy has one thread, and so have the import layers: they run beside the tests.
+test: export MARKED := not browser
 test-all: export DIVBENCH_TESTS := all
 test test-all: style
 	$(MAKE) --no-print-directory --jobs 3 types layers pytest
+
+test-browser: export MARKED := browser
+test-browser: pytest
 
 check: style types layers
 
@@ -40,7 +45,8 @@ layers: $(VENV)/dev.stamp
 	$(VENV)/bin/lint-imports
 
 pytest: $(VENV)/dev.stamp
-	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder \
+		-m "$(MARKED)"
 
 # The lower bounds of pyproject.toml, in an environment of their own; TESTS=tests/benchmark/models for a part.
 LOWEST := .venv-lowest
