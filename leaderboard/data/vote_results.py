@@ -104,7 +104,7 @@ def _scores(
     prompts = {prompt: place for place, prompt in enumerate(scores.prompts)}
     judged: dict[tuple[str, str], int] = {}
     for vote in votes:
-        if vote.check or vote.prompt_id not in prompts:
+        if vote.prompt_id not in prompts:
             continue
         for result in (vote.left_result, vote.right_result):
             place = places.get(submissions.get(result, ""))
