@@ -13,7 +13,7 @@ from scipy import stats
 from benchmark.analysis.estimate import Resampling
 from benchmark.analysis.metaeval.agreement import Floats
 from benchmark.analysis.metaeval.evaluate import evaluate_task
-from benchmark.analysis.metaeval.heldout import Fold, candidates, combined, halves, held_out, kinds
+from benchmark.analysis.metaeval.heldout import Fold, _scale, candidates, combined, halves, held_out, kinds
 from benchmark.analysis.metaeval.labelled import BINARY_TASKS, Labelled, load_labelled, task_names
 from benchmark.analysis.metaeval.overall import evaluate_overall
 from benchmark.analysis.metaeval.scores import Scores, metric_scores, released_scores
@@ -340,6 +340,8 @@ def test_sums_that_are_equal_up_to_rounding_are_ties() -> None:
     ]
     made = combined(("a", "b"), features, dict.fromkeys(parts, (0.0, 1.0)), [task])
     assert {*made.values.values()} == {0.3}
+    constant = Scores("c", "made", dict.fromkeys(task.set_ids, 3.0))
+    assert _scale([task], [constant]) == {"c": (3.0, 1.0)}
 
 
 def test_two_halves_of_a_signal_are_found_and_hold() -> None:
