@@ -71,6 +71,17 @@ def test_nothing_else_is_tried_again(tmp_path: Path, store: MemoryStore) -> None
         retry(store, "0" * 16, OPERATOR, T0)
 
 
+def test_neither_another_workers_renewal_nor_fewer_attempts_is_a_history(tmp_path: Path, store: MemoryStore) -> None:
+    handed_in(store, tmp_path, 1)
+    fail(store, taken(store), "no memory", T0 + HOUR)
+    state = taken(store).state
+    assert state.current.attempt == 2
+    for field, value, why in (("token", "f" * 16, "only by its holder"), ("attempt", 1, "the attempt may increase")):
+        wrong = state.current.model_copy(update={field: value})
+        with pytest.raises(ValueError, match=why):
+            State.model_validate_json(state.model_copy(update={"history": (*state.history, wrong)}).as_bytes())
+
+
 def test_another_try_with_some_attempts_is_no_history(tmp_path: Path, store: MemoryStore) -> None:
     handed_in(store, tmp_path, 1)
     state = failed(store)
