@@ -308,13 +308,17 @@ def bonferroni(p: ArrayLike) -> Floats:
     return adjusted
 
 
-def holm(p: ArrayLike) -> Floats:
-    """Adjust p-values by Holm's step-down method (Holm 1979), at most 1. NaNs are not counted as tests and stay NaN."""
+def holm(p: ArrayLike, tests: int | None = None) -> Floats:
+    """Adjust p-values by Holm's step-down method (Holm 1979), at most 1. NaNs are not counted as tests and stay NaN.
+
+    Args:
+        tests: Number of all tests, if the greatest p-values are left out of `p`.
+    """
     given = np.asarray(p, np.float64)
     adjusted = np.full(given.shape, np.nan)
     there = np.flatnonzero(np.isfinite(given))
     ascending = there[np.argsort(given[there], kind="stable")]
-    left = np.arange(len(ascending), 0, -1)
+    left = (len(ascending) if tests is None else tests) - np.arange(len(ascending))
     adjusted[ascending] = np.minimum(np.maximum.accumulate(given[ascending] * left), 1.0)
     return adjusted
 

@@ -165,6 +165,18 @@ def _version(text: str) -> Version:
         return Version("0.dev0")
 
 
+def distinct_labels(names: Sequence[str], ids: Sequence[str]) -> tuple[str, ...]:
+    """The names, each followed by the start of its id if others have it."""
+    labels = list(names)
+    for letters in (6, None):
+        counted = Counter(labels)
+        labels = [
+            f"{label} ({own[:letters]})" if counted[label] > 1 else label
+            for label, own in zip(labels, ids, strict=True)
+        ]
+    return tuple(labels)
+
+
 def ranking_column(board: Board) -> Column | None:
     """The column by which a board is sorted and ranked by default; None if no metric has a value."""
     return _ranking(board.columns)

@@ -10,7 +10,7 @@ from benchmark.analysis.votes.metrics import Agreement, Ceiling, ceiling, metric
 from benchmark.analysis.votes.strengths import Strengths
 from benchmark.analysis.votes.strengths import strengths as strengths_of
 from benchmark.analysis.votes.weights import Weights, weigh
-from leaderboard.data.board import Board, Entry
+from leaderboard.data.board import Board, Entry, distinct_labels
 from leaderboard.data.scores import BoardScores
 from submissions.judgements.votes import QUESTIONS, Question, Vote
 
@@ -27,11 +27,12 @@ class VoteResults:
     strengths: Mapping[Question, Strengths]
     agreement: Mapping[Question, tuple[Agreement, ...]]
     ceiling: Mapping[Question, Ceiling]
+    submissions: Mapping[str, str]  # submission id of each system; empty if no board has it
 
     def entry(self, system: str) -> Entry | None:
-        """The board's only row of that name; None if there is none, or several, whose votes count together."""
-        found = [each for each in self.board.entries if each.result.manifest.name == system] if self.board else []
-        return found[0] if len(found) == 1 else None
+        """The board's row of a system; None if there is none."""
+        entries = self.board.entries if self.board else ()
+        return next((each for each in entries if each.result.submission_id == self.submissions.get(system)), None)
 
     def log_odds(self) -> dict[str, float]:
         """Strength of each system, averaged over both questions."""
@@ -52,7 +53,18 @@ def vote_results(votes: Sequence[Vote], boards: Mapping[str, tuple[Board, BoardS
 
 
 def _of_suite(suite: str, votes: Sequence[Vote], boards: Mapping[str, tuple[Board, BoardScores]]) -> VoteResults:
-    ballots = ballots_of(votes)
+    submissions = {
+        name: entry.result.submission_id
+        for board, _ in boards.values()
+        for entry in board.entries
+        for name in entry.results
+    }
+    # Submissions of one name are kept apart, because anybody may submit under the name of another's system.
+    named = {side for vote in votes for side in ((vote.left, vote.left_result), (vote.right, vote.right_result))}
+    systems = sorted({(name, submissions.get(result, "")) for name, result in named})
+    labels = distinct_labels([name for name, _ in systems], [own or "gone" for _, own in systems])
+    label = dict(zip(systems, labels, strict=True))
+    ballots = ballots_of(votes, lambda name, result: label[name, submissions.get(result, "")])
     weights = weigh(ballots)
     results = {name for vote in votes for name in (vote.left_result, vote.right_result)}
 
@@ -61,8 +73,8 @@ def _of_suite(suite: str, votes: Sequence[Vote], boards: Mapping[str, tuple[Boar
         return -sum(not results.isdisjoint(entry.results) for entry in entries), name
 
     own = sorted((name for name, (board, _) in boards.items() if board.suite == suite), key=shared)
-    board, scores = (None, {}) if not own or not shared(own[0])[0] else _scores(votes, *boards[own[0]], boards)
-    by_result = ballots_of(votes, by_result=True)
+    board, scores = (None, {}) if not own or not shared(own[0])[0] else _scores(votes, *boards[own[0]], submissions)
+    by_result = ballots_of(votes, lambda _, result: result)
     return VoteResults(
         suite,
         board,
@@ -72,6 +84,7 @@ def _of_suite(suite: str, votes: Sequence[Vote], boards: Mapping[str, tuple[Boar
         {each: strengths_of(ballots, question=each, weights=weights) for each in QUESTIONS},
         {each: tuple(metric_agreement(by_result, scores, question=each, weights=weights)) for each in QUESTIONS},
         {each: ceiling(ballots, question=each, weights=weights) for each in QUESTIONS},
+        {label[each]: each[1] for each in systems},
     )
 
 
@@ -79,7 +92,7 @@ Scores = dict[str, dict[tuple[str, str, str], float]]
 
 
 def _scores(
-    votes: Sequence[Vote], board: Board, scores: BoardScores, boards: Mapping[str, tuple[Board, BoardScores]]
+    votes: Sequence[Vote], board: Board, scores: BoardScores, submissions: Mapping[str, str]
 ) -> tuple[Board, Scores]:
     """The board, and by column the scores of the judged response sets by result; higher is more diverse.
 
@@ -87,17 +100,11 @@ def _scores(
     that are on no board, such as those of a withdrawn submission, have none: another submission of the same name has
     other responses.
     """
-    submissions = {
-        name: entry.result.submission_id
-        for other, _ in boards.values()
-        for entry in other.entries
-        for name in entry.results
-    }
     places = {entry.result.submission_id: place for place, entry in enumerate(board.entries)}
     prompts = {prompt: place for place, prompt in enumerate(scores.prompts)}
     judged: dict[tuple[str, str], int] = {}
     for vote in votes:
-        if vote.check or vote.prompt_id not in prompts:
+        if vote.prompt_id not in prompts:
             continue
         for result in (vote.left_result, vote.right_result):
             place = places.get(submissions.get(result, ""))

@@ -1,20 +1,15 @@
 """Labels and permalink ids of the systems of a board."""
 
-from collections import Counter
 from collections.abc import Sequence
 
-from leaderboard.data.board import Board
+from leaderboard.data.board import Board, distinct_labels
 
 DEFAULT_LINES = 8  # lines that can be distinguished in one figure
 
 
 def system_labels(board: Board) -> tuple[str, ...]:
     """A unique label for each entry: its name, followed by the start of its submission id if the name is not unique."""
-    labels = [entry.result.manifest.name for entry in board.entries]
-    for letters in (6, None):
-        counted, ids = Counter(labels), [own[:letters] for own in system_ids(board)]
-        labels = [f"{label} ({own})" if counted[label] > 1 else label for label, own in zip(labels, ids, strict=True)]
-    return tuple(labels)
+    return distinct_labels([entry.result.manifest.name for entry in board.entries], system_ids(board))
 
 
 def system_ids(board: Board) -> tuple[str, ...]:

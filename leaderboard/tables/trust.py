@@ -67,7 +67,7 @@ def trust_sentence(rows: Sequence[Trusted], study: MetricStudy, gaming: GamingRe
     if not rows:
         return "There is no study of agreement with people here."
     best = rows[0]
-    tasks = max(each.tasks for each in study.overall)
+    tasks = next(each.tasks for each in study.overall if each.metric == best.metric)
     said = (
         f"{best.metric} agrees best with people: Spearman {number_text(best.value, 2)}, mean of {tasks} tasks with "
         "response sets that people wrote to be more or less diverse."

@@ -102,10 +102,7 @@ def best_metric(found: VoteResults, question: Question) -> tuple[str, Estimate] 
 
 
 def strengths_table(found: VoteResults) -> TableView:
-    """The strengths of systems on both questions, the most different first, with the board's headline.
-
-    A system has no headline if the board has none of its name, or several.
-    """
+    """The strengths of systems on both questions, the most different first, with the board's headline."""
     column = None if found.board is None else ranking_column(found.board)
     rows: list[tuple[Cell, ...]] = []
     other = {each.system: each for each in found.strengths["preferred"].systems}

@@ -173,12 +173,14 @@ def withdraw(
     from submissions.storage.file_store import open_store
     from submissions.work_queue.maintenance import withdraw as run
     from submissions.work_queue.printing import state_json
+    from submissions.work_queue.queue_files import all_result_paths
     from submissions.work_queue.schema import identity
 
-    now = datetime.now(UTC)
-    of_results = None if results_store is None else open_store(results_store)
+    now, opened = datetime.now(UTC), open_store(store, existing=True)
+    of_results = opened if results_store is None else open_store(results_store)
+    there = of_results.paths(of_results.head(), "results")
     state = run(
-        open_store(store, existing=True),
+        opened,
         submission_id,
         identity(submitter, _SUBMITTER),
         now,
@@ -187,6 +189,9 @@ def withdraw(
         results_store=of_results,
     )
     say(state_json(state, now), f"{submission_id} is withdrawn", as_json=json)
+    if state.results and not {*all_result_paths(state)} & {*there}:
+        said = f"{of_results.address} had none of its results: if another store has, repeat this with --results-store"
+        err().print(said, style="yellow", markup=False, soft_wrap=True)
 
 
 def _submitter_of(folder: Path) -> str:

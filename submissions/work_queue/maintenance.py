@@ -21,8 +21,10 @@ from submissions.work_queue.queue_files import (
     checked_id,
     found_in,
     new_results,
+    publish_apart,
     read_listing,
     read_state,
+    remove_results,
     result_paths,
     state_path,
 )
@@ -117,7 +119,7 @@ def add_results(
     if results_store is not None and not one_store:
         decide(store.head())  # raises before anything is published
         message = f"results of {submission_id} by {by}"
-        change(results_store, lambda commit: Step(None, message, files=new_results(results_store, results, commit)))
+        return publish_apart(store, results_store, submission_id, results, message, lambda: change(store, decide))
     return change(store, decide)
 
 
@@ -185,9 +187,5 @@ def withdraw(
 
     after, results = change(store, decide)
     if elsewhere is not None:
-
-        def take_out(commit: str) -> Step[None]:
-            return Step(None, message, gone=tuple(sorted(results & {*elsewhere.paths(commit, "results")})))
-
-        change(elsewhere, take_out)
+        remove_results(elsewhere, results, message)
     return after

@@ -32,6 +32,7 @@ from submissions.work_queue.queue_files import (
     check_results,
     found_in,
     new_results,
+    publish_apart,
     read_listing,
     read_state,
     submission_files,
@@ -229,9 +230,9 @@ def finish(
 ) -> State:
     """Publish the results of a submission and mark it as scored, in one commit if there is one store.
 
-    Results with a store of their own are published there first, so that no state names a result that does not exist; a
-    claim that is lost in between leaves results that no state names. An existing result is left unchanged: its id
-    comes from its input.
+    Results with a store of their own are published there first (`publish_apart`); a claim that is lost in between to
+    another worker leaves results that no state names. An existing result is left unchanged: its id comes from its
+    input.
 
     Args:
         results: Result folders by result id; one or more.
@@ -250,8 +251,8 @@ def finish(
     if not transitions.is_same_outcome(state.current, record):
         transitions.check_lease(state, claim)
     message = f"results of {claim.submission_id} by {claim.record.by}"
-    change(results_store, lambda commit: Step(None, message, files=new_results(results_store, results, commit)))
-    return _conclude(store, claim, now, "finish", lambda state: record)
+    conclude = partial(_conclude, store, claim, now, "finish", lambda state: record)
+    return publish_apart(store, results_store, claim.submission_id, results, message, conclude)
 
 
 def _conclude(

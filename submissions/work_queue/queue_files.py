@@ -6,7 +6,7 @@ results/<id>/       result.json and per_prompt.parquet
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -18,7 +18,7 @@ from submissions.storage.submission_folders import GENERATIONS_FILE, MANIFEST_FI
 from submissions.untrusted.json_files import MAX_MANIFEST_BYTES, strict_model
 from submissions.untrusted.limits import MAX_FILE_BYTES
 from submissions.untrusted.plain_text import one_line
-from submissions.work_queue.errors import DamagedState, QueueBusy, UnknownSubmission
+from submissions.work_queue.errors import DamagedState, QueueBusy, QueueError, UnknownSubmission
 from submissions.work_queue.schema import MAX_STATE_BYTES, Damaged, Listing, State
 
 RESULT_FILES = ("result.json", "per_prompt.parquet")
@@ -118,6 +118,38 @@ def new_results(store: FileStore, results: Mapping[str, Path], commit: str) -> d
         for file in RESULT_FILES
         if (path := f"results/{result_id}/{file}") not in there
     }
+
+
+def publish_apart(
+    store: FileStore,
+    results_store: FileStore,
+    submission_id: str,
+    results: Mapping[str, Path],
+    message: str,
+    conclude: Callable[[], State],
+) -> State:
+    """Publish results in a store of their own, then conclude, so that no state names a result that does not exist.
+
+    If the submission is withdrawn in between, which finds none of these results, they are removed here.
+    """
+    change(results_store, lambda commit: Step(None, message, files=new_results(results_store, results, commit)))
+    try:
+        return conclude()
+    except QueueError:
+        states = read_listing(store, store.head()).states
+        if any(each.submission_id == submission_id and each.current.state == "withdrawn" for each in states):
+            own = {path for result_id in results for path in paths_of_result(result_id)}
+            remove_results(results_store, own - {path for each in states for path in result_paths(each)}, message)
+        raise
+
+
+def remove_results(results_store: FileStore, paths: Set[str], message: str) -> None:
+    """Remove those of the files of results that are there."""
+
+    def decide(commit: str) -> Step[None]:
+        return Step(None, message, gone=tuple(sorted(paths & {*results_store.paths(commit, "results")})))
+
+    change(results_store, decide)
 
 
 def read_state(store: FileStore, commit: str, submission_id: str) -> State:

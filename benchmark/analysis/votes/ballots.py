@@ -1,6 +1,6 @@
 """Votes as columns of numbers, which the statistics read."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -51,17 +51,17 @@ class Ballots:
         return np.asarray(np.select([self.answer == LEFT, self.answer == TIE], [1.0, 0.5], 0.0))
 
 
-def ballots_of(votes: Iterable[Vote], *, by_result: bool = False) -> Ballots:
+def ballots_of(votes: Iterable[Vote], label: Callable[[str, str], str] = lambda name, result: name) -> Ballots:
     """Number the names in votes. Systems, prompts and voters are sorted, so that the order of votes has no effect.
 
     Args:
         votes: Votes without duplicates (`submissions.judgements.votes.unique`).
-        by_result: Whether results (their ids) take the place of systems, of which several may have one name. Everything
-            else is the same, so that weights apply to both.
+        label: Function from the name of a system, which several may have, and the id of its result to what it is called
+            here. Everything else is the same, so that weights apply to any label.
     """
     rows = sorted(votes, key=lambda each: each.vote_id)
     played = [not each.check for each in rows]
-    sides = [(each.left_result, each.right_result) if by_result else (each.left, each.right) for each in rows]
+    sides = [(label(each.left, each.left_result), label(each.right, each.right_result)) for each in rows]
     systems = sorted({name for two, real in zip(sides, played, strict=True) if real for name in two})
     prompts, prompt = _numbered([(each.suite, each.prompt_id) for each in rows])
     voters, voter = _numbered([each.voter for each in rows])

@@ -13,7 +13,7 @@ from scipy import stats
 from benchmark.analysis.estimate import Resampling
 from benchmark.analysis.metaeval.agreement import Floats
 from benchmark.analysis.metaeval.evaluate import evaluate_task
-from benchmark.analysis.metaeval.heldout import Fold, candidates, halves, held_out, kinds
+from benchmark.analysis.metaeval.heldout import Fold, _scale, candidates, combined, halves, held_out, kinds
 from benchmark.analysis.metaeval.labelled import BINARY_TASKS, Labelled, load_labelled, task_names
 from benchmark.analysis.metaeval.overall import evaluate_overall
 from benchmark.analysis.metaeval.scores import Scores, metric_scores, released_scores
@@ -329,6 +329,19 @@ def test_combinations_of_counts_have_the_ties_of_their_sums() -> None:
         assert each.chosen_on == pytest.approx(stats.spearmanr(total, tasks[0].labels).statistic, abs=1e-9)
     (reported,) = [each for each in found.held_out if each.metric == " + ".join(found.chosen)]
     assert reported.measures["spearman"].value == pytest.approx(found.chosen_on, abs=1e-9)
+
+
+def test_sums_that_are_equal_up_to_rounding_are_ties() -> None:
+    task = labelled(2)
+    parts = {"a": (0.1, 0.3), "b": (0.2, 0.0)}
+    assert 0.1 + 0.2 != 0.3 + 0.0
+    features = [
+        Scores(name, "made", {one: two[i % 2] for i, one in enumerate(task.set_ids)}) for name, two in parts.items()
+    ]
+    made = combined(("a", "b"), features, dict.fromkeys(parts, (0.0, 1.0)), [task])
+    assert {*made.values.values()} == {0.3}
+    constant = Scores("c", "made", dict.fromkeys(task.set_ids, 3.0))
+    assert _scale([task], [constant]) == {"c": (3.0, 1.0)}
 
 
 def test_two_halves_of_a_signal_are_found_and_hold() -> None:

@@ -99,6 +99,8 @@ def test_what_differs_by_rounding_is_tied_and_95_percent_are_enough() -> None:
     assert (accuracy.strict.value, accuracy.half.value, accuracy.tie_rate.value) == (0.5, 0.75, 0.5)
     assert (found.longer, found.shorter) == (("made",), ())  # in 19 of 20 pairs
     assert evaluate_pairs({"made": [*rows[:19], rows[0] | {"set_id": "t"}]}, scores, resamples=FEW).longer == ()
+    swapped = [row | {"a": row["b"], "b": row["a"]} for row in rows]
+    assert evaluate_pairs({"made": swapped}, scores, resamples=FEW).shorter == ("made",)
 
 
 def test_the_oracle_is_right_everywhere(pairs: RowsBySplit, scorers: dict[str, dict[str, float]]) -> None:
@@ -237,6 +239,15 @@ def test_intervals_follow_sets_and_not_pairs(pairs: RowsBySplit) -> None:
     assert accuracy.high is not None
     assert accuracy.value == pytest.approx(0.5)
     assert accuracy.high - accuracy.low == pytest.approx(2 * 1.96 * math.sqrt(0.25 / 60), rel=0.15)
+
+
+def test_a_prompt_of_several_sets_is_resampled_with_the_first() -> None:
+    places = [("p", "q", "one"), ("r", "s", "one"), ("p", "q", "two")]
+    rows = [{"a_id": a, "b_id": b, "a": a, "b": 2 * b, "set_id": own} for a, b, own in places]
+    found = evaluate_pairs({"made": rows}, dict(zip("pqrs", (1, 3, 2, 4), strict=True)), resamples=FEW).splits["made"]
+    # Of the lengths 1, 2, 1, 2 with the ranks 1½, 3½, 1½, 3½. All resamples of the one set are alike.
+    assert found.length_spearman.value == pytest.approx(2 / 5**0.5)
+    assert found.length_spearman.low == found.length_spearman.high == found.length_spearman.value
 
 
 def test_two_scorers_are_compared_on_the_same_sets(pairs: RowsBySplit, scorers: dict[str, dict[str, float]]) -> None:

@@ -299,6 +299,13 @@ def test_the_share_of_votes_that_a_metric_predicts_is_that_of_a_plain_loop() -> 
     assert empty.share.value is None
 
 
+def test_a_metric_predicts_no_vote_on_a_set_without_a_finite_score() -> None:
+    scores = {("a", "demo", "p"): np.inf, ("b", "demo", "p"): 0.0, ("a", "demo", "q"): 1.0, ("b", "demo", "q"): 0.0}
+    votes = [vote(i, "a", "b", "left", voter=i, prompt="p" if i else "q") for i in range(3)]
+    [found] = metric_agreement(ballots_of(votes), {"m": scores})
+    assert (found.share.value, found.votes, found.missing) == (1.0, 1, 2)
+
+
 def test_the_ceiling_is_what_two_voters_on_the_same_sets_agree_on() -> None:
     """Two pairs of sets, of which all name one side, or three of four: agreement of pairs 1 and ½."""
     answers: list[Answer] = [*["left"] * 7, "right", "tie"]  # type: ignore[list-item]

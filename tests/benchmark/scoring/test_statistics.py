@@ -297,6 +297,7 @@ def test_holm_equals_its_definition(p: list[float]) -> None:
 def test_holm_by_hand() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]).tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.02, 0.02]).tolist() == pytest.approx([0.04, 0.04])
+    assert holm([0.01, 0.005], tests=4).tolist() == pytest.approx([0.03, 0.02])  # as above, without the greatest
     assert bonferroni([0.01, 0.4]).tolist() == [0.02, 0.8]
     assert bonferroni([0.01, 0.6, 0.3]).tolist() == pytest.approx([0.03, 1.0, 0.9])
 

@@ -79,7 +79,7 @@ def result(name: str, *scores: Aggregate, k: int = 3, profile: str = "lexical", 
         divbench="0.1.0",
         libraries={},
         interval=IntervalMethod(level=0.95, resamples=100, seed=0),
-        counts=Counts(prompts=4, responses=12, blank=1, placeholder=2, cut_off=0, repeated=0),
+        counts=Counts(prompts=4, responses=12, blank=1, placeholder=2, refused=4, cut_off=0, repeated=0),
         scores=list(scores),
         per_prompt_sha256="0" * 64,
     )
@@ -111,6 +111,10 @@ def test_a_submission_scored_twice_is_one_row_and_the_newest_result_is_shown(tmp
     header, first, second = (line.split(",") for line in as_csv(frame(board)).splitlines())
     place = header.index("older_results")
     assert (first[place], second[place]) == ("2", "")  # whole numbers stay whole beside a missing one
+    (board,) = make_boards(written, older={written[2][0]: ("4" * 16,), written[1][0]: ("5" * 16,)})
+    assert board.entries[0].older == (partly.result_id, "4" * 16, wholly.result_id, "5" * 16)
+    (board,) = make_boards(written, published={wholly.result_id: 1})
+    assert board.entries[0].result is wholly  # published last; times of downloaded files tell nothing
     newer = partly.model_copy(update={"result_id": "3" * 16, "divbench": "0.2.0"})
     (board,) = make_boards([*written, (tmp_path / "none", newer)])
     assert board.entries[0].result is newer
@@ -211,6 +215,15 @@ def test_the_model_of_most_systems_ranks_a_board_and_among_equals_the_newest() -
     assert ranks(9, 10) == "valid_distinct_k [validity:v10]"
 
 
+def test_people_and_baselines_are_ranked_only_if_there_is_nobody_else() -> None:
+    given = []
+    for kind, value in (("human", 0.3), ("model", 0.2), ("baseline", 0.1)):
+        made = result(kind, aggregate("ead", value))
+        manifest = made.manifest.model_copy(update={"system": System.model_validate({"type": kind})})
+        given.append(made.model_copy(update={"manifest": manifest}))
+    assert [board.ranked for board in (*boards(*given), *boards(given[0], given[2]))] == [(1,), (0, 1)]
+
+
 def test_people_do_not_choose_the_column_that_ranks_a_board() -> None:
     made = []
     for kind, judge in (("human", "z"), ("baseline", "z"), ("model", "a")):
@@ -248,7 +261,7 @@ def test_the_frame_has_value_interval_and_count_of_every_column() -> None:
     names = ["distinct_n", "distinct_n_low", "distinct_n_high", "distinct_n_n"]
     assert [table.loc["a", name] for name in names] == [0.5, 0.4, 0.6, 4]
     assert table.loc["a", "ead_n"] == 0
-    assert table.loc["a", "not_answered"] == 3
+    assert table.loc["a", "not_answered"] == 1 + 2 + 4
 
 
 @pytest.mark.parametrize("name", ["=1+1", "+cmd", "-2", "@sum", "=HYPERLINK(0)"])

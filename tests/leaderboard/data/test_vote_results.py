@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leaderboard.data.board import Board
+from leaderboard.data.board import Board, Entry, ranking_column
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores
 from leaderboard.data.sources import FolderSource
@@ -79,7 +79,7 @@ def test_votes_are_compared_with_the_scores_of_the_results_that_were_shown(resul
     (found,) = vote_results(votes, {"board": (replace(board, entries=tuple(entries)), scores)})
     share = {each.metric: each.share.value for each in found.agreement["more_different"]}
     assert {vote.answer for vote in votes} == {"left", "right"}
-    assert share[column.label] == 1.0
+    assert share[column.label] == pytest.approx(1.0)
     few = [replace(each, votes=2 if each.metric == column.label else 20) for each in found.agreement["more_different"]]
     best = best_metric(replace(found, agreement={"more_different": tuple(few)}), "more_different")
     assert best is not None
@@ -120,22 +120,42 @@ def test_votes_on_a_withdrawn_submission_have_no_scores_even_if_another_has_its_
     assert found.board is None  # it has none of the judged results
 
 
-def test_a_name_that_several_submissions_have_has_no_metric_of_one_of_them(results: Path) -> None:
+def test_submissions_of_one_name_are_systems_of_their_own(results: Path) -> None:
     live = LiveResults(FolderSource(results), refresh=None)
     board = max(live.snapshot().boards, key=lambda each: len(each.entries))
-    first, second = board.entries[:2]
-    name = first.result.manifest.name
-    votes = [
-        replace(vote(i, name, second.result.manifest.name, "left"), suite=board.suite, left_result=first.results[0])
-        for i in range(9)
-    ]
-
-    def headlines(given: Board) -> dict[object, object]:
-        (found,) = vote_results(votes, {given.name: (given, live.scores(board))})
-        return {row[1]: row[-1] for row in strengths_table(found).values}
-
-    alone = headlines(board)
-    assert None not in alone.values()
+    first, second, third = board.entries[:3]
+    name, other = first.result.manifest.name, third.result.manifest.name
     twin = replace(second, result=second.result.model_copy(update={"manifest": first.result.manifest}))
-    both = headlines(replace(board, entries=(*board.entries, twin)))
-    assert both == {**alone, name: None}
+    column = ranking_column(board)
+    assert column is not None
+    values = [each.cells[column.signature].value for each in (first, second, third)]
+    ids = [each.result.submission_id[:6] for each in (first, twin)]
+
+    def strengths(left: Sequence[str], *entries: Entry) -> dict[object, tuple[object, ...]]:
+        """Rank and headline, after votes in which the first of the results always won and the others always lost."""
+        votes = [
+            replace(
+                vote(i, "a", "b", "left" if i % len(left) == 0 else "right", voter=i % 7, prompt=f"p{i % 9}"),
+                suite=board.suite,
+                left=name,
+                right=other,
+                left_result=left[i % len(left)],
+                right_result=third.result.result_id,
+            )
+            for i in range(60)
+        ]
+        (found,) = vote_results(votes, {board.name: (replace(board, entries=entries), live.scores(board))})
+        return {row[1]: (row[0], row[-1]) for row in strengths_table(found).values}
+
+    own, others = first.result.result_id, twin.result.result_id
+    assert strengths([own], first, third) == {name: (1, values[0]), other: (2, values[2])}
+    assert strengths([own, others], first, twin, third) == {
+        f"{name} ({ids[0]})": (1, values[0]),
+        other: (2, values[2]),
+        f"{name} ({ids[1]})": (3, values[1]),
+    }
+    assert strengths([own, others], first, third) == {  # the other one was withdrawn
+        f"{name} ({ids[0]})": (1, values[0]),
+        other: (2, values[2]),
+        f"{name} (gone)": (3, None),
+    }

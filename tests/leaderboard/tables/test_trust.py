@@ -45,6 +45,8 @@ def test_ten_metrics_stand_by_their_agreement_with_people() -> None:
     assert [(row.value, row.low, row.high) for row in rows] == [tuple(number) for number in wanted]
     assert [row.paid for row in rows] == [None] * 10
     assert trust_sentence(rows, study, None).startswith(f"{rows[0].metric} agrees best with people: Spearman ")
+    fewer = [each.model_copy(update={"tasks": 3}) if each.metric == rows[0].metric else each for each in study.overall]
+    assert "mean of 3 tasks" in trust_sentence(rows, study.model_copy(update={"overall": fewer}), None)
     assert "not measured" not in trust_caption(None)
     assert not FITTED & {*dominated(study, None), *dominated(study, None).values()}
     assert "learned_diversity" in fitted_sentence(study)
@@ -76,9 +78,9 @@ def test_a_metric_is_dominated_by_a_better_one_that_costs_no_more() -> None:
     study = shipped_study()
     texts, vectors, model = "distinct_n", "embedding_diversity", "d_can"
 
-    def with_agreement(numbers: dict[str, float]) -> MetricStudy:
+    def with_agreement(numbers: dict[str, float], far: float = 0.02) -> MetricStudy:
         overall = [
-            Overall(metric=name, tasks=9, measures={"spearman": Number(value, value - 0.02, value + 0.02)})
+            Overall(metric=name, tasks=9, measures={"spearman": Number(value, value - far, value + far)})
             for name, value in numbers.items()
         ]
         return study.model_copy(update={"overall": overall})
@@ -93,7 +95,11 @@ def test_a_metric_is_dominated_by_a_better_one_that_costs_no_more() -> None:
     assert dominated(ranked, attacked) == {model: vectors}
     alike = record(echoes={texts: PAID + 1, "self_bleu": PAID + 1})
     assert dominated(ranked, alike) == found
+    assert dominated(ranked, record(echoes={texts: PAID + 1, vectors: 0.0})) == found  # self_bleu was not attacked
     assert dominated_sentence(with_agreement({vectors: 0.5}), None) == ""
+    assert dominated(with_agreement({model: 0.6, vectors: 0.5}), None) == {}  # a language model is larger
+    assert dominated(with_agreement({"template_rate": 0.6, texts: 0.5}), None) == {texts: "template_rate"}  # a lexicon
+    assert dominated(with_agreement({texts: 0.75, "self_bleu": 0.25}, far=0.25), None) == {}  # the intervals touch
 
 
 def test_no_name_becomes_markup() -> None:

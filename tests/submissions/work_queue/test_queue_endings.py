@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from submissions.storage.commits import StoreFault
-from submissions.work_queue.errors import IllegalTransition, NotAllowed, UnknownSubmission
-from submissions.work_queue.maintenance import retry, submissions_without_state, withdraw
+from submissions.work_queue.errors import ClaimLost, IllegalTransition, NotAllowed, UnknownSubmission
+from submissions.work_queue.maintenance import add_results, retry, submissions_without_state, withdraw
 from submissions.work_queue.operations import claim, fail, finish, reject, state_of, submit
 from submissions.work_queue.queue_files import fetch, result_paths
 from submissions.work_queue.schema import MAX_ATTEMPTS, Identity, State
@@ -69,6 +69,17 @@ def test_nothing_else_is_tried_again(tmp_path: Path, store: MemoryStore) -> None
         retry(store, name, OPERATOR, T0)
     with pytest.raises(UnknownSubmission):
         retry(store, "0" * 16, OPERATOR, T0)
+
+
+def test_neither_another_workers_renewal_nor_fewer_attempts_is_a_history(tmp_path: Path, store: MemoryStore) -> None:
+    handed_in(store, tmp_path, 1)
+    fail(store, taken(store), "no memory", T0 + HOUR)
+    state = taken(store).state
+    assert state.current.attempt == 2
+    for field, value, why in (("token", "f" * 16, "only by its holder"), ("attempt", 1, "the attempt may increase")):
+        wrong = state.current.model_copy(update={field: value})
+        with pytest.raises(ValueError, match=why):
+            State.model_validate_json(state.model_copy(update={"history": (*state.history, wrong)}).as_bytes())
 
 
 def test_another_try_with_some_attempts_is_no_history(tmp_path: Path, store: MemoryStore) -> None:
@@ -152,6 +163,28 @@ class Unreachable(MemoryStore):
         if self.away:
             raise StoreFault("out of reach", "wait")
         return super().commit(parent, add, remove, message)
+
+
+def test_results_that_are_published_while_their_submission_is_withdrawn_do_not_stay(
+    tmp_path: Path, store: MemoryStore
+) -> None:
+    apart = MemoryStore("apart")
+    first, second = handed_in(store, tmp_path, 2)
+    shared, own = result(tmp_path, "a" * 16), result(tmp_path, "b" * 16)
+    finish(store, taken(store), shared, T0 + HOUR, results_store=apart)
+
+    def withdraw_meanwhile(name: str) -> None:
+        apart.meanwhile.append(lambda: withdraw(store, name, ME, T0 + HOUR, results_store=apart))
+
+    withdraw_meanwhile(second.submission_id)
+    with pytest.raises(ClaimLost):
+        finish(store, taken(store), shared | own, T0 + HOUR, results_store=apart)
+    kept = apart.paths(apart.head())
+    assert kept == sorted(result_paths(state_of(store, first.submission_id)))
+    withdraw_meanwhile(first.submission_id)
+    with pytest.raises(IllegalTransition):
+        add_results(store, first.submission_id, own, "w", T0 + HOUR, "offline", results_store=apart)
+    assert apart.paths(apart.head()) == []
 
 
 def test_results_in_a_store_of_their_own_are_taken_out_though_it_was_broken_off(

@@ -217,8 +217,11 @@ def test_what_is_withdrawn_is_no_more_shown_and_its_results_leave_their_own_stor
     opened, made, now = claimed(store)
     apart = FolderStore(tmp_path / "results")
     finish(opened, made, result(tmp_path / "made", "a" * 16), now, results_store=apart)
-    words = ("--store", store, "--submitter", "DivBench", "--results-store", apart.folder)
-    assert divbench("submissions", "withdraw", name, *words).returncode == 0
+    words = ("submissions", "withdraw", name, "--store", store, "--submitter", "DivBench")
+    missed = "had none of its results: if another store has, repeat this with --results-store"
+    assert missed in divbench(*words).stderr
+    ended = divbench(*words, "--results-store", apart.folder)
+    assert (ended.returncode, missed in ended.stderr) == (0, False)
     assert apart.paths(apart.head()) == []
     found = document(divbench("submissions", "status", name, "--store", store, "--json"))
     assert (found["state"], found["files"], found["results"]) == ("withdrawn", [], [])
