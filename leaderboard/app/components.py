@@ -30,11 +30,13 @@ _OF_BOARD = ("table", "suite")  # controls whose values do not depend on a table
 def table(label: str, name: str, *, height: int = 520, **more: Any) -> gr.Dataframe:
     """A read-only table.
 
+    It has no button to copy it: a spreadsheet would run a name that begins with "=". Downloads are escaped.
+
     Args:
         height: Maximum height in pixels; longer tables scroll.
         more: Other arguments of `gr.Dataframe`.
     """
-    given: dict[str, Any] = {"interactive": False, "show_label": True, "buttons": ["fullscreen", "copy"], **more}
+    given: dict[str, Any] = {"interactive": False, "show_label": True, "buttons": ["fullscreen"], **more}
     return gr.Dataframe(label=label, max_height=height, elem_id=name, **given)
 
 

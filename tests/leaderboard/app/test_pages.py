@@ -26,3 +26,14 @@ def test_no_result_is_shown_as_markdown(site_address: str) -> None:
         outputs = [each for event in config["dependencies"] for each in event["outputs"]]
         filled |= {texts[each]["props"].get("elem_id") for each in outputs if each in texts}
     assert filled == OUR_OWN, "an event fills Markdown: show untrusted text in a Textbox, or a Dataframe of type str"
+
+
+def test_no_table_of_results_copies_unescaped_cells(site_address: str) -> None:
+    own = {"datasets", "about"}  # pages whose tables have texts of our own
+    copied = set()
+    for page in PAGES:
+        with urllib.request.urlopen(f"{site_address}/config?page={page.path}") as reply:  # noqa: S310 - our own address
+            config = json.load(reply)
+        tables = [each for each in config["components"] if each["type"] == "dataframe"]
+        copied |= {page.path for each in tables if "copy" in (each["props"].get("buttons") or ["copy"])}
+    assert copied == own
