@@ -16,6 +16,7 @@ response is never novel. Refusals, blanks and placeholders are in no class.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal, cast, get_args
 from unicodedata import normalize
 
@@ -26,6 +27,7 @@ from benchmark.equivalence.backend import (
     EquivalenceSpec,
     Floats,
     MemoisedBackend,
+    Refusing,
     ResponsePair,
     SetJudge,
 )
@@ -132,20 +134,31 @@ def partition_sets(
         backend: Backend or judge from `spec.load`, or one to use in its place.
 
     Returns:
-        For each set canonical labels [k], None for a response in no class that counts; or why they are missing, such as
-        more than `MOST_FOR_MODELS` different responses.
+        For each set canonical labels [k], None for a response in no class that counts; or why they are missing: more
+        than `MOST_FOR_MODELS` different responses, or responses that the backend or the judge cannot group.
 
     Raises:
         DivBenchError: The judge is not available.
     """
     if isinstance(spec.backend, LLMJudgeSpec):
         return partition_by_judge(sets, cast("SetJudge", backend))
-    most = MOST_FOR_MODELS
-    large = [len(each.texts) > most and len(set(map(normalised, each.texts))) > most for each in sets]
-    others = [each for each, too_large in zip(sets, large, strict=True) if not too_large]
+    reasons = [_why_not(each, backend) for each in sets]
+    others = [each for each, reason in zip(sets, reasons, strict=True) if reason is None]
     made = partition_by_pairs(others, cast("EquivalenceBackend", backend), cast("Algorithm", spec.algorithm))
     labels = iter(made)
-    return [Missing(too_many(most, "different responses")) if too_large else next(labels) for too_large in large]
+    return [next(labels) if reason is None else Missing(reason) for reason in reasons]
+
+
+def _why_not(responses: ResponsesToGroup, backend: EquivalenceBackend | SetJudge) -> str | None:
+    """Return why a backend cannot group a response set; None if it can."""
+    most = MOST_FOR_MODELS
+    if len(responses.texts) > most and len(set(map(normalised, responses.texts))) > most:
+        return too_many(most, "different responses")
+    if not isinstance(backend, Refusing):
+        return None
+    texts = _DistinctTexts.of(responses, in_order=True)
+    pairs = (texts.pair(i, j) for i, j in combinations(range(len(texts.texts)), 2))
+    return next((reason for pair in pairs if (reason := backend.refusal(pair))), None)
 
 
 def partition_by_pairs(

@@ -200,7 +200,16 @@ def _study(
         if orders > 1 and spec.algorithm == "greedy":
             decides: Any = backend
             sensitivities[name] = {
-                system.name: order_sensitivity(system.responses, decides, orders=orders, seed=how.seed)
+                system.name: order_sensitivity(
+                    [
+                        responses
+                        for responses, made in zip(system.responses, parts[system.name], strict=True)
+                        if not isinstance(made, str)
+                    ],
+                    decides,
+                    orders=orders,
+                    seed=how.seed,
+                )
                 for system in systems
             }
         advance()
