@@ -193,6 +193,9 @@ def test_a_folder_gives_the_vectors_of_what_was_saved(folder: Path) -> None:
     read = with_known_words(model.tokenizer, TEXTS, MAX_TOKENS)
     expected = unit_rows(model.encode(read, show_progress_bar=False).astype(np.float64))
     assert embedder.embed(TEXTS) == pytest.approx(expected, abs=1e-6)
+    longer = SentenceTransformersEmbedder(replace(spec, max_tokens=256))  # than its table of positions
+    long = [*TEXTS, "stone " * 300]
+    assert np.array_equal(longer.embed(long), embedder.embed(long))
 
 
 def copy(folder: Path, to: Path) -> Path:
