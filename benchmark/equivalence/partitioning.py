@@ -14,7 +14,7 @@ A truncated response may belong to a class, but a class that has only truncated 
 response is never novel. Refusals, blanks and placeholders are in no class.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, cast, get_args
@@ -32,11 +32,12 @@ from benchmark.equivalence.backend import (
     SetJudge,
 )
 from benchmark.equivalence.judgement_cache import JudgementCache, default_judgements_path
-from benchmark.equivalence.llm_judge import LLMJudgeSpec
+from benchmark.equivalence.llm_judge import REPLIES, LLMJudge, LLMJudgeSpec
 from benchmark.metrics.metric import MOST_FOR_MODELS, Missing, too_many
 from benchmark.metrics.partition import Labels, Partition
 from benchmark.models.choices import Algorithm
 from benchmark.models.reward import RewardModel, quality
+from datasets_build.errors import counted
 from submissions.checking.response_kinds import is_refusal, is_scorable
 
 ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
@@ -183,6 +184,19 @@ def partition_by_judge(sets: Sequence[ResponsesToGroup], judge: SetJudge) -> lis
         labels if isinstance(labels, Missing) else _counted(each, texts.spread(labels))
         for each, texts, labels in zip(sets, distinct, replies, strict=True)
     ]
+
+
+def judge_note(parts: Iterable[Sequence[ResponsesToGroup]], judge: LLMJudge) -> str:
+    """Return a line about the requests that `partition_by_judge` will send for all parts together."""
+    known: dict[str, bool] = {}
+    for sets in parts:
+        distinct = (_DistinctTexts.of(each, in_order=True) for each in sets)
+        known |= judge.judged([(each.prompt, each.texts) for each in distinct])
+    cached = sum(known.values())
+    return (
+        f"judge {judge.model}: {counted(len(known) - cached, 'response set')} to judge, one request each (up to "
+        f"{REPLIES} if a reply is no partition); {cached:,} from the cache"
+    )
 
 
 def rate_first_responses(
