@@ -189,8 +189,9 @@ class ShortAnswersEquivalence:
 
     def refusal(self, pair: ResponsePair) -> str | None:
         """Implement `Refusing.refusal`."""
-        refuses = isinstance(self._backend, Refusing) and short_answers_equivalent(pair.a, pair.b) is None
-        return self._backend.refusal(pair) if refuses else None
+        if not isinstance(self._backend, Refusing) or short_answers_equivalent(pair.a, pair.b) is not None:
+            return None
+        return self._backend.refusal(pair)
 
 
 _SHORT = 5

@@ -81,11 +81,13 @@ def _timed(given: Given) -> Iterator[list[float]]:
 def _busy(name: str, run: Callable[[], object]) -> Check:
     """Check the share of time in which the GPU's kernels run, and name the longest ones."""
     import torch
-    from torch.profiler import ProfilerActivity, profile, supported_activities
+    from torch import profiler
+    from torch.profiler import ProfilerActivity, profile
 
     step, expected = f"{name}, GPU time", f"busy at least {LEAST_BUSY:.0%}"
     unknown = Check(step, expected, "not measured: torch cannot profile the GPU (it needs CUPTI)", True)
-    if ProfilerActivity.CUDA not in supported_activities():
+    supported: Any = profiler.supported_activities  # untyped
+    if ProfilerActivity.CUDA not in supported():
         return unknown
     with profile(activities=[ProfilerActivity.CUDA]) as profiled:
         start = perf_counter()
