@@ -217,7 +217,7 @@ def _check_room(name: str, longest: int, classifier: PairClassifier) -> None:
     if classifier.context is not None and longest > classifier.context:
         raise ConfigurationError(
             f"{name} reads at most {classifier.context} tokens, and up to {longest} are needed",
-            "choose a smaller window or max_tokens",
+            "give a model that reads as many (in Python, a smaller window or max_tokens)",
         )
 
 

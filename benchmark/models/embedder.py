@@ -15,7 +15,7 @@ from benchmark.models.device_errors import loading_on
 from benchmark.models.model_files import ModelFiles, load_weights, loading
 from benchmark.models.token_batches import beginning, most_tokens, token_batches, token_counts
 from benchmark.models.unknown_words import with_known_words
-from datasets_build.errors import need
+from datasets_build.errors import ConfigurationError, need
 
 
 class Embedder(Protocol):
@@ -94,6 +94,12 @@ class SentenceTransformersEmbedder:
         if body is not None and spec.files.wheel is None:  # the library would keep random weights for missing ones
             hint = "give the whole model, as sentence-transformers saves it"
             load_weights(type(body), body.name_or_path, hint, unused=("pooler.",), config=body.config, **options)
+        tokeniser = getattr(self._model, "tokenizer", None)  # another library's for static embeddings, without padding
+        if callable(tokeniser) and getattr(tokeniser, "pad_token", "") is None:
+            raise ConfigurationError(
+                f"the tokeniser of {spec.files.name} has no padding token, so texts cannot be read together",
+                "give a model of the sentence-transformers library, or name a pad_token in its tokenizer_config.json",
+            )
         self._model.max_seq_length = most_tokens(self._model, spec.max_tokens)
         # The card refers back to the model. Without that cycle, a model is freed as soon as nobody uses it, not at some
         # later garbage collection: a training loop may load one at every evaluation.
