@@ -290,6 +290,7 @@ def _scored(
     from benchmark.scoring.shards import SHARD_PROMPTS
     from datasets_build.console import progress
 
+    backends.announce([sets], metrics)
     found: list[dict[str, Value]] = []
     with progress() if len(sets) > SHARD_PROMPTS else nullcontext() as bar:
         task = None if bar is None else bar.add_task("scoring", total=len(sets))

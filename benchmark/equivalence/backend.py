@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,14 @@ class EquivalenceBackend(Protocol):
 
 
 EquivalenceSpec = Spec[EquivalenceBackend]
+
+
+@runtime_checkable
+class Refusing(Protocol):
+    """An equivalence backend that cannot read every pair."""
+
+    def refusal(self, pair: ResponsePair) -> str | None:
+        """Return why a pair cannot be read; None if it can."""
 
 
 class SetJudge(Protocol):

@@ -128,8 +128,8 @@ class BothWaysNLI:
     files: ModelFiles  # files of any model for natural language inference that names its labels
     rule: Literal["strict", "lax"] = "strict"
     with_prompt: bool = True
-    # Maximum number of tokens per pair; longer pairs are truncated, the longer text first. A prompt that would leave no
-    # room for the responses is refused.
+    # Maximum number of tokens per pair; longer pairs are truncated, the longer text first. Responses to a prompt that
+    # would leave no room for them are not grouped.
     max_tokens: int = 512
     dtype: Dtype = "float32"
 
@@ -158,6 +158,7 @@ class NLIEquivalence:
     def __init__(self, spec: BothWaysNLI, classifier: PairClassifier) -> None:
         self.signature = spec.signature
         self._spec, self._classifier = spec, classifier
+        self._fits: dict[str, bool] = {}  # by prompt, whether it leaves room for responses
         names = [label.casefold() for label in classifier.labels]
         needed = {"entailment"} if spec.rule == "strict" else {"entailment", "neutral", "contradiction"}
         fits = needed <= set(names) if spec.rule == "strict" else needed == set(names)
@@ -171,25 +172,31 @@ class NLIEquivalence:
         self._contradiction = names.index("contradiction") if spec.rule == "lax" else None
         _check_room(spec.files.name, spec.max_tokens, classifier)
 
+    def refusal(self, pair: ResponsePair) -> str | None:
+        """Refuse a prompt that leaves no room for the responses: the model would read it twice, and nothing else."""
+        if not self._spec.with_prompt:
+            return None
+        most = self._spec.max_tokens
+        if pair.prompt not in self._fits:
+            self._fits[pair.prompt] = len(self._classifier.encode([pair.prompt])[0]) < (most - _SPECIAL_TOKENS) // 2
+        fits = self._fits[pair.prompt]
+        return (
+            None if fits else f"the prompt leaves no room for responses in the {most} tokens of the equivalence model"
+        )
+
     def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
         """Implement `EquivalenceBackend.scores`."""
+        for pair in pairs:
+            if reason := self.refusal(pair):
+                raise ConfigurationError(
+                    f"{reason}: {pair.prompt[:60]!r}…",
+                    "use a backend without the prompt, such as rouge-1 or embedding, or a judge",
+                )
         texts = [tuple(f"{q.prompt} {text}" if self._spec.with_prompt else text for text in (q.a, q.b)) for q in pairs]
-        if self._spec.with_prompt:
-            self._check_room_beside(sorted({q.prompt for q in pairs}))
         directions = sorted({pair for a, b in texts for pair in ((a, b), (b, a))})
         sequences = self._classifier.encode_pairs(directions, self._spec.max_tokens)
         p = dict(zip(directions, softmax(self._classifier.logits(sequences), axis=1), strict=True))
         return np.array([self._score(np.stack([p[a, b], p[b, a]])) for a, b in texts], dtype=np.float64)
-
-    def _check_room_beside(self, prompts: Sequence[str]) -> None:
-        """Refuse a prompt that leaves no room for the responses: the model would read it twice, and nothing else."""
-        for prompt, ids in zip(prompts, self._classifier.encode(prompts), strict=True):
-            if len(ids) >= (self._spec.max_tokens - _SPECIAL_TOKENS) // 2:
-                raise ConfigurationError(
-                    f"{self.signature} reads {self._spec.max_tokens} tokens for two responses, each after its prompt, "
-                    f"and a prompt has {len(ids)}: {prompt[:60]!r}…",
-                    "use a backend without the prompt, such as rouge-1 or embedding, or a judge",
-                )
 
     def _score(self, p: Floats) -> float:
         """Compute the score from the probabilities of both directions, [2, labels]."""
@@ -210,7 +217,7 @@ def _check_room(name: str, longest: int, classifier: PairClassifier) -> None:
     if classifier.context is not None and longest > classifier.context:
         raise ConfigurationError(
             f"{name} reads at most {classifier.context} tokens, and up to {longest} are needed",
-            "choose a smaller window or max_tokens",
+            "give a model that reads as many (in Python, a smaller window or max_tokens)",
         )
 
 

@@ -121,7 +121,7 @@ class LLMJudge:
     """
 
     def __init__(self, spec: LLMJudgeSpec, cache: JudgementCache | None = None) -> None:
-        self.signature = spec.signature
+        self.signature, self.model = spec.signature, spec.model
         self._spec = spec
         self._cache = cache
         self._endpoint = Endpoint(spec.url, timeout=spec.timeout)
@@ -145,6 +145,13 @@ class LLMJudge:
         new = [each for each in dict.fromkeys(distinct) if each not in labels]
         labels |= zip(new, self._endpoint.map(new, self._judge, self._spec.concurrency), strict=True)
         return [_spread(labels[each], each[1], responses) for each, (_, responses) in zip(distinct, sets, strict=True)]
+
+    def judged(self, sets: Sequence[tuple[str, Sequence[str]]]) -> dict[str, bool]:
+        """Return for each different set of two or more different responses, by its key, whether it is in the cache."""
+        distinct: list[_Distinct] = [(prompt, tuple(dict.fromkeys(responses))) for prompt, responses in sets]
+        several = [each for each in dict.fromkeys(distinct) if len(each[1]) > 1]
+        cached = self._cached(several)
+        return {self._key(each): each in cached for each in several}
 
     def request_name(self) -> str | None:
         """Request the server's name for its model; None if it reports none.

@@ -14,8 +14,9 @@ A truncated response may belong to a class, but a class that has only truncated 
 response is never novel. Refusals, blanks and placeholders are in no class.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal, cast, get_args
 from unicodedata import normalize
 
@@ -26,15 +27,17 @@ from benchmark.equivalence.backend import (
     EquivalenceSpec,
     Floats,
     MemoisedBackend,
+    Refusing,
     ResponsePair,
     SetJudge,
 )
 from benchmark.equivalence.judgement_cache import JudgementCache, default_judgements_path
-from benchmark.equivalence.llm_judge import LLMJudgeSpec
+from benchmark.equivalence.llm_judge import REPLIES, LLMJudge, LLMJudgeSpec
 from benchmark.metrics.metric import MOST_FOR_MODELS, Missing, too_many
 from benchmark.metrics.partition import Labels, Partition
 from benchmark.models.choices import Algorithm
 from benchmark.models.reward import RewardModel, quality
+from datasets_build.errors import counted
 from submissions.checking.response_kinds import is_refusal, is_scorable
 
 ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
@@ -132,20 +135,31 @@ def partition_sets(
         backend: Backend or judge from `spec.load`, or one to use in its place.
 
     Returns:
-        For each set canonical labels [k], None for a response in no class that counts; or why they are missing, such as
-        more than `MOST_FOR_MODELS` different responses.
+        For each set canonical labels [k], None for a response in no class that counts; or why they are missing: more
+        than `MOST_FOR_MODELS` different responses, or responses that the backend or the judge cannot group.
 
     Raises:
         DivBenchError: The judge is not available.
     """
     if isinstance(spec.backend, LLMJudgeSpec):
         return partition_by_judge(sets, cast("SetJudge", backend))
-    most = MOST_FOR_MODELS
-    large = [len(each.texts) > most and len(set(map(normalised, each.texts))) > most for each in sets]
-    others = [each for each, too_large in zip(sets, large, strict=True) if not too_large]
+    reasons = [_why_not(each, backend) for each in sets]
+    others = [each for each, reason in zip(sets, reasons, strict=True) if reason is None]
     made = partition_by_pairs(others, cast("EquivalenceBackend", backend), cast("Algorithm", spec.algorithm))
     labels = iter(made)
-    return [Missing(too_many(most, "different responses")) if too_large else next(labels) for too_large in large]
+    return [next(labels) if reason is None else Missing(reason) for reason in reasons]
+
+
+def _why_not(responses: ResponsesToGroup, backend: EquivalenceBackend | SetJudge) -> str | None:
+    """Return why a backend cannot group a response set; None if it can."""
+    most = MOST_FOR_MODELS
+    if len(responses.texts) > most and len(set(map(normalised, responses.texts))) > most:
+        return too_many(most, "different responses")
+    if not isinstance(backend, Refusing):
+        return None
+    texts = _DistinctTexts.of(responses, in_order=True)
+    pairs = (texts.pair(i, j) for i, j in combinations(range(len(texts.texts)), 2))
+    return next((reason for pair in pairs if (reason := backend.refusal(pair))), None)
 
 
 def partition_by_pairs(
@@ -170,6 +184,19 @@ def partition_by_judge(sets: Sequence[ResponsesToGroup], judge: SetJudge) -> lis
         labels if isinstance(labels, Missing) else _counted(each, texts.spread(labels))
         for each, texts, labels in zip(sets, distinct, replies, strict=True)
     ]
+
+
+def judge_note(parts: Iterable[Sequence[ResponsesToGroup]], judge: LLMJudge) -> str:
+    """Return a line about the requests that `partition_by_judge` will send for all parts together."""
+    known: dict[str, bool] = {}
+    for sets in parts:
+        distinct = (_DistinctTexts.of(each, in_order=True) for each in sets)
+        known |= judge.judged([(each.prompt, each.texts) for each in distinct])
+    cached = sum(known.values())
+    return (
+        f"judge {judge.model}: {counted(len(known) - cached, 'response set')} to judge, one request each (up to "
+        f"{REPLIES} if a reply is no partition); {cached:,} from the cache"
+    )
 
 
 def rate_first_responses(

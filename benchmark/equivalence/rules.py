@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.sparse import csr_array
 
-from benchmark.equivalence.backend import EquivalenceBackend, EquivalenceSpec, Floats, ResponsePair
+from benchmark.equivalence.backend import EquivalenceBackend, EquivalenceSpec, Floats, Refusing, ResponsePair
 from benchmark.models.causal_lm import Integers
 from benchmark.models.embedder import ALL_MINILM_L6_V2, Embedder, EmbedderSpec, SentenceTransformersEmbedder
 from datasets_build.errors import need
@@ -186,6 +186,12 @@ class ShortAnswersEquivalence:
         made = np.array([self.threshold + (1 if verdict else -1) for verdict in ruled], dtype=np.float64)
         made[np.array([verdict is None for verdict in ruled], dtype=np.bool_)] = asked
         return made
+
+    def refusal(self, pair: ResponsePair) -> str | None:
+        """Implement `Refusing.refusal`."""
+        if not isinstance(self._backend, Refusing) or short_answers_equivalent(pair.a, pair.b) is not None:
+            return None
+        return self._backend.refusal(pair)
 
 
 _SHORT = 5

@@ -8,6 +8,7 @@ import typer
 
 from benchmark.generation.options import AverageLayers, ChatTemplate, Layer, ModelName, Template, Thinking, with_lines
 from benchmark.models.choices import Dtype
+from benchmark.models.device_options import checked_device
 from datasets_build.console import (
     JsonOption,
     MirrorOption,
@@ -131,7 +132,8 @@ def generate(
     device: Annotated[
         str | None,
         _hardware_option(
-            help="Device of a transformers model: cuda, cuda:1, cpu; default: the best available (printed to stderr)."
+            callback=checked_device,
+            help="Device of a transformers model: cuda, cuda:1, cpu; default: the best available (printed to stderr).",
         ),
     ] = None,
     batch_tokens: Annotated[

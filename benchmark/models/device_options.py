@@ -1,6 +1,9 @@
 """Command-line options for the device and precision of models, and their defaults."""
 
+import re
 from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from benchmark.models.choices import Dtype
 from datasets_build.console import models_option
@@ -13,7 +16,21 @@ DTYPE_HELP = (
     "Precision of the language model; log-probabilities are float32 or better; default: float16 on cuda, else float32."
 )
 
-DeviceOption = Annotated[str | None, models_option(help=DEVICE_HELP)]
+_DEVICE = re.compile(r"cpu|auto|(cuda|mps|xpu)(:\d+)?")  # xpu: Intel's GPUs, on which we have tested nothing
+
+
+def checked_device(name: str | None) -> str | None:
+    """Return the name of a device, as it was given.
+
+    Raises:
+        typer.BadParameter: There is no such device anywhere.
+    """
+    if name is None or _DEVICE.fullmatch(name):
+        return name
+    raise typer.BadParameter(f"there is no device {name!r}: give cuda, cuda:1, mps, cpu or auto (all GPUs)")
+
+
+DeviceOption = Annotated[str | None, models_option(callback=checked_device, help=DEVICE_HELP)]
 DtypeOption = Annotated[Dtype | None, models_option(help=DTYPE_HELP)]
 
 

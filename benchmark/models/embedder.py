@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from benchmark.models.device_errors import loading_on
 from benchmark.models.model_files import ModelFiles, load_weights, loading
-from benchmark.models.token_batches import beginning, token_batches, token_counts
+from benchmark.models.token_batches import beginning, most_tokens, token_batches, token_counts
 from benchmark.models.unknown_words import with_known_words
-from datasets_build.errors import need
+from datasets_build.errors import ConfigurationError, need
 
 
 class Embedder(Protocol):
@@ -51,7 +51,7 @@ class EmbedderSpec:
     """Names the embedder of a profile without loading it."""
 
     files: ModelFiles
-    max_tokens: int  # maximum number of tokens per text; longer texts are truncated
+    max_tokens: int  # maximum number of tokens per text, or the model's if that is less; longer texts are truncated
 
     @property
     def signature(self) -> str:
@@ -94,7 +94,13 @@ class SentenceTransformersEmbedder:
         if body is not None and spec.files.wheel is None:  # the library would keep random weights for missing ones
             hint = "give the whole model, as sentence-transformers saves it"
             load_weights(type(body), body.name_or_path, hint, unused=("pooler.",), config=body.config, **options)
-        self._model.max_seq_length = spec.max_tokens
+        tokeniser = getattr(self._model, "tokenizer", None)  # another library's for static embeddings, without padding
+        if callable(tokeniser) and getattr(tokeniser, "pad_token", "") is None:
+            raise ConfigurationError(
+                f"the tokeniser of {spec.files.name} has no padding token, so texts cannot be read together",
+                "give a model of the sentence-transformers library, or name a pad_token in its tokenizer_config.json",
+            )
+        self._model.max_seq_length = most_tokens(self._model, spec.max_tokens)
         # The card refers back to the model. Without that cycle, a model is freed as soon as nobody uses it, not at some
         # later garbage collection: a training loop may load one at every evaluation.
         self._model.model_card_data.model = None

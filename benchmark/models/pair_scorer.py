@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from benchmark.models.device_errors import loading_on
 from benchmark.models.model_files import ModelFiles, Spec, load_weights, loading
-from benchmark.models.token_batches import token_batches, token_counts
+from benchmark.models.token_batches import most_tokens, token_batches, token_counts
 from datasets_build.errors import ConfigurationError, need
 
 Pair = tuple[str, str]
@@ -42,7 +42,9 @@ class BertScoreSpec:
     files: ModelFiles
     layer: int  # number of the layer from which states are compared; 1 is the first above the embeddings
     baseline: float  # mean F1 of unrelated sentences, which is rescaled to 0; with 0, nothing is rescaled
-    max_tokens: int = 512  # maximum number of tokens per text; longer texts are truncated
+    max_tokens: int = (
+        512  # maximum number of tokens per text, or the model's if that is less; longer ones are truncated
+    )
 
     @property
     def signature(self) -> str:
@@ -60,7 +62,9 @@ class CrossEncoderSpec:
     """A model that reads both texts together and returns one number."""
 
     files: ModelFiles  # files of a cross-encoder with one output
-    max_tokens: int = 512  # maximum number of tokens per pair; longer pairs are truncated, the longer text first
+    # Maximum number of tokens per pair, or the model's if that is less; in longer pairs, the longer text is truncated
+    # first.
+    max_tokens: int = 512
 
     @property
     def signature(self) -> str:
@@ -86,7 +90,7 @@ class BertScorer:
         torch = need("torch", "score")
         transformers = need("transformers", "score")
         self.signature = spec.signature
-        self._baseline, self._max_tokens = spec.baseline, spec.max_tokens
+        self._baseline = spec.baseline
         where, options = spec.files.locate()
         with loading(where):
             config = transformers.AutoConfig.from_pretrained(where, **options)
@@ -108,6 +112,7 @@ class BertScorer:
         del model.encoder.layer[spec.layer :]  # unused
         with loading_on(device, "float32", spec.files.name):
             self._model = model.to(device).eval()
+        self._max_tokens = most_tokens(model, spec.max_tokens)
 
     def score_pairs(self, pairs: Sequence[Pair]) -> Floats:
         """Implement `PairScorer.score_pairs`; identical texts get 1, the maximum. Each distinct text is read once."""
@@ -159,13 +164,12 @@ class CrossEncoderScorer:
         torch = need("torch", "score")
         library = need("sentence_transformers", "score")
         transformers = need("transformers", "score")
-        self.signature, self._max_tokens = spec.signature, spec.max_tokens
+        self.signature = spec.signature
         where, options = spec.files.locate()
         with loading_on(device, "float32", spec.files.name), loading(where):
             self._model: Any = library.CrossEncoder(
                 where,
                 device=device,
-                max_length=spec.max_tokens,
                 activation_fn=torch.nn.Sigmoid(),
                 model_kwargs={"use_safetensors": True, "dtype": "float32"},
                 processor_kwargs={"split_special_tokens": True},  # "</s>" in an untrusted text is not EOS
@@ -176,6 +180,7 @@ class CrossEncoderScorer:
                 f"{where} has {self._model.num_labels} outputs, and a similarity is one",
                 _CROSS_ENCODER_HINT,
             )
+        self._max_tokens = self._model.max_seq_length = most_tokens(self._model, spec.max_tokens)
         # The library would keep random weights for missing ones, such as the whole head of a model without one.
         load_weights(transformers.AutoModelForSequenceClassification, where, _CROSS_ENCODER_HINT, **options)
 

@@ -48,8 +48,8 @@ class ServedLMSpec:
 
     @property
     def signature(self) -> str:
-        """`CausalLM.signature`, known without loading."""
-        return f"{self.files.signature},server"
+        """`CausalLM.signature`, known without loading; it has the server's name of the model if that is another."""
+        return f"{self.files.signature},server" + ("" if self.served == self.name else f"={self.served}")
 
     def load(self) -> "ServerLM":
         """Load the tokeniser and connect to the server.

@@ -1,4 +1,4 @@
-"""Batches of texts of similar length, limited by their number of tokens."""
+"""How many tokens a model reads of a text, and batches of texts of similar length."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -62,3 +62,19 @@ def token_counts(tokeniser: Any, texts: Sequence[str | tuple[str, str]], most: i
     if not callable(tokeniser):
         return [min(most, len(text)) for text in texts]
     return [len(ids) for ids in tokeniser(list(texts), truncation=True, max_length=most)["input_ids"]] if texts else []
+
+
+def most_tokens(model: Any, most: int) -> int:
+    """Return `most`, or how many tokens a model can read if its table of positions is shorter.
+
+    RoBERTa's positions begin after the id of its padding.
+    """
+    from torch.nn import Embedding
+
+    tables = [
+        each
+        for name, each in model.named_modules()
+        if isinstance(each, Embedding) and name.endswith(("position_embeddings", "position_embedding", "wpe"))
+    ]
+    starts = [0 if table.padding_idx is None else table.padding_idx + 1 for table in tables]
+    return min([most, *(table.num_embeddings - start for table, start in zip(tables, starts, strict=True))])

@@ -24,7 +24,7 @@ from benchmark.metrics.eigenscore import covariances_of, e_average, e_original
 from benchmark.metrics.internals import Internals, average, original
 from benchmark.models.hf_lm import HFCausalLM, load_causal_lm
 from benchmark.models.hf_states import SamplingParameters, TokenisedResponse
-from benchmark.perf.script import Comparison, compare_ways, option_parser, print_document
+from benchmark.perf.script import Comparison, compare_ways, option_parser, print_document, usable_device
 from benchmark.scoring.internals_file import internals_of
 from datasets_build.load import load_suite
 
@@ -151,7 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print one JSON document."""
     parser = option_parser(__doc__)
     parser.add_argument("--model", default="offline", help="Model: ORG/NAME@COMMIT, a folder, or offline.")
-    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--device", type=usable_device, default="cpu")
     parser.add_argument("--prompts", type=int, default=64)
     parser.add_argument("--k", type=int, default=10)
     parser.add_argument("--tokens", type=int, default=20, help="Number of tokens of every response.")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from benchmark.models.bundled_lm.spec import OFFLINE_LM
 from benchmark.models.causal_lm import CausalLM
 from benchmark.models.hf_lm import find_causal_lm_spec, load_causal_lm
-from benchmark.perf.script import option_parser, print_document
+from benchmark.perf.script import option_parser, print_document, usable_device
 from benchmark.surprisal.engine import ResponseSet
 from benchmark.surprisal.prompt_layout import Layout, lay_out
 from benchmark.surprisal.response_orders import OrderDesign, balanced, endpoint, exact, nodes, uniform
@@ -139,7 +139,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print one JSON document."""
     parser = option_parser(__doc__, mirror=True)
     parser.add_argument("--model", help="Model: ORG/NAME@COMMIT or a folder; default: the bundled model.")
-    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--device", type=usable_device, default="cpu")
     parser.add_argument("--fives", type=int, default=60, help="Number of sets of five responses.")
     parser.add_argument("--tens", type=int, default=6, help="Number of sets of ten short responses.")
     parser.add_argument("--long", type=int, default=0, help="Number of sets of ten long responses; each takes minutes.")

@@ -28,6 +28,24 @@ def option_parser(description: str | None, *, mirror: bool = False) -> argparse.
     return parser
 
 
+def usable_device(name: str) -> str:
+    """Return the name of a device that torch can use here, for argparse.
+
+    Raises:
+        argparse.ArgumentTypeError: It cannot.
+    """
+    import torch
+
+    from benchmark.models.device_errors import explained
+
+    try:
+        torch.empty(1, device=name)
+    except (RuntimeError, AssertionError) as error:
+        why = explained(error, name, "float32", "a model")
+        raise argparse.ArgumentTypeError(str(error) if why is None else f"{why.message} ({why.hint})") from error
+    return name
+
+
 def peak_memory() -> int:
     """Return this process's peak resident memory in bytes; Linux counts in kilobytes, macOS in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

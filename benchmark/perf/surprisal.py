@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from benchmark.metrics.metric import Missing
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.trie import build_trie
-from benchmark.perf.script import option_parser, peak_memory, print_document, timed, timed_in_turns
+from benchmark.perf.script import option_parser, peak_memory, print_document, timed, timed_in_turns, usable_device
 from benchmark.perf.shapes import SHAPES, counts, laid_out, limit_of, operations, random_model
 from benchmark.perf.surprisal_work import RELEASED, Work, released, works
 from benchmark.surprisal.engine import SetSurprisals, read_sets
@@ -184,7 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--shape", choices=sorted(SHAPES), default="small")
     parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], default="float32")
-    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--device", type=usable_device, default="cpu")
     given = parser.parse_args(arguments)
     model = random_model(given.shape, given.device, given.dtype)
     document: dict[str, Any] = {"shape": given.shape, "dtype": given.dtype, "device": given.device}

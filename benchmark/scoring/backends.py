@@ -3,15 +3,21 @@
 The scorer, contrasts and meta-evaluation all use this module, so a response set gets the same values everywhere.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from benchmark.equivalence.backend import EquivalenceBackend, SetJudge
 from benchmark.equivalence.learned.backend import Learned, LearnedEquivalence, PairReader
-from benchmark.equivalence.llm_judge import LLMJudgeSpec
-from benchmark.equivalence.partitioning import PartitionSpec, ResponsesToGroup, partition_sets, rate_first_responses
+from benchmark.equivalence.llm_judge import LLMJudge, LLMJudgeSpec
+from benchmark.equivalence.partitioning import (
+    PartitionSpec,
+    ResponsesToGroup,
+    judge_note,
+    partition_sets,
+    rate_first_responses,
+)
 from benchmark.equivalence.rules import Rouge1
 from benchmark.metrics import Metric, Reads
 from benchmark.metrics.internals import Internals
@@ -29,6 +35,7 @@ from benchmark.scoring.profiles import Profile
 from benchmark.surprisal.cache import SurprisalCache
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals, SurprisalReader
 from benchmark.validity.backend import ValidityJudge
+from datasets_build.console import err
 from submissions.checking.response_kinds import scorable_responses
 from submissions.schema import Reported
 
@@ -121,6 +128,16 @@ class ScoringBackends:
             made += self.reader.read([ResponseSet(each.prompt, scorable_responses(each.responses)) for each in part])
             progress(len(made))
         return made
+
+    def announce(self, parts: Iterable[Sequence[ResponseSet]], metrics: Sequence[Metric]) -> None:
+        """Print to stderr how many requests a judge will get for all parts together; nothing without a judge."""
+        partition = self.profile.partition
+        if partition is None or not metrics_from("partition", metrics):
+            return
+        judge = self.equivalence or (partition.load() if isinstance(partition.backend, LLMJudgeSpec) else None)
+        if isinstance(judge, LLMJudge):
+            groups = ([ResponsesToGroup.of(each.prompt, each.responses) for each in sets] for sets in parts)
+            err().print(judge_note(groups, judge), markup=False, soft_wrap=True)
 
     def part(
         self,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from benchmark.models.choices import EQUIVALENCE_NAMES, Algorithm, Attention, Boundaries, Format, OrderKind
-from benchmark.models.device_options import DtypeOption, device_named
+from benchmark.models.device_options import DtypeOption, checked_device, device_named
 from datasets_build.console import d_can_option, data_option, models_option
 from datasets_build.errors import ConfigurationError, did_you_mean
 
@@ -65,10 +65,11 @@ class ModelOptions:
     device: Annotated[
         str | None,
         models_option(
+            callback=checked_device,
             help=(
                 "Device of the models: cuda, cuda:1, mps, cpu, or auto (the language model over all GPUs); default: "
                 "the best available (printed to stderr)."
-            )
+            ),
         ),
     ] = None
     attention: Annotated[

@@ -28,7 +28,16 @@ from benchmark.scoring.profiles import Profile
 from benchmark.scoring.resampling import LEVEL, bootstrap_means
 from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, read_result
 from benchmark.scoring.result_schema import Aggregate, Counts, IntervalMethod, Result, ResultKey, sign
-from benchmark.scoring.shards import INVALID, RunShards, Shard, per_prompt_schema, runs_of, score_shards, shards_of
+from benchmark.scoring.shards import (
+    INVALID,
+    RunShards,
+    Shard,
+    per_prompt_schema,
+    runs_of,
+    score_shards,
+    sets_of,
+    shards_of,
+)
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import atomic_file, atomic_folder, content_id, readable_json, sha256_of
 from datasets_build.schema import Suite
@@ -101,6 +110,7 @@ def score_submission(
         files: list[Path] = []
         schema = per_prompt_schema(chosen)
         counts, resumed, finished = ResponseCounts(), 0, 0
+        backends.announce(map(sets_of, shards_of(submission, suite, key.k, None)), chosen)
 
         def unfinished() -> Iterator[Shard]:
             nonlocal resumed, finished

@@ -131,7 +131,7 @@ class _ReadShard:
 
 def _read(shard: Shard, metrics: Sequence[Metric], backends: ScoringBackends) -> _ReadShard:
     materials = backends.materials(
-        [ResponseSet(p.prompt, row.responses) for p, row in zip(shard.prompts, shard.rows, strict=True)],
+        sets_of(shard),
         metrics,
         finish_reasons=[row.finish_reasons for row in shard.rows],
         internals=shard.internals,
@@ -140,6 +140,11 @@ def _read(shard: Shard, metrics: Sequence[Metric], backends: ScoringBackends) ->
     inputs = make_inputs(materials, [metric for metric in metrics if input_of(metric).sources])
     runs = [replace(each, prompts=len(shard.rows)) for each in backends.runs()]
     return _ReadShard(shard, materials, inputs, runs)
+
+
+def sets_of(shard: Shard) -> list[ResponseSet]:
+    """Return the response set of each row."""
+    return [ResponseSet(p.prompt, row.responses) for p, row in zip(shard.prompts, shard.rows, strict=True)]
 
 
 def runs_of(shards: Iterable[pa.Schema]) -> list[ModelRun]:

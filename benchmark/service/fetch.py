@@ -1,10 +1,14 @@
 """Fetches an untrusted submission, checks it in a separate process, and opens it for the scorer."""
 
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from shutil import rmtree
+
+from filelock import FileLock, Timeout
 
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.load import load_suite
@@ -19,6 +23,8 @@ from submissions.untrusted.findings import Findings, Rejected
 from submissions.untrusted.json_files import MAX_MANIFEST_BYTES, read_manifest
 from submissions.work_queue.errors import UnknownSubmission
 from submissions.work_queue.queue_files import fetch
+
+_PREFIX, _LOCK = "divbench-worker-", ".lock"  # of private folders
 
 
 class NotAcceptable(InputError):
@@ -63,9 +69,23 @@ class Suites:
 
 @contextmanager
 def private_folder() -> Iterator[Path]:
-    """Yield a temporary folder that only this user may read."""
-    with tempfile.TemporaryDirectory(prefix="divbench-worker-", ignore_cleanup_errors=True) as name:
-        yield Path(name)
+    """Yield an empty temporary folder that only this user may read.
+
+    The operating system releases its lock if the process is killed; then `remove_left_folders` may delete it.
+    """
+    with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as name, FileLock(Path(name, _LOCK)):
+        folder = Path(name, "submission")
+        folder.mkdir()
+        yield folder
+
+
+def remove_left_folders() -> None:
+    """Delete the private folders of this user's processes that were killed, and nothing through a link."""
+    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError, Timeout):  # in use, or another process deletes it
+            if path.lstat().st_uid == os.getuid() and not path.is_symlink() and (path / _LOCK).is_file():
+                with FileLock(path / _LOCK, timeout=0):
+                    rmtree(path, ignore_errors=True)
 
 
 def fetch_manifest(store: FileStore, submission_id: str) -> Manifest | None:

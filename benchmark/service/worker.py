@@ -25,7 +25,14 @@ from benchmark.scoring.compute import ScoringFault
 from benchmark.scoring.scorer import Options, Scored, score_submission
 from benchmark.service.concurrency import Admission, Admissions, WorkerState, run_concurrently
 from benchmark.service.events import EventSink
-from benchmark.service.fetch import NotAcceptable, Suites, fetch_checked, fetch_manifest, private_folder
+from benchmark.service.fetch import (
+    NotAcceptable,
+    Suites,
+    fetch_checked,
+    fetch_manifest,
+    private_folder,
+    remove_left_folders,
+)
 from benchmark.service.host_faults import MAX_HOST_FAILURES, HostHealth
 from benchmark.service.lease import ClaimKeeper, Stop, Stopped, wait, with_backoff
 from benchmark.service.redaction import log_tail, public_message
@@ -89,7 +96,7 @@ class Worker:
         return f"it has {has} responses per prompt, fewer than --k {wanted}" if has < wanted else None
 
     def load(self) -> int:
-        """Check the folder of results and load the models, here or in actors.
+        """Check the folder of results, clean up after killed workers, and load the models, here or in actors.
 
         Returns:
             How many submissions may be processed at once.
@@ -105,6 +112,7 @@ class Worker:
         except OSError as error:
             hint = "choose another --results, or check the folder's disk and permissions"
             raise ConfigurationError(f"no results can be written to {self.results}: {error.strerror}", hint) from error
+        remove_left_folders()
         if self.cluster is None:
             self.backends.load(self.backends.profile.metrics(self.metrics))
             return 1

@@ -146,6 +146,7 @@ def _scored(
     """Score a system; return its values by prompt and metric."""
     own = systems.responses[name]
     there = [prompt for prompt in systems.prompts if prompt.prompt_id in own]
+    backends.announce([[ResponseSet(prompt.prompt, own[prompt.prompt_id]) for prompt in there]], metrics)
     values: dict[str, dict[str, Value]] = {}
     for start in range(0, len(there), SETS_AT_ONCE):
         batch = there[start : start + SETS_AT_ONCE]

@@ -145,6 +145,7 @@ def _score(
     rows: list[list[float]] = []
     invalid: Counter[str] = Counter()
     ids = list(prompts)
+    backends.announce([[ResponseSet(prompts[i], responses[i]) for i in ids]], metrics)
     for start in range(0, len(ids), SETS_AT_ONCE):
         sets = [ResponseSet(prompts[i], responses[i]) for i in ids[start : start + SETS_AT_ONCE]]
         materials = backends.materials(sets, metrics)

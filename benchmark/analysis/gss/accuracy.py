@@ -45,6 +45,7 @@ REFERENCES = ("random", "prompt_length", "constant", "oracle")
 _DIRECTION = {metric.id: metric.direction for metric in METRICS}
 _PLACE = {name: place for place, name in enumerate(dict.fromkeys([*USUAL, *_DIRECTION]))}
 _OF_INTERNALS = {metric.id for metric in metrics_from("internals")}
+_OF_CLASSES = {metric.id for metric in metrics_from("partition")}  # its backend comes first in their signatures
 # Names of metrics and splits in the paper's tables.
 _PAPER_METRICS = {
     "perplexity": "perplexity",
@@ -86,6 +87,12 @@ class Evaluated:
     # Differences by metric from the one to compare with; empty without such a metric.
     comparisons: dict[str, PairComparison]
 
+    @property
+    def equivalence(self) -> str | None:
+        """Signature of the equivalence backend; None if no evaluated metric reads classes."""
+        scores = [each for each in self.model.result.scores if each.metric in _OF_CLASSES & self.evaluations.keys()]
+        return scores[0].signature.models[0] if scores and scores[0].signature.models else None
+
     def as_json(self) -> dict[str, Any]:
         """Return the model and its accuracies for `plain_json`."""
         result = self.model.result
@@ -97,6 +104,7 @@ class Evaluated:
             "result_id": result.result_id,
             "k": result.k,
             "profile": result.profile,
+            "equivalence": self.equivalence,
             "signatures": {name: signatures[name] for name in self.evaluations if name in signatures},
             "best": sorted(_best({name: each.mean_of_splits.strict for name, each in self.evaluations.items()})),
             "evaluations": self.evaluations,

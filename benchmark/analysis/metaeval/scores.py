@@ -93,6 +93,7 @@ def metric_scores(
     named = unique_sets(tasks)
     names = list(named)
     sets = [ResponseSet(context, responses) for context, responses in named.values()]
+    backends.announce([sets], metrics)
     readings = backends.read(sets, metrics, lambda done: progress("reading with the language model", done, len(sets)))
     found: list[dict[str, Value]] = []
     for start in range(0, len(sets), _SCORED_AT_ONCE):

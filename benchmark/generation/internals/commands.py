@@ -10,7 +10,7 @@ import typer
 from benchmark.generation.commands import chosen_layers
 from benchmark.generation.options import AverageLayers, Layer, Template, Thinking
 from benchmark.models.choices import Dtype
-from benchmark.models.device_options import device_named
+from benchmark.models.device_options import checked_device, device_named
 from datasets_build.console import JsonOption, MirrorOption, models_option, out, print_json, progress, prompts_option
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import content_id
@@ -65,7 +65,10 @@ def internals(
     ] = None,
     device: Annotated[
         str | None,
-        models_option(help="Device: cuda, cuda:1 or cpu; default: the best available (printed to stderr)."),
+        models_option(
+            callback=checked_device,
+            help="Device: cuda, cuda:1 or cpu; default: the best available (printed to stderr).",
+        ),
     ] = None,
     restart: Annotated[
         bool, typer.Option("--restart", help="Fresh start, discarding the data of an interrupted run.")

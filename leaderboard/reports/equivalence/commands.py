@@ -182,7 +182,8 @@ def _study(
 ) -> "tuple[dict[str, tuple[str, dict[str, Parts]]], list[BackendClasses], dict[str, dict[str, Sensitivity]]]":
     from benchmark.analysis.equivalence_study import measure
     from benchmark.equivalence.agreement import order_sensitivity
-    from benchmark.equivalence.partitioning import partition_sets
+    from benchmark.equivalence.llm_judge import LLMJudge
+    from benchmark.equivalence.partitioning import judge_note, partition_sets
     from benchmark.metrics.metric import Missing
     from benchmark.models.device_options import device_named
 
@@ -191,6 +192,8 @@ def _study(
     device = device_named().one
     for name, spec in specs.items():
         backend = spec.load(device)
+        if isinstance(backend, LLMJudge):
+            err().print(judge_note([system.responses for system in systems], backend), markup=False, soft_wrap=True)
         parts: dict[str, Parts] = {}
         for system in systems:
             labels = partition_sets(system.responses, backend, spec)
@@ -200,7 +203,16 @@ def _study(
         if orders > 1 and spec.algorithm == "greedy":
             decides: Any = backend
             sensitivities[name] = {
-                system.name: order_sensitivity(system.responses, decides, orders=orders, seed=how.seed)
+                system.name: order_sensitivity(
+                    [
+                        responses
+                        for responses, made in zip(system.responses, parts[system.name], strict=True)
+                        if not isinstance(made, str)
+                    ],
+                    decides,
+                    orders=orders,
+                    seed=how.seed,
+                )
                 for system in systems
             }
         advance()

@@ -41,13 +41,15 @@ def report_of(study: GssStudy, console: Console) -> Report:
 def legend(study: GssStudy) -> str:
     """How to read the numbers."""
     missing = "is wrong as well" if study.missing_as == "wrong" else "is left out"
+    backends = dict.fromkeys(each.equivalence for each in study.models if each.equivalence is not None)
+    used = f" Equivalence backend: {'; '.join(backends)}." if backends else ""
     return (
         "Accuracy: share of pairs whose prompt with the larger generation space has the strictly more diverse "
         "responses; chance is .5. Ties are wrong, as published; half: a tie counts half. A pair with a missing score "
         f"{missing}; n: pairs with both scores. Mean: of the six splits, the published overall accuracy. Balanced: "
         "mean over the splits whose longer prompt has the larger space and over those whose shorter prompt has it, so "
         f"that length alone gets .5. Intervals: {LEVEL:.0%}, bootstrap over the sets of pairs. "
-        "Bold: the highest mean of a model."
+        f"Bold: the highest mean of a model.{used}"
     )
 
 

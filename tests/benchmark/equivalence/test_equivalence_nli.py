@@ -11,8 +11,13 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from benchmark.equivalence.backend import Floats, ResponsePair
+from benchmark.equivalence.backend import EquivalenceSpec, Floats, ResponsePair
 from benchmark.equivalence.classifiers import BothWaysNLI, NLIEquivalence
+from benchmark.equivalence.partitioning import ALGORITHMS, PartitionSpec, ResponsesToGroup, partition_sets
+from benchmark.equivalence.rules import ShortAnswers
+from benchmark.metrics.metric import Missing
+from benchmark.metrics.partition import Labels
+from benchmark.models.choices import Algorithm
 from benchmark.models.model_files import ModelFiles, find_model_files
 from datasets_build.errors import ConfigurationError
 from tests.benchmark.classifiers import (
@@ -131,10 +136,30 @@ def test_a_prompt_that_leaves_no_room_for_the_responses_is_refused(nli: BothWays
     fits, too_long = int(room / 2 / per_word), int(room / per_word) + 1
     different, same = backend.scores(asked(fits))
     assert different != same
-    with pytest.raises(ConfigurationError, match=f"reads {POSITIONS} tokens for two responses.*'stone stone") as caught:
+    with pytest.raises(
+        ConfigurationError, match=f"no room for responses in the {POSITIONS} tokens.*'stone st"
+    ) as caught:
         backend.scores(asked(too_long))
     assert "rouge-1" in caught.value.hint
     assert np.isfinite(bare.scores(asked(too_long))).all()
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_only_the_responses_to_a_prompt_that_leaves_no_room_are_missing(nli: BothWaysNLI, algorithm: Algorithm) -> None:
+    long = "stone " * POSITIONS
+    sets = [
+        ResponsesToGroup.of(prompt, texts) for prompt, texts in (("Who?", TEXTS), (long, TEXTS), (long, ("a b", "a B")))
+    ]
+    reason = Missing(f"the prompt leaves no room for responses in the {POSITIONS} tokens of the equivalence model")
+
+    def grouped(spec: EquivalenceSpec) -> list[Labels | Missing]:
+        return partition_sets(sets, spec.load(), PartitionSpec(spec, algorithm))
+
+    alone = partition_sets(sets[:1], nli.load(), PartitionSpec(nli, algorithm))
+    assert grouped(nli) == [*alone, reason, (0, 0)]
+    sets[2] = ResponsesToGroup.of(long, ("a b", "a c"))
+    assert grouped(nli)[2] == reason
+    assert grouped(ShortAnswers(nli))[1:] == [reason, (0, 0)]  # where the rule decides, the model reads nothing
 
 
 def test_entailment_both_ways_is_symmetric(nli: BothWaysNLI) -> None:

@@ -16,11 +16,18 @@ import pytest
 
 from benchmark.equivalence.judgement_cache import JudgementCache
 from benchmark.equivalence.llm_judge import JUDGE_VERSION
+from benchmark.equivalence.partitioning import PartitionSpec, ResponsesToGroup, judge_note, partition_by_judge
 from benchmark.metrics.metric import Missing
 from benchmark.models.http_client import KEY_VARIABLE, ServerFault
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.inputs import metrics_from
+from benchmark.scoring.profiles import find_profile
+from benchmark.scoring.scorer import score_submission
 from datasets_build.errors import ConfigurationError
+from submissions.checking.validate import open_submission
 from tests.benchmark.chat_server import LABELS, PAIR, SETS, ChatServer, chat_server, judge_of, saying, spec_of
 from tests.benchmark.json_server import Reply
+from tests.submissions.working import demo
 
 pytestmark = pytest.mark.usefixtures("fast_http_client")
 
@@ -46,6 +53,31 @@ def test_what_was_judged_is_not_asked_again(server: ChatServer, cache: Judgement
     asked = len(server.seen)
     assert judge_of(server, cache).partition(SETS[::-1]) == LABELS[::-1]
     assert len(server.seen) == asked == len(SETS)
+
+
+def test_the_number_of_requests_is_told_before_the_first(server: ChatServer, cache: JudgementCache) -> None:
+    judge = judge_of(server, cache)
+    sets = [ResponsesToGroup.of(prompt, texts) for prompt, texts in [*SETS, ("p", ["a", "A."]), ("p", []), SETS[0]]]
+    more = "one request each (up to 3 if a reply is no partition)"
+    assert judge_note([sets[:4], sets[4:]], judge) == f"judge wise: 3 response sets to judge, {more}; 0 from the cache"
+    assert not server.seen
+    partition_by_judge(sets[:2], judge)
+    assert judge_note([sets], judge) == f"judge wise: 1 response set to judge, {more}; 2 from the cache"
+    partition_by_judge(sets, judge)
+    assert len(server.seen) == 3
+
+
+def test_scoring_tells_the_number_of_requests_once(
+    server: ChatServer, cache: JudgementCache, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    submission, suite, _ = open_submission(demo(tmp_path / "in", "system"))
+    profile = replace(find_profile("lexical"), partition=PartitionSpec(spec_of(server), "judge"))
+    for told in (len(suite.prompts), 0):
+        backends = ScoringBackends(profile, equivalence=judge_of(server, cache))
+        score_submission(submission, suite, backends, tmp_path / str(told), metrics=metrics_from("partition"))
+        [line] = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"judge wise: {told} response sets to judge")
+        assert len(server.seen) == len(suite.prompts)
 
 
 @pytest.mark.parametrize("change", [{"model": "other"}, {"reported": "wise"}, {"max_tokens": 5}])

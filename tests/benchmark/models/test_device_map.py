@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import typer
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
 from benchmark.models import hf_lm, lm_head
 from benchmark.models.causal_lm import TokenSequence
 from benchmark.models.device_map import ALL_GPUS, DeviceChoice, choose_device, device_map_options
+from benchmark.models.device_options import checked_device
 from benchmark.models.hf_lm import CausalLMSpec, HFCausalLM, load_causal_lm
 from benchmark.models.hf_states import TokenisedResponse, read_statistics
 from benchmark.models.lm_head import Head, token_bits
@@ -22,6 +24,7 @@ from benchmark.models.trie_attention import Packing, _Plans
 from benchmark.scoring.profiles import find_profile
 from datasets_build.errors import ConfigurationError
 from tests.benchmark.lms import one_thread, random_model, tokeniser
+from tests.conftest import divbench
 
 __all__ = ["one_thread"]  # a fixture
 
@@ -226,3 +229,19 @@ def test_a_driver_that_torch_cannot_use_is_said(monkeypatch: pytest.MonkeyPatch)
     found = choose_device(mps=False)
     assert found.device == "cpu"
     assert "CUDA is not usable: CUDA initialization: The NVIDIA driver on your system is too old" in (found.note or "")
+
+
+@pytest.mark.parametrize("name", [None, "cpu", "auto", "mps", "cuda", "cuda:1", "cuda:12"])
+def test_devices_that_may_be_there_are_accepted(name: str | None) -> None:
+    assert checked_device(name) == name
+
+
+@pytest.mark.parametrize("name", ["", "cud", "cuda1", "cuda:", "CPU", "gpu", "cpu\n"])
+def test_a_misspelt_device_is_refused(name: str) -> None:
+    with pytest.raises(typer.BadParameter, match="give cuda, cuda:1, mps, cpu or auto"):
+        checked_device(name)
+
+
+def test_a_misspelt_device_is_refused_even_where_no_model_runs() -> None:
+    ended = divbench("score", "x", "--profile", "lexical", "--device", "cud")
+    assert (ended.returncode, "there is no device 'cud'" in ended.stderr) == (2, True)

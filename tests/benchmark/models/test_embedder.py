@@ -193,6 +193,18 @@ def test_a_folder_gives_the_vectors_of_what_was_saved(folder: Path) -> None:
     read = with_known_words(model.tokenizer, TEXTS, MAX_TOKENS)
     expected = unit_rows(model.encode(read, show_progress_bar=False).astype(np.float64))
     assert embedder.embed(TEXTS) == pytest.approx(expected, abs=1e-6)
+    longer = SentenceTransformersEmbedder(replace(spec, max_tokens=256))  # than its table of positions
+    long = [*TEXTS, "stone " * 300]
+    assert np.array_equal(longer.embed(long), embedder.embed(long))
+
+
+def test_a_tokeniser_without_padding_is_refused(folder: Path, tmp_path: Path) -> None:
+    made = copy(folder, tmp_path / "mine")
+    tokeniser = AutoTokenizer.from_pretrained(made)
+    tokeniser.pad_token = None
+    tokeniser.save_pretrained(made)
+    with pytest.raises(ConfigurationError, match="mine has no padding token"):
+        SentenceTransformersEmbedder(EmbedderSpec(find_model_files(str(made)), max_tokens=MAX_TOKENS))
 
 
 def copy(folder: Path, to: Path) -> Path:

@@ -267,6 +267,13 @@ def test_a_cross_encoder_of_several_outputs_is_refused(tmp_path: Path) -> None:
         CrossEncoderSpec(files).load()
 
 
+def test_no_more_tokens_are_read_than_there_are_positions(
+    bert_spec: BertScoreSpec, cross_spec: CrossEncoderSpec
+) -> None:
+    for spec in (bert_spec, cross_spec):
+        assert np.array_equal(replace(spec, max_tokens=512).load().score_pairs(PAIRS), spec.load().score_pairs(PAIRS))
+
+
 def test_long_pairs_are_cut(cross_spec: CrossEncoderSpec) -> None:
     long = "yes no " * 300
     [one, other] = cross_spec.load().score_pairs([(long, long + "maybe"), (long, long + "never")])

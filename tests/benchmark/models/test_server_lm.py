@@ -253,8 +253,9 @@ def saved(model: LlamaForCausalLM, folder: Path) -> Path:
 def test_a_served_model_is_named_by_its_files_and_an_address(tmp_path: Path, server: CompletionsServer) -> None:
     spec = find_served_lm_spec(f"org/name@{REVISION}", "tiny@http://host:8000/v1")
     assert (spec.name, spec.served, spec.url) == ("org/name", "tiny", "http://host:8000/v1")
-    assert spec.signature == "org/name@0123456789ab,server"
-    assert find_served_lm_spec(f"org/name@{REVISION}", "https://host").served == "org/name"
+    assert spec.signature == "org/name@0123456789ab,server=tiny"  # not that of another model on the server
+    own = find_served_lm_spec(f"org/name@{REVISION}", "https://host")
+    assert (own.served, own.signature) == ("org/name", "org/name@0123456789ab,server")
     for wrong in ("host:8000", "tiny", "tiny@host", "ftp://host", "http://"):
         with pytest.raises(ConfigurationError, match="is not the address of a server"):
             find_served_lm_spec(f"org/name@{REVISION}", wrong)

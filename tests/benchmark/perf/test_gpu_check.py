@@ -106,8 +106,17 @@ def test_the_time_of_a_kernel_counts_once(monkeypatch: pytest.MonkeyPatch) -> No
             return [SimpleNamespace(key=key, device_type=kinds[key], self_device_time_total=9e6) for key in kinds]
 
     monkeypatch.setattr(torch.profiler, "profile", Profile)
+    monkeypatch.setattr(torch.profiler, "supported_activities", lambda: {torch.profiler.ProfilerActivity.CUDA})
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     assert _busy("reading", lambda: None).measured.endswith("; gemm 100%")
+    monkeypatch.setattr(Profile, "key_averages", lambda self: [])
+    assert _busy("reading", lambda: None).measured.startswith("not measured")
+
+
+def test_without_cupti_the_time_of_kernels_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.profiler, "supported_activities", lambda: {torch.profiler.ProfilerActivity.CPU})
+    check = _busy("reading", lambda: pytest.fail("nothing is run"))
+    assert (check.ok, check.measured.startswith("not measured")) == (True, True)
 
 
 def test_memory_is_limited_on_the_current_gpu(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,6 +98,13 @@ def test_released_sets_need_a_mirror(monkeypatch: pytest.MonkeyPatch) -> None:
         surprisal.main(["--shape", "tiny", "--work", "mcdiv"])
 
 
+@pytest.mark.parametrize("device", ["cud", "cuda:99"])
+def test_a_device_that_is_not_there_is_told(device: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        surprisal.main(["--shape", "tiny", "--device", device])
+    assert "error: argument --device: a model cannot be loaded" in capsys.readouterr().err
+
+
 @pytest.mark.thorough
 @pytest.mark.mirror
 def test_the_works_are_those_of_the_studies(mirror: Path) -> None:

@@ -1,5 +1,6 @@
 """A worker in this process: adopting, passing over, waiting for a store, scoring again, its log."""
 
+import tempfile
 import urllib.request
 from dataclasses import replace
 from io import StringIO
@@ -398,3 +399,24 @@ def test_the_end_of_the_log_is_short_and_ends_with_the_error() -> None:
     assert max(map(len, lines)) <= 300
     assert lines[-2] == "ValueError: line one"
     assert str(Path.home()) + "/" not in "".join(lines)
+
+
+def test_folders_of_killed_workers_are_removed_and_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    precious = tmp_path / "precious"
+    names = ["divbench-worker-killed", "divbench-worker-unlocked", "precious", "other-killed"]
+    for name in names:
+        (tmp_path / name / "submission").mkdir(parents=True)
+        (tmp_path / name / "submission" / "manifest.json").touch()
+        if "unlocked" not in name:
+            (tmp_path / name / ".lock").touch()
+    (tmp_path / "divbench-worker-link").symlink_to(precious)
+    (tmp_path / names[0] / "submission" / "link").symlink_to(precious)
+    with fetch.private_folder() as folder:
+        assert not list(folder.iterdir())
+        fetch.remove_left_folders()
+        left = {path.name for path in tmp_path.iterdir()}
+        assert left == {"divbench-worker-link", *names[1:], folder.parent.name}
+        assert folder.is_dir()
+    assert not folder.parent.exists()
+    assert (precious / "submission" / "manifest.json").is_file()

@@ -20,6 +20,7 @@ from benchmark.analysis.metaeval.prompt_pairs import compare_pairs, evaluate_pai
 from benchmark.analysis.metaeval.prompt_scores import scores_of_result
 from benchmark.metrics import METRICS
 from benchmark.scoring.internals_file import INTERNALS_FILE
+from benchmark.scoring.profiles import find_profile
 from datasets_build import load
 from datasets_build.files import plain_json
 from datasets_build.gssbench import SPLITS
@@ -241,6 +242,11 @@ def test_json_csv_and_markdown_have_the_same_numbers(run_here: Run, root: Path, 
     said = " ".join(printed.split())
     assert "chance is .5. Ties are wrong, as published" in said
     assert f"{HOSTILE}: eigenscore_output: not in the result" in said
+    backend = find_profile(model["profile"]).partition
+    assert backend is not None
+    assert model["equivalence"] == backend.signature
+    assert f"Equivalence backend: {backend.signature}." in markdown
+    assert "Equivalence backend: " in said
 
 
 def test_missing_pairs_are_wrong_or_left_out(run_here: Run, root: Path, found: Found, plain: Path) -> None:
