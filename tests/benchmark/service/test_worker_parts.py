@@ -244,7 +244,7 @@ def test_renewals_continue_after_faults(
 
     monkeypatch.setattr(lease, "renew", renewed)
     monkeypatch.setattr(lease, "TICK", 0.01)
-    slow = replace(worker(store, tmp_path / "results", seconds=0.12, lease=1), poll=0.1)
+    slow = replace(worker(store, tmp_path / "results", seconds=0.08, lease=1), poll=0.1)
     assert work(slow, Stop(), log, once=True) == {"scored": 1}
     said = [facts["said"] for event, facts in log.events if event == "waiting"]
     assert said == ["out of reach", "RuntimeError: not foreseen"]
