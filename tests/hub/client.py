@@ -76,7 +76,11 @@ def run_client(
     command = [sys.executable, "-c", textwrap.dedent(code)] if isinstance(code, str) else list(code)
     with tempfile.TemporaryDirectory(prefix="hub-home-") as new:
         environment = {**client_environment(server, home or Path(new), token), **(env or {})}
-        if command[:2] == [sys.executable, "-c"] and not anew and not any(name.startswith("PYTHON") for name in env or {}):
+        if (
+            command[:2] == [sys.executable, "-c"]
+            and not anew
+            and not any(name.startswith("PYTHON") for name in env or {})
+        ):
             return run_forked(command[2], command[3:], environment, cwd, timeout)
         return subprocess.run(
             command, env=environment, cwd=cwd, capture_output=True, text=True, timeout=timeout, check=False
