@@ -117,6 +117,10 @@ def serve(
         raise ConfigurationError(
             f"{repository!r} is not the URL of a repository", "give a URL that begins with https://"
         )
+    if port is not None:
+        from leaderboard.app.listening import check_port
+
+        check_port(host, port)
     live = _live(results, store, study, refresh, reference=reference, results_store=results_store, votes=votes or store)
     now = live.snapshot()
     _left_out(now)

@@ -5,7 +5,8 @@ tests. The fork server of the standard library imports them once, and each progr
 own environment, folder, streams and exit status. DivBench's modules read no environment variable when they are
 imported; gradio and the Hub's client do. So a program imports gradio itself, and the Hub's client and transformers too
 where its variables of the Hub are not those of the tests. What a new interpreter is needed for (which libraries a
-command loads, another hash seed) starts one: `tests.conftest.divbench_anew`.
+command loads, another hash seed, `datasets` with other variables of the Hub, which cannot be imported a second time)
+starts one: `tests.conftest.divbench_anew`.
 """
 
 import json
@@ -26,7 +27,7 @@ from typing import Any, Self
 from datasets_build.errors import ConfigurationError
 
 PACKAGES = ("datasets_build", "submissions", "benchmark", "leaderboard")
-READ_THE_HUBS_VARIABLES = {"huggingface_hub", "transformers"}
+READ_THE_HUBS_VARIABLES = {"huggingface_hub", "sentence_transformers", "transformers"}
 
 
 @cache

@@ -17,10 +17,9 @@ LIBRARIES = (
     *("rouge_score.rouge_scorer", "sacrebleu", "scipy.stats", "sklearn.cluster", "sqlite3", "tenacity", "torch"),
     "typer",
 )
-# Not sentence_transformers: it imports datasets, which reads the variables too and cannot be imported a second time.
 LIBRARIES_OF_THE_HUB = (
     *("huggingface_hub", "transformers.generation", "transformers.models.auto.modeling_auto"),
-    *("transformers.models.bert.modeling_bert", "transformers.models.llama.modeling_llama"),
+    *("transformers.models.bert.modeling_bert", "transformers.models.llama.modeling_llama", "sentence_transformers"),
 )
 # They import gradio or the Hub's client, whose variables some programs set to their own.
 READ_VARIABLES = ("benchmark.exports.eval_results", "leaderboard.app.", "leaderboard.static.space")

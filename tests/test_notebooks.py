@@ -2,12 +2,14 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.benchmark.helpers import ROOT
+from tests.forked import Forked, of_module
 
 nbformat = pytest.importorskip("nbformat", reason="notebooks need the extra dev")
 nbclient = pytest.importorskip("nbclient")
@@ -33,8 +35,21 @@ def shown(notebook: Any) -> list[list[str]]:
     return [[each.get("text") or each.get("data", {}).get("text/plain", "") for each in cell.outputs] for cell in cells]
 
 
+class ForkedKernel(Forked):
+    """A kernel forked from a process that has imported the libraries, with what jupyter_client reads of a Popen."""
+
+    pid = -1  # of no process group: it has that of the tests, and all of a group are killed together
+    stdin = stderr = None
+
+    def __init__(self, words: Sequence[str], *, env: dict[str, str], **options: object) -> None:
+        # Which pandas asks when it is imported: whether it prints into a notebook.
+        code = f"import pandas; pandas.options.display.max_columns = 20; {of_module('ipykernel_launcher')}"
+        super().__init__(code, words[words.index("-f") :], env)
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_prints_what_is_stored_in_it(path: Path, mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jupyter_client.provisioning.local_provisioner.launch_kernel", ForkedKernel)
     monkeypatch.setattr(os, "environ", os.environ.copy() | {"DIVBENCH_MIRROR": str(mirror)})
     stored = nbformat.read(path, as_version=4)
     assert shown(stored) == shown(executed(path))

@@ -96,7 +96,7 @@ class ClaimKeeper:
         self._lost: DivBenchError | None = None
         self._concluding = False
         self._released: bool | None = None
-        self._left = False
+        self._left = threading.Event()
         # A renewal that hangs in a store does not keep the process alive; it will find its claim gone.
         self._thread = threading.Thread(target=self._keep, daemon=True)
 
@@ -107,7 +107,7 @@ class ClaimKeeper:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._left = True
+        self._left.set()
         self._thread.join(10 * TICK)
 
     def check(self) -> None:
@@ -153,8 +153,7 @@ class ClaimKeeper:
     def _keep(self) -> None:
         third = self.claim.lease.total_seconds() / 3
         due, pause = time.monotonic() + third, 1.0
-        while not self._left:
-            time.sleep(TICK)
+        while not self._left.wait(TICK):
             if self._stop.requested and not self._concluding:
                 self._release_unless_concluding()
                 return

@@ -106,15 +106,12 @@ def evidence(
         refusals, others = (np.array([vectors[text] for text in bank]) for bank in (refusal_texts(), other_prompts()))
     made = []
     for prompt, own in zip(prompts, sets, strict=True):
-        found = []
-        for text in own:
-            features: Features = {}
-            if is_scorable(text):
-                features = text_evidence(prompt or "", text, given.order, given.bits)
-                if embedder is not None and prompt is not None:
-                    features |= vector_evidence(prompt, text, vectors[text], vectors[prompt], refusals, others)
-            found.append(features)
-        made.append(found)
+        found: dict[str, Features] = {}
+        for text in set(own):
+            found[text] = text_evidence(prompt or "", text, given.order, given.bits) if is_scorable(text) else {}
+            if embedder is not None and prompt is not None and found[text]:
+                found[text] |= vector_evidence(prompt, text, vectors[text], vectors[prompt], refusals, others)
+        made.append([found[text] for text in own])
     return made
 
 

@@ -17,8 +17,9 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from datasets_build.console import err, termination_signals
-from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.errors import InputError
 from leaderboard.app.api import register
+from leaderboard.app.listening import listening
 from leaderboard.app.navigation import Link, navigation
 from leaderboard.app.one_server import without_servers
 from leaderboard.app.page_heads import Head, PageHeads
@@ -157,7 +158,7 @@ def launch(
             Middleware(PageHeads, heads=_heads(live, pages), name=TITLE),
         ],
     }
-    try:
+    with listening(host, port):
         _, local, _ = app.launch(
             server_name=host,
             server_port=port,
@@ -174,10 +175,6 @@ def launch(
             head=head(metric_sentences(live.studies.study)),
             app_kwargs=served,
         )
-    except OSError as error:  # Gradio's message advises to change our code
-        where = host if port is None else f"{host}:{port}"
-        hint = "another program uses it, or it is not an address of this machine: choose another --port or --host"
-        raise ConfigurationError(f"the board cannot listen on {where}", hint) from error
     if wait:
         err().print(f"The board is at {local} (Ctrl+C stops it)", markup=False, soft_wrap=True)
         app.block_thread()

@@ -29,7 +29,7 @@ def is_foreign(text: str) -> bool:
     if others > 0.3 * letters:
         return True
     known = _words("other_languages")
-    words = [word.strip(".,;:!?¿¡\"'()«»").casefold() for word in text.split()[:200]]
+    words = [word.strip(".,;:!?¿¡\"'()«»").casefold() for word in text.split(None, 200)[:200]]
     return sum(word in known for word in words) > max(1, 0.08 * len(words))
 
 
@@ -49,11 +49,15 @@ def is_foreign_set(prompt: str, responses: Sequence[str]) -> bool:
     Its texts count together, because each may be a single word, and letters with accents count as well.
     """
     text = "\n".join(text[:200] for text in (*responses[:50], prompt))
-    letters = [letter for letter in normalize("NFC", text) if letter.isalpha()]
-    return is_foreign(text) or sum(not letter.isascii() for letter in letters) > _ACCENTED * len(letters)
+    letters = _letters(normalize("NFC", text))
+    return is_foreign(text) or len(letters) - len(letters.encode("ascii", "ignore")) > _ACCENTED * len(letters)
 
 
 def count_letters(text: str) -> tuple[int, int]:
     """Number of letters at the beginning of a text, and how many of them are not Latin."""
-    letters = [letter for letter in text[:2000] if letter.isalpha()]
-    return len(letters), sum(ord(letter) > 0x024F for letter in letters)
+    letters = _letters(text[:2000])
+    return len(letters), 0 if letters.isascii() else sum(letter > "\u024f" for letter in letters)
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalpha, text))

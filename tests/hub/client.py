@@ -54,6 +54,7 @@ def run_client(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     timeout: float = LIMIT,
+    anew: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """Run a client in a process of its own, to its end, and give back how it ended and what it wrote.
 
@@ -67,6 +68,7 @@ def run_client(
         cwd: Folder to run in.
         env: More environment variables.
         timeout: Seconds after which the client is ended.
+        anew: Whether in a new interpreter, as `datasets` needs.
 
     Raises:
         subprocess.TimeoutExpired: The client did not end.
@@ -74,7 +76,11 @@ def run_client(
     command = [sys.executable, "-c", textwrap.dedent(code)] if isinstance(code, str) else list(code)
     with tempfile.TemporaryDirectory(prefix="hub-home-") as new:
         environment = {**client_environment(server, home or Path(new), token), **(env or {})}
-        if command[:2] == [sys.executable, "-c"] and not any(name.startswith("PYTHON") for name in env or {}):
+        if (
+            command[:2] == [sys.executable, "-c"]
+            and not anew
+            and not any(name.startswith("PYTHON") for name in env or {})
+        ):
             return run_forked(command[2], command[3:], environment, cwd, timeout)
         return subprocess.run(
             command, env=environment, cwd=cwd, capture_output=True, text=True, timeout=timeout, check=False
@@ -82,7 +88,7 @@ def run_client(
 
 
 def client_says(code: str, server: HubServer, *, token: str | None = None, home: Path | None = None) -> Any:
-    """Run code that ends well, and give back the JSON value that it prints last."""
-    done = run_client(NO_WAIT + textwrap.dedent(code), server, token=token, home=home)
+    """Run code that ends well, in a new interpreter, and give back the JSON value that it prints last."""
+    done = run_client(NO_WAIT + textwrap.dedent(code), server, token=token, home=home, anew=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

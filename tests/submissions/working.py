@@ -116,7 +116,7 @@ def wait_until(holds: Callable[[], bool], seconds: float = LIMIT) -> None:
     while not holds():
         if time.monotonic() > until:
             raise TimeoutError("what was waited for did not come")
-        time.sleep(0.05)
+        time.sleep(0.01)
 
 
 def wrong_with(store: FileStore, commit: str, state: State) -> Iterator[str]:

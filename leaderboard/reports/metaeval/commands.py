@@ -151,8 +151,7 @@ def metaeval(
     labelled = load_tasks(named, mirror)
     with steps() as tell:
         chosen = profile_of(profile, metric, embedder=embedder, lm=lm, dtype=dtype, device=device)
-        columns = package_metrics(labelled, chosen, metric, tell)
-        columns += given_scores(
+        given = given_scores(  # before our metrics, which may take hours: a misspelt name is told at once
             labelled,
             external or [],
             scores or [],
@@ -161,6 +160,7 @@ def metaeval(
             lower_is_more_diverse=lower_is_more_diverse,
             mirror=mirror,
         )
+        columns = [*package_metrics(labelled, chosen, metric, tell), *given]
         if released:
             from benchmark.analysis.metaeval.scores import released_scores
 

@@ -60,8 +60,8 @@ def heldout(
     check_report_path(destination, endings=(".md", ".json"))
     labelled = load_tasks([], mirror)
     with steps() as tell:
-        features = package_metrics(labelled, profile_of(profile, metric), metric, tell)
-        features += given_scores(labelled, external or [], scores or [], time_limit, tell, mirror=mirror)
+        given = given_scores(labelled, external or [], scores or [], time_limit, tell, mirror=mirror)
+        features = [*package_metrics(labelled, profile_of(profile, metric), metric, tell), *given]
         released = released_scores(labelled)
         features += [each for each in released if each.name.removeprefix("released:") in (combine_released or [])]
         references = [each for each in released if each not in features]

@@ -128,7 +128,7 @@ def test_one_thread_claims_at_a_time_and_few_prepare() -> None:
 
     thread = threading.Thread(target=look)
     thread.start()
-    assert not looked.wait(0.5)
+    assert not looked.wait(0.25)
     first = taken[0]
     assert first is not None
     first.claimed()
@@ -142,7 +142,7 @@ def test_one_thread_claims_at_a_time_and_few_prepare() -> None:
     last = taken[-1]
     assert last is not None
     last.claimed()
-    stopping = threading.Timer(0.5, lambda: setattr(stop, "requested", True))
+    stopping = threading.Timer(0.25, lambda: setattr(stop, "requested", True))
     stopping.start()
     assert admissions.wait(stop) is None  # all places are taken until the end is asked for
     assert stop.requested
@@ -152,7 +152,7 @@ def test_one_thread_claims_at_a_time_and_few_prepare() -> None:
     again = admissions.wait(stop)
     assert again is not None
     again.claimed()
-    threading.Timer(0.5, lambda: setattr(stop, "requested", True)).start()
+    threading.Timer(0.25, lambda: setattr(stop, "requested", True)).start()
     assert admissions.wait(stop) is None
 
 

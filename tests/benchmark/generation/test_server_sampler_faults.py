@@ -35,7 +35,7 @@ from tests.benchmark.sampling_server import (
 
 pytestmark = pytest.mark.usefixtures("fast_http_client")
 
-BUSY = Reply(429, {"Retry-After": "0.05"}, b"slow down")
+BUSY = Reply(429, {"Retry-After": "0.01"}, b"slow down")
 UNWELL = Reply(500, body=b"oh")
 TOO_LONG = Reply(400, body=b"This model's maximum context length is 10 tokens.")
 
@@ -145,17 +145,17 @@ def test_when_the_server_asks_to_be_left_alone_no_thread_asks(server: SamplingSe
             all_there.set()
         assert all_there.wait(20)  # all are under way when the first is told
         if text_of(asked) != "p0":
-            time.sleep(0 if len(server.arrived) > at_work else 0.4)  # they would go on within the pause
+            time.sleep(0 if len(server.arrived) > at_work else 0.2)  # they would go on within the pause
         elif not told_at:
             told_at.append(time.monotonic())
 
     server.before = before
-    server.plans = {"p0": [Reply(429, {"Retry-After": "1.2"})]}
+    server.plans = {"p0": [Reply(429, {"Retry-After": "0.6"})]}
     requests = requests_of(12)
     assert sampled(sampler_of(server, concurrency=at_work), requests) == [well(request) for request in requests]
     came = [at for at, _ in server.arrived[at_work:]]
     assert len(came) == 12 - at_work + 1
-    assert min(came) >= told_at[0] + 1.2
+    assert min(came) >= told_at[0] + 0.6
     assert set(server.answered.values()) == {1}
 
 
@@ -183,7 +183,7 @@ def test_a_pause_stays_in_its_process(server: SamplingServer) -> None:
 
 
 def test_a_server_that_takes_fewer_at_once_is_asked_for_fewer(server: SamplingServer) -> None:
-    server.before = lambda asked: time.sleep(0.02)
+    server.before = lambda asked: time.sleep(0.005)
     server.room = 1
     requests = requests_of(40)
     sampler = sampler_of(server, concurrency=8)
@@ -405,7 +405,7 @@ def weather(server: SamplingServer, seed: int) -> None:
     slow = draws.choice(sorted(set(range(60)) - doomed.keys()))
     server.plans[f"p{slow}"].append(Reply(hang=True))
     asked = sum(map(len, server.plans.values())) + 60 - len(doomed)
-    found = sampled(sampler_of(server, timeout=2.5), requests)
+    found = sampled(sampler_of(server, timeout=1.5), requests)
     for place, (outcome, request) in enumerate(zip(found, requests, strict=True)):
         if place in doomed:
             assert isinstance(outcome, Failed)

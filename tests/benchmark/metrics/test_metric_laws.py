@@ -86,7 +86,7 @@ TEXT = st.one_of(
 
 
 @given(texts=st.lists(TEXT, max_size=6))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 def test_any_text_has_a_number_within_bounds_or_a_reason(texts: list[str]) -> None:
     assert_all_sound(texts)
 

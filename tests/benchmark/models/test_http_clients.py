@@ -75,7 +75,7 @@ def test_an_unreachable_server_is_an_error(kind: Client, server: JsonServer) -> 
 
 
 @pytest.mark.parametrize(
-    "reply", [Reply(hang=True), Reply(body=b" " * 1000, drip=0.02), Reply(early=True, drip=0.02), Reply(early=True)]
+    "reply", [Reply(hang=True), Reply(body=b" " * 1000, drip=0.01), Reply(early=True, drip=0.01), Reply(early=True)]
 )
 def test_a_server_that_hangs_or_drips_times_out(
     kind: Client, server: JsonServer, monkeypatch: pytest.MonkeyPatch, reply: Reply
@@ -83,7 +83,7 @@ def test_a_server_that_hangs_or_drips_times_out(
     monkeypatch.setattr(http_client, "ATTEMPTS", 2)
     server.always = reply
     begun = time.monotonic()
-    message, _ = kind.error(kind.make(server, timeout=0.2))
+    message, _ = kind.error(kind.make(server, timeout=0.1))
     assert re.search(
         r"failed 2 times, the last time with (ReadTimeout|(an answer|headers) that w\w+ not complete)", message
     )
@@ -94,8 +94,8 @@ def test_a_server_that_hangs_or_drips_times_out(
 def test_a_pause_that_the_server_asks_for_is_kept_but_capped(
     kind: Client, server: JsonServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_client, "LONGEST_WAIT_SECONDS", 0.3)
-    for status, asked, least in ((429, "0.1", 0.1), (503, "3600", 0.3)):
+    monkeypatch.setattr(http_client, "LONGEST_WAIT_SECONDS", 0.15)
+    for status, asked, least in ((429, "0.05", 0.05), (503, "3600", 0.15)):
         server.replies = [Reply(status, {"Retry-After": asked}, b"")]
         begun = time.monotonic()
         assert kind.one(kind.make(server)) == kind.expected
@@ -146,7 +146,7 @@ def test_a_failure_ends_the_work_on_other_requests(kind: Client, server: JsonSer
 
 def test_a_failure_ends_the_wait_of_other_requests(kind: Client, server: JsonServer) -> None:
     # The refusal is slow, so that the other request is under way by then: later it would not be sent at all.
-    server.replies = [Reply(403, body=b" " * 20, drip=0.05), Reply(429, {"Retry-After": "60"}, b"")]
+    server.replies = [Reply(403, body=b" " * 20, drip=0.02), Reply(429, {"Retry-After": "60"}, b"")]
     begun = time.monotonic()
     with pytest.raises(Exception, match="HTTP 403"):
         kind.many(kind.make(server, concurrency=2), 2)

@@ -141,7 +141,7 @@ def test_another_worker_continues_after_a_kill(folder: Place, tmp_path: Path) ->
     store = folder.open()
     [name] = submit_kept(store, [demo(tmp_path / "in", "system")])
     results = tmp_path / "results"
-    first = Process(folder, results, "--lease", 3, "--seconds", 0.1, "--name", "first")
+    first = Process(folder, results, "--lease", 2, "--seconds", 0.1, "--name", "first")
     first.wait_for("claimed")
     wait_until(lambda: any(results.glob(".*.partial/*.parquet")))
     assert first.end(signal.SIGKILL) == -signal.SIGKILL

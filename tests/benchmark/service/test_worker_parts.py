@@ -1,6 +1,7 @@
 """A worker in this process: adopting, passing over, waiting for a store, scoring again, its log."""
 
 import tempfile
+import time
 import urllib.request
 from dataclasses import replace
 from io import StringIO
@@ -245,11 +246,22 @@ def test_renewals_continue_after_faults(
 
     monkeypatch.setattr(lease, "renew", renewed)
     monkeypatch.setattr(lease, "TICK", 0.01)
-    slow = replace(worker(store, tmp_path / "results", seconds=0.12, lease=1), poll=0.1)
+    slow = replace(worker(store, tmp_path / "results", seconds=0.08, lease=1), poll=0.1)
     assert work(slow, Stop(), log, once=True) == {"scored": 1}
     said = [facts["said"] for event, facts in log.events if event == "waiting"]
     assert said == ["out of reach", "RuntimeError: not foreseen"]
     assert [record.state for record in state_of(store, name).history].count("claimed") > 2
+
+
+@pytest.mark.usefixtures("checks_in_process")
+def test_what_is_scored_does_not_wait_for_the_next_look_at_its_lease(
+    store: FolderStore, tmp_path: Path, log: EventLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit_kept(store, [demo(tmp_path / "in", "system")])
+    monkeypatch.setattr(lease, "TICK", 60.0)
+    begun = time.monotonic()
+    assert work(worker(store, tmp_path / "results"), Stop(), log, once=True) == {"scored": 1}
+    assert time.monotonic() - begun < 30
 
 
 # Scoring again

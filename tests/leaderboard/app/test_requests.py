@@ -19,7 +19,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from benchmark.perf.crowd import called, every_endpoint
-from leaderboard.app import requests
+from datasets_build.errors import ConfigurationError
+from leaderboard.app import application, requests
 from leaderboard.app.requests import RequestLimits, caller_address
 from tests.conftest import RUN
 from tests.forked import Forked
@@ -230,3 +231,17 @@ def test_no_call_writes_a_traceback(tmp_path: Path) -> None:
     assert "Traceback" not in written
     assert "\x1b" not in written
     assert max(map(len, written.splitlines())) < 500
+
+
+def test_an_address_that_gradio_cannot_listen_on_is_told_in_our_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(**options: object) -> None:
+        raise OSError("Cannot find empty port in range: 7860-7959. Pass server_port to launch().")
+
+    # Changes of Gradio for the whole process, and the page's head, which reads the study.
+    changes = ("log_one_line_an_error", "fetch_no_addresses", "keep_lean_sessions", "drop_stale_choices")
+    for name in (*changes, "head", "metric_sentences", "board_csv", "system_routes"):
+        monkeypatch.setattr(application, name, lambda *given: ())
+    app: Any = SimpleNamespace(queue=lambda **options: None, launch=refused)
+    live: Any = SimpleNamespace(studies=SimpleNamespace(study=None))
+    with pytest.raises(ConfigurationError, match=r"cannot listen on 127\.0\.0\.1 \(another program"):
+        application.launch(app, live, "127.0.0.1", None, wait=False)

@@ -195,7 +195,8 @@ def test_what_cannot_be_done_is_told(arguments: list[str], status: int, message:
     ("arguments", "status", "message"),
     [
         (["--metric", "d_can"], 2, "the profile lexical has no metric 'd_can'"),
-        (["--external", "nomodule:f"], 2, "nomodule cannot be imported"),
+        # Told before our own metrics, of which this profile lacks one, are computed.
+        (["--external", "nomodule:f", "--metric", "d_can"], 2, "nomodule cannot be imported"),
         (["--external", "spread"], 2, "does not name a function"),
         (["--profile", "nothing"], 2, "there is no profile"),
         (["--profile", "paper", "--embedder", "org/name"], 2, "'org/name' is not pinned"),

@@ -81,7 +81,7 @@ def test_any_bytes_are_rejected(kind: Format, content: bytes) -> None:
         assert not attempt(path, kind)
 
 
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", [kind for kind in FORMATS if kind != "parquet"])  # which is not written as JSON
 @settings(max_examples=120)
 @given(row=st.dictionaries(st.sampled_from(FIELDS), VALUE, max_size=4), left_out=st.sets(st.sampled_from(FIELDS)))
 @example(row={"utility": 10**400}, left_out=set())
