@@ -10,7 +10,6 @@ from typing import Any
 from benchmark.analysis.estimate import Estimate, Resampling
 from benchmark.analysis.metaeval.pair_reports import Scorer, accuracies
 from benchmark.analysis.metaeval.prompt_pairs import (
-    MissingAs,
     PairComparison,
     PairEvaluation,
     Pairs,
@@ -135,7 +134,6 @@ class GssStudy:
     models: tuple[Evaluated, ...]  # models in the order given
     references: dict[str, PairEvaluation]  # scorers that are known beforehand, by name
     against: str | None  # the metric or reference that all are compared with, within each model
-    missing_as: MissingAs  # treatment of pairs with a missing score
     how: Resampling  # settings of the bootstrap
     published: tuple[Block, ...] = ()  # the paper's tables, one block per model; empty if not requested
 
@@ -163,7 +161,6 @@ class GssStudy:
         """Return the study for `plain_json`."""
         return {
             "suite": self.suite,
-            "missing_as": self.missing_as,
             "against": self.against,
             **asdict(self.how),
             "level": LEVEL,
@@ -241,7 +238,6 @@ def evaluate(
     references: Mapping[str, Mapping[str, float]],
     how: Resampling,
     *,
-    missing_as: MissingAs = "wrong",
     against: str | None = None,
     published: Sequence[Block] = (),
     progress: Callable[[], None] = lambda: None,
@@ -266,7 +262,7 @@ def evaluate(
     own = asdict(how)
 
     def of(scores: Mapping[str, float]) -> PairEvaluation:
-        found = evaluate_pairs(pairs, scores, missing_as=missing_as, **own)
+        found = evaluate_pairs(pairs, scores, **own)
         progress()
         return found
 
@@ -279,14 +275,11 @@ def evaluate(
             Evaluated(
                 model,
                 {each.name: of(each.scores) for each in model.scorers},
-                {
-                    each.name: compare_pairs(pairs, each.scores, other or {}, missing_as=missing_as, **own)
-                    for each in compared
-                },
+                {each.name: compare_pairs(pairs, each.scores, other or {}, **own) for each in compared},
             )
         )
     known_beforehand = {name: of(scores) for name, scores in references.items()}
-    return GssStudy(suite, tuple(found), known_beforehand, against, missing_as, how, tuple(published))
+    return GssStudy(suite, tuple(found), known_beforehand, against, how, tuple(published))
 
 
 def published_blocks(numbers: Iterable[Published]) -> tuple[Block, ...]:

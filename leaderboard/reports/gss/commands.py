@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from datasets_build.schema import Suite
     from submissions.storage.submission_folders import Submission
 
-MissingPairs = Literal["wrong", "left-out"]
 _SUITE = "gssbench"
 
 
@@ -65,9 +64,6 @@ def gss(
         ),
     ] = None,
     k: Annotated[int | None, data_option(help="Number of responses per prompt, from the first; default: all.")] = None,
-    missing: Annotated[
-        MissingPairs, statistics_option(help="Treatment of a pair with a missing score: wrong, or left out.")
-    ] = "wrong",
     against: Annotated[
         str | None,
         statistics_option(help="Metric or reference to compare the others with, on the same resamples of sets."),
@@ -138,7 +134,6 @@ def gss(
             models,
             references,
             Resampling(resamples=resamples, seed=seed),
-            missing_as="wrong" if missing == "wrong" else "left out",
             against=against,
             published=published_blocks(read_published()["gssbench-a10"]) if published else (),
             progress=lambda: bar.advance(task),

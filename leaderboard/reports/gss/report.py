@@ -21,7 +21,7 @@ _NARROW = (((*SPLITS, MEAN), ()), ((MEAN, BALANCED, HALF, TIES, MISSING, _N), (M
 
 def report_of(study: GssStudy, console: Console) -> Report:
     """The report of a study, its printed tables as wide as the console allows."""
-    blocks: list[tables.Block] = [legend(study)]
+    blocks: list[tables.Block] = [legend()]
     printed: list[tables.Block] = []
     for block in filter(lambda each: each.rows, study.blocks):  # a model may have no rows; the notes say why
         below = []
@@ -33,20 +33,19 @@ def report_of(study: GssStudy, console: Console) -> Report:
         title="GSSBench: pair accuracy",
         blocks=[*blocks, *notes(study)],
         document=study.as_json(),
-        printed=[*printed, legend(study), *(Styled(note, "yellow") for note in notes(study))],
+        printed=[*printed, legend(), *(Styled(note, "yellow") for note in notes(study))],
         records=_records(study),
     )
 
 
-def legend(study: GssStudy) -> str:
+def legend() -> str:
     """How to read the numbers."""
-    missing = "is wrong as well" if study.missing_as == "wrong" else "is left out"
     return (
         "Accuracy: share of pairs whose prompt with the larger generation space has the strictly more diverse "
         "responses; chance is .5. Ties are wrong, as published; half: a tie counts half. A pair with a missing score "
-        f"{missing}; n: pairs with both scores. Mean: of the six splits, the published overall accuracy. Balanced: "
-        "mean over the splits whose longer prompt has the larger space and over those whose shorter prompt has it, so "
-        f"that length alone gets .5. Intervals: {LEVEL:.0%}, bootstrap over the sets of pairs. "
+        "is wrong as well; n: pairs with both scores. Mean: of the six splits, the published overall accuracy. "
+        "Balanced: mean over the splits whose longer prompt has the larger space and over those whose shorter prompt has it, "
+        f"so that length alone gets .5. Intervals: {LEVEL:.0%}, bootstrap over the sets of pairs. "
         "Bold: the highest mean of a model."
     )
 

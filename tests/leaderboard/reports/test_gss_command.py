@@ -243,24 +243,12 @@ def test_json_csv_and_markdown_have_the_same_numbers(run_here: Run, root: Path, 
     assert f"{HOSTILE}: eigenscore_output: not in the result" in said
 
 
-def test_missing_pairs_are_wrong_or_left_out(run_here: Run, root: Path, found: Found, plain: Path) -> None:
+def test_missing_pairs_are_wrong(found: Found) -> None:
     touched = {split: sum(BLANK in (row["a_id"], row["b_id"]) for row in rows) for split, rows in PAIRS.items()}
     wrong = found["models"][1]["evaluations"]["rouge_l_similarity"]
     assert {split: each["missing"] for split, each in wrong["splits"].items()} == touched
     assert strict(wrong) == pytest.approx([1 - touched[split] / len(PAIRS[split]) for split in SPLITS])
     assert sum(touched.values()) > 0
-
-    folder = result_folder(root, found["models"][1])
-    out = root / "left-out.json"
-    status, printed, told = run_here(
-        folder, "--missing", "left-out", "--out", out, "--metric", "rouge_l_similarity", "--against", "oracle"
-    )
-    assert status == 0, told
-    left = json.loads(out.read_text())["models"][0]
-    assert strict(left["evaluations"]["rouge_l_similarity"]) == [1.0] * 6
-    assert left["comparisons"]["rouge_l_similarity"]["strict"]["mean_of_splits"]["value"] == 0
-    assert f"{NUMBER - sum(touched.values())} │" in printed
-    assert "is left out" in printed
 
 
 def test_all_metrics_are_those_of_the_profile_and_k_is_the_first_responses(run_here: Run, plain: Path) -> None:

@@ -1,9 +1,7 @@
 """The report of `divbench metrics gss`: names, notes, the paper's table, tables that fit a terminal."""
 
 import io
-import json
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -28,7 +26,6 @@ from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.result_schema import Result
 from benchmark.scoring.scorer import Options, score_submission
 from datasets_build.errors import ConfigurationError
-from datasets_build.files import plain_json
 from datasets_build.gssbench import SPLITS
 from datasets_build.tables import print_blocks
 from leaderboard.reports.gss.report import notes, report_of
@@ -174,13 +171,3 @@ def test_there_must_be_something_to_evaluate(result: Result) -> None:
         evaluated(model(result))
     with pytest.raises(ConfigurationError, match="no scores named 'e_average'"):
         evaluated(model(result, "a", "energy"), against="e_average")
-
-
-def test_a_report_of_pairs_left_out_is_json_without_nan(result: Result) -> None:
-    lonely = replace(model(result, "a", "self_bleu"), scorers=(Scorer("self_bleu", {}),))
-    document = plain_json(evaluated(lonely, missing_as="left out", against="oracle").as_json())
-    json.dumps(document, allow_nan=False)
-    [found] = document["models"]
-    assert found["evaluations"]["self_bleu"]["mean_of_splits"]["strict"]["value"] is None
-    assert found["comparisons"]["self_bleu"]["strict"]["mean_of_splits"]["value"] is None
-    assert found["best"] == []
