@@ -68,6 +68,13 @@ class PairEvaluation:
     resamples: int
     seed: int
 
+    @property
+    def accuracies(self) -> dict[str, Accuracy]:
+        """The accuracy of each split and the means over splits; length-balanced only where it is defined."""
+        made = {split: each.accuracy for split, each in self.splits.items()}
+        made |= {"mean of splits": self.mean_of_splits, "pair-weighted": self.pair_weighted}
+        return made if self.length_balanced is None else made | {"length-balanced": self.length_balanced}
+
 
 @dataclass(frozen=True, slots=True)
 class PairComparison:

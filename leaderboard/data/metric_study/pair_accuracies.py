@@ -81,7 +81,7 @@ def pair_study(report: GssStudy) -> PairStudy:
     for block in report.blocks:
         signatures = {}
         if block.model is not None:
-            known = {score.metric: str(score.signature) for score in block.model.model.result.scores}
+            known = {score.metric: str(score.signature) for score in block.model.model.aggregates}
             signatures = {row.metric: known[row.metric] for row in block.rows}
         made.append(
             PairBlock(

@@ -7,7 +7,7 @@ from benchmark.analysis.gss.accuracy import HALF, MEAN, MISSING, TIES, Block, Ro
 from datasets_build.errors import need
 from datasets_build.gssbench import SPLITS
 from leaderboard.figures.plots import CLEAR, DIVERGING, FONT, inert
-from leaderboard.reports.metaeval.pair_report import SHORT
+from leaderboard.reports.gss.report import SHORT
 
 _ROW, _TOP, _BETWEEN, _BOTTOM, _LABELS = 30, 150, 120, 150, 124  # pixels: a row; above, between, below, left of panels
 _TITLE, _LINE = 40, 12  # letters of a name; letters of a label that is not broken

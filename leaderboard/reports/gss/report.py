@@ -1,17 +1,24 @@
 """The report of `divbench metrics gss`: pair accuracies by model and metric, in every format."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from rich.console import Console
 
+from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.gss.accuracy import BALANCED, HALF, MEAN, MISSING, TIES, Block, GssStudy, Row
+from benchmark.analysis.metaeval.prompt_pairs import PairComparison, PairEvaluation
 from benchmark.scoring.resampling import LEVEL
 from datasets_build import tables
 from datasets_build.gssbench import SPLITS
-from datasets_build.tables import Cell, Report, Styled, Table
-from leaderboard.reports.metaeval.pair_report import SHORT, differences, records_of
+from datasets_build.tables import Cell, Report, Styled, Table, p_value
 from leaderboard.reports.metaeval.report import cell
 
+SHORT = {"complement": "compl.", "factualqa": "factual", "random_choice": "choice", "intersection": "inters."}
+_OVERALL = {
+    "mean_of_splits": "mean of splits",
+    "pair_weighted": "pair-weighted",
+    "length_balanced": "length-balanced",
+}
 _N = "n"
 _PARTS = {split: SHORT.get(split, split) for split in SPLITS} | {MEAN: "mean", BALANCED: "balanced"}  # part: heading
 _PARTS |= {part: part for part in (HALF, TIES, MISSING, _N)}
@@ -26,7 +33,7 @@ def report_of(study: GssStudy, console: Console) -> Report:
     for block in filter(lambda each: each.rows, study.blocks):  # a model may have no rows; the notes say why
         below = []
         if block.model is not None and block.model.comparisons:
-            below.append(differences(f"Difference from {study.against}", block.model.comparisons))
+            below.append(_differences(f"Difference from {study.against}", block.model.comparisons))
         blocks += [_table(block, block.title, notes=[block.beneath]), *below]
         printed += [block.title, Styled(block.beneath, "dim"), *_that_fit(block, console), *below]
     return Report(
@@ -44,8 +51,8 @@ def legend() -> str:
         "Accuracy: share of pairs whose prompt with the larger generation space has the strictly more diverse "
         "responses; chance is .5. Ties are wrong, as published; half: a tie counts half. A pair with a missing score "
         "is wrong as well; n: pairs with both scores. Mean: of the six splits, the published overall accuracy. "
-        "Balanced: mean over the splits whose longer prompt has the larger space and over those whose shorter prompt has it, "
-        f"so that length alone gets .5. Intervals: {LEVEL:.0%}, bootstrap over the sets of pairs. "
+        "Balanced: mean over the splits whose longer prompt has the larger space and over those whose shorter prompt "
+        f"has it, so that length alone gets .5. Intervals: {LEVEL:.0%}, bootstrap over the sets of pairs. "
         "Bold: the highest mean of a model."
     )
 
@@ -105,10 +112,10 @@ def _records(study: GssStudy) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for each in study.models:
         result = each.model.result
-        own = (each.model.name, result.submission_id, result.result_id)
-        rows += [(*own, metric, *line) for metric, found in each.evaluations.items() for line in records_of(found)]
+        own = (each.model.name, *(("", "") if result is None else (result.submission_id, result.result_id)))
+        rows += [(*own, metric, *line) for metric, found in each.evaluations.items() for line in _records_of(found)]
     rows += [
-        ("references", "", "", name, *line) for name, found in study.references.items() for line in records_of(found)
+        ("references", "", "", name, *line) for name, found in study.references.items() for line in _records_of(found)
     ]
     for block in study.published:
         for row in block.rows:
@@ -116,3 +123,21 @@ def _records(study: GssStudy) -> Table:
                 values = ("" if value is None else f"{value:.6g}" for value in (one.value, one.low, one.high))
                 rows.append((block.title, "", "", row.metric, part, "strict", *values))
     return Table("", ("model", "submission", "result", "metric", "part", "number", "value", "low", "high"), rows)
+
+
+def _differences(title: str, comparisons: Mapping[str, PairComparison]) -> Table:
+    """Differences of the overall strict accuracies."""
+    rows = []
+    for name, found in comparisons.items():
+        strict = {part: found.strict.get(part) for part in _OVERALL}
+        p = strict["mean_of_splits"].p if strict["mean_of_splits"] else None
+        rows.append((name, *(cell(each, interval=True) for each in strict.values()), p_value(p, 3)))
+    return Table(title, ("scorer", *_OVERALL.values(), "p (mean of splits)"), rows)
+
+
+def _records_of(found: PairEvaluation) -> Iterator[tuple[Cell, ...]]:
+    """Yield part, number, value, low and high of each number of each part, in full precision."""
+    for part, accuracy in found.accuracies.items():
+        for number in ("strict", "half", "tie_rate", "missing_rate"):
+            each: Estimate = getattr(accuracy, number)
+            yield part, number, each.value, each.low, each.high

@@ -29,6 +29,7 @@ from tests.conftest import divbench, document
 from tests.leaderboard.conftest import until
 from tests.leaderboard.figures.test_plots import strings
 from tests.leaderboard.gss_submissions import (
+    LEVELS,
     PAIRS,
     SUITE,
     WHOLE,
@@ -251,6 +252,19 @@ def test_missing_pairs_are_wrong(found: Found) -> None:
     assert sum(touched.values()) > 0
 
 
+def test_scores_of_ones_own_stand_beside_the_references(run_here: Run, tmp_path: Path) -> None:
+    asked = {row[side] for rows in PAIRS.values() for row in rows for side in ("a_id", "b_id")}
+    lines = [f"{name},{LEVELS[name]}" for name in sorted(asked)]
+    (tmp_path / "s.csv").write_text("\n".join(["prompt_id,m", *lines, "unknown,2"]))
+    status, printed, told = run_here("--scores", tmp_path / "s.csv", "--against", "constant", "--json")
+    assert (status, "s:m: left out: 1 id of no prompt asked for" in told) == (0, True), told
+    [model] = json.loads(printed)["models"]
+    assert strict(model["evaluations"]["s:m"]) == [1.0] * 6
+    assert model["comparisons"]["s:m"]["strict"]["mean_of_splits"]["value"] == 1
+    status, printed, told = run_here("--scores", tmp_path / "s.csv", "--out", tmp_path / "s.md")
+    assert (status, "scores from a file" in printed) == (0, True), told
+
+
 def test_all_metrics_are_those_of_the_profile_and_k_is_the_first_responses(run_here: Run, plain: Path) -> None:
     status, printed, told = run_here(plain, "--all-metrics", "--k", 1, "--json")
     assert status == 0, told
@@ -283,6 +297,8 @@ def test_metrics_of_states_that_were_not_read_have_no_accuracy(
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
+        ([], 2, "nothing to evaluate is named"),
+        (["--scores", "nothing.csv"], 1, "there is no file"),
         (["nowhere"], 2, "there is no folder nowhere"),
         (["{empty}"], 1, "has neither manifest.json nor result.json"),
         (["{demo}"], 1, "is a submission to demo (give one to the suite gssbench)"),

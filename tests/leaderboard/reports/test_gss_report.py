@@ -17,8 +17,7 @@ from benchmark.analysis.gss.accuracy import (
     names_of,
     published_blocks,
 )
-from benchmark.analysis.metaeval.pair_reports import Scorer
-from benchmark.analysis.metaeval.prompt_scores import sanity_scores
+from benchmark.analysis.metaeval.prompt_scores import Scorer, sanity_scores
 from benchmark.analysis.reproduce.cells import read_published
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
