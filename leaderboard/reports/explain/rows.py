@@ -1,16 +1,18 @@
-"""An explanation as tables and sentences, for the terminal and for the page. Pure.
+"""An explanation as tables, sentences and figures, for the terminal and for the page. Pure.
 
 Callers must escape the untrusted texts.
 """
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 from benchmark.analysis.explain import SCALARS, Explanation
 from benchmark.metrics.curve_fits import Fit
 from benchmark.metrics.metric import Metric, Missing
 from datasets_build.errors import counted
 from datasets_build.tables import Table, number
+from leaderboard.figures.plots import curve_figure, pair_figure, token_figure
 from submissions.untrusted.plain_text import shortened
 
 MOST_TOKENS = 6  # of a pair, in a sentence
@@ -51,6 +53,12 @@ def tables(found: Explanation, length: int | None = None) -> tuple[Table, Table,
         Table("The curve, with standard errors (SE)", ("position k", *units), curve),
         Table("The responses", ("response", *sizes, "text"), responses, numbers=sizes),
     )
+
+
+def figures_of(found: Explanation) -> list[Any]:
+    """The curve, the pairs if they were read, and the tokens as figures."""
+    pairs = [] if isinstance(found.pairs, Missing) else [pair_figure(found.pairs, found.given.responses)]
+    return [curve_figure(found.rate, found.bits), *pairs, token_figure(found.tokens)]
 
 
 def _scalar(metric: Metric, found: Explanation) -> tuple[str, str, str, str]:

@@ -130,9 +130,9 @@ def gss(
         raise ConfigurationError("nothing to evaluate is named", "name a submission or result folder, or --scores FILE")
     pairs = load_pairs()
     files = [Model(path.stem, None, tuple(scorers_of_file(path, pairs))) for path in scores or []]
-    for each in (scorer for model in files for scorer in model.scorers):
-        for problem in each.problems:
-            err().print(f"{each.name}: {problem}", style="yellow", markup=False)
+    for scorer in (each for model in files for each in model.scorers):
+        for problem in scorer.problems:
+            err().print(f"{scorer.name}: {problem}", style="yellow", markup=False)
     chosen = with_overrides(with_named(find_profile(profile), metric), equivalence, algorithm)
     chosen = on_device(chosen, device_named()) if chosen.has_models else chosen
     wanted = _wanted(metric, all_metrics, against, [each.name for model in files for each in model.scorers])
