@@ -145,8 +145,7 @@ def _order(kind: str) -> int:
 def _front_text(point: Point) -> str:
     if point.on_front is None:
         return "not eligible for the front"
-    said = "on the front" if point.on_front else "not on the front"
-    return said if point.share is None else f"{said}; in {point.share:.0%} of resamples"
+    return "on the front" if point.on_front else "not on the front"
 
 
 def _points(
