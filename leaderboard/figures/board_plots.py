@@ -71,7 +71,7 @@ def votes_figure(found: VoteResults, question: Question, column: Column) -> Any:
             across = None if cell.low is None or cell.high is None else (cell.low, cell.high)
             up = None if each.points_interval is None else (each.points_interval.low, each.points_interval.high)
             type_ = entry.result.manifest.system.type
-            points.append(Point(len(points), each.system, type_, cell.value, across, each.points, up, None, None))
+            points.append(Point(len(points), each.system, type_, cell.value, across, each.points, up, None))
     if not points:
         return None
 
