@@ -3,6 +3,10 @@
 Weights are safetensors of a pinned revision, without remote code. Each distinct sequence is read once, in batches of
 similar length, the longest first, so that a lack of memory shows at once; a batch that does not fit is halved until it
 does.
+
+DeBERTa (v2, v3) computes only the relative positions that a batch needs. The library projects and compares all of the
+model's, 512 in deberta-v3-large; two responses of ten words need about fifty. Omitting the others changes no number
+beyond rounding; pairs of such responses are then read 1.5 times as fast on one core, with a tenth of the memory.
 """
 
 from collections.abc import Iterator, Sequence

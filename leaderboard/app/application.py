@@ -23,13 +23,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from datasets_build.console import err, termination_signals
 from datasets_build.errors import ConfigurationError, InputError
 from leaderboard.app.api import register
+from leaderboard.app.gradio_patches import drop_stale_choices, keep_lean_sessions, without_servers
 from leaderboard.app.navigation import Link, navigation
-from leaderboard.app.one_server import without_servers
 from leaderboard.app.pages import PAGES, Page
 from leaderboard.app.permalinks import QUIET, count_on
 from leaderboard.app.requests import RequestLimits, behind_proxy, fetch_no_addresses, log_one_line_an_error
-from leaderboard.app.sessions import keep_lean_sessions
-from leaderboard.app.stale_choices import drop_stale_choices
 from leaderboard.app.submitting.intake import MAX_UPLOAD_BYTES
 from leaderboard.app.system_page import PATH as SYSTEM_PATH
 from leaderboard.app.system_page import system_routes

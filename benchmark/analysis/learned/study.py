@@ -3,6 +3,10 @@
 There are four ways to hold sets out, each harder than the one before: other contexts of the same task; other contexts,
 with one model for all tasks; other generation tasks (prompt, response, story); another dataset. Features and penalty
 are chosen by cross-validation within the sets for fitting, so that the reported numbers influence no choice.
+
+McDiv contains conTest's sets, McDiv_nuggets is a part of McDiv, and a few contexts differ only in spacing or share a
+long response: such contexts form one group in all tasks that contain them, so that no set is used both for fitting and
+for reporting.
 """
 
 import hashlib

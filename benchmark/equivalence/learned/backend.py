@@ -1,4 +1,9 @@
-"""The equivalence backend learned from NoveltyBench's published partitions; see its card, model/README.md."""
+"""The equivalence backend learned from NoveltyBench's published partitions; see its card, model/README.md.
+
+"Sure!", a greeting in another language and random words are not part of a response's content, but they change the
+embedder's states of all later words. So responses are also compared without such openings: first sentences that are
+about neither the prompt nor the text that follows.
+"""
 
 import re
 from collections import OrderedDict

@@ -90,8 +90,7 @@ def explain(
     """
     from benchmark.surprisal.engine import OrderPlan
     from benchmark.surprisal.prompt_layout import Layout
-    from leaderboard.reports.explain.printing import print_explanation
-    from leaderboard.reports.explain.rows import figures_of, notes
+    from leaderboard.reports.explain.rows import figures_of, notes, print_explanation
     from leaderboard.reports.figure_page import check_figure_path, write_figures
 
     check_figure_path(destination)

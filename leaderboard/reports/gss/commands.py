@@ -121,8 +121,7 @@ def gss(
     from benchmark.surprisal.cache import default_cache_path
     from datasets_build.load import load_suite
     from leaderboard.reports.figure_page import check_figure_path, write_figures
-    from leaderboard.reports.gss.figure import heat_map
-    from leaderboard.reports.gss.report import report_of
+    from leaderboard.reports.gss.report import heat_map, report_of
 
     check_report_path(destination)
     check_figure_path(figure)
