@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from benchmark.analysis.metaeval.labelled import load_labelled
-from benchmark.analysis.reproduce.qwen25_scores import curve_scores, path_of
+from benchmark.analysis.reproduce.qwen25 import path_of
+from benchmark.analysis.reproduce.qwen25_scores import curve_scores
 from benchmark.metrics import METRICS
 from tests.conftest import RUN, divbench, document
 from tests.forked import run_forked
@@ -57,8 +58,8 @@ def test_a_metric_of_ones_own_beside_the_packages_and_the_released(mirror: Path,
     figure = (tmp_path / "figure.html").read_text()
     assert "mine:spread" in figure
     assert figure.count("<!DOCTYPE html>") == 1
-    assert "<main><h1>Scores by label</h1>" in figure
-    assert '<div role="figure" aria-label="' in figure
+    assert "<main><h1><bdi>Scores by label</bdi></h1>" in figure
+    assert 'role="figure" aria-label="' in figure
     assert 'src="http' not in figure  # it needs nothing else
 
 
