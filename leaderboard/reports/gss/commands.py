@@ -133,7 +133,7 @@ def gss(
         for problem in scorer.problems:
             err().print(f"{scorer.name}: {problem}", style="yellow", markup=False)
     chosen = with_overrides(with_named(find_profile(profile), metric), equivalence, algorithm)
-    chosen = on_device(chosen, device_named()) if chosen.has_models else chosen
+    chosen = on_device(chosen, device_named()) if submissions and chosen.has_models else chosen
     wanted = _wanted(metric, all_metrics, against, [each.name for model in files for each in model.scorers])
     suite = load_suite(_SUITE)
     given = [_open(folder, suite) for folder in submissions or []]
