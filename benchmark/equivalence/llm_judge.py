@@ -3,18 +3,22 @@
 Responses are untrusted. The model reads them as strings of a JSON document, which no response can break out of, and
 anything that resembles a token of a chat template is escaped. Its reply is JSON of indices, accepted only if it is a
 partition.
+
+Earlier judgements are kept in one SQLite file by hashes of the judge's signature, prompt and responses, without texts.
 """
 
 import hashlib
 import json
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from benchmark.equivalence.judgement_cache import JudgementCache
 from benchmark.metrics.metric import Missing
+from benchmark.models.cache_file import CacheFile
 from benchmark.models.http_client import (
     CHAT_PATH,
     Endpoint,
@@ -23,7 +27,48 @@ from benchmark.models.http_client import (
     first_choice,
     reported_model,
 )
+from datasets_build.download import home
 from datasets_build.errors import ConfigurationError
+
+
+def default_judgements_path() -> Path:
+    """Return `judgements.sqlite` in the package's cache folder (DIVBENCH_HOME)."""
+    return home() / "judgements.sqlite"
+
+
+class JudgementCache(CacheFile):
+    """Keeps the labels of judged response sets, and the names by which servers call their models."""
+
+    contents = "judgements"
+    hint = "delete it, or name another folder in DIVBENCH_HOME"
+    tables = (
+        "CREATE TABLE IF NOT EXISTS judgements (key TEXT PRIMARY KEY, labels TEXT NOT NULL)",
+        "CREATE TABLE IF NOT EXISTS models (key TEXT PRIMARY KEY, reported TEXT)",
+    )
+
+    def get(self, keys: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+        """Return the labels of the known keys, given the number of responses of each; damaged rows are left out."""
+        found: dict[str, tuple[int, ...]] = {}
+        for key, text in self._select("SELECT key, labels FROM judgements WHERE key = ?", keys):
+            with suppress(ValueError):
+                labels = json.loads(text)
+                if isinstance(labels, list) and len(labels) == keys.get(key):
+                    found[key] = tuple(labels)
+        return found
+
+    def put(self, key: str, labels: Sequence[int]) -> None:
+        """Keep the labels of a key."""
+        self._insert("INSERT OR REPLACE INTO judgements VALUES (?, ?)", [(key, json.dumps(list(labels)))])
+
+    def reported(self, key: str) -> tuple[str | None] | None:
+        """Return a server's name for its model: (name,), (None,) if it gave none, or None if it was never asked."""
+        rows = self._select("SELECT reported FROM models WHERE key = ?", [key])
+        return (rows[0][0],) if rows else None
+
+    def put_reported(self, key: str, reported: str | None) -> None:
+        """Keep a server's name for its model."""
+        self._insert("INSERT OR REPLACE INTO models VALUES (?, ?)", [(key, reported)])
+
 
 JUDGE_VERSION = 1  # changed with the instructions, the document or the parsing of replies; part of signatures
 REPLIES = 3  # replies requested per set before it counts as missing

@@ -2,9 +2,8 @@
 
 from benchmark.equivalence.backend import EquivalenceSpec
 from benchmark.equivalence.classifiers import BothWaysNLI, find_generation_similarity
-from benchmark.equivalence.judgement_cache import JudgementCache, default_judgements_path
 from benchmark.equivalence.learned.backend import Learned
-from benchmark.equivalence.llm_judge import LLMJudgeSpec
+from benchmark.equivalence.llm_judge import JudgementCache, LLMJudgeSpec, default_judgements_path
 from benchmark.equivalence.partitioning import ALGORITHMS, PartitionSpec
 from benchmark.equivalence.rules import MINILM_COSINE, Rouge1, ShortAnswers
 from benchmark.models.choices import EQUIVALENCE_NAMES

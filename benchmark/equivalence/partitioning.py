@@ -31,8 +31,13 @@ from benchmark.equivalence.backend import (
     ResponsePair,
     SetJudge,
 )
-from benchmark.equivalence.judgement_cache import JudgementCache, default_judgements_path
-from benchmark.equivalence.llm_judge import REPLIES, LLMJudge, LLMJudgeSpec
+from benchmark.equivalence.llm_judge import (
+    REPLIES,
+    JudgementCache,
+    LLMJudge,
+    LLMJudgeSpec,
+    default_judgements_path,
+)
 from benchmark.metrics.metric import MOST_FOR_MODELS, Missing, too_many
 from benchmark.metrics.partition import Labels, Partition
 from benchmark.models.choices import Algorithm

@@ -106,9 +106,9 @@ def measure(backends: ScoringBackends, sets: int, rounds: int) -> dict[str, Any]
     return found | {"load": (before, os.getloadavg()[0])}
 
 
-def assumed_costs(mean: float, spread: float) -> list[float]:
-    """Draw the seconds of a thousand shards from a normal distribution; `spread` is its deviation over the mean."""
-    drawn = np.random.default_rng(0).normal(mean, spread * mean, 1000).clip(0.1 * mean)
+def assumed_costs(mean: float) -> list[float]:
+    """Draw the seconds of a thousand shards from a normal distribution with a standard deviation of 15%."""
+    drawn = np.random.default_rng(0).normal(mean, 0.15 * mean, 1000).clip(0.1 * mean)
     made: list[float] = (drawn * (mean / drawn.mean())).tolist()
     return made
 
@@ -119,38 +119,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--profile", default="offline")
     parser.add_argument("--sets", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--workers", type=int, default=64, help="Number of simulated workers.")
     parser.add_argument("--assume", type=float, metavar="SECONDS", help="Mean cost of a shard; nothing is measured.")
-    parser.add_argument(
-        "--spread", type=float, default=0.15, help="Standard deviation of shard costs over their mean, with --assume."
-    )
-    parser.add_argument(
-        "--start", type=float, help="Seconds until a worker has its models; default: as measured, or 60."
-    )
-    parser.add_argument("--handing", type=float, help="Seconds to dispatch a shard; default: as measured, or 0.02.")
-    parser.add_argument("--prepare", type=float, default=3.0, help="Seconds to claim, fetch and check a submission.")
-    parser.add_argument("--finish", type=float, default=0.5, help="Seconds to make and publish a result.")
-    parser.add_argument("--markdown", action="store_true", help="Table of the simulation in Markdown.")
     given = parser.parse_args(arguments)
-    found = None
-    if given.assume is None:
-        found = measure(ScoringBackends(find_profile(given.profile)), given.sets, given.rounds)
-    assumed = Assumed(
-        costs=found["costs"] if found else assumed_costs(given.assume, given.spread),
-        workers=given.workers,
-        start=given.start if given.start is not None else found["one_start"] if found else 60.0,
-        handing=given.handing if given.handing is not None else found["handing"] if found else 0.02,
-        prepare=given.prepare,
-        finish=given.finish,
-    )
-    runs = [simulate(assumed, count, shards, how) for how, shards, count in PLANS]
-    if given.markdown:
-        print(_markdown(runs))
+    if given.assume is not None:
+        print(_markdown(simulated(Assumed(assumed_costs(given.assume)))))
         return
-    document: dict[str, Any] = {} if found is None else {"measured": found}
-    document["assumed"] = asdict(assumed) | {"costs": statistics.mean(assumed.costs)}
-    document["simulated"] = [asdict(each) | {"by": NAMES[each.how]} for each in runs]
-    print_document(document)
+    found = measure(ScoringBackends(find_profile(given.profile)), given.sets, given.rounds)
+    runs = simulated(Assumed(found["costs"], start=found["one_start"], handing=found["handing"]))
+    print_document({"measured": found, "simulated": [asdict(each) | {"by": NAMES[each.how]} for each in runs]})
+
+
+def simulated(assumed: Assumed) -> list[Simulated]:
+    """Simulate all of `PLANS`."""
+    return [simulate(assumed, count, shards, how) for how, shards, count in PLANS]
 
 
 def _markdown(runs: Sequence[Simulated]) -> str:

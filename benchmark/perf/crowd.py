@@ -55,9 +55,7 @@ def every_endpoint(address: str) -> list[tuple[str, list[Any]]]:
         "columns": [board],
         "board": [board, "", *part],
         "per_prompt": [board, system, column, *part],
-        "submissions": part,
         "responses": [board, system, prompt],
-        "submission": ["0" * 16],
     }
     info = httpx.get(f"{address}/gradio_api/info", timeout=_PATIENCE).json()
     names = [name.strip("/") for name in info["named_endpoints"]]

@@ -30,8 +30,8 @@ class Assumed:
     workers: int = 64  # maximum number of workers
     start: float = 60.0  # time until a worker has loaded its models
     handing: float = 0.02  # time in which the driver dispatches a shard; it does so one by one
-    prepare: float = 0.0  # time to claim, fetch and check a submission
-    finish: float = 0.0  # time to make and publish a result; the driver does so one by one
+    prepare: float = 3.0  # time to claim, fetch and check a submission
+    finish: float = 0.5  # time to make and publish a result; the driver does so one by one
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,23 +5,234 @@ released response sets and junk made from two of their systems. The thresholds r
 responses. The printed tables are for held-out prompts, and for held-out kinds of junk.
 """
 
-from collections.abc import Iterable, Mapping
+import itertools
+import json
+import math
+import random
+import string
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from benchmark.models.bundled_lm.corpus import read_books
 from benchmark.models.embedder import ALL_MINILM_L6_V2, Embedder, SentenceTransformersEmbedder
-from benchmark.validity.discriminator import PARAMETERS, Discriminator, evidence, to_json
-from benchmark.validity.evidence import Features
-from benchmark.validity.fitting import calibrate, fit, refused_share
+from benchmark.validity.discriminator import PARAMETERS, Discriminator, Logistic, evidence, judge, suspicions, to_json
+from benchmark.validity.evidence import FEATURES, Features, Reason, refusal_texts
 from benchmark.validity.spelling import fit_spelling
-from benchmark.validity.training_sets import KINDS, System, junk, read_systems
 from benchmark.validity.word_order import fit_word_order
 from datasets_build.console import out
+from datasets_build.errors import InputError
 from datasets_build.files import write_text
+from datasets_build.load import load_table
+from datasets_build.sources.olmo import STAGES
 from datasets_build.tables import Cell, Table, to_terminal
+from submissions.gaming.derive import attacked, find_attack
+from submissions.gaming.rewording import banks
+
+Responses = Mapping[str, tuple[str, ...]]  # by prompt id
+# Kinds of junk and the correct reason for each. The *own* kinds are made here; attacks have other wordings and orders.
+KINDS: Mapping[str, Reason] = {
+    "random-characters": "unreadable",
+    "homoglyphs": "unreadable",
+    "shuffled-words": "word salad",
+    "random-words": "word salad",
+    "own-word-salads": "word salad",
+    "echoes": "echo of the prompt",
+    "own-echoes": "echo of the prompt",
+    "refusals": "refusal",
+    "own-refusals": "refusal",
+    "other-prompts": "not about the prompt",
+    "book-sentences": "not about the prompt",
+}
+# Random seed of the attacks used as junk; different from that of the board's attacks, so that those are unseen.
+_SEED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A system's response sets."""
+
+    name: str
+    prompts: Mapping[str, str]  # prompts by their ids
+    responses: Responses  # responses by prompt id
+
+
+def read_systems(mirror: Path, k: int) -> list[System]:
+    """Read the first k responses of NoveltyBench's released submissions and of OLMo's four stages on the same prompts.
+
+    Raises:
+        InputError: The mirror has no submissions.
+    """
+    made = []
+    for path in sorted((mirror / "noveltybench" / "submissions").glob("*.jsonl")):
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        prompts = {row["id"]: row["prompt"] for row in rows}
+        made.append(System(path.stem, prompts, {row["id"]: tuple(row["generations"][:k]) for row in rows}))
+    if not made:
+        raise InputError(f"{mirror}: no noveltybench/submissions/*.jsonl", "name a folder of released files")
+    rows = load_table("olmo_stages", "nbcurated", mirror=mirror).to_pylist()
+    for stage in STAGES:
+        own = [row for row in rows if row["stage"] == stage]
+        prompts = {row["prompt_id"]: row["prompt"] for row in own}
+        made.append(System(f"olmo-{stage}", prompts, {row["prompt_id"]: tuple(row["responses"][:k]) for row in own}))
+    return made
+
+
+def junk(kind: str, system: System) -> dict[str, tuple[str, ...]]:
+    """Make junk of one of `KINDS` from a system's responses."""
+    if kind == "own-word-salads":
+        return {i: _word_salads(own, i) for i, own in system.responses.items()}
+    if kind == "own-echoes":
+        return {i: _echoes(system.prompts[i], len(own), i) for i, own in system.responses.items()}
+    if kind == "own-refusals":
+        return {i: _refusals(len(own), i) for i, own in system.responses.items()}
+    return attacked(find_attack(kind), system.prompts, system.responses, _SEED)
+
+
+def _word_salads(responses: tuple[str, ...], label: str) -> tuple[str, ...]:
+    """Redistribute the words of all responses, keeping lengths.
+
+    A third of the texts are in lower case without punctuation, and a third have the punctuation of sentences, so that
+    neither is evidence.
+    """
+    rng = random.Random(f"own-word-salads/{label}")  # noqa: S311 - not for secrets
+    words = [word for text in responses for word in text.split()]
+    rng.shuffle(words)
+    dealt = iter(words)
+    made = [" ".join(itertools.islice(dealt, len(text.split()))) for text in responses]
+    return tuple(rng.choice((str, _bare, partial(_in_sentences, rng=rng)))(text) for text in made)
+
+
+def _in_sentences(text: str, rng: random.Random) -> str:
+    """Return a text with a capital at its beginning and a full stop at its end, and both every few words."""
+    words, made = _bare(text).split(), []
+    while words:
+        length = rng.randint(4, 14)
+        first, *others = words[:length]
+        made.append(" ".join((first.capitalize(), *others)) + ".")
+        words = words[length:]
+    return rng.choice((" ", "\n")).join(made)
+
+
+def _bare(text: str) -> str:
+    """Return a text in lower case without punctuation around words; unchanged if nothing would be left."""
+    words = (word.strip(string.punctuation) for word in text.lower().split())
+    return " ".join(filter(None, words)) or text
+
+
+def _echoes(prompt: str, count: int, label: str) -> tuple[str, ...]:
+    """Return copies of the prompt, some truncated, or with a few words before or after it."""
+    rng = random.Random(f"own-echoes/{label}")  # noqa: S311 - not for secrets
+    words, made = prompt.split(), []
+    for _ in range(count):
+        kept = words[: max(2, round(len(words) * rng.choice((0.8, 1.0, 1.0))))]
+        more = rng.choices(banks()["words"], k=rng.randrange(6))
+        made.append(" ".join(rng.choice((kept + more, more + kept))))
+    return tuple(made)
+
+
+def _refusals(count: int, label: str) -> tuple[str, ...]:
+    """Join two refusals each, so that none equals a refusal that responses are compared with."""
+    rng = random.Random(f"own-refusals/{label}")  # noqa: S311 - not for secrets
+    return tuple(" ".join(rng.sample(refusal_texts(), k=2)) for _ in range(count))
+
+
+Judged = Sequence[Sequence[Features]]  # response sets
+_DOUBT = 0.45  # highest threshold: in doubt, a response is an answer
+
+
+def fit_reason(real: Sequence[Sequence[tuple[float, ...]]], none: Sequence[Sequence[tuple[float, ...]]]) -> Logistic:
+    """Fit the log-odds of junk of one reason against answers, as if both were equally common.
+
+    Args:
+        real: Features of answers, by source; each source has the same weight, so that length alone is uninformative.
+        none: Features of junk, by the same sources.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    groups = [*real, *none]
+    x = np.array([features for group in groups for features in group])
+    y = np.repeat([0] * len(real) + [1] * len(none), [len(group) for group in groups])
+    weight = np.repeat([1 / max(1, len(group)) for group in groups], [len(group) for group in groups])
+    low, high = np.quantile(x, [0.002, 0.998], axis=0)
+    x = np.clip(x, low, high)
+    mean, scale = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-9)
+    model = LogisticRegression(C=1.0, max_iter=1000).fit((x - mean) / scale, y, weight * len(x) / weight.sum())
+    weights = model.coef_[0] / scale
+    intercept = float(model.intercept_[0] - weights @ mean)
+    return Logistic(
+        round(intercept, 4),
+        tuple(round(float(w), 4) for w in weights),
+        tuple(round(float(v), 4) for v in low),
+        tuple(round(float(v), 4) for v in high),
+    )
+
+
+def fit(
+    real: Sequence[Judged],
+    junk: Mapping[str, Sequence[Judged]],
+    reason_of: Mapping[str, Reason],
+    given: Discriminator,
+) -> Discriminator:
+    """Fit the weights of every reason.
+
+    The sources differ in length. Each has the same weight, so that short texts are not more likely to be junk. Only for
+    "not about the prompt" are they pooled, because few answers are short: a short one must show what it is about.
+
+    Args:
+        real: Response sets of answers, by source.
+        junk: Response sets of each kind of junk, by source.
+        reason_of: The correct reason for each kind.
+        given: Parameters, of which the weights are replaced.
+    """
+    weights = {}
+    for reason in FEATURES:
+        kinds = [kind for kind in junk if reason_of[kind] == reason]
+        answers = [_features([source], reason) for source in real]
+        bad = [_features([junk[kind][i] for kind in kinds], reason) for i in range(len(real))]
+        if reason == "not about the prompt":
+            answers, bad = [[*chain(*answers)]], [[*chain(*bad)]]
+        weights[reason] = fit_reason(answers, bad)
+    return replace(given, weights=weights)
+
+
+def _features(sources: Sequence[Judged], reason: Reason) -> list[tuple[float, ...]]:
+    return [f for sets in sources for own in sets for each in own if (f := each.get(reason)) is not None]
+
+
+def refused_share(sets: Judged, given: Discriminator) -> float:
+    """Return the share of responses that are rejected."""
+    found = [reason is not None for own in sets for reason in judge(own, given)]
+    return float(np.mean(found)) if found else 0.0
+
+
+def calibrate(systems: Mapping[str, Judged], given: Discriminator, most: float) -> Discriminator:
+    """Lower the thresholds until few of each system's responses are rejected.
+
+    Args:
+        systems: Response sets of each real system.
+        given: Parameters, of which the thresholds are replaced.
+        most: Maximum share of a system's responses that may be rejected; half of it for a single reason.
+    """
+    suspected = [[each for own in sets for each in suspicions(own, given)] for sets in systems.values()]
+    thresholds: dict[Reason, float] = {}
+    for reason in FEATURES:
+        thresholds[reason] = _DOUBT
+        for own in suspected:
+            ranked = sorted(answer for why, answer in own if why == reason)
+            allowed = int(len(own) * most / 2)
+            if len(ranked) > allowed:  # the next one must be accepted
+                thresholds[reason] = min(thresholds[reason], ranked[allowed])
+    while any(sum(p < thresholds[why] for why, p in own) > most * len(own) for own in suspected):
+        thresholds = {reason: 0.97 * threshold for reason, threshold in thresholds.items()}
+    return replace(given, thresholds={reason: math.floor(1e4 * t) / 1e4 for reason, t in thresholds.items()})
+
 
 K = 8  # number of responses by people per prompt
 MOST_REFUSED = 0.0375  # share of any system's responses, so that it is at most 0.05 on other prompts

@@ -6,11 +6,9 @@ application as endpoints. An invalid request gets an error with a hint, never an
 
 import math
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from benchmark.service.redaction import public_text
 from datasets_build.errors import ConfigurationError, DivBenchError, InputError
 from datasets_build.files import canonical_json, plain_json
 from leaderboard.data.board import Board, Column, Entry, facts, ranking_column
@@ -18,10 +16,7 @@ from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import prompt_row
 from leaderboard.data.sources import Snapshot
 from leaderboard.tables.export import ranks
-from leaderboard.tables.submission_queue import find
 from leaderboard.tables.systems import system_labels
-from submissions.work_queue.printing import state_json
-from submissions.work_queue.schema import State
 
 MAX_ROWS = 1000  # rows in one response
 MAX_BYTES = 8 * 2**20  # size limit of one prompt's responses
@@ -107,40 +102,6 @@ def page_of(rows: list[Row], offset: Any, limit: Any) -> list[Row]:
     return rows[offset : offset + limit]
 
 
-def queue(snapshot: Snapshot, now: datetime) -> Row:
-    """Report the length of the queue, when a worker was last seen, and which files could not be read.
-
-    Raises:
-        ConfigurationError: The board shows a results folder and has no queue.
-    """
-    listing = snapshot.queue
-    if listing is None:
-        raise ConfigurationError("this board shows a results folder and has no queue", "use a board that shows a store")
-    damaged = [{"path": each.path, "reason": each.reason} for each in listing.damaged]
-    place = {key: value for key, value in listing.queue_position("", now).as_json().items() if key != "position"}
-    read = snapshot.as_of.astimezone(UTC).isoformat(timespec="seconds")
-    fault = None if snapshot.fault is None else public_text(snapshot.fault)
-    return {**place, "submissions": len(listing.states), "damaged": damaged, "as_of": read, "fault": fault}
-
-
-def submissions(snapshot: Snapshot, now: datetime) -> list[Row]:
-    """List the submissions in the order received, without their histories."""
-    listing = snapshot.queue
-    return [] if listing is None else [_in_queue(state, now) for state in listing.states]
-
-
-def _in_queue(state: State, now: datetime) -> Row:
-    known = state_json(state, now)
-    known.pop("history")
-    last = state.current.model_dump(mode="json")
-    return known | {
-        "since": last["at"],
-        "attempt": last["attempt"],
-        "reason": last["reason"],
-        "results": [] if state.current.state == "withdrawn" else list(state.results),
-    }
-
-
 def told(function: Callable[P, T]) -> Callable[P, T]:
     """Wrap a function so that its errors are reported over HTTP."""
 
@@ -217,28 +178,8 @@ class Endpoints:
         """Get a system's responses to a prompt with their scores, partition and surprisals."""
         return responses(find_entry(find_board(self._live.snapshot(), name), system), prompt_id)
 
-    @told
-    def queue(self) -> dict[str, Any]:
-        """Get the length of the queue and the time when a worker was last seen."""
-        return queue(self._live.snapshot(), datetime.now(UTC))
 
-    @told
-    def submissions(self, offset: int = 0, limit: int = MAX_ROWS) -> list[dict[str, Any]]:
-        """List the submissions and their states in the order received."""
-        return page_of(submissions(self._live.snapshot(), datetime.now(UTC)), offset, limit)
-
-    @told
-    def submission(self, submission_id: str) -> dict[str, Any]:
-        """Get a submission with its history."""
-        listing, now = self._live.snapshot().queue, datetime.now(UTC)
-        state = find(listing, submission_id)
-        if state is None or listing is None:
-            raise ConfigurationError("there is no such submission", "/submissions lists them")
-        position = listing.queue_position(submission_id, now).as_json()
-        return _in_queue(state, now) | {"history": state_json(state, now)["history"], "queue_position": position}
-
-
-NAMES = ("boards", "columns", "board", "per_prompt", "responses", "queue", "submissions", "submission")
+NAMES = ("boards", "columns", "board", "per_prompt", "responses")
 
 
 def register(live: LiveResults) -> None:

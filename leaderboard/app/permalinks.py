@@ -94,7 +94,7 @@ def wire(
             return made
 
         # Raw values, because `restore` checks them and says which of them are no longer offered. It must do so for the
-        # second of two equal events, too (see `stale_choices`), by then after the new choices.
+        # second of two equal events, too (see `drop_stale_choices`), by then after the new choices.
         changed = controls[name].input(again, inputs, inputs, trigger_mode="always_last", preprocess=False, **QUIET)
         changed.then(shown, inputs, filling, js=script, **LATEST).then(None, js=count_on("shown"))
     events = [control.input for name, control in controls.items() if name not in cascade]

@@ -71,7 +71,7 @@ def votes_figure(found: VoteResults, question: Question, column: Column) -> Any:
             across = None if cell.low is None or cell.high is None else (cell.low, cell.high)
             up = None if each.points_interval is None else (each.points_interval.low, each.points_interval.high)
             type_ = entry.result.manifest.system.type
-            points.append(Point(len(points), each.system, type_, cell.value, across, each.points, up, None, None))
+            points.append(Point(len(points), each.system, type_, cell.value, across, each.points, up, None))
     if not points:
         return None
 
@@ -145,8 +145,7 @@ def _order(kind: str) -> int:
 def _front_text(point: Point) -> str:
     if point.on_front is None:
         return "not eligible for the front"
-    said = "on the front" if point.on_front else "not on the front"
-    return said if point.share is None else f"{said}; in {point.share:.0%} of resamples"
+    return "on the front" if point.on_front else "not on the front"
 
 
 def _points(

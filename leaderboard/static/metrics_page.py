@@ -6,14 +6,12 @@ from typing import Any
 
 from benchmark.metrics import FAMILIES, METRICS
 from leaderboard.data.board import Board
-from leaderboard.data.metric_study.attack_gains import GamingRecord
-from leaderboard.data.metric_study.axioms import AxiomStudy
-from leaderboard.data.metric_study.files import load_studies
+from leaderboard.data.metric_study.files import AxiomStudy, GamingRecord, load_studies
 from leaderboard.data.metric_study.pair_accuracies import PairStudy, drawn_blocks
 from leaderboard.data.metric_study.record import MEASURES, MetricStudy
 from leaderboard.figures.forest_table import trust_table
 from leaderboard.figures.heat_maps import agreement_map, correlation_map
-from leaderboard.reports.gss.figure import heat_map
+from leaderboard.reports.gss.report import heat_map
 from leaderboard.static.board_pages import Part, plain_page
 from leaderboard.static.render import Figure, Page, Table
 from leaderboard.tables import metrics, page_text

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmark.metrics.metric import Missing
+from datasets_build.citation import divbench_citation
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.files import atomic_folder, write_text
-from leaderboard.data.board import Board
+from leaderboard.data.board import Board, Column
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores
+from leaderboard.figures.response_plots import distributions_figure, stage_curves_figure
 from leaderboard.static.board_pages import (
     COMPARE,
     EXPLORE,
@@ -25,14 +28,7 @@ from leaderboard.static.board_pages import (
     tradeoff_page,
 )
 from leaderboard.static.metrics_page import METRICS_TITLE, metrics_page
-from leaderboard.static.other_pages import (
-    ABOUT_TITLE,
-    DATASETS_TITLE,
-    about_page,
-    datasets_page,
-)
-from leaderboard.static.render import Page, assets, figure_script, render, style_marks
-from leaderboard.static.stage_page import STAGES_TITLE, stages_page
+from leaderboard.static.render import Figure, Page, Table, assets, figure_script, render, style_marks
 from leaderboard.static.system_page import nearest, system_page
 from leaderboard.static.texts import (
     explore_file,
@@ -43,10 +39,140 @@ from leaderboard.static.texts import (
     texts_file,
     texts_script,
 )
-from leaderboard.tables import page_text
+from leaderboard.tables import about, dataset_cards, page_text, stages
 from leaderboard.tables.export import export
 from leaderboard.tables.systems import system_ids, system_labels
 from submissions.untrusted.plain_text import shortened
+
+STAGES_TITLE = "Post-training"
+
+
+def stages_page(boards: Sequence[Board], scores: Mapping[str, BoardScores], file: str) -> Page:
+    """All series of all boards: curves, distributions and contrasts.
+
+    Raises:
+        InputError: A result's files are gone or damaged.
+    """
+    parts: list[Part] = []
+    for board in boards:
+        for series in stages.find_series(board):
+            parts += _series(board, scores[board.name], series)
+    lead = (page_text.STAGES,) if parts else (page_text.STAGES, page_text.NO_STAGES)
+    title = "How series are found and contrasts computed"
+    parts.append(Part(title=title, text=(stages.RULE, page_text.CONTRASTS)))
+    published = Table(stages.published_table(), "published", page_text.PRINTED)
+    parts.append(Part(title="Published", text=(page_text.PRINTED_STAGES,), tables=(published,)))
+    return plain_page(file, STAGES_TITLE, lead, parts)
+
+
+def _series(board: Board, scores: BoardScores, series: stages.Series) -> list[Part]:
+    """The sections of a series."""
+    title = f"{board.suite}, k = {board.k}, {board.profile}: {', '.join(series.stages)}"
+    parts = [Part(title=title, said=(stages.about_series(board, series),)), _curves(board, series)]
+    for metric in stages.METRICS:
+        column = next((each for each in board.columns if each.metric == metric), None)
+        if column is not None:
+            parts.append(_metric(board, scores, series, column))
+    return parts
+
+
+def _key(board: Board, series: stages.Series) -> str:
+    """A unique key for a series: the same systems may be on several boards, at another k or with another profile."""
+    return f"{board.name}-{series.key}"
+
+
+def _curves(board: Board, series: stages.Series) -> Part:
+    found = stages.stage_curves(series, board.k)
+    if isinstance(found, Missing):
+        return Part(said=(stages.about_curves(found),))
+    name = f"curves-{_key(board, series)}"
+    drawn = stage_curves_figure(stages.by_stage(found.stages, found.means), stages.by_stage(found.stages, found.errors))
+    alt = f"Mean a_k in bits/byte ± 1.96 standard errors over {found.prompts} prompts; the table has the same numbers."
+    return Part(
+        figure=Figure(name, alt, 420, drawn, f"figures/{name}.js"),
+        said=(stages.about_curves(found),),
+        tables=(Table(stages.curves_table(found), f"{name}-table", "Mean a_k ± standard error"),),
+    )
+
+
+def _metric(board: Board, scores: BoardScores, series: stages.Series, column: Column) -> Part:
+    values = stages.values_of(series, board, scores.matrix(column))
+    name = f"{column.metric}-{_key(board, series)}"
+    drawn = distributions_figure(stages.by_stage(series.stages, values.T), scores.prompts, column.label, column.unit)
+    found = stages.contrasts(series, scores.prompts, values, column)
+    alt = f"{column.label} of every prompt by stage; the table has the quantiles."
+    return Part(
+        title=column.title,
+        figure=Figure(name, alt, 420, drawn, f"figures/{name}.js"),
+        tables=(
+            Table(
+                stages.contrasts_table(found, column),
+                f"{name}-contrasts-table",
+                "Paired contrasts of consecutive stages",
+            ),
+            Table(stages.quantiles_table(series, values), f"{name}-quantiles-table", "Distribution over prompts"),
+        ),
+    )
+
+
+DATASETS_TITLE, ABOUT_TITLE = "Datasets", "About"
+
+
+def datasets_page(file: str) -> Page:
+    """The suites and datasets, each with its card."""
+    found = dataset_cards.cards()
+    parts = [
+        Part(title="Suites", tables=(Table(dataset_cards.suites_table(), "suites", "Suites of prompts"),)),
+        Part(title="Datasets", tables=(Table(dataset_cards.overview(found), "overview", "All datasets"),)),
+        *map(_dataset, found),
+    ]
+    return plain_page(file, DATASETS_TITLE, (page_text.DATASETS,), parts)
+
+
+def _dataset(card: dataset_cards.Card) -> Part:
+    first = card.splits[0]
+    rows = dataset_cards.samples(card.name, first)
+    tables = [
+        Table(dataset_cards.splits_table(card), f"{card.name}-splits", "Splits"),
+        Table(dataset_cards.fields_table(card), f"{card.name}-fields", "Fields"),
+    ]
+    if not isinstance(rows, Missing):
+        tables.append(Table(rows, f"{card.name}-rows", f"First rows of {first}"))
+    return Part(
+        title=card.name,
+        facts=dataset_cards.facts(card),
+        said=(rows.reason,) if isinstance(rows, Missing) else (),
+        tables=tuple(tables),
+        codes=(
+            ("Load it in Python", dataset_cards.in_python(card, first)),
+            ("On the command line", dataset_cards.in_the_shell(card)),
+            ("Citation", card.source.citation),
+        ),
+    )
+
+
+def about_page(file: str) -> Page:
+    """How the board works, citations, versions of metrics, published results."""
+    parts = [Part(title=section.title, text=section.paragraphs) for section in about.HOW_IT_WORKS]
+    parts += [
+        Part(
+            title="How to cite",
+            text=(page_text.CITE,),
+            codes=(("DivBench", divbench_citation()), *about.paper_citations()),
+        ),
+        Part(
+            title="Versions of metrics",
+            text=(about.VERSIONS_NOTE,),
+            tables=(Table(about.versions(), "versions", "Version of each metric and its date"),),
+        ),
+        Part(
+            title="Published elsewhere",
+            text=(" ".join(about.PUBLISHED_NOTE.split()),),
+            tables=(Table(about.published(), "published", "Published results of NoveltyBench"),),
+        ),
+    ]
+    return plain_page(file, ABOUT_TITLE, (), parts)
+
 
 TEXTS_LIMIT = 50_000_000  # total size in bytes up to which responses are exported by default
 MARK = "divbench-board.txt"  # marks a folder as an export

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
 
 from benchmark.analysis.ranking import prompt_wins
+from benchmark.equivalence.partition_columns import COLUMN as CLASSES
 from benchmark.scoring.resampling import (
     FEWEST_PAIRS,
     bootstrap_means,
@@ -18,13 +20,55 @@ from benchmark.scoring.resampling import (
     wilcoxon,
 )
 from leaderboard.data.board import Board, Column, Entry
-from leaderboard.data.scores import BoardScores
+from leaderboard.data.scores import BoardScores, prompt_row
 from leaderboard.tables.models import QUALITY, score_cells
 from leaderboard.tables.prompts import prompts_of
 from leaderboard.tables.systems import system_ids, system_labels
 from leaderboard.tables.table_view import Cell, TableView, number_text, p_text, places_for_all, ranged_cell, table_of
 from leaderboard.tables.tradeoff import end_of
 from submissions.untrusted.plain_text import shortened
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """Responses of several systems to one prompt, as a table."""
+
+    prompt: str  # text of the prompt; empty if no system has it
+    # The number of the response, then for each system its response and, if it has a partition, the class.
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]  # one row per number, as texts; systems with fewer responses have empty cells
+    texts: tuple[bool, ...]  # whether each column has responses
+
+
+def side_by_side(board: Board, places: Sequence[int], prompt_id: str) -> SideBySide:
+    """The responses of systems to a prompt, side by side.
+
+    Raises:
+        InputError: A result's files are gone.
+    """
+    found = [prompt_row(board.entries[place], prompt_id) for place in places]
+    prompt = next((row["prompt"] for row in found if row is not None), "")
+    headers, columns, texts = ["#"], [], [False]
+    names = system_labels(board)
+    for place, row in zip(places, found, strict=True):
+        responses = [] if row is None else list(row["responses"])
+        headers.append(names[place])
+        columns.append(responses)
+        texts.append(True)
+        labels = _class_labels(row)
+        if labels:
+            headers.append("class")
+            columns.append(["" if label is None else str(label + 1) for label in labels])
+            texts.append(False)
+    longest = max(map(len, columns), default=0)
+    rows = [(str(i + 1), *(column[i] if i < len(column) else "" for column in columns)) for i in range(longest)]
+    return SideBySide(prompt, tuple(headers), tuple(rows), tuple(texts))
+
+
+def _class_labels(row: dict[str, Any] | None) -> list[int | None]:
+    classes = None if row is None else row.get(CLASSES)
+    return list(classes["labels"] or ()) if classes else []
+
 
 FEWEST, MOST = 2, 4
 LEVEL = 0.05  # significance level

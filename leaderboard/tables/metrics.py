@@ -7,9 +7,8 @@ from benchmark.metrics import FAMILIES, METRICS
 from benchmark.metrics.metric import bounds_text
 from datasets_build.errors import counted
 from leaderboard.data.board import Board
-from leaderboard.data.metric_study.axioms import AxiomStudy
 from leaderboard.data.metric_study.build import systems_agreement
-from leaderboard.data.metric_study.files import SetTexts
+from leaderboard.data.metric_study.files import AxiomStudy, SetTexts
 from leaderboard.data.metric_study.pair_accuracies import COLUMNS, PairStudy
 from leaderboard.data.metric_study.record import MEASURES, Agreement, Measure, MetricStudy, Number, Task
 from leaderboard.tables.models import DIRECTIONS

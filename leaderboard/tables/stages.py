@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmark.analysis.contrast.choices import Expected, Pairing
 from benchmark.analysis.contrast.paired import Contrast, paired_contrast, pairs_of
 from benchmark.analysis.reproduce.cells import read_published
 from benchmark.metrics.metric import Missing
@@ -37,8 +36,8 @@ _WORDS = "; ".join(f"{stage}: {', '.join(words)}" for stage, words in STAGES.ite
 RULE = (
     "Series are found only by the names of systems. Systems in one table from one submitter form a series if their "
     f"names differ only in a word that indicates the stage ({_WORDS}). A name without one of these words is the base "
-    "stage. If a stage occurs twice, systems sampled alike (mode, temperature, top-k, top-p) form a series each; of "
-    "several, the submission with the latest date of generation is used; without dates, it is chosen by result id."
+    "stage. If a stage occurs twice, the submission with the latest date of generation is used; without dates, it is "
+    "chosen by result id."
 )
 MATCHED = frozenset({"matched", "lengthmatched", "truncated"})
 # The first of these that a board has is the default.
@@ -61,7 +60,6 @@ class Series:
     entries: tuple[Entry, ...]  # entries of the systems, in the same order
     matched: bool  # whether the names say that responses are length-matched
     superseded: int  # number of systems that are ignored because another one has the same stage; see `RULE`
-    sampling: str = ""  # settings of this series, if the names have several, such as `temperature 0.7`
 
     @property
     def key(self) -> str:
@@ -93,45 +91,27 @@ def find_series(board: Board) -> list[Series]:
         key = (entry.result.manifest.submitter.name, family)
         families.setdefault(key, {}).setdefault(stage or next(iter(STAGES)), []).append(entry)
     made = []
-    for (submitter, family), named in families.items():
-        for sampling, by_stage in _sampled_alike(named).items():
-            if len(by_stage) < 2:
-                continue
-            there = [stage for stage in STAGES if stage in by_stage]
-            chosen = [max(by_stage[stage], key=_lateness) for stage in there]
-            made.append(
-                Series(
-                    name=" ".join(family),
-                    submitter=submitter,
-                    stages=tuple(there),
-                    entries=tuple(chosen),
-                    matched=not MATCHED.isdisjoint(family),
-                    superseded=sum(map(len, by_stage.values())) - len(chosen),
-                    sampling="" if sampling is None else sampling_text(sampling),
-                )
+    for (submitter, family), by_stage in families.items():
+        if len(by_stage) < 2:
+            continue
+        there = [stage for stage in STAGES if stage in by_stage]
+        chosen = [max(by_stage[stage], key=_lateness) for stage in there]
+        made.append(
+            Series(
+                name=" ".join(family),
+                submitter=submitter,
+                stages=tuple(there),
+                entries=tuple(chosen),
+                matched=not MATCHED.isdisjoint(family),
+                superseded=sum(map(len, by_stage.values())) - len(chosen),
             )
-    return sorted(made, key=lambda s: (not s.is_own, -len(s.entries), s.matched, s.name, s.submitter, s.sampling))
+        )
+    return sorted(made, key=lambda s: (not s.is_own, -len(s.entries), s.matched, s.name, s.submitter))
 
 
 def _sampling(entry: Entry) -> Sampling:
     given = entry.result.manifest.generation
     return given.mode, given.temperature, given.top_k, given.top_p
-
-
-def _sampled_alike(by_stage: dict[str, list[Entry]]) -> dict[Sampling | None, dict[str, list[Entry]]]:
-    """Split systems of the same names by how they were sampled, since a temperature changes diversity, too.
-
-    Returns:
-        Systems by stage, for each way of sampling that several stages share; all together (None) if each stage occurs
-        once, there is only one way, or no two stages share any.
-    """
-    split: dict[Sampling | None, dict[str, list[Entry]]] = {}
-    if max(map(len, by_stage.values())) > 1:
-        for stage, entries in by_stage.items():
-            for entry in entries:
-                split.setdefault(_sampling(entry), {}).setdefault(stage, []).append(entry)
-    found = {sampling: part for sampling, part in split.items() if len(part) > 1}
-    return found if found and len(split) > 1 else {None: by_stage}
 
 
 def sampling_text(sampling: Sampling) -> str:
@@ -154,8 +134,6 @@ def about_series(board: Board, series: Series) -> str:
         f"{systems}. Submitted by {shortened(series.submitter, _NAME)}; {board.suite}, {board.k} responses per prompt, "
         f"{'length-matched according to the names' if series.matched else 'as sampled, not length-matched'}."
     )
-    if series.sampling:
-        said += f" All were sampled alike ({series.sampling}); systems of these names with other settings are not here."
     differing = list(dict.fromkeys(map(_sampling, series.entries)))
     if len(differing) > 1:
         ways = "; ".join(map(sampling_text, differing))
@@ -252,23 +230,20 @@ def contrasts(
     values: Floats,
     column: Column,
     *,
-    pairing: Pairing = "consecutive",
-    expected: Expected = "two-sided",
     resamples: int = 10_000,
 ) -> tuple[Contrast, ...]:
-    """Paired tests between stages on one metric, with p-values that are corrected over all pairs.
+    """Two-sided paired tests between consecutive stages on one metric, with p-values that are corrected over all pairs.
 
     Args:
         values: Values [prompts, stages]; NaN if missing.
-        expected: *greater* if the earlier stage is expected to be more diverse; or *two-sided*.
     """
     given: dict[str, dict[str, Value]] = {
         stage: dict(zip(prompts, values[:, place].tolist(), strict=True)) for place, stage in enumerate(series.stages)
     }
     return paired_contrast(
         given,
-        pairs_of(series.stages, pairing),
-        expected=expected,
+        pairs_of(series.stages, "consecutive"),
+        expected="two-sided",
         direction=column.direction,
         resamples=resamples,
     )
@@ -277,7 +252,7 @@ def contrasts(
 def contrasts_table(found: Sequence[Contrast], column: Column) -> TableView:
     """The contrasts as a table with one row per pair; if any pair is untested, the last column says why."""
     sides = ("prompts", "first", "second", "difference [95% interval]")
-    headers = ("stages", "finding", *sides, "d_z", "hypothesis", "p", "p (Holm)", "untested because")
+    headers = ("stages", "finding", *sides, "d_z", "p", "p (Holm)", "untested because")
     rows: list[tuple[Cell, ...]] = [
         (
             f"{c.a} − {c.b}",
@@ -287,7 +262,6 @@ def contrasts_table(found: Sequence[Contrast], column: Column) -> TableView:
             (c.mean_b, number_text(c.mean_b, 3)),
             ranged_cell(c.difference, c.low, c.high, 3),
             (c.d_z, number_text(c.d_z, 2)),
-            {"two-sided": "two-sided", "greater": "first > second", "less": "first < second"}[c.alternative],
             (c.p, p_text(c.p)),
             (c.p_holm, p_text(c.p_holm)),
             c.untested or "",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.scoring.resampling import FLOAT32_ROUNDING, Floats, resample_weights, weighted_means
+from benchmark.scoring.resampling import FLOAT32_ROUNDING, Floats
 from leaderboard.data.board import Board, Column
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.models import QUALITY, cell_texts, heading
@@ -17,10 +17,8 @@ from leaderboard.tables.table_view import TableView, listed, table_of
 # which depends on the language model, is a default.
 DIVERSITY_AXES = ("valid_distinct_k", "distinct_k", "embedding_diversity", "distinct_k_reported", "distinct_n")
 QUALITY_AXES = ("mean_head_quality", "valid_share", "first_quality")
-RESAMPLES = 1000
 MOST_POINTS = 500  # maximum number in the figure; with more, marks and error bars hide each other
 _MOST_NAMED = 20  # maximum number of systems on the front that the caption names
-_AT_ONCE = 2_000_000  # maximum size of an array [resamples, systems]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,6 @@ class Point:
     # Whether no eligible system is at least as good on both axes and better on one. None if the system is not eligible
     # or an axis has no direction.
     on_front: bool | None
-    share: float | None  # share of the resamples in which it is on the front; None in the same cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +47,11 @@ class Tradeoff:
     absent: tuple[str, ...]  # labels of the other systems
     front: bool  # whether there is a front, which needs a direction on both axes
     baselines: bool  # whether known-bad baselines are Pareto-eligible
-    resamples: int
 
     def ordered(self) -> list[Point]:
-        """The points in the order of the table: points on the front first, each group by decreasing share."""
+        """The points in the order of the table: points on the front first, each group in the board's order."""
         first = (True, False, None)
-        return sorted(self.points, key=lambda p: (first.index(p.on_front), -(p.share or 0.0), p.place))
+        return sorted(self.points, key=lambda p: (first.index(p.on_front), p.place))
 
     def drawn(self) -> list[Point]:
         """The points in the figure: the first `MOST_POINTS` of the table, in the board's order."""
@@ -92,16 +88,11 @@ def tradeoff(
     y: Column,
     *,
     baselines: bool = False,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
 ) -> Tradeoff:
-    """The systems of a board on two metrics, and the Pareto front with its bootstrap shares.
+    """The systems of a board on two metrics, and the Pareto front of their means.
 
-    A resample draws the same prompts for all systems and both axes. The means of a system are over those of the drawn
-    prompts for which it has values.
-
-    Raises:
-        InputError: A result's files are gone.
+    Args:
+        baselines: Whether known-bad baselines can be on the front.
     """
     board = scores.board
     types = [entry.result.manifest.system.type for entry in board.entries]
@@ -111,11 +102,10 @@ def tradeoff(
     ends = end_of(x), end_of(y)
     front = 0 not in ends and bool(there.any())
     field = there & np.array([baselines or kind != "baseline" for kind in types], np.bool_)
-    on_front, shares = np.zeros(len(types), bool), np.full(len(types), np.nan)
+    on_front = np.zeros(len(types), bool)
     if front and field.any():
-        good = ends[0] * of_x[:, field], ends[1] * of_y[:, field]
-        on_front[field] = _fronts(*good, np.ones((1, len(scores.prompts)), np.int64))[0][0]
-        shares[field] = front_shares(*good, resamples=resamples, seed=seed)
+        good = (end * np.nanmean(of[:, field], axis=0) for end, of in zip(ends, (of_x, of_y), strict=True))
+        on_front[field] = pareto(*good)
     points = []
     for place in np.flatnonzero(there).tolist():
         entry, judged = board.entries[place], front and bool(field[place])
@@ -130,11 +120,10 @@ def tradeoff(
                 y=float(np.nanmean(of_y[:, place])),
                 y_range=_range(other.low, other.high),
                 on_front=bool(on_front[place]) if judged else None,
-                share=float(shares[place]) if judged and np.isfinite(shares[place]) else None,
             )
         )
     absent = tuple(label for label, here in zip(labels, there.tolist(), strict=True) if not here)
-    return Tradeoff(x, y, tuple(points), absent, front, baselines, resamples)
+    return Tradeoff(x, y, tuple(points), absent, front, baselines)
 
 
 def _any(values: Floats) -> NDArray[np.bool_]:
@@ -146,70 +135,18 @@ def _range(low: float | None, high: float | None) -> tuple[float, float] | None:
     return None if low is None or high is None else (low, high)
 
 
-def front_shares(x: Floats, y: Floats, *, resamples: int = RESAMPLES, seed: int = 0) -> Floats:
-    """Share of bootstrap resamples over prompts in which each system is on the Pareto front.
-
-    Args:
-        x: Values [prompts, systems]; higher is better; NaN if missing.
-        y: Values on the other axis, with the same shape.
-
-    Returns:
-        Shares [systems] of the resamples in which the system has a value on both axes; NaN if there are none, and for
-        one prompt, whose resamples are all alike.
-    """
-    prompts, systems = x.shape
-    if prompts < 2:
-        return np.full(systems, np.nan)
-    weights = resample_weights(prompts, resamples=resamples, seed=seed).astype(np.float64)
-    step = max(1, _AT_ONCE // max(1, systems))
-    on, there = np.zeros(systems), np.zeros(systems)
-    for start in range(0, resamples, step):
-        fronts, valid = _fronts(x, y, weights[start : start + step])
-        on += fronts.sum(axis=0)
-        there += valid.sum(axis=0)
-    shares: Floats = np.divide(on, there, out=np.full(systems, np.nan), where=there > 0)
-    return shares
-
-
-def _fronts(x: Floats, y: Floats, weights: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Whether systems are on the front of the weighted means, and whether they have both, [resamples, systems] each."""
-    of_x, of_y = weighted_means(x, weights), weighted_means(y, weights)
-    valid = np.isfinite(of_x) & np.isfinite(of_y)
-    return pareto(of_x, of_y), valid
-
-
 def pareto(x: Floats, y: Floats) -> NDArray[np.bool_]:
     """Whether each system is on the Pareto front: no other is at least as good on both axes and better on one.
 
-    Systems are sorted rather than compared in pairs, because a board can have a thousand of them, and the bootstrap has
-    a thousand resamples.
-
     Args:
-        x: Values [..., systems]; higher is better. A system with NaN is not on the front and dominates no other.
-        y: Values on the other axis, with the same shape.
-
-    Returns:
-        Booleans [..., systems].
-
-    >>> pareto(np.array([1.0, 2.0, 3.0, 2.0]), np.array([3.0, 2.0, 1.0, 1.0])).tolist()
-    [True, True, True, False]
+        x: Values [systems] on one axis, higher is better; NaN if missing.
+        y: Values on the other axis, in the same shape.
     """
     valid = np.isfinite(x) & np.isfinite(y)
     one, other = (_comparable(np.where(valid, axis, -np.inf)) for axis in (x, y))
-    order = np.lexsort((-other, -one), axis=-1)  # by x, best first; ties by y
-    sorted_x, sorted_y = np.take_along_axis(one, order, -1), np.take_along_axis(other, order, -1)
-    highest = np.maximum.accumulate(sorted_y, axis=-1)
-    places = np.broadcast_to(np.arange(one.shape[-1]), one.shape)
-    rises = np.ones(one.shape, bool)
-    rises[..., 1:] = sorted_y[..., 1:] > highest[..., :-1]
-    first = np.maximum.accumulate(
-        np.where(rises, places, 0), axis=-1
-    )  # index of the first system with the highest y so far
-    # No earlier system dominates one that raises the highest y, or one that equals the highest y at the same x.
-    equals = (sorted_y == highest) & (sorted_x == np.take_along_axis(sorted_x, first, -1))
-    made = np.zeros(one.shape, bool)
-    np.put_along_axis(made, order, rises | equals, -1)
-    return np.asarray(made & valid, np.bool_)
+    as_good = (one[:, None] >= one) & (other[:, None] >= other)  # [better, worse]
+    better = (one[:, None] > one) | (other[:, None] > other)
+    return np.asarray(valid & ~(as_good & better).any(axis=0), np.bool_)
 
 
 def _comparable(values: Floats) -> Floats:
@@ -227,7 +164,7 @@ def tradeoff_table(board: Board, made: Tradeoff) -> TableView:
     """The systems as a table, in the order of `Tradeoff.ordered`."""
     texts = {column.signature: cell_texts(board, column) for column in (made.x, made.y)}
     heads = tuple(heading(column) for column in (made.x, made.y))
-    headers = ("system", "type", *heads, "on front", "share of resamples")
+    headers = ("system", "type", *heads, "on front")
     words = {True: "yes", False: "no", None: "not eligible"}
     rows = [
         (
@@ -236,7 +173,6 @@ def tradeoff_table(board: Board, made: Tradeoff) -> TableView:
             (point.x, texts[made.x.signature][point.place]),
             (point.y, texts[made.y.signature][point.place]),
             words[point.on_front],
-            (point.share, "" if point.share is None else f"{point.share:.1%}"),
         )
         for point in made.ordered()
     ]
@@ -262,11 +198,7 @@ def about_tradeoff(board: Board, made: Tradeoff) -> str:
             if on
             else "No system is on the front: all systems with both values are known-bad baselines."
         )
-        if any(point.share is not None for point in made.points):
-            lines.append(
-                f"The share is the proportion of {made.resamples:,} bootstrap resamples of the prompts in which the "
-                "system is on the front. The front is of means, which leave one of two equal systems off it by chance."
-            )
+        lines.append("The front is of means, which leave one of two equal systems off it by chance.")
         lines.append(
             "Known-bad baselines are eligible."
             if made.baselines

@@ -7,7 +7,7 @@ from benchmark.metrics import METRICS, Metric
 from benchmark.scoring.inputs import input_of
 from datasets_build.errors import counted
 from leaderboard.data.board import RANKED_BY
-from leaderboard.data.metric_study.attack_gains import PAID, GamingRecord
+from leaderboard.data.metric_study.files import PAID, GamingRecord
 from leaderboard.data.metric_study.record import MetricStudy
 from leaderboard.tables.measures import FITTED, agreements, metric_sentences
 from leaderboard.tables.table_view import Cell, TableView, number_text, ranged_cell, table_of

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmark.equivalence.judgement_cache import JudgementCache
-from benchmark.equivalence.llm_judge import LLMJudge, LLMJudgeSpec
+from benchmark.equivalence.llm_judge import JudgementCache, LLMJudge, LLMJudgeSpec
 from tests.benchmark.json_server import JsonServer, Reply, serving
 
 # Sets with what the judge makes of them.

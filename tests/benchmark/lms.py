@@ -10,7 +10,7 @@ import torch
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 
-from benchmark.models.bundled_lm.tokeniser import train_tokeniser
+from benchmark.models.bundled_lm.train import train_tokeniser
 from benchmark.models.causal_lm import CausalLM, Encoding, Floats, OutOfMemory, TokenSequence
 from benchmark.models.hf_lm import HFCausalLM
 

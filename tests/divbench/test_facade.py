@@ -242,7 +242,7 @@ def test_a_profile_in_place_of_metrics_gives_all_that_it_computes() -> None:
             ConfigurationError,
             "there is no metric <built-in function len>",
         ),
-        (lambda: db.evaluate_metric(len, "gssbench"), ConfigurationError, "metaeval gssbench --scores"),
+        (lambda: db.evaluate_metric(len, "gssbench"), ConfigurationError, "divbench metrics gss"),
         (lambda: db.score([["a"]], "semantik"), ConfigurationError, "did you mean semantic"),
         (lambda: db.score([["a"]], ["vendi_score"], profile="lexical"), ConfigurationError, "has it: semantic"),
         (lambda: db.score([["a"]], ["perplexity"]), ConfigurationError, "internals of the generating model"),

@@ -1,7 +1,6 @@
 """Submissions to gssbench whose accuracies are known, with internals: to some of its sets of pairs, or to all."""
 
 import json
-import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -130,8 +129,5 @@ def unusable(kind: str, parent: Path, plain: Path, result: Path) -> Path:
 
 def drawn_in(page: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Traces and layout of the figure of a page."""
-    decoder, begin = json.JSONDecoder(), re.compile(r'Plotly\.newPlot\(\s*"figure-0",\s*').search(page)
-    assert begin is not None
-    traces, end = decoder.raw_decode(page, begin.end())
-    layout, _ = decoder.raw_decode(page, page.index("{", end))
-    return traces, layout
+    figure = json.JSONDecoder().raw_decode(page, page.index('{"figure-0":'))[0]["figure-0"]
+    return figure["data"], figure["layout"]

@@ -1,7 +1,6 @@
 """`divbench contrast`."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,15 +29,12 @@ if TYPE_CHECKING:
     from benchmark.scoring.backends import ScoringBackends
     from datasets_build.tables import Report
 
-    ReadLabels = Callable[[Sequence[str]], Labels]  # reads the labels of the prompts with these ids
-
 _labels_option = partial(typer.Option, rich_help_panel="Labels")
 
 # Options, by argument name, that only one mode of the command uses: giving one in another mode is an error.
-_OF_SYSTEMS = ("length", "alternative", "pairs", "prompt_set")
-_OF_LABELS = ("label_column", "positive", "negative", "against", "results")
+_OF_SYSTEMS = ("length", "alternative", "pairs", "prompt_set", "profile", "k", "cache")
+_OF_LABELS = ("label_column", "positive", "negative", "against")
 _OF_TESTS = ("length", "alternative", "pairs")
-_OF_SCORING = ("profile", "k", "cache", "results")
 
 
 def contrast(
@@ -48,7 +44,7 @@ def contrast(
         typer.Argument(
             help=(
                 "Submission folders to compare, or stages such as olmo_stages/base: two or more, in order. With "
-                "--labels: one submission folder, or one result folder of divbench score."
+                "--labels: one result folder of divbench score."
             )
         ),
     ],
@@ -102,9 +98,6 @@ def contrast(
     against: Annotated[
         list[str] | None, _labels_option(help="Numeric column to correlate the scores with; may be repeated.")
     ] = None,
-    results: Annotated[Path, _labels_option(help="Results folder for a submission that must be scored first.")] = Path(
-        "results"
-    ),
     resamples: Annotated[int, statistics_option(min=100, help="Number of bootstrap resamples over prompts.")] = 10_000,
     seed: Annotated[
         int, statistics_option(min=0, help="Random seed of the bootstrap and of the folds of --labels.")
@@ -139,11 +132,11 @@ def contrast(
     Welch's t, Cohen's d, AUROC, and the accuracy of a threshold on the score for held-out prompts. Do prompts that call
     for a clarifying question have a larger space of responses, and longer reasoning, as in arXiv:2510.12699?
 
-      divbench contrast subs/rifts --labels rifts.csv --positive addressing --positive ambiguous
+      divbench contrast results/0123456789abcdef --labels rifts.csv --positive addressing --positive ambiguous
 
       divbench contrast results/0123456789abcdef --labels rifts.csv --against reasoning_tokens --out groups.md
     """
-    from benchmark.analysis.contrast.label_files import read_labels
+    from benchmark.analysis.contrast.label_files import read_labels, read_scores
     from benchmark.analysis.contrast.report import report_of
     from benchmark.analysis.contrast.study import contrast_systems, number_of_tests, texts_of
     from benchmark.analysis.contrast.systems import open_systems
@@ -152,17 +145,20 @@ def contrast(
     from benchmark.surprisal.cache import default_cache_path
 
     check_report_path(destination)
-    backends = ScoringBackends(find_profile(profile), cache or default_cache_path())
     if labels is not None:
         _refuse_given(context, _OF_SYSTEMS, "cannot be used with --labels: it is an option for several systems")
         words = {"positive": positive or (), "negative": negative or (), "against": against or ()}
-        read = partial(read_labels, labels, label_column=label_column, **words)
-        scores, groups = _scores_and_labels(context, systems, read, backends, k, results, mirror)
+        if len(systems) != 1:
+            message = f"--labels compares prompts of one system, and {len(systems)} are named"
+            raise ConfigurationError(message, "name one")
+        scores = read_scores(Path(systems[0]))
+        groups = read_labels(labels, scores.prompt_ids, label_column=label_column, **words)
         report = _groups_report(scores, groups, resamples, seed)
     else:
         _refuse_given(context, _OF_LABELS, "needs --labels")
         if across:
             _refuse_given(context, _OF_TESTS, "cannot be used with --across: it is an option of paired tests")
+        backends = ScoringBackends(find_profile(profile), cache or default_cache_path())
         opened = open_systems(systems, prompt_set=prompt_set, k=k, mirror=mirror)
         if across:
             report = _across_report(opened, backends, resamples, seed)
@@ -231,44 +227,6 @@ def _groups_report(scores: "PromptScores", labels: "Labels", resamples: int, see
             scores, labels, resamples=resamples, seed=seed, progress=lambda done: bar.advance(task, done)
         )
     return report_of(study)
-
-
-def _scores_and_labels(
-    context: typer.Context,
-    systems: list[str],
-    read: "ReadLabels",
-    backends: "ScoringBackends",
-    k: int | None,
-    results: Path,
-    mirror: Path | None,
-) -> "tuple[PromptScores, Labels]":
-    """Read the scores and labels of one system's prompts; a submission is scored, or its existing result is reused."""
-    from benchmark.analysis.contrast.label_files import is_result, read_scores
-    from benchmark.scoring.scorer import Options, score_submission
-    from datasets_build.load import load_suite
-    from submissions.checking.validate import open_submission
-
-    if len(systems) != 1:
-        raise ConfigurationError(f"--labels compares prompts of one system, and {len(systems)} are named", "name one")
-    folder = Path(systems[0])
-    if is_result(folder):
-        _refuse_given(context, _OF_SCORING, "has no effect on a result, which is scored already")
-        scores = read_scores(folder)
-        return scores, read(scores.prompt_ids)
-    submission, suite, _ = open_submission(folder, partial(load_suite, mirror=mirror))
-    labels = read([prompt.prompt_id for prompt in suite.prompts])
-    with progress() as bar:
-        task = bar.add_task(f"scoring {submission.manifest.name[:40]}", total=submission.prompts)
-        scored = score_submission(
-            submission,
-            suite,
-            backends,
-            results,
-            Options(k=k),  # the bootstrap of means as in `divbench score`, so that its result is recognised
-            progress=lambda prompts: bar.update(task, completed=prompts),
-        )
-    err().print(f"{'recognised' if scored.recognised else 'written'}: {scored.folder}", markup=False, soft_wrap=True)
-    return read_scores(scored.folder), labels
 
 
 def _refuse_given(context: typer.Context, names: tuple[str, ...], why: str) -> None:

@@ -17,28 +17,11 @@ from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, require
 from benchmark.scoring.result_schema import Result
 from datasets_build.errors import ConfigurationError, InputError, first_line
 from submissions.schema import Problem
-from submissions.storage.submission_folders import MANIFEST_FILE
 from submissions.untrusted.findings import Findings, Rejected
 from submissions.untrusted.table_files import Table, lacks_column, read_table, rows_with_ids
 
 _TRUTH = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 _NOT_THERE = "not in the file"
-
-
-def is_result(folder: Path) -> bool:
-    """Whether a folder is a result of `divbench score` (True) or a submission (False).
-
-    Raises:
-        ConfigurationError: It is neither.
-    """
-    if (folder / RESULT_FILE).is_file():
-        return True
-    if (folder / MANIFEST_FILE).is_file():
-        return False
-    raise ConfigurationError(
-        f"{folder} is neither a submission ({MANIFEST_FILE}) nor a result ({RESULT_FILE})",
-        "name a submission folder or a result folder",
-    )
 
 
 def read_scores(folder: Path) -> PromptScores:

@@ -4,26 +4,25 @@ Pure functions from results and scores of prompts to accuracies, and to the rows
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from benchmark.analysis.estimate import Estimate, Resampling
-from benchmark.analysis.metaeval.pair_reports import Scorer, accuracies
 from benchmark.analysis.metaeval.prompt_pairs import (
-    MissingAs,
     PairComparison,
     PairEvaluation,
     Pairs,
     compare_pairs,
     evaluate_pairs,
 )
+from benchmark.analysis.metaeval.prompt_scores import Scorer
 from benchmark.analysis.reproduce.cells import Published
 from benchmark.analysis.reproduce.gssbench import MARGIN
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.inputs import metrics_from
 from benchmark.scoring.resampling import LEVEL
-from benchmark.scoring.result_schema import Result, Signature
+from benchmark.scoring.result_schema import Aggregate, Result, Signature
 from datasets_build.errors import ConfigurationError
 from datasets_build.gssbench import SPLITS
 
@@ -62,12 +61,17 @@ _PAPER_SPLITS = {split: {"factualqa": "factual_qa"}.get(split, split) for split 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A system on GSSBench, as one result has scored it."""
+    """A system on GSSBench, as one result has scored it, or scores from a file."""
 
-    name: str  # name in the manifest, with a short id where another model has the same
-    result: Result
+    name: str  # name in the manifest, with a short id where another model has the same; or of the file
+    result: Result | None
     scorers: tuple[Scorer, ...]  # scorers of its metrics, in the published order
-    missing: dict[str, Missing]  # requested metrics without scores, with the reasons
+    missing: dict[str, Missing] = field(default_factory=dict)  # requested metrics without scores, with the reasons
+
+    @property
+    def aggregates(self) -> Sequence[Aggregate]:
+        """The means of a result; none of a file."""
+        return () if self.result is None else self.result.scores
 
     @property
     def missing_lines(self) -> list[str]:
@@ -90,20 +94,19 @@ class Evaluated:
     @property
     def equivalence(self) -> str | None:
         """Signature of the equivalence backend; None if no evaluated metric reads classes."""
-        scores = [each for each in self.model.result.scores if each.metric in _OF_CLASSES & self.evaluations.keys()]
+        scores = [each for each in self.model.aggregates if each.metric in _OF_CLASSES & self.evaluations.keys()]
         return scores[0].signature.models[0] if scores and scores[0].signature.models else None
 
     def as_json(self) -> dict[str, Any]:
         """Return the model and its accuracies for `plain_json`."""
         result = self.model.result
-        signatures = {score.metric: str(score.signature) for score in result.scores}
+        signatures = {score.metric: str(score.signature) for score in self.model.aggregates}
+        about = None if result is None else result.manifest.system.model_id
+        names = ("submission_id", "result_id", "k", "profile")
         return {
             "name": self.model.name,
-            "model_id": result.manifest.system.model_id,
-            "submission_id": result.submission_id,
-            "result_id": result.result_id,
-            "k": result.k,
-            "profile": result.profile,
+            "model_id": about,
+            **{name: getattr(result, name, None) for name in names},
             "equivalence": self.equivalence,
             "signatures": {name: signatures[name] for name in self.evaluations if name in signatures},
             "best": sorted(_best({name: each.mean_of_splits.strict for name, each in self.evaluations.items()})),
@@ -143,7 +146,6 @@ class GssStudy:
     models: tuple[Evaluated, ...]  # models in the order given
     references: dict[str, PairEvaluation]  # scorers that are known beforehand, by name
     against: str | None  # the metric or reference that all are compared with, within each model
-    missing_as: MissingAs  # treatment of pairs with a missing score
     how: Resampling  # settings of the bootstrap
     published: tuple[Block, ...] = ()  # the paper's tables, one block per model; empty if not requested
 
@@ -159,7 +161,7 @@ class GssStudy:
         """Metrics whose signatures differ between models, other than by the model that internals are of."""
         found: dict[str, set[Signature]] = {}
         for each in self.models:
-            for score in each.model.result.scores:
+            for score in each.model.aggregates:
                 if score.metric in each.evaluations:
                     own = score.signature
                     if score.metric in _OF_INTERNALS:
@@ -171,7 +173,6 @@ class GssStudy:
         """Return the study for `plain_json`."""
         return {
             "suite": self.suite,
-            "missing_as": self.missing_as,
             "against": self.against,
             **asdict(self.how),
             "level": LEVEL,
@@ -249,7 +250,6 @@ def evaluate(
     references: Mapping[str, Mapping[str, float]],
     how: Resampling,
     *,
-    missing_as: MissingAs = "wrong",
     against: str | None = None,
     published: Sequence[Block] = (),
     progress: Callable[[], None] = lambda: None,
@@ -274,7 +274,7 @@ def evaluate(
     own = asdict(how)
 
     def of(scores: Mapping[str, float]) -> PairEvaluation:
-        found = evaluate_pairs(pairs, scores, missing_as=missing_as, **own)
+        found = evaluate_pairs(pairs, scores, **own)
         progress()
         return found
 
@@ -287,14 +287,11 @@ def evaluate(
             Evaluated(
                 model,
                 {each.name: of(each.scores) for each in model.scorers},
-                {
-                    each.name: compare_pairs(pairs, each.scores, other or {}, missing_as=missing_as, **own)
-                    for each in compared
-                },
+                {each.name: compare_pairs(pairs, each.scores, other or {}, **own) for each in compared},
             )
         )
     known_beforehand = {name: of(scores) for name, scores in references.items()}
-    return GssStudy(suite, tuple(found), known_beforehand, against, missing_as, how, tuple(published))
+    return GssStudy(suite, tuple(found), known_beforehand, against, how, tuple(published))
 
 
 def published_blocks(numbers: Iterable[Published]) -> tuple[Block, ...]:
@@ -324,7 +321,7 @@ def _rows(evaluations: Mapping[str, PairEvaluation], names: Iterable[str] | None
     rows = []
     for name in evaluations if names is None else names:
         found = evaluations[name]
-        cells = {part: each.strict for part, each in accuracies(found).items()}
+        cells = {part: each.strict for part, each in found.accuracies.items()}
         mean = found.mean_of_splits
         cells |= {HALF: mean.half, TIES: mean.tie_rate, MISSING: mean.missing_rate}
         rows.append(Row(name, cells, sum(each.pairs - each.missing for each in found.splits.values())))
@@ -343,5 +340,7 @@ def _best(means: Mapping[str, Estimate]) -> set[str]:
 
 def _about(model: Model) -> str:
     result = model.result
+    if result is None:
+        return "scores from a file"
     parts = [result.manifest.system.model_id, f"k = {result.k}", f"profile {result.profile}"]
     return ", ".join([*(part for part in parts if part), f"submission {result.submission_id[:8]}"])

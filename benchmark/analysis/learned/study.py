@@ -3,9 +3,15 @@
 There are four ways to hold sets out, each harder than the one before: other contexts of the same task; other contexts,
 with one model for all tasks; other generation tasks (prompt, response, story); another dataset. Features and penalty
 are chosen by cross-validation within the sets for fitting, so that the reported numbers influence no choice.
+
+McDiv contains conTest's sets, McDiv_nuggets is a part of McDiv, and a few contexts differ only in spacing or share a
+long response: such contexts form one group in all tasks that contain them, so that no set is used both for fitting and
+for reporting.
 """
 
+import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -15,13 +21,53 @@ from numpy.typing import NDArray
 
 from benchmark.analysis.estimate import Estimate, Resampling, estimate
 from benchmark.analysis.learned.candidates import THREE, Candidate, fit, logistic, simplest
-from benchmark.analysis.learned.groups import context_groups, folds
 from benchmark.analysis.metaeval import agreement
 from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.analysis.metaeval.overall import kind_of
 from benchmark.analysis.metaeval.scores import Scores, unique_sets
 from benchmark.scoring.resampling import holm, resample_weights
 from datasets_build.errors import ConfigurationError
+
+Integers = NDArray[np.int64]
+LONG = 6  # words; shorter responses, such as "I have no idea", occur in many contexts
+_NOT_WORD = re.compile(r"\W+")
+
+
+def context_groups(tasks: Sequence[Labelled]) -> dict[str, str]:
+    """Name the group of each context: contexts are linked by equal words, a set in both, or a long response in both.
+
+    Returns:
+        By context, the first of its group in alphabetical order.
+    """
+    first: dict[tuple[str, str], str] = {}  # what links contexts, by the first context that has it
+    parent: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        while parent[name] != name:
+            parent[name] = parent[parent[name]]
+            name = parent[name]
+        return name
+
+    for task in tasks:
+        for set_id, context, responses in zip(task.set_ids, task.contexts, task.responses, strict=True):
+            parent.setdefault(context, context)
+            said = [_words(text) for text in responses]
+            long = {text for text in said if len(text.split()) >= LONG}
+            links = [("context", _words(context)), ("id", set_id), ("set", "\n".join(sorted(said)))]
+            for link in [*links, *(("response", text) for text in sorted(long))]:
+                one, other = sorted((root(context), root(first.setdefault(link, context))))
+                parent[other] = one
+    return {context: root(context) for context in parent}
+
+
+def folds(groups: Sequence[str], count: int, seed: int) -> Integers:
+    """Return the fold of each row by its group's name, [rows], 0 … count − 1; it does not depend on other rows."""
+    return np.array([int(hashlib.sha256(f"{seed}/{name}".encode()).hexdigest()[:12], 16) % count for name in groups])
+
+
+def _words(text: str) -> str:
+    return _NOT_WORD.sub(" ", text.lower()).strip()
+
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]

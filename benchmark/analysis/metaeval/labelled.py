@@ -64,9 +64,9 @@ def task_names(given: Sequence[str]) -> list[str]:
     for name in given:
         config_name, _, split = name.partition("/")
         if config_name not in CONFIGS:
-            hint = f"{did_you_mean(name, [*CONFIGS, 'gssbench'])}; with or without a split; or a file named .parquet"
+            hint = f"{did_you_mean(name, CONFIGS)}; with or without a split; or a file named .parquet"
             if config_name == "gssbench":
-                hint = "it has pairs of prompts: divbench metrics metaeval gssbench --scores FILE"
+                hint = "it has pairs of prompts: divbench metrics gss"
             raise ConfigurationError(f"{name!r} is not a dataset with labels to test a metric against", hint)
         splits = [each.name for each in find_config(config_name)[1].splits]
         if split and split not in splits:

@@ -8,7 +8,7 @@ treated as independent.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +22,6 @@ PREVAILS = 0.95
 TIE = 1e-12  # relative: sums of equal values in another order differ by this much
 
 Pairs = Mapping[str, Sequence[Mapping[str, Any]]]  # rows of datasets_build/gssbench/rows.py, by split
-MissingAs = Literal["wrong", "left out"]
 _NUMBERS = ("strict", "half", "tie_rate", "missing_rate")
 
 
@@ -33,9 +32,7 @@ class Accuracy:
     strict: Estimate  # share of pairs with the greater score on `b`; ties are wrong, as published
     half: Estimate  # the same with ties as half: `strict` plus half of `tie_rate`
     tie_rate: Estimate  # share of pairs whose scores are equal within 1e-12 of the greater
-    # Share of all pairs with a score that is missing or not finite. Such pairs count as wrong, not as ties; or, if left
-    # out, in none of the other shares.
-    missing_rate: Estimate
+    missing_rate: Estimate  # share of pairs with a score that is missing or not finite: wrong, as published, not tied
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +64,16 @@ class PairEvaluation:
     length_balanced: Accuracy | None
     longer: tuple[str, ...]  # splits in which the longer prompt has the larger space in at least 95% of pairs
     shorter: tuple[str, ...]  # splits whose shorter prompt has the larger space. A split may be in neither.
-    missing_as: MissingAs  # treatment of pairs with a missing score
     level: float
     resamples: int
     seed: int
+
+    @property
+    def accuracies(self) -> dict[str, Accuracy]:
+        """The accuracy of each split and the means over splits; length-balanced only where it is defined."""
+        made = {split: each.accuracy for split, each in self.splits.items()}
+        made |= {"mean of splits": self.mean_of_splits, "pair-weighted": self.pair_weighted}
+        return made if self.length_balanced is None else made | {"length-balanced": self.length_balanced}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,6 @@ def evaluate_pairs(
     pairs: Pairs,
     scores: Mapping[str, float],
     *,
-    missing_as: MissingAs = "wrong",
     resamples: int = 1000,
     seed: int = 0,
 ) -> PairEvaluation:
@@ -104,7 +106,7 @@ def evaluate_pairs(
             is not finite, is missing.
         seed: Random seed; each split adds its index to it.
     """
-    outcomes = _outcomes(pairs, scores, missing_as, resamples, seed)
+    outcomes = _outcomes(pairs, scores, resamples, seed)
     longer, shorter = _length_groups(outcomes)
     overall = _overall(outcomes, longer, shorter)
     balanced = overall.get("length_balanced")
@@ -118,7 +120,6 @@ def evaluate_pairs(
         length_balanced=None if balanced is None else _accuracy(balanced),
         longer=longer,
         shorter=shorter,
-        missing_as=missing_as,
         level=LEVEL,
         resamples=resamples,
         seed=seed,
@@ -130,14 +131,13 @@ def compare_pairs(
     first: Mapping[str, float],
     second: Mapping[str, float],
     *,
-    missing_as: MissingAs = "wrong",
     resamples: int = 1000,
     seed: int = 0,
 ) -> PairComparison:
     """Compare the accuracies of two scorers on the same resamples of sets. Args as in `evaluate_pairs`."""
     rates = []
     for scores in (first, second):
-        outcomes = _outcomes(pairs, scores, missing_as, resamples, seed)
+        outcomes = _outcomes(pairs, scores, resamples, seed)
         rates.append(
             {split: each.rates for split, each in outcomes.items()} | _overall(outcomes, *_length_groups(outcomes))
         )
@@ -150,7 +150,7 @@ class _Outcome:
     """A split under a scorer."""
 
     right: Floats  # [1 + resamples, numbers], numerators of `_NUMBERS`; the first row is that of all pairs
-    of: Floats  # [1 + resamples, numbers], denominators of `_NUMBERS`: numbers of pairs
+    of: Floats  # [1 + resamples, 1], numbers of pairs: their denominator
     sets: int
     longer: float  # share of pairs whose larger space has the longer prompt
     shorter: float  # share of pairs whose larger space has the shorter prompt
@@ -162,19 +162,13 @@ class _Outcome:
             return self.right / self.of
 
 
-def _outcomes(
-    pairs: Pairs, scores: Mapping[str, float], missing_as: MissingAs, resamples: int, seed: int
-) -> dict[str, _Outcome]:
-    return {
-        split: _outcome(rows, scores, missing_as, resamples, seed + place)
-        for place, (split, rows) in enumerate(pairs.items())
-    }
+def _outcomes(pairs: Pairs, scores: Mapping[str, float], resamples: int, seed: int) -> dict[str, _Outcome]:
+    return {split: _outcome(rows, scores, resamples, seed + place) for place, (split, rows) in enumerate(pairs.items())}
 
 
 def _outcome(
     rows: Sequence[Mapping[str, Any]],
     scores: Mapping[str, float],
-    missing_as: MissingAs,
     resamples: int,
     seed: int,
 ) -> _Outcome:
@@ -183,15 +177,13 @@ def _outcome(
     a, b = np.where(there, a, 0.0), np.where(there, b, 0.0)
     tied = there & (np.abs(a - b) <= TIE * np.maximum(np.abs(a), np.abs(b)))
     strict = there & (a < b) & ~tied
-    counted = there if missing_as == "left out" else np.ones(len(rows), bool)
     numbers = np.column_stack([strict, strict + 0.5 * tied, tied, ~there]).astype(np.float64)
-    of = np.column_stack([counted, counted, counted, np.ones(len(rows))]).astype(np.float64)
     sets = [row["set_id"] for row in rows]
     weights = weights_with_original(len(rows), clusters=sets, resamples=resamples, seed=seed)
     lengths = {side: np.array([len(row[side].encode()) for row in rows]) for side in ("a", "b")}
     return _Outcome(
         right=weights @ numbers,
-        of=weights @ of,
+        of=weights.sum(axis=1, keepdims=True).astype(np.float64),
         sets=len(set(sets)),
         longer=float(np.mean(lengths["b"] > lengths["a"])),
         shorter=float(np.mean(lengths["b"] < lengths["a"])),
@@ -241,7 +233,7 @@ def _accuracy(rates: Floats) -> Accuracy:
 def _split_result(outcome: _Outcome, correlations: tuple[Floats, Floats]) -> SplitResult:
     pearson, spearman = correlations
     return SplitResult(
-        pairs=int(outcome.of[0, 3]),
+        pairs=int(outcome.of[0, 0]),
         sets=outcome.sets,
         missing=int(outcome.right[0, 3]),
         ties=int(outcome.right[0, 2]),

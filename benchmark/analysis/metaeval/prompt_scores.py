@@ -1,6 +1,7 @@
-"""Scores of GSSBench's prompts for prompt_pairs.py: from a result, and from reference scorers of known accuracy."""
+"""Scores of GSSBench's prompts for prompt_pairs.py: of results, files, and reference scorers of known accuracy."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,20 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from benchmark.analysis.metaeval.prompt_pairs import Pairs
+from benchmark.analysis.metaeval.scores import file_scores
+from benchmark.metrics import METRICS
+from benchmark.metrics.metric import Missing
 from benchmark.scoring.result_files import PER_PROMPT_FILE, require_result
 from datasets_build.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Scorer:
+    """Scores of prompts, larger for a larger generation space; NaN or absent where missing."""
+
+    name: str
+    scores: Mapping[str, float]
+    problems: tuple[str, ...] = ()
 
 
 def sanity_scores(pairs: Pairs, seed: int = 0) -> dict[str, dict[str, float]]:
@@ -50,6 +63,37 @@ def scores_of_result(folder: Path) -> dict[str, dict[str, float]]:
         values = table[metric].to_numpy(zero_copy_only=False).astype(np.float64)  # null becomes NaN
         made[metric] = dict(zip(prompts, values.tolist(), strict=True))
     return made
+
+
+def scorers_of_result(folder: Path) -> list[Scorer]:
+    """Return a result's metrics that have a direction, with signs such that larger is more diverse.
+
+    Raises:
+        InputError: As in `scores_of_result`.
+    """
+    direction = {metric.id: metric.direction for metric in METRICS}
+    return [
+        Scorer(name, {prompt: sign * value for prompt, value in scores.items()})
+        for name, scores in scores_of_result(folder).items()
+        if (sign := direction.get(name, 0))
+    ]
+
+
+def scorers_of_file(path: Path, pairs: Pairs) -> list[Scorer]:
+    """Return the columns of a file with `prompt_id`, larger for a larger generation space.
+
+    Raises:
+        InputError: As in `file_scores`.
+    """
+    known = {row[side] for rows in pairs.values() for row in rows for side in ("a_id", "b_id")}
+    return [
+        Scorer(
+            each.name,
+            {prompt: value for prompt, value in each.values.items() if not isinstance(value, Missing)},
+            each.problems,
+        )
+        for each in file_scores(path, "prompt_id", known, unit="prompt")
+    ]
 
 
 def _oracle(pairs: Pairs, prompts: Sequence[str]) -> dict[str, float]:

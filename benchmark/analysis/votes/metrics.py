@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.votes.ballots import LEFT, TIE, Ballots, Floats, Integers, totals
-from benchmark.analysis.votes.two_way import freedom_of, pair_variance, reach, two_way_covariance
+from benchmark.analysis.votes.strengths import freedom_of, pair_variance, reach, two_way_covariance
 from benchmark.analysis.votes.weights import Weights, weigh
 
 Key = tuple[str, str, str]

@@ -1,5 +1,11 @@
-"""The equivalence backend learned from NoveltyBench's published partitions; see its card, model/README.md."""
+"""The equivalence backend learned from NoveltyBench's published partitions; see its card, model/README.md.
 
+"Sure!", a greeting in another language and random words are not part of a response's content, but they change the
+embedder's states of all later words. So responses are also compared without such openings: first sentences that are
+about neither the prompt nor the text that follows.
+"""
+
+import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +16,6 @@ import numpy as np
 from benchmark.equivalence.backend import Floats, ResponsePair
 from benchmark.equivalence.learned.features import TextParts, pair_features, text_parts
 from benchmark.equivalence.learned.number_answers import telling_numbers_apart
-from benchmark.equivalence.learned.openings import MOST, says_nothing, split_opening
 from benchmark.equivalence.learned.pair_model import PairModel, load_pair_model
 from benchmark.models.embedder import (
     ALL_MINILM_L6_V2,
@@ -22,6 +27,40 @@ from benchmark.models.embedder import (
 )
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import sha256_of
+
+MOST = 3  # openings removed from a response
+_LONGEST = 60  # characters of an opening
+_ABOUT = 0.25  # cosine from which an opening is about a text; 1 in 30 openings of four random words reaches it
+_END = re.compile(r"(?<=[.!?:])\s+|(?<=[\u3002\uff01\uff1f\uff1a])|\n+")  # the latter are full-width marks
+_WORD = re.compile(r"[^\W\d_]{3}")
+# Openings that consist of these words are so frequent that the model knows them; reading the rest would take time.
+_ASSENTS = frozenset(
+    """
+    sure certainly of course absolutely definitely thing alright okay ok yes yeah great gladly you bet no problem
+    """.split()  # noqa: SIM905 - a list would be twenty lines
+)
+
+
+def split_opening(text: str) -> tuple[str, str] | None:
+    """Split a text after its first sentence or line; None if that is long, an assent, wordless or the whole text.
+
+    >>> split_opening("Hi there! Red it is."), split_opening("Sure! Red."), split_opening("Dr. No")
+    (('Hi there!', 'Red it is.'), None, None)
+    """
+    stripped = text.strip()
+    found = _END.search(stripped)
+    if found is None or found.start() > _LONGEST:
+        return None
+    opening, rest = stripped[: found.start()].strip(), stripped[found.end() :].strip()
+    if not _WORD.search(opening) or not _WORD.search(rest) or _ASSENTS.issuperset(re.findall(r"\w+", opening.lower())):
+        return None
+    return opening, rest
+
+
+def says_nothing(opening: Floats, text: Floats) -> bool:
+    """Whether an opening is not about a text (the prompt, or what follows); both are unit vectors [dimensions]."""
+    return float((opening * text).sum()) < _ABOUT
+
 
 MODEL = Path(__file__).parent / "model" / "pair_model.npz"
 MODEL_SHA256 = "878ec516378429adcd4f50257c88895ca362d9dd09fc4190adab627cc6ec333f"

@@ -3,6 +3,11 @@
 The model is a Llama with 5.9 million parameters, trained on a CPU in an hour or two. The script writes
 `model.safetensors` (float16), the tokeniser and `training.csv` to the output folder. The same seed, library versions
 and number of threads give the same model.
+
+Initial weights already copy: two layers are wired as an induction circuit (Olsson et al. 2022, arXiv:2209.11895). A
+head in the first layer passes each token's predecessor on to it, and the heads of the second layer look for tokens
+whose predecessor is the current token. From random weights, a model this small did not learn to copy in over a million
+tokens; from these it copies random tokens within fifty steps, and training may change all of them.
 """
 
 import csv
@@ -11,7 +16,7 @@ import math
 import random
 import time
 from bisect import bisect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,10 +24,141 @@ from typing import Annotated, Any
 import typer
 
 from benchmark.models.bundled_lm.corpus import Book, read_books
-from benchmark.models.bundled_lm.documents import documents
-from benchmark.models.bundled_lm.measures import bits_per_byte, repeat_costs
-from benchmark.models.bundled_lm.tokeniser import SPECIAL, train_tokeniser
-from benchmark.models.bundled_lm.wiring import wire_copying
+from benchmark.models.bundled_lm.documents import documents, sentences
+
+_SPREAD = 0.06  # standard deviation of the embeddings, so that their length is about 1
+_SHARP = 8.0  # size of the biases that make the first head attend to the previous token
+_TOLD = 0.17  # scale of the first head's output
+_MATCH = 1.6  # scale of the second layer's queries and keys
+_COPIED = 0.2  # scale of the second layer's output
+_PAIRS = 4  # number of fastest rotations used, which distinguish the previous token from the one before it
+_WIDTH = 32  # dimensions in which the predecessor is encoded
+
+
+def wire_copying(model: Any) -> None:
+    """Set the embeddings and the attention of the first two layers of a Llama with attention biases."""
+    import torch
+
+    config = model.config
+    size, heads = config.head_dim, config.num_attention_heads
+    half = size // 2
+    first, second = (layer.self_attn for layer in model.model.layers[:2])
+    with torch.no_grad():
+        model.model.embed_tokens.weight.normal_(0, _SPREAD)
+        said, told = (torch.linalg.qr(torch.randn(config.hidden_size, _WIDTH))[0] for _ in range(2))
+        for pair in range(_PAIRS):  # with rotary embeddings, query and key then match best one token apart
+            angle = config.rope_parameters["rope_theta"] ** (-pair / half)
+            first.q_proj.bias[pair] = _SHARP
+            first.k_proj.bias[pair] = _SHARP * math.cos(angle)
+            first.k_proj.bias[pair + half] = _SHARP * math.sin(angle)
+        first.v_proj.weight[:_WIDTH] = said.T
+        first.v_proj.weight[_WIDTH:size] = 0
+        first.o_proj.weight[:, :size] = 0
+        first.o_proj.weight[:, :_WIDTH] = _TOLD * told
+        slow = torch.tensor([*range(half // 2, half), *range(half + half // 2, size)])  # hardly rotated by position
+        second.q_proj.weight.zero_()
+        second.k_proj.weight.zero_()
+        for head in range(heads):
+            second.q_proj.weight[size * head + slow] = _MATCH * said.T
+            second.k_proj.weight[size * head + slow] = _MATCH * told.T
+        turned = torch.linalg.qr(torch.randn(config.hidden_size, config.hidden_size))[0]
+        second.v_proj.weight.copy_(turned)
+        second.o_proj.weight.copy_(_COPIED * turned.T)
+
+
+SPECIAL = ("<unk>", "<s>", "</s>")
+# A newline is a separate token, numbers are split into digits, and a space belongs to the word after it.
+_PIECES = r"\n|▁?[\p{L}\p{M}]+|▁?\p{N}|▁?[^\s▁\p{L}\p{M}\p{N}]+|[^\S\n]|▁"
+
+
+def train_tokeniser(texts: Sequence[str], vocabulary: int) -> Any:
+    """Train a `tokenizers.Tokenizer` with `vocabulary` tokens: three special ones, 256 bytes, characters, merges.
+
+    It is lossless: text in any script decodes to itself, except for `▁`, which represents the space.
+    """
+    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+    def fresh(model: Any) -> Any:
+        tokeniser = Tokenizer(model)
+        tokeniser.normalizer = normalizers.Replace(" ", "▁")
+        tokeniser.pre_tokenizer = pre_tokenizers.Split(Regex(_PIECES), "isolated")
+        return tokeniser
+
+    bytes_ = [f"<0x{byte:02X}>" for byte in range(256)]
+    learner = fresh(models.BPE(unk_token=SPECIAL[0]))
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary - len(SPECIAL) - 256, limit_alphabet=120, special_tokens=[], show_progress=False
+    )
+    learner.train_from_iterator(texts, trainer)
+    learned = json.loads(learner.to_str())["model"]
+    pieces = sorted(learned["vocab"], key=learned["vocab"].__getitem__)
+    names = [*SPECIAL, *bytes_, *pieces]
+    made = fresh(
+        models.BPE(
+            vocab={piece: i for i, piece in enumerate(names)},
+            merges=[tuple(pair) for pair in learned["merges"]],
+            unk_token=SPECIAL[0],
+            byte_fallback=True,
+        )
+    )
+    made.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
+    made.add_special_tokens(list(SPECIAL))
+    begin = SPECIAL[1]
+    made.post_processor = processors.TemplateProcessing(
+        f"{begin} $A", special_tokens=[(begin, made.token_to_id(begin))]
+    )
+    return made
+
+
+_WINDOW = 1024  # tokens
+_PASSAGES = 40
+
+
+def bits_per_byte(model: Any, tokeniser: Any, texts: list[str], windows: int | None = None) -> float:
+    """Compute bits per byte of texts read in separate windows of 1,024 tokens, each after `<s>`.
+
+    Args:
+        model: A causal language model of transformers.
+        tokeniser: Its `tokenizers.Tokenizer`.
+        windows: Maximum number of windows per text, from its beginning; None: all.
+    """
+    bits, bytes_ = 0.0, 0
+    for text in texts:
+        ids = tokeniser.encode(text, add_special_tokens=False).ids
+        for start in range(0, len(ids) - _WINDOW + 1, _WINDOW)[:windows]:
+            window = ids[start : start + _WINDOW]
+            bits += sum(_token_bits(model, [1, *window]))
+            bytes_ += len(tokeniser.decode(window).encode())
+    return bits / bytes_
+
+
+def repeat_costs(model: Any, tokeniser: Any, texts: list[str]) -> tuple[float, float]:
+    """Compute the mean bits of passages at their first and second occurrence, under two labels."""
+    rng = random.Random(7)  # noqa: S311 - not for secrets
+    source = [sentences(text) for text in texts]
+    first = second = 0.0
+    for _ in range(_PASSAGES):
+        book = rng.choice(source)
+        start = rng.randrange(len(book) - 3)
+        passage = " ".join(book[start : start + rng.randint(1, 3)])
+        pieces = ["Tell me something.\n\nResponse A:", " " + passage, "\n\nResponse B:", " " + passage]
+        encoded = [tokeniser.encode(piece, add_special_tokens=False).ids for piece in pieces]
+        bits = _token_bits(model, [1, *(i for ids in encoded for i in ids)])
+        begin = len(encoded[0])
+        first += sum(bits[begin : begin + len(encoded[1])])
+        second += sum(bits[-len(encoded[3]) :])
+    return first / _PASSAGES, second / _PASSAGES
+
+
+def _token_bits(model: Any, ids: list[int]) -> list[float]:
+    """Return the bits of each token except the first."""
+    import torch
+
+    with torch.inference_mode():
+        logits = model(torch.tensor([ids[:-1]]), use_cache=False).logits[0].float()
+    found = torch.log_softmax(logits, -1).gather(1, torch.tensor(ids[1:])[:, None])[:, 0]
+    return [-x / math.log(2) for x in found.tolist()]
+
 
 VOCABULARY = 4096
 CONTEXT = 4096

@@ -25,9 +25,9 @@ from leaderboard.tables.compare import (
     differing_table,
     explore_link,
     headline,
+    side_by_side,
 )
 from leaderboard.tables.models import PRESETS, columns_of
-from leaderboard.tables.side_by_side import side_by_side
 from leaderboard.tables.systems import first_systems, places_of, system_ids, system_labels
 from leaderboard.tables.table_view import table_of
 from leaderboard.tables.tradeoff import default_axes

@@ -15,7 +15,7 @@ from leaderboard.data.metric_study.pair_accuracies import PairStudy, drawn_block
 from leaderboard.data.metric_study.record import MEASURES, Agreement
 from leaderboard.figures.forest_table import trust_table
 from leaderboard.figures.heat_maps import agreement_map, correlation_map
-from leaderboard.reports.gss.figure import heat_map
+from leaderboard.reports.gss.report import heat_map
 from leaderboard.tables import metrics, page_text
 from leaderboard.tables.table_view import TableView, table_of
 from leaderboard.tables.trust import (

@@ -5,7 +5,6 @@ from typing import Any
 
 import gradio as gr
 
-from benchmark.analysis.contrast.choices import Expected, Pairing
 from benchmark.metrics.metric import Missing
 from leaderboard.app import components
 from leaderboard.app.asked import Asked
@@ -17,9 +16,6 @@ from leaderboard.figures.response_plots import distributions_figure, stage_curve
 from leaderboard.tables import page_text, stages
 from submissions.untrusted.plain_text import shortened
 
-PAIRS: tuple[Pairing, ...] = ("consecutive", "all")
-EXPECTED: tuple[Expected, ...] = ("two-sided", "greater")
-
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
     """Build the page: a series of stages, its curves, and one metric's distributions and contrasts."""
@@ -28,19 +24,6 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         table = gr.Dropdown([], label="Table", elem_id="table", scale=2)
         series = gr.Dropdown([], label="Series", elem_id="series", scale=2)
         metric = gr.Dropdown([], label="Metric", elem_id="metric", scale=2)
-    with gr.Row(equal_height=False):
-        pairs = gr.Radio(
-            [("consecutive stages", "consecutive"), ("all pairs", "all")],
-            value="consecutive",
-            label="Contrasts",
-            elem_id="pairs",
-        )
-        expected = gr.Radio(
-            [("stages differ (two-sided)", "two-sided"), ("earlier stage is more diverse (one-sided)", "greater")],
-            value="two-sided",
-            label="Hypothesis",
-            elem_id="expected",
-        )
     note = components.note("note")
     tested = components.table("Paired contrasts between stages", "contrasts", height=420)
     with gr.Row(equal_height=False):
@@ -64,7 +47,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     wire(
         page,
         live,
-        (table, series, metric, pairs, expected),
+        (table, series, metric),
         lambda asked: _controls(live.snapshot(), asked),
         lambda given: _shown(live, given),
         [note, tested, curves, places, spread, quantiles],
@@ -89,8 +72,7 @@ def _controls(snapshot: Snapshot, asked: Asked) -> list[Any]:
     boards = _boards(snapshot)
     name = chosen_or_first(asked, "table", list(boards))
     if name is None:
-        return [*(components.no_choice() for _ in range(3)), *(gr.Radio(visible=False) for _ in range(2))]
-    pairs, expected = chosen(asked, "pairs", PAIRS, PAIRS[0]), chosen(asked, "expected", EXPECTED, EXPECTED[0])
+        return [components.no_choice() for _ in range(3)]
     board, series = boards[name]
     key = chosen_or_first(asked, "series", [each.key for each in series])
     labels = components.column_choices(board)
@@ -109,15 +91,12 @@ def _controls(snapshot: Snapshot, asked: Asked) -> list[Any]:
             info=components.gone(asked, "series", key),
         ),
         gr.Dropdown(labels, value=metric, info=components.gone(asked, "metric", metric)),
-        pairs,
-        expected,
     ]
 
 
 def _label(series: stages.Series) -> str:
     cut = ", length-matched" if series.matched else ""
-    how = f" ({series.sampling})" if series.sampling else ""
-    return f"{shortened(series.name, 60)}: {', '.join(series.stages)}{cut}{how}"
+    return f"{shortened(series.name, 60)}: {', '.join(series.stages)}{cut}"
 
 
 def _shown(live: LiveResults, given: Mapping[str, Any]) -> list[Any]:
@@ -132,9 +111,7 @@ def _shown(live: LiveResults, given: Mapping[str, Any]) -> list[Any]:
         return _nothing(page_text.NO_RANKS)
     scores = live.scores(board)
     values = stages.values_of(series, board, scores.matrix(column))
-    pairing: Pairing = "all" if given["pairs"] == "all" else "consecutive"
-    expected: Expected = "greater" if given["expected"] == "greater" else "two-sided"
-    found = stages.contrasts(series, scores.prompts, values, column, pairing=pairing, expected=expected)
+    found = stages.contrasts(series, scores.prompts, values, column)
     tested = stages.contrasts_table(found, column)
     curves = stages.stage_curves(series, board.k)
     spread = distributions_figure(stages.by_stage(series.stages, values.T), scores.prompts, column.label, column.unit)

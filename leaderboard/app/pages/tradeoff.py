@@ -1,7 +1,6 @@
 """Page Diversity × quality: the Pareto front, and curves over the number of responses and the reader's patience."""
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import gradio as gr
@@ -22,7 +21,6 @@ from leaderboard.tables.tradeoff import about_tradeoff, default_axes, tradeoff, 
 FIELDS = [("all but baselines", "systems"), ("all systems", "all")]
 MOST_LINES = 12
 _RANGE = "[95% interval]"
-_remembered = lru_cache(maxsize=8)(tradeoff)  # so that choosing other curves does not repeat the bootstrap
 
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
@@ -101,7 +99,7 @@ def _shown(live: LiveResults, downloads: Downloads, board: Board, given: Mapping
     x, y = (board.column(given[name]) or default for name, default in zip("xy", axes, strict=True))
     if x is y:
         return _nothing(f"Both axes show {x.label}: choose two different metrics.")
-    made = _remembered(live.scores(board), x, y, baselines=given["front"] == "all")
+    made = tradeoff(live.scores(board), x, y, baselines=given["front"] == "all")
     view = tradeoff_table(board, made)
     files = downloads.write(view.frame(), f"{board.name}-tradeoff")
     places = places_of(board, given["systems"] or ())[:MOST_LINES]

@@ -9,26 +9,91 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, Self, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from benchmark.analysis.metaeval.labelled import Labelled
+from benchmark.scoring.result_schema import Word
 from datasets_build.errors import DivBenchError, InputError
 from datasets_build.files import atomic_file, write_text
 from datasets_build.schema import conform
-from leaderboard.data.metric_study.attack_gains import GamingRecord
-from leaderboard.data.metric_study.axioms import AxiomStudy
 from leaderboard.data.metric_study.pair_accuracies import PairStudy
-from leaderboard.data.metric_study.record import MetricStudy
+from leaderboard.data.metric_study.record import MAX_METRICS, Line, MetricName, MetricStudy, Number
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings, Rejected
 from submissions.untrusted.json_files import strict_model
 from submissions.untrusted.limits import openable
 from submissions.untrusted.parquet_files import open_parquet
 from submissions.untrusted.plain_text import shortened
+
+AxiomName = Annotated[str, StringConstraints(min_length=1, max_length=40, pattern=r"^[a-z][a-z ]*$")]
+
+
+class AxiomStudy(BaseModel):
+    """The content of `axioms.json`; untrusted, so unknown fields are errors and sizes are limited."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    profile: Word
+    # Whether a metric obeys all cases of an axiom, by metric and axiom; null if it has no value.
+    metrics: dict[MetricName, dict[AxiomName, bool | None]] = Field(min_length=1, max_length=MAX_METRICS)
+
+    @property
+    def axioms(self) -> tuple[str, ...]:
+        """Names of the axioms."""
+        return tuple(next(iter(self.metrics.values())))
+
+    @model_validator(mode="after")
+    def _is_a_table(self) -> Self:
+        if not 0 < len(self.axioms) <= 20:
+            raise ValueError(f"{len(self.axioms)} axioms")
+        for metric, own in self.metrics.items():
+            if tuple(own) != self.axioms:
+                raise ValueError(f"{metric} has other axioms than {next(iter(self.metrics))}")
+        return self
+
+
+PAID = 0.15  # a metric rewards an attack that gains more than this share of the range of the real systems
+_MOST = 200
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
+
+
+class _Estimate(_Part):
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class _Scores(_Part):
+    gain: _Estimate | None
+
+
+class GamingRecord(_Part):
+    """The content of `gaming.json`; fields that the board does not show are ignored."""
+
+    source: Line
+    suite: Line
+    k: Annotated[int, Field(ge=1, le=10_000)]
+    prompts: Annotated[int, Field(ge=1, le=1_000_000)]
+    profile: Line
+    systems: dict[Line, object] = Field(min_length=1, max_length=_MOST)
+    attacks: dict[MetricName, dict[MetricName, _Scores]] = Field(min_length=1, max_length=_MOST)
+
+    def gains(self, metric: str) -> dict[str, Number]:
+        """The gain of each attack under a metric, as a share of the range of the real systems; empty if unknown."""
+        found = {attack: scores[metric].gain for attack, scores in self.attacks.items() if metric in scores}
+        return {
+            attack: Number(gain.value, gain.low, gain.high)
+            for attack, gain in found.items()
+            if gain is not None and gain.value is not None
+        }
+
 
 STUDY_FILE, TEXTS_FILE, PAIRS_FILE = "metric_study.json", "disagreements.parquet", "gssbench.json"
 GAMING_FILE, AXIOMS_FILE, SCORES_FILE = "gaming.json", "axioms.json", "scores.parquet"

@@ -66,7 +66,7 @@ class PairStudy(Part):
 
     schema_version: Literal[1] = 1
     suite: Line
-    missing_as: Literal["wrong", "left out"]  # treatment of a pair with a missing score
+    missing_as: Literal["wrong"] = "wrong"  # a pair with a missing score
     level: Annotated[float, Field(gt=0, lt=1)]
     resamples: Annotated[int, Field(ge=1, le=1_000_000)]
     seed: int
@@ -81,7 +81,7 @@ def pair_study(report: GssStudy) -> PairStudy:
     for block in report.blocks:
         signatures = {}
         if block.model is not None:
-            known = {score.metric: str(score.signature) for score in block.model.model.result.scores}
+            known = {score.metric: str(score.signature) for score in block.model.model.aggregates}
             signatures = {row.metric: known[row.metric] for row in block.rows}
         made.append(
             PairBlock(
@@ -101,7 +101,6 @@ def pair_study(report: GssStudy) -> PairStudy:
         )
     return PairStudy(
         suite=report.suite,
-        missing_as=report.missing_as,
         level=LEVEL,
         resamples=report.how.resamples,
         seed=report.how.seed,

@@ -90,8 +90,8 @@ def explain(
     """
     from benchmark.surprisal.engine import OrderPlan
     from benchmark.surprisal.prompt_layout import Layout
-    from leaderboard.reports.explain.printing import print_explanation
-    from leaderboard.reports.figure_page import check_figure_path
+    from leaderboard.reports.explain.rows import figures_of, notes, print_explanation
+    from leaderboard.reports.figure_page import check_figure_path, write_figures
 
     check_figure_path(destination)
     found = _find(source, dataset, split, set_id, prompt, mirror)
@@ -104,11 +104,8 @@ def explain(
     explained = _explain(found, load_model(model, device, dtype), layout, plan)
     wanted = None if precision is None else explained.orders_for(precision)
     if destination is not None:
-        from datasets_build.files import write_text
-        from leaderboard.reports.explain.page import page
-
-        write_text(destination, page(explained, found.title, found.left_out, precision))
-        err().print(f"written: {destination}", markup=False, soft_wrap=True)
+        said = [explained.given.prompt, *notes(explained, found.left_out, precision)]
+        write_figures(figures_of(explained), found.title, destination, said)
     if json:
         document = explained.as_json() | {"left_out": found.left_out}
         print_json(document | ({} if wanted is None else {"balanced_orders_needed": wanted}))

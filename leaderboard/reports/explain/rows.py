@@ -1,16 +1,21 @@
-"""An explanation as tables and sentences, for the terminal and for the page. Pure.
+"""An explanation as tables, sentences and figures, for the terminal and for the page. Pure.
 
 Callers must escape the untrusted texts.
 """
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from rich.console import Console
 
 from benchmark.analysis.explain import SCALARS, Explanation
 from benchmark.metrics.curve_fits import Fit
 from benchmark.metrics.metric import Metric, Missing
 from datasets_build.errors import counted
-from datasets_build.tables import Table, number
+from datasets_build.tables import Table, number, plain, to_terminal
+from leaderboard.figures.plots import curve_figure, pair_figure, token_figure
 from submissions.untrusted.plain_text import shortened
 
 MOST_TOKENS = 6  # of a pair, in a sentence
@@ -51,6 +56,12 @@ def tables(found: Explanation, length: int | None = None) -> tuple[Table, Table,
         Table("The curve, with standard errors (SE)", ("position k", *units), curve),
         Table("The responses", ("response", *sizes, "text"), responses, numbers=sizes),
     )
+
+
+def figures_of(found: Explanation) -> list[Any]:
+    """The curve, the pairs if they were read, and the tokens as figures."""
+    pairs = [] if isinstance(found.pairs, Missing) else [pair_figure(found.pairs, found.given.responses)]
+    return [curve_figure(found.rate, found.bits), *pairs, token_figure(found.tokens)]
 
 
 def _scalar(metric: Metric, found: Explanation) -> tuple[str, str, str, str]:
@@ -126,3 +137,23 @@ def _less(bits: float) -> str:
 
 def _number(value: float, digits: int = 4) -> str:
     return f"{value:.{digits}f}" if math.isfinite(value) else "-"
+
+
+SHOWN = 50  # rows of a table
+TEXT, PROMPT = 60, 200  # letters
+
+
+def print_explanation(
+    found: Explanation, title: str, console: Console, left_out: int = 0, precision: float | None = None
+) -> None:
+    """Print the scalars, the curve and the responses as tables, and the rest in sentences."""
+    console.print(
+        plain(f"{title}: {counted(len(found.given.responses), 'response')}, read by {found.model} ({found.layout})")
+    )
+    console.print(plain(f"Prompt: {shortened(found.given.prompt, PROMPT)}"))
+    for table in tables(found, TEXT):
+        console.print(to_terminal(replace(table, rows=table.rows[:SHOWN])))
+    if len(found.given.responses) > SHOWN:
+        console.print(f"The first {SHOWN} positions and responses are shown; --json has all.")
+    for note in notes(found, left_out, precision):
+        console.print(plain(note), soft_wrap=True)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,7 @@ from datasets_build.console import (
     JsonOption,
     data_option,
     deliver,
+    err,
     models_option,
     out,
     output_option,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from benchmark.analysis.gss.accuracy import Model
-    from benchmark.analysis.metaeval.pair_reports import Scorer
+    from benchmark.analysis.metaeval.prompt_scores import Scorer
     from benchmark.metrics import Metric
     from benchmark.scoring.backends import ScoringBackends
     from benchmark.scoring.internals_file import InternalsFile
@@ -34,17 +35,23 @@ if TYPE_CHECKING:
     from datasets_build.schema import Suite
     from submissions.storage.submission_folders import Submission
 
-MissingPairs = Literal["wrong", "left-out"]
 _SUITE = "gssbench"
 
 
 def gss(
     submissions: Annotated[
-        list[Path], typer.Argument(help="Submission folders of the suite gssbench, or their result folders.")
-    ],
+        list[Path] | None, typer.Argument(help="Submission folders of the suite gssbench, or their result folders.")
+    ] = None,
     profile: Annotated[
         str, models_option(help="Profile of models for submissions: lexical, offline or paper, as in divbench score.")
     ] = "offline",
+    scores: Annotated[
+        list[Path] | None,
+        data_option(
+            help="File of your own scores (.csv or .parquet): prompt_id, and a column of numbers for each metric, "
+            "larger for more diverse; may be repeated."
+        ),
+    ] = None,
     metric: Annotated[list[str] | None, data_option(help="Metric to evaluate; may be repeated.")] = None,
     all_metrics: Annotated[
         bool,
@@ -65,9 +72,6 @@ def gss(
         ),
     ] = None,
     k: Annotated[int | None, data_option(help="Number of responses per prompt, from the first; default: all.")] = None,
-    missing: Annotated[
-        MissingPairs, statistics_option(help="Treatment of a pair with a missing score: wrong, or left out.")
-    ] = "wrong",
     against: Annotated[
         str | None,
         statistics_option(help="Metric or reference to compare the others with, on the same resamples of sets."),
@@ -100,11 +104,15 @@ def gss(
     With other models than the profile's, score first (divbench score --embedder, --lm) and give the result:
 
       divbench metrics gss results/0123456789abcdef --against eigenscore_output
+
+    Scores of the prompts that you computed elsewhere:
+
+      divbench metrics gss --scores mine.csv
     """
     from benchmark.analysis.estimate import Resampling
-    from benchmark.analysis.gss.accuracy import evaluate, published_blocks
+    from benchmark.analysis.gss.accuracy import Model, evaluate, published_blocks
     from benchmark.analysis.metaeval.prompt_pairs import load_pairs
-    from benchmark.analysis.metaeval.prompt_scores import sanity_scores
+    from benchmark.analysis.metaeval.prompt_scores import sanity_scores, scorers_of_file
     from benchmark.analysis.reproduce.cells import read_published
     from benchmark.models.device_options import device_named
     from benchmark.scoring.backends import ScoringBackends
@@ -113,23 +121,28 @@ def gss(
     from benchmark.surprisal.cache import default_cache_path
     from datasets_build.load import load_suite
     from leaderboard.reports.figure_page import check_figure_path, write_figures
-    from leaderboard.reports.gss.figure import heat_map
-    from leaderboard.reports.gss.report import report_of
+    from leaderboard.reports.gss.report import heat_map, report_of
 
     check_report_path(destination)
     check_figure_path(figure)
+    if not submissions and not scores:
+        raise ConfigurationError("nothing to evaluate is named", "name a submission or result folder, or --scores FILE")
+    pairs = load_pairs()
+    files = [Model(path.stem, None, tuple(scorers_of_file(path, pairs))) for path in scores or []]
+    for scorer in (each for model in files for each in model.scorers):
+        for problem in scorer.problems:
+            err().print(f"{scorer.name}: {problem}", style="yellow", markup=False)
     chosen = with_overrides(with_named(find_profile(profile), metric), equivalence, algorithm)
-    chosen = on_device(chosen, device_named()) if chosen.has_models else chosen
-    wanted = _wanted(metric, all_metrics, against)
+    chosen = on_device(chosen, device_named()) if submissions and chosen.has_models else chosen
+    wanted = _wanted(metric, all_metrics, against, [each.name for model in files for each in model.scorers])
     suite = load_suite(_SUITE)
-    given = [_open(folder, suite) for folder in submissions]
+    given = [_open(folder, suite) for folder in submissions or []]
     work = _Work(suite, ScoringBackends(chosen, default_cache_path()), wanted, named=bool(metric), k=k, results=results)
     for each in given:
         if isinstance(each, _Submitted):
             work.metrics(each)  # raises before the work
     with progress() as bar:
-        models = _models(given, work, bar)
-        pairs = load_pairs()
+        models = [*_models(given, work, bar), *files]
         references = sanity_scores(pairs, seed)
         task = bar.add_task("evaluating", total=sum(len(each.scorers) for each in models) + len(references))
         study = evaluate(
@@ -138,7 +151,6 @@ def gss(
             models,
             references,
             Resampling(resamples=resamples, seed=seed),
-            missing_as="wrong" if missing == "wrong" else "left out",
             against=against,
             published=published_blocks(read_published()["gssbench-a10"]) if published else (),
             progress=lambda: bar.advance(task),
@@ -194,8 +206,8 @@ class _Work:
         return asked
 
 
-def _wanted(metric: list[str] | None, all_metrics: bool, against: str | None) -> tuple[str, ...] | None:
-    """Return the ids of the metrics to evaluate; None: all."""
+def _wanted(metric: list[str] | None, all_metrics: bool, against: str | None, own: list[str]) -> tuple[str, ...] | None:
+    """Return the ids of the metrics to evaluate beside one's own scores; None: all."""
     from benchmark.analysis.gss.accuracy import REFERENCES, USUAL
     from benchmark.metrics import METRICS
 
@@ -209,7 +221,7 @@ def _wanted(metric: list[str] | None, all_metrics: bool, against: str | None) ->
         if not direction[name]:
             raise ConfigurationError(f"{name} does not measure diversity", f"one of {', '.join(there)}")
     wanted = None if all_metrics else tuple(dict.fromkeys(metric or USUAL))
-    names = [*(there if wanted is None else wanted), *REFERENCES]
+    names = [*(there if wanted is None else wanted), *REFERENCES, *own]
     if against is not None and against not in names:
         raise ConfigurationError(f"there are no scores named {against!r}", f"one of {', '.join(names)}")
     return wanted
@@ -240,7 +252,7 @@ def _open(folder: Path, suite: "Suite") -> _Submitted | _Scored:
 
 
 def _scored(folder: Path, suite: "Suite", submission: Path | None = None) -> _Scored:
-    from benchmark.analysis.metaeval.pair_reports import scorers_of_result
+    from benchmark.analysis.metaeval.prompt_scores import scorers_of_result
     from benchmark.scoring.result_files import require_result
 
     scorers = scorers_of_result(folder)

@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from benchmark.analysis.metaeval.labelled import Labelled
     from benchmark.analysis.metaeval.overall import Overall
     from benchmark.analysis.metaeval.scores import Progress, Scores
-    from datasets_build.tables import Report
 
-_PAIRS = "gssbench"
 Metrics = Annotated[list[str] | None, metrics_option(help="Metric of the profile; may be repeated; default: all.")]
 TimeLimit = Annotated[float, metrics_option(min=0.01, help="Seconds that --external may take per set.")]
 Lm = Annotated[
@@ -55,8 +53,8 @@ def metaeval(
         list[str] | None,
         typer.Argument(
             help=(
-                "Tasks: contest, mcdiv, mcdiv_nuggets, dectest; a split, such as contest/story_gen; FILE.parquet of "
-                "labelled sets, as divbench generate --sweep writes; or gssbench."
+                "Tasks: contest, mcdiv, mcdiv_nuggets, dectest; a split, such as contest/story_gen; or FILE.parquet of "
+                "labelled sets, as divbench generate --sweep writes."
             )
         ),
     ] = None,
@@ -78,12 +76,9 @@ def metaeval(
     scores: Annotated[
         list[Path] | None,
         metrics_option(
-            help="Scores file (.csv or .parquet) with set_id (gssbench: prompt_id) and a numeric column per metric, or "
+            help="Scores file (.csv or .parquet) with set_id and a numeric column per metric, or "
             "qwen25_curves: metrics of surprisals from the released results of Qwen2.5-3B."
         ),
-    ] = None,
-    results: Annotated[
-        Path | None, metrics_option(help="Result folder of a gssbench submission, for the task gssbench.")
     ] = None,
     lower_is_more_diverse: Annotated[
         bool, data_option("--lower-is-more-diverse", help="Negation of the scores of --external and --scores.")
@@ -106,7 +101,7 @@ def metaeval(
     mirror: Mirror = None,
     json: JsonOption = False,
 ) -> None:
-    """Test metrics against ground truth: labels by construction, people's scores, decoding settings, prompt pairs.
+    """Test metrics against ground truth: labels by construction, people's scores, decoding settings.
 
     Without tasks: the nine with two labels (contest, mcdiv, mcdiv_nuggets, each story_gen, resp_gen, prompt_gen).
     Each number has a bootstrap interval over contexts. A set that lacks one metric's score is excluded for all metrics,
@@ -136,19 +131,8 @@ def metaeval(
 
     check_report_path(destination)
     check_figure_path(figure)
-    named = list(tasks or [])
     how = Resampling(resamples=resamples, seed=seed)
-    if _PAIRS in named:
-        if named != [_PAIRS]:
-            raise ConfigurationError("gssbench cannot be combined with other tasks", "name it alone")
-        if external or metric or figure is not None:
-            hint = "give --scores or --results, or submit responses to divbench metrics gss"
-            raise ConfigurationError("--external, --metric and --figure have no effect on gssbench", hint)
-        deliver(_pairs(results, scores or [], lower_is_more_diverse, against, how), destination, as_json=json)
-        return
-    if results is not None:
-        raise ConfigurationError("--results is for gssbench", "give --scores with set_ids")
-    labelled = load_tasks(named, mirror)
+    labelled = load_tasks(list(tasks or []), mirror)
     with steps() as tell:
         chosen = profile_of(profile, metric, embedder=embedder, lm=lm, dtype=dtype, device=device)
         given = given_scores(  # before our metrics, which may take hours: a misspelt name is told at once
@@ -217,21 +201,6 @@ def _document(
         "problems": {each.name: list(each.problems) for each in columns if each.problems},
         "missing": {each.name: found for each in columns if (found := each.missing(ids))},
     }
-
-
-def _pairs(
-    results: Path | None, files: list[Path], lower_is_more_diverse: bool, against: str | None, how: "Resampling"
-) -> "Report":
-    """GSSBench: does a metric score the prompt with the larger generation space higher?"""
-    from benchmark.analysis.metaeval import pair_reports
-    from benchmark.analysis.metaeval.prompt_pairs import load_pairs
-    from leaderboard.reports.metaeval.pair_report import report_of
-
-    rows = load_pairs()
-    scorers = pair_reports.collect(rows, results, files, lower_is_more_diverse)
-    found = pair_reports.evaluate(rows, scorers, against, how)
-    warn(found.problems)
-    return report_of(found)
 
 
 def warn(problems: Mapping[str, Iterable[str]]) -> None:

@@ -59,7 +59,7 @@ def learn(
     from datasets_build.errors import ConfigurationError, did_you_mean
     from datasets_build.files import atomic_file
     from leaderboard.reports.metaeval.inputs import learned_features, load_tasks
-    from leaderboard.reports.metaeval.learned_report import learned_report
+    from leaderboard.reports.metaeval.report import learned_report
 
     check_report_path(destination, endings=(".md", ".json"))
     check_report_path(weights, endings=(".json",))

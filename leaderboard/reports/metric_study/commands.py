@@ -143,9 +143,8 @@ def _pairs(folders: list[Path], how: "Resampling") -> "PairStudy | None":
     if not folders:
         return None
     from benchmark.analysis.gss.accuracy import Model, choose, evaluate, names_of, published_blocks
-    from benchmark.analysis.metaeval.pair_reports import scorers_of_result
     from benchmark.analysis.metaeval.prompt_pairs import load_pairs
-    from benchmark.analysis.metaeval.prompt_scores import sanity_scores
+    from benchmark.analysis.metaeval.prompt_scores import sanity_scores, scorers_of_result
     from benchmark.analysis.reproduce.cells import read_published
     from benchmark.metrics.metric import Missing
     from benchmark.scoring.result_files import read_result

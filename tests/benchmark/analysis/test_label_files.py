@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 
-from benchmark.analysis.contrast.label_files import is_result, read_labels, read_scores
+from benchmark.analysis.contrast.label_files import read_labels, read_scores
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
@@ -159,8 +159,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def test_a_results_values_are_read_prompt_by_prompt(folders: tuple[Path, Path]) -> None:
-    given, result = folders
-    assert (is_result(given), is_result(result)) == (False, True)
+    _, result = folders
     scores = read_scores(result)
     table = pq.read_table(result / "per_prompt.parquet").to_pylist()
     assert scores.prompt_ids == tuple(row["prompt_id"] for row in table)
@@ -176,8 +175,6 @@ def test_a_results_values_are_read_prompt_by_prompt(folders: tuple[Path, Path]) 
 
 
 def test_what_is_no_result_is_refused(folders: tuple[Path, Path], tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="neither a submission"):
-        is_result(tmp_path)
     for name in ("result.json", "per_prompt.parquet"):
         (tmp_path / name).write_bytes((folders[1] / name).read_bytes())
     text = (tmp_path / "result.json").read_text(encoding="utf-8")
@@ -201,16 +198,12 @@ def labelled(folders: tuple[Path, Path]) -> Path:
 POSITIVE = ("--positive", "addressing", "--positive", "ambiguous")
 
 
-def test_the_command_contrasts_a_submission_and_its_result_alike(
+def test_the_command_contrasts_groups_of_a_results_prompts(
     folders: tuple[Path, Path], labelled: Path, tmp_path: Path
 ) -> None:
-    given, result = folders
+    _, result = folders
     options = ("--labels", labelled, *POSITIVE, "--against", "tokens", "--resamples", "100", "--json")
-    ended = divbench("contrast", given, *options, "--results", result.parent, "--out", tmp_path / "table.md")
-    assert ended.returncode == 0, ended.stderr
-    assert f"recognised: {result}" in ended.stderr
-    found = document(ended)
-    assert document(divbench("contrast", result, *options)) == found
+    found = document(divbench("contrast", result, *options, "--out", tmp_path / "table.md"))
     assert (found["n1"], found["n0"], found["k"]) == (10, 10, 10)
     assert found["left_out"] == {"no label": 2, "not in the file": 2}
     [own] = [each for each in found["contrasts"] if each["metric"] == "distinct_n"]
@@ -223,26 +216,16 @@ def test_the_command_contrasts_a_submission_and_its_result_alike(
     assert "Group 1 (addressing, ambiguous): 10 prompts, group 0 (all others): 10; 2 excluded: no label" in written
 
 
-def test_the_command_scores_what_is_not_scored(folders: tuple[Path, Path], labelled: Path, tmp_path: Path) -> None:
-    options = ("--labels", labelled, *POSITIVE, "--resamples", "100", "--results", tmp_path / "here", "--k", "3")
-    ended = divbench("contrast", folders[0], *options)
-    assert ended.returncode == 0, ended.stderr
-    assert "k = 3, profile lexical" in ended.stdout
-    assert "accuracy of always predicting the larger group" in " ".join(ended.stdout.split())
-    [made] = [each for each in (tmp_path / "here").iterdir() if each.is_dir()]
-    assert read_scores(made).k == 3
-
-
 @pytest.mark.parametrize(
     ("arguments", "status", "says"),
     [
-        (["{0}", "--labels", "{2}"], 1, "rifts.csv was rejected"),
+        (["{1}", "--labels", "{2}"], 1, "rifts.csv was rejected"),
         (["{0}", "{1}", "--labels", "{2}"], 2, "--labels compares prompts of one system, and 2 are named"),
-        (["{0}", "--labels", "{2}", "--length", "raw"], 2, "--length cannot be used with --labels"),
-        (["{1}", "--labels", "{2}", "--profile", "offline"], 2, "--profile has no effect on a result"),
+        (["{1}", "--labels", "{2}", "--length", "raw"], 2, "--length cannot be used with --labels"),
+        (["{1}", "--labels", "{2}", "--profile", "offline"], 2, "--profile cannot be used with --labels"),
         (["{0}", "{1}", "--against", "tokens"], 2, "--against needs --labels"),
-        (["{0}", "--labels", "{2}", "--out", "table.txt"], 2, "does not end in .md, .csv, .json"),
-        (["nowhere", "--labels", "{2}"], 2, "neither a submission"),
+        (["{1}", "--labels", "{2}", "--out", "table.txt"], 2, "does not end in .md, .csv, .json"),
+        (["{0}", "--labels", "{2}"], 1, "there is no result in"),
         (["{0}"], 2, "one was named"),
     ],
 )

@@ -9,11 +9,19 @@ import numpy as np
 import pytest
 
 from benchmark.analysis.estimate import Resampling
-from benchmark.analysis.learned import groups
+from benchmark.analysis.learned import study
 from benchmark.analysis.learned.candidates import THREE, VERSIONS, Candidate, candidates, fit, logistic, simplest
 from benchmark.analysis.learned.features import pair_features, read_features, write_features
-from benchmark.analysis.learned.groups import context_groups, folds
-from benchmark.analysis.learned.study import SCHEMES, Table, fitted_weights, run, splits_of, table_of
+from benchmark.analysis.learned.study import (
+    SCHEMES,
+    Table,
+    context_groups,
+    fitted_weights,
+    folds,
+    run,
+    splits_of,
+    table_of,
+)
 from benchmark.analysis.metaeval.labelled import Labelled, load_labelled
 from benchmark.analysis.metaeval.scores import Scores, unique_sets
 from benchmark.metrics.learned_diversity import COLUMNS
@@ -75,7 +83,7 @@ def shared(tasks: list[Labelled], table: Table, one: np.ndarray, other: np.ndarr
             context, responses = sets[table.ids[row]]
             said = sorted(map(words, responses))
             found |= {"context " + words(context), "id " + table.ids[row], "set " + "/".join(said)}
-            found |= {text for text in said if len(text.split()) >= groups.LONG}
+            found |= {text for text in said if len(text.split()) >= study.LONG}
         return found
 
     return on(one) & on(other)

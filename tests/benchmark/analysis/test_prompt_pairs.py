@@ -135,10 +135,9 @@ def rounded(pairs: RowsBySplit) -> dict[str, float]:
     return made
 
 
-@pytest.mark.parametrize("missing_as", ["wrong", "left out"])
-def test_every_number_equals_a_plain_count(pairs: RowsBySplit, missing_as: Any) -> None:
+def test_every_number_equals_a_plain_count(pairs: RowsBySplit) -> None:
     few, scores = small(pairs), rounded(pairs)
-    found = evaluate_pairs(few, scores, missing_as=missing_as, resamples=150, seed=5)
+    found = evaluate_pairs(few, scores, resamples=150, seed=5)
     macro = np.zeros(151)
     right_of_all, all_counted = np.zeros(151), np.zeros(151)
     for place, (split, rows) in enumerate(few.items()):
@@ -152,7 +151,7 @@ def test_every_number_equals_a_plain_count(pairs: RowsBySplit, missing_as: Any) 
                 a, b = scores.get(row["a_id"], math.nan), scores.get(row["b_id"], math.nan)
                 gone = math.isnan(a) or math.isnan(b)
                 missing += gone
-                counted += missing_as == "wrong" or not gone
+                counted += 1
                 right += a < b
                 tied += a == b
             rates.append(right / counted)
@@ -203,11 +202,9 @@ def test_what_differs_by_rounding_is_a_tie_and_what_is_infinite_is_missing() -> 
     assert ties_and_missing(1.0, math.inf) == (0, 1)
 
 
-def test_nothing_scored_is_nothing_said_where_missing_pairs_are_left_out(pairs: RowsBySplit) -> None:
-    found = evaluate_pairs(small(pairs), {}, missing_as="left out", resamples=20)
-    assert found.mean_of_splits.strict.value is None
-    assert found.pair_weighted.missing_rate.value == 1.0
-    assert evaluate_pairs(small(pairs), {}, resamples=20).mean_of_splits.strict.value == 0.0
+def test_missing_pairs_are_wrong(pairs: RowsBySplit) -> None:
+    found = evaluate_pairs(small(pairs), {}, resamples=20)
+    assert (found.mean_of_splits.strict.value, found.pair_weighted.missing_rate.value) == (0.0, 1.0)
 
 
 def test_correlations_with_length_are_scipys_over_different_prompts(pairs: RowsBySplit) -> None:

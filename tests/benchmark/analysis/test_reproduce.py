@@ -27,9 +27,8 @@ from benchmark.analysis.reproduce.cells import (
     recomputed,
 )
 from benchmark.analysis.reproduce.inputs import Inputs
-from benchmark.analysis.reproduce.known import KNOWN
 from benchmark.analysis.reproduce.report import report_of, summary
-from benchmark.analysis.reproduce.tables import TABLES, find_tables, reproduce_table
+from benchmark.analysis.reproduce.tables import KNOWN, TABLES, find_tables, reproduce_table
 from benchmark.metrics import coherence, surprisal
 from benchmark.surprisal.engine import OrderPlan, SurprisalReader
 from benchmark.surprisal.prompt_layout import Layout

@@ -12,9 +12,16 @@ from benchmark.analysis.votes.ballots import Ballots, Floats, ballots_of, totals
 from benchmark.analysis.votes.davidson import PRIOR_SD, fit, fit_votes, outcome_chances
 from benchmark.analysis.votes.metrics import ceiling, metric_agreement
 from benchmark.analysis.votes.simulation import Board, simulate
-from benchmark.analysis.votes.strengths import covariance_of, observed_inverse, strengths
+from benchmark.analysis.votes.strengths import (
+    covariance_of,
+    freedom_of,
+    observed_inverse,
+    pair_variance,
+    reach,
+    strengths,
+    two_way_covariance,
+)
 from benchmark.analysis.votes.study import recovery, resistance
-from benchmark.analysis.votes.two_way import freedom_of, pair_variance, reach, two_way_covariance
 from benchmark.analysis.votes.weights import plain, weigh
 from submissions.judgements.votes import Answer, Check, Vote, vote_id
 from tests.conftest import divbench, document

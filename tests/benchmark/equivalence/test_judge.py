@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.equivalence.judgement_cache import JudgementCache
-from benchmark.equivalence.llm_judge import FAILURES, REPLIES
+from benchmark.equivalence.llm_judge import FAILURES, REPLIES, JudgementCache
 from benchmark.metrics.metric import Missing
 from benchmark.models.http_client import ServerFault
 from tests.benchmark.chat_server import LABELS, PAIR, SETS, ChatServer, chat_server, document_of, judge_of, saying

@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from benchmark.equivalence.judgement_cache import JudgementCache
-from benchmark.equivalence.llm_judge import JUDGE_VERSION
+from benchmark.equivalence.llm_judge import JUDGE_VERSION, JudgementCache
 from benchmark.equivalence.partitioning import PartitionSpec, ResponsesToGroup, judge_note, partition_by_judge
 from benchmark.metrics.metric import Missing
 from benchmark.models.http_client import KEY_VARIABLE, ServerFault
@@ -125,7 +124,7 @@ def test_a_broken_cache_is_named(server: ChatServer, cache: JudgementCache) -> N
 
 KILLED = """
 import sys; from pathlib import Path
-from benchmark.equivalence.judgement_cache import JudgementCache
+from benchmark.equivalence.llm_judge import JudgementCache
 from benchmark.equivalence.llm_judge import LLMJudgeSpec
 judge = LLMJudgeSpec(sys.argv[1], "wise", concurrency=1).load(JudgementCache(Path(sys.argv[2])))
 judge.partition([(f"p{i}", ["a", "b"]) for i in range(20)])

@@ -10,13 +10,19 @@ import pytest
 
 from benchmark.equivalence.backend import Floats, ResponsePair
 from benchmark.equivalence.learned import backend as learned_backend
-from benchmark.equivalence.learned.backend import MODEL, Learned, LearnedEquivalence, PairReader
-from benchmark.equivalence.learned.evaluation import KnownScores, agreement, expected_classes
+from benchmark.equivalence.learned.backend import MODEL, Learned, LearnedEquivalence, PairReader, split_opening
 from benchmark.equivalence.learned.features import FEATURES, LINEAR
-from benchmark.equivalence.learned.fitting import LabelledPairs, fit, fold_of, held_out_probabilities
 from benchmark.equivalence.learned.number_answers import telling_numbers_apart
-from benchmark.equivalence.learned.openings import split_opening
 from benchmark.equivalence.learned.pair_model import as_pair_model, load_pair_model, save_pair_model
+from benchmark.equivalence.learned.train import (
+    KnownScores,
+    LabelledPairs,
+    agreement,
+    expected_classes,
+    fit,
+    fold_of,
+    held_out_probabilities,
+)
 from benchmark.equivalence.learned.training_sets import LabelledSet, paraphrase_sets, published_sets, wrapper_sets
 from benchmark.equivalence.named_backends import find_partition_spec
 from benchmark.equivalence.partitioning import PartitionSpec, ResponsesToGroup, partition_by_pairs

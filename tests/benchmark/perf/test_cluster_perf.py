@@ -1,7 +1,5 @@
 """`benchmark/perf/cluster.py`: its simulation follows from the costs. How fast is not for tests to say."""
 
-import json
-
 import pytest
 
 from benchmark.cluster.session import AHEAD
@@ -12,7 +10,7 @@ from benchmark.scoring.profiles import find_profile
 
 
 def test_equal_shards_take_as_many_rounds_as_they_need() -> None:
-    found = simulate(Assumed([2.0], workers=64, start=5.0, handing=0.0), 3, 130, "shards")
+    found = simulate(Assumed([2.0], workers=64, start=5.0, handing=0.0, prepare=0, finish=0), 3, 130, "shards")
     assert found.seconds == pytest.approx(3 * (5 + 3 * 2))  # 130 shards on 64 workers: three rounds
     assert found.efficiency == pytest.approx(130 / (3 * 64))
     assert found.cost == pytest.approx(64 * 3 * 2)
@@ -36,7 +34,7 @@ def test_handing_out_is_one_after_the_other() -> None:
 
 
 def test_whole_submissions_cost_the_same_however_many() -> None:
-    assumed = Assumed([1.0, 3.0], workers=64, start=4.0, handing=0.0)
+    assumed = Assumed([1.0, 3.0], workers=64, start=4.0, handing=0.0, prepare=0, finish=0)
     few, many = (simulate(assumed, n, 16, "submissions") for n in (640, 6400))
     assert few.cost == pytest.approx(many.cost, rel=0.05)
     assert many.efficiency > few.efficiency > 0.9
@@ -44,7 +42,7 @@ def test_whole_submissions_cost_the_same_however_many() -> None:
 
 def test_shards_of_several_submissions_fill_all_workers() -> None:
     """Twelve equal shards of three submissions on four workers: three rounds, and nobody waits in between."""
-    assumed = Assumed([2.0], workers=4, start=5.0, handing=0.0)
+    assumed = Assumed([2.0], workers=4, start=5.0, handing=0.0, prepare=0, finish=0)
     found = simulate(assumed, 3, 4, "queue")
     assert found.seconds == pytest.approx(5 + 3 * 2)
     assert found.efficiency == pytest.approx(1.0)
@@ -56,7 +54,7 @@ def test_shards_of_several_submissions_fill_all_workers() -> None:
 @pytest.mark.parametrize("submissions", [1, 10, 100, 1000])
 def test_an_elastic_cluster_costs_the_same_whatever_comes(submissions: int) -> None:
     """A fixed one of 64 does not: its workers have next to nothing to do while few submissions are scored."""
-    assumed = Assumed(cluster.assumed_costs(5.0, 0.2), workers=64, start=60.0, prepare=3.0, finish=0.5)
+    assumed = Assumed(cluster.assumed_costs(5.0), workers=64, start=60.0, prepare=3.0, finish=0.5)
     found = simulate(assumed, submissions, 16, "elastic")
     assert 0.9 < found.efficiency <= 1.0
     assert 80 * 0.95 < found.cost < 80 / 0.9
@@ -72,27 +70,23 @@ def test_an_elastic_cluster_of_one_is_one() -> None:
 
 
 def test_what_one_process_does_alone_limits_all_workers() -> None:
-    quick = Assumed([0.001], workers=64, start=0.0, handing=0.5)
+    quick = Assumed([0.001], workers=64, start=0.0, handing=0.5, prepare=0, finish=0)
     assert simulate(quick, 10, 10, "queue").seconds == pytest.approx(50.0, rel=0.01)
-    slow = Assumed([0.001], workers=64, start=0.0, handing=0.0, finish=3.0)
+    slow = Assumed([0.001], workers=64, start=0.0, handing=0.0, prepare=0, finish=3.0)
     assert simulate(slow, 10, 1, "queue").seconds == pytest.approx(30.0, rel=0.01)
 
 
 def test_a_table_of_what_is_assumed_needs_no_ray(capsys: pytest.CaptureFixture[str]) -> None:
-    cluster.main(["--assume", "2", "--spread", "0", "--workers", "8", "--markdown"])
+    cluster.main(["--assume", "2"])
     head, _, *rows = capsys.readouterr().out.splitlines()
     assert head.startswith("| submissions | shards each | by |")
     assert len(rows) == len(cluster.PLANS)
-    cluster.main(["--assume", "2"])
-    assert [each["how"] for each in json.loads(capsys.readouterr().out)["simulated"]] == [
-        how for how, _, _ in cluster.PLANS
-    ]
 
 
 def test_assumed_costs_have_the_mean_and_the_spread() -> None:
-    costs = cluster.assumed_costs(4.0, 0.25)
+    costs = cluster.assumed_costs(4.0)
     assert sum(costs) / len(costs) == pytest.approx(4.0)
-    assert (sum((cost - 4.0) ** 2 for cost in costs) / len(costs)) ** 0.5 == pytest.approx(1.0, rel=0.1)
+    assert (sum((cost - 4.0) ** 2 for cost in costs) / len(costs)) ** 0.5 == pytest.approx(0.6, rel=0.1)
 
 
 @pytest.mark.thorough

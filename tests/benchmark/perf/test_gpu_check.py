@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from benchmark.perf import gpu_check
-from benchmark.perf.gpu_speed import _busy, _little_gpu_memory
+from benchmark.perf.gpu_check import _busy, _little_gpu_memory
 from benchmark.perf.gpu_steps import Check, Given
 from tests.benchmark.helpers import ROOT
 from tests.forked import PACKAGES, run_forked

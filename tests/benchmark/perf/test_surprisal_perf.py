@@ -10,7 +10,7 @@ from transformers import AutoModelForCausalLM
 
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.perf import shapes, surprisal
-from benchmark.perf.surprisal_work import Work, released, works
+from benchmark.perf.surprisal import Work, released, works
 from benchmark.surprisal.engine import OrderPlan, ResponseSet
 from benchmark.surprisal.prompt_layout import PAPER_COMPLETION
 from datasets_build.errors import ConfigurationError

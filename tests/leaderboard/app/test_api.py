@@ -7,22 +7,16 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.errors import InputError
 from leaderboard.app import api
 from leaderboard.data.board import Board
-from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores
-from leaderboard.data.sources import FolderSource
-from submissions.storage.folder_store import FolderStore
-from submissions.work_queue.operations import submit
-from submissions.work_queue.schema import Identity
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import HOSTILE_NAME
 from tests.leaderboard.servers import serving
@@ -37,15 +31,8 @@ def board(results: Path) -> Board:
 
 
 @pytest.fixture(scope="module")
-def store(results: Path, tmp_path_factory: pytest.TempPathFactory) -> FolderStore:
-    made = FolderStore(tmp_path_factory.mktemp("store"))
-    submit(made, results.parent / "submissions" / "varied", Identity(name="ann"), datetime.now(UTC))
-    return made
-
-
-@pytest.fixture(scope="module")
-def address(results: Path, store: FolderStore) -> Iterator[str]:
-    with serving(results, store=store.folder, pages="submit") as url:
+def address(results: Path) -> Iterator[str]:
+    with serving(results, pages="submit") as url:
         yield url
 
 
@@ -115,17 +102,6 @@ def test_values_by_prompt_and_responses_are_those_of_the_result(call: Call, boar
     assert found["distinct_n"] == kept[3]["distinct_n"]
 
 
-def test_the_queue_shows_what_was_handed_in(call: Call, store: FolderStore) -> None:
-    found = call("queue")
-    assert (found["waiting"], found["claimed"], found["submissions"], found["worker_seen"]) == (1, 0, 1, None)
-    [row] = call("submissions")
-    assert (row["name"], row["submitter"], row["state"]) == ("varied", {"name": "ann", "verified": False}, "pending")
-    whole = call("submission", row["submission_id"])
-    assert [record["state"] for record in whole["history"]] == ["pending"]
-    assert whole["queue_position"]["position"] == 1
-    assert whole.items() >= row.items()
-
-
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [
@@ -138,7 +114,6 @@ def test_the_queue_shows_what_was_handed_in(call: Call, store: FolderStore) -> N
         ("responses", ["BOARD", "varied", "../x"], "no such prompt (/per_prompt lists them)"),
         ("responses", ["BOARD", "varied", {"a": 1}], "no such prompt"),
         ("responses", ["BOARD", ["varied"], "demo-00"], "no such system"),
-        ("submission", ["0" * 16], "no such submission (/submissions lists them)"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_hint(
@@ -183,11 +158,3 @@ def test_what_is_no_number_is_null(board: Board, monkeypatch: pytest.MonkeyPatch
     found = api.responses(board.entries[0], "p")
     assert (found["distinct_n"], found["classes"]) == (None, {"curve": [1.0, None]})
     json.dumps(found, allow_nan=False)
-
-
-def test_a_folder_of_results_has_no_queue(results: Path) -> None:
-    snapshot = LiveResults(FolderSource(results), refresh=None).snapshot()
-    now = datetime.now(UTC)
-    with pytest.raises(ConfigurationError, match="has no queue"):
-        api.queue(snapshot, now)
-    assert api.submissions(snapshot, now) == []

@@ -8,7 +8,7 @@ import pytest
 from gradio.blocks import Blocks
 from gradio.routes import App
 
-from leaderboard.app.one_server import without_servers
+from leaderboard.app.gradio_patches import without_servers
 
 
 async def built() -> Any:

@@ -22,10 +22,10 @@ from leaderboard.tables.compare import (
     differing_table,
     explore_link,
     headline,
+    side_by_side,
 )
 from leaderboard.tables.models import columns_of
 from leaderboard.tables.page_text import FIGURES
-from leaderboard.tables.side_by_side import side_by_side
 from leaderboard.tables.systems import places_of, system_ids, system_labels
 from tests.leaderboard.app.test_page_tradeoff import any_file, drawn, shows
 from tests.leaderboard.app.test_stale_choices import pick, settle, toasts

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from leaderboard.data.metric_study.axioms import AxiomStudy
 from leaderboard.data.metric_study.files import (
     AXIOMS_FILE,
     MEASURED,
     PAIRS_FILE,
     STUDY_FILE,
     TEXTS_FILE,
+    AxiomStudy,
     load_studies,
     read_record,
     write_texts,

@@ -23,7 +23,7 @@ from leaderboard.tables.stages import (
 )
 from tests.leaderboard.app.test_page_explore import same
 from tests.leaderboard.boards import load_boards
-from tests.leaderboard.conftest import console_errors, open_page, shown_anew, until
+from tests.leaderboard.conftest import console_errors, open_page, until
 from tests.leaderboard.injections import assert_inert
 from tests.leaderboard.page_reading import query, value
 from tests.leaderboard.read_results import stage_results
@@ -52,13 +52,13 @@ def _there(browser: Any, selector: str) -> bool:
     return bool(browser.find_elements("css selector", selector))
 
 
-def shows(browser: Any, board: Board, metric: str, pairing: Any, expected: Any) -> None:
-    """The page has the tables of these choices."""
+def shows(browser: Any, board: Board, metric: str) -> None:
+    """The page has the tables of a metric."""
     (series,) = find_series(board)
     scores = BoardScores(board)
     column = next(column for column in board.columns if column.label == metric)
     values = values_of(series, board, scores.matrix(column))
-    found = contrasts(series, scores.prompts, values, column, pairing=pairing, expected=expected)
+    found = contrasts(series, scores.prompts, values, column)
     same(browser, "contrasts", contrasts_table(found, column))
     same(browser, "quantiles", quantiles_table(series, values))
     curves = stage_curves(series, board.k)
@@ -68,7 +68,7 @@ def shows(browser: Any, board: Board, metric: str, pairing: Any, expected: Any) 
 
 def test_the_page_shows_the_series_with_its_curves_and_contrasts(address: str, browser: Any, board: Board) -> None:
     open_page(browser, address)
-    shows(browser, board, METRICS[0], "consecutive", "two-sided")
+    shows(browser, board, METRICS[0])
     for figure in ("curves", "spread"):
         drawn = f"#{figure} .js-plotly-plot .trace"
         until(partial(_there, browser, drawn), f"{figure} is not drawn")
@@ -80,20 +80,15 @@ def test_the_page_shows_the_series_with_its_curves_and_contrasts(address: str, b
 
 @pytest.mark.thorough
 def test_a_permalink_restores_the_choices(address: str, browser: Any, board: Board) -> None:
-    open_page(browser, f"{address}?metric=ead&pairs=all&expected=greater")
-    shows(browser, board, "ead", "all", "greater")
-    with shown_anew(browser):
-        browser.find_element("css selector", "#pairs input[value=consecutive]").click()
-    assert query(browser)["pairs"] == ["consecutive"]
-    shows(browser, board, "ead", "consecutive", "greater")
-    open_page(browser, browser.current_url)
-    shows(browser, board, "ead", "consecutive", "greater")
+    open_page(browser, f"{address}?metric=ead")
+    shows(browser, board, "ead")
+    assert query(browser)["metric"] == ["ead"]
 
 
 @pytest.mark.thorough
 def test_an_address_of_what_is_not_there_shows_the_first(address: str, browser: Any, board: Board) -> None:
-    open_page(browser, f"{address}?table=gone&series=<script>window.hacked=1</script>&metric=gone&pairs=x&expected=y")
-    shows(browser, board, METRICS[0], "consecutive", "two-sided")
+    open_page(browser, f"{address}?table=gone&series=<script>window.hacked=1</script>&metric=gone")
+    shows(browser, board, METRICS[0])
     assert browser.find_element("tag name", "body").text.count(GONE) == 3
     assert browser.execute_script("return window.hacked") is None
 

@@ -11,7 +11,7 @@ import pytest
 
 from leaderboard.app.asked import Asked
 from leaderboard.app.components import GONE, gone, several_gone
-from leaderboard.app.one_server import without_servers
+from leaderboard.app.gradio_patches import without_servers
 from leaderboard.app.pages.models import CHOICES, _controls
 from leaderboard.app.permalinks import MAX_VALUE, _text, chosen, chosen_several, remember, wire
 from leaderboard.data.live_results import LiveResults

@@ -7,7 +7,7 @@ from typing import Any
 import gradio as gr
 from gradio import state_holder
 
-from leaderboard.app.sessions import keep_lean_sessions
+from leaderboard.app.gradio_patches import keep_lean_sessions
 
 
 def test_a_session_describes_no_component_and_keeps_states() -> None:

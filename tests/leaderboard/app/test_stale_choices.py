@@ -6,7 +6,7 @@ import gradio as gr
 import pytest
 
 from leaderboard.app.components import GONE
-from leaderboard.app.stale_choices import drop_stale_choices
+from leaderboard.app.gradio_patches import drop_stale_choices
 from tests.leaderboard.conftest import open_page, shown_anew, until
 from tests.leaderboard.page_reading import column
 

@@ -3,14 +3,12 @@
 import shutil
 import threading
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from benchmark.scoring.result_files import PER_PROMPT_FILE
 from datasets_build.errors import ConfigurationError, InputError
-from leaderboard.app.api import queue
 from leaderboard.data.live_results import REFRESH_SECONDS, LiveResults
 from leaderboard.data.sources import FolderSource, Snapshot, StoreSource
 from submissions.storage.commits import StoreFault
@@ -152,7 +150,6 @@ def test_warnings_says_what_is_not_shown_and_how_old_the_rest_is(
     assert others == lines
     assert f"{store.folder} is gone" in caplog.text  # for the operator
     assert str(store.folder.parent) not in first
-    assert str(store.folder.parent) not in queue(live.snapshot(), datetime.now(UTC))["fault"]
 
 
 def test_a_damaged_result_hides_no_other(store: FolderStore, some: list[Scored], tmp_path: Path) -> None:

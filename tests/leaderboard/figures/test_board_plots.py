@@ -33,7 +33,7 @@ def scores(board: Board) -> BoardScores:
 
 @pytest.fixture(scope="module")
 def made(board: Board, scores: BoardScores) -> Tradeoff:
-    return tradeoff(scores, column_of(board, "distinct_k"), column_of(board, "self_bleu"), resamples=50)
+    return tradeoff(scores, column_of(board, "distinct_k"), column_of(board, "self_bleu"))
 
 
 def column_of(board: Board, label: str) -> Column:
@@ -96,8 +96,8 @@ def test_ranked_systems_are_named_before_people_and_baselines(made: Tradeoff) ->
 
 
 def test_the_figure_of_a_crowd_has_a_limit_and_the_caption_says_so(board: Board, made: Tradeoff) -> None:
-    other = replace(made.points[0], on_front=False, share=0.0, label="other")
-    best = [replace(other, on_front=True, share=1.0, label=f"best-{i}", y=other.y + 1) for i in range(25)]
+    other = replace(made.points[0], on_front=False, label="other")
+    best = [replace(other, on_front=True, label=f"best-{i}", y=other.y + 1) for i in range(25)]
     crowd = replace(made, points=(*(replace(other, place=i % 7) for i in range(MOST_POINTS)), *best))
     front, *traces, _ = tradeoff_figure(crowd).data
     names = [name for trace in traces for name, _ in trace.customdata]
@@ -112,8 +112,8 @@ def test_the_figure_of_a_crowd_has_a_limit_and_the_caption_says_so(board: Board,
 
 def test_stairs_turn_at_the_corner_that_is_worse(board: Board, scores: BoardScores) -> None:
     up, down = column_of(board, "distinct_k"), column_of(board, "self_bleu")
-    assert tradeoff_figure(tradeoff(scores, up, down, resamples=50)).data[0].line.shape == "vh"
-    assert tradeoff_figure(tradeoff(scores, down, up, resamples=50)).data[0].line.shape == "hv"
+    assert tradeoff_figure(tradeoff(scores, up, down)).data[0].line.shape == "vh"
+    assert tradeoff_figure(tradeoff(scores, down, up)).data[0].line.shape == "hv"
 
 
 def test_axes_say_which_end_is_better(made: Tradeoff) -> None:
@@ -160,7 +160,7 @@ def test_long_names_keep_the_ends_that_tell_them_apart(made: Tradeoff, board: Bo
     names = [f"{'a' * 90} at {temperature}" for temperature in (0.7, 1.0)]
     points = tuple(replace(point, label=name) for point, name in zip(made.points, names, strict=False))
     curves = [Curve(name, (1.0, 2.0), (1.0, 1.5), (1.0, 1.2), (1.0, 1.7), (24, 24)) for name in names]
-    gaps = [replace(gap, names=(names[0], names[1])) for gap in compare(scores, (0, 1), [made.y], resamples=50)]
+    gaps = [replace(gap, names=(names[0], names[1])) for gap in compare(scores, (0, 1), [made.y])]
     drawn = tradeoff_figure(replace(made, points=points)).data
     shown = {
         "hover": [name for trace in drawn for name, _ in trace.customdata or ()],
@@ -172,7 +172,7 @@ def test_long_names_keep_the_ends_that_tell_them_apart(made: Tradeoff, board: Bo
 
 
 def test_differences_that_do_not_vary_are_not_drawn(made: Tradeoff, scores: BoardScores) -> None:
-    gaps = compare(scores, (0, 1), [made.x, made.y], resamples=50)
+    gaps = compare(scores, (0, 1), [made.x, made.y])
     same = replace(gaps[0], d_z=None, d_z_interval=None)
     assert list(forest_figure([same, gaps[1]]).layout.yaxis.ticktext) == ["self_bleu"]
     assert forest_figure([same]) is None
@@ -203,7 +203,7 @@ def test_differences_point_to_the_better_end(board: Board, scores: BoardScores) 
 
 
 def test_each_pair_has_a_shape_and_a_height_of_its_own(board: Board, scores: BoardScores) -> None:
-    gaps = compare(scores, (0, 1, 2, 3), [column_of(board, "self_bleu"), column_of(board, "ead")], resamples=50)
+    gaps = compare(scores, (0, 1, 2, 3), [column_of(board, "self_bleu"), column_of(board, "ead")])
     figure = forest_figure(gaps)
     assert figure.layout.showlegend
     traces = figure.data
@@ -220,7 +220,7 @@ def test_each_pair_has_a_shape_and_a_height_of_its_own(board: Board, scores: Boa
 def test_names_and_labels_are_text_only(made: Tradeoff, board: Board, scores: BoardScores, name: str) -> None:
     strange = replace(made.x, label=name, unit=name)
     points = tuple(replace(point, label=name) for point in made.points)
-    gaps = tuple(replace(gap, column=strange) for gap in compare(scores, (0, 1), [made.y], resamples=50))
+    gaps = tuple(replace(gap, column=strange) for gap in compare(scores, (0, 1), [made.y]))
     curve = Curve(name, (1.0, 2.0), (1.0, 1.5), (1.0, 1.2), (1.0, 1.7), (24, 24))
     figures = (
         tradeoff_figure(replace(made, x=strange, points=points)),

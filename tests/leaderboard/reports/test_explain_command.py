@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,8 @@ from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.load import load_suite, load_table
 from leaderboard.cli import main
 from leaderboard.reports.explain import commands, sources
-from leaderboard.reports.explain.page import page
-from leaderboard.reports.explain.rows import notes
+from leaderboard.reports.explain.rows import figures_of, notes
+from leaderboard.reports.figure_page import page
 from submissions.checking.validate import open_submission
 from submissions.demo.build import write_demo_submissions
 from submissions.storage.submission_folders import write_submission
@@ -311,30 +312,28 @@ def test_the_page_is_whole_inert_and_the_same_again(run: Run, write: Write, tmp_
     assert (code, said) == (0, f"written: {destination}\n")
     assert json.loads(printed)["prompt"] == PROMPT
     text = destination.read_text(encoding="utf-8")
-    assert text == page(explain_set(HashLM(), ResponseSet(PROMPT, RESPONSES)), "set.json")
+    explained = explain_set(HashLM(), ResponseSet(PROMPT, RESPONSES))
+    assert text == page(figures_of(explained), "set.json", [PROMPT, *notes(explained)])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html", "set.json"]
 
     head, *rest = re.split(r"<script[^>]*>", text)
     data, library, drawing = (part.split("</script>", 1)[0] for part in rest)
     assert "plotly.js v" in library[:200]
     assert "Plotly.newPlot" in drawing
-    assert set(json.loads(data)) == {"curve", "pairs", "tokens"}
+    assert set(json.loads(data)) == {"figure-0", "figure-1", "figure-2"}
     for attack in (PROMPT, *HOSTILE[:2]):
         assert attack not in head
-    assert "&lt;script&gt;window.hacked=1&lt;/script&gt;" in head
-    assert "&lt;img src=x onerror=&#x27;window.hacked=1&#x27;&gt; [red]Say[/red] one." in head
+    assert escape(PROMPT) in head
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', head)
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
     assert "unsafe" not in policy.split(";")[1]
     assert not re.findall(r'(?:src|href)="', head)
 
 
-def test_a_page_without_pairs_has_two_figures(write: Write) -> None:
+def test_a_page_without_pairs_has_two_figures() -> None:
     found = explain_set(HashLM(), ResponseSet(PROMPT, RESPONSES), most_paired=2)
-    text = page(found, "<title>", left_out=1)
-    assert '<div id="pairs"' not in text
+    text = page(figures_of(found), "<title>", notes(found, left_out=1))
     assert text.count('role="figure" aria-label="') == 2
-    assert "<th>" not in text.split("<script")[0]
     assert text.index("<main>") < text.index("<h1>") < text.index("</main>")
     assert 'name="viewport"' in text
     assert "more than 2 responses" in text
@@ -389,7 +388,7 @@ def test_the_page_draws_three_figures_and_runs_no_untrusted_script(
     from selenium.webdriver.common.by import By
 
     found: Explanation = explain_set(HashLM(), ResponseSet(PROMPT, RESPONSES))
-    (tmp_path / "page.html").write_text(page(found, HOSTILE[0]), encoding="utf-8")
+    (tmp_path / "page.html").write_text(page(figures_of(found), HOSTILE[0]), encoding="utf-8")
     browser.get_log("browser")
     browser.get((tmp_path / "page.html").as_uri())
     until(
@@ -397,26 +396,28 @@ def test_the_page_draws_three_figures_and_runs_no_untrusted_script(
         "the figures are not drawn",
     )
     assert len(browser.find_elements(By.CSS_SELECTOR, ".js-plotly-plot")) == 3
-    assert len(browser.find_elements(By.CSS_SELECTOR, "#pairs .hm image, #tokens .hm image")) == 2
+    assert len(browser.find_elements(By.CSS_SELECTOR, "#figure-1 .hm image, #figure-2 .hm image")) == 2
     assert HOSTILE[0] in browser.find_element(By.TAG_NAME, "h1").text
-    shown = browser.find_element(By.CSS_SELECTOR, "#pairs .yaxislayer-above").get_attribute("textContent")
+    shown = browser.find_element(By.CSS_SELECTOR, "#figure-1 .yaxislayer-above").get_attribute("textContent")
     assert "2: <b>bold</b> <a href='javascri…" in shown
     titles = [each.get_attribute("data-title") for each in browser.find_elements(By.CSS_SELECTOR, ".modebar-btn")]
     assert titles
     assert not [title for title in titles if "Share" in title]
 
-    plot = browser.find_element(By.CSS_SELECTOR, "#pairs .nsewdrag")
+    plot = browser.find_element(By.CSS_SELECTOR, "#figure-1 .nsewdrag")
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", plot)
     across, down = ((place + 0.5) / len(RESPONSES) - 0.5 for place in (0, 2))  # of response 3 after response 1
     offset = int(across * plot.rect["width"]), int(down * plot.rect["height"])
     ActionChains(browser).move_to_element_with_offset(plot, *offset).perform()
-    until(lambda: bool(browser.find_elements(By.CSS_SELECTOR, "#pairs .hovertext")), "nothing shows under the pointer")
-    hover = browser.find_element(By.CSS_SELECTOR, "#pairs .hovertext").get_attribute("textContent")
+    until(
+        lambda: bool(browser.find_elements(By.CSS_SELECTOR, "#figure-1 .hovertext")), "nothing shows under the pointer"
+    )
+    hover = browser.find_element(By.CSS_SELECTOR, "#figure-1 .hovertext").get_attribute("textContent")
     assert "3: [bold]rich[/bold] </s> %{z} %{customdata[0]} &lt;i&gt;" in hover
     assert "after 1: <script>window.hacked=1</script>" in hover
 
-    browser.find_elements(By.CSS_SELECTOR, "#curve .updatemenu-button")[1].click()
-    title = "#curve .ytitle"
+    browser.find_elements(By.CSS_SELECTOR, "#figure-0 .updatemenu-button")[1].click()
+    title = "#figure-0 .ytitle"
     until(lambda: "bits of a response" in browser.find_element(By.CSS_SELECTOR, title).text, "the unit does not change")
     errors = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
     assert errors == []

@@ -30,6 +30,7 @@ from tests.conftest import divbench, document
 from tests.leaderboard.conftest import until
 from tests.leaderboard.figures.test_plots import strings
 from tests.leaderboard.gss_submissions import (
+    LEVELS,
     PAIRS,
     SUITE,
     WHOLE,
@@ -249,24 +250,25 @@ def test_json_csv_and_markdown_have_the_same_numbers(run_here: Run, root: Path, 
     assert "Equivalence backend: " in said
 
 
-def test_missing_pairs_are_wrong_or_left_out(run_here: Run, root: Path, found: Found, plain: Path) -> None:
+def test_missing_pairs_are_wrong(found: Found) -> None:
     touched = {split: sum(BLANK in (row["a_id"], row["b_id"]) for row in rows) for split, rows in PAIRS.items()}
     wrong = found["models"][1]["evaluations"]["rouge_l_similarity"]
     assert {split: each["missing"] for split, each in wrong["splits"].items()} == touched
     assert strict(wrong) == pytest.approx([1 - touched[split] / len(PAIRS[split]) for split in SPLITS])
     assert sum(touched.values()) > 0
 
-    folder = result_folder(root, found["models"][1])
-    out = root / "left-out.json"
-    status, printed, told = run_here(
-        folder, "--missing", "left-out", "--out", out, "--metric", "rouge_l_similarity", "--against", "oracle"
-    )
-    assert status == 0, told
-    left = json.loads(out.read_text())["models"][0]
-    assert strict(left["evaluations"]["rouge_l_similarity"]) == [1.0] * 6
-    assert left["comparisons"]["rouge_l_similarity"]["strict"]["mean_of_splits"]["value"] == 0
-    assert f"{NUMBER - sum(touched.values())} │" in printed
-    assert "is left out" in printed
+
+def test_scores_of_ones_own_stand_beside_the_references(run_here: Run, tmp_path: Path) -> None:
+    asked = {row[side] for rows in PAIRS.values() for row in rows for side in ("a_id", "b_id")}
+    lines = [f"{name},{LEVELS[name]}" for name in sorted(asked)]
+    (tmp_path / "s.csv").write_text("\n".join(["prompt_id,m", *lines, "unknown,2"]))
+    status, printed, told = run_here("--scores", tmp_path / "s.csv", "--against", "constant", "--json")
+    assert (status, "s:m: left out: 1 id of no prompt asked for" in told) == (0, True), told
+    [model] = json.loads(printed)["models"]
+    assert strict(model["evaluations"]["s:m"]) == [1.0] * 6
+    assert model["comparisons"]["s:m"]["strict"]["mean_of_splits"]["value"] == 1
+    status, printed, told = run_here("--scores", tmp_path / "s.csv", "--out", tmp_path / "s.md")
+    assert (status, "scores from a file" in printed) == (0, True), told
 
 
 def test_all_metrics_are_those_of_the_profile_and_k_is_the_first_responses(run_here: Run, plain: Path) -> None:
@@ -301,6 +303,8 @@ def test_metrics_of_states_that_were_not_read_have_no_accuracy(
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
+        ([], 2, "nothing to evaluate is named"),
+        (["--scores", "nothing.csv"], 1, "there is no file"),
         (["nowhere"], 2, "there is no folder nowhere"),
         (["{empty}"], 1, "has neither manifest.json nor result.json"),
         (["{demo}"], 1, "is a submission to demo (give one to the suite gssbench)"),

@@ -1,9 +1,7 @@
 """The report of `divbench metrics gss`: names, notes, the paper's table, tables that fit a terminal."""
 
 import io
-import json
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,8 +17,7 @@ from benchmark.analysis.gss.accuracy import (
     names_of,
     published_blocks,
 )
-from benchmark.analysis.metaeval.pair_reports import Scorer
-from benchmark.analysis.metaeval.prompt_scores import sanity_scores
+from benchmark.analysis.metaeval.prompt_scores import Scorer, sanity_scores
 from benchmark.analysis.reproduce.cells import read_published
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
@@ -28,7 +25,6 @@ from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.result_schema import Result
 from benchmark.scoring.scorer import Options, score_submission
 from datasets_build.errors import ConfigurationError
-from datasets_build.files import plain_json
 from datasets_build.gssbench import SPLITS
 from datasets_build.tables import print_blocks
 from leaderboard.reports.gss.report import notes, report_of
@@ -174,13 +170,3 @@ def test_there_must_be_something_to_evaluate(result: Result) -> None:
         evaluated(model(result))
     with pytest.raises(ConfigurationError, match="no scores named 'e_average'"):
         evaluated(model(result, "a", "energy"), against="e_average")
-
-
-def test_a_report_of_pairs_left_out_is_json_without_nan(result: Result) -> None:
-    lonely = replace(model(result, "a", "self_bleu"), scorers=(Scorer("self_bleu", {}),))
-    document = plain_json(evaluated(lonely, missing_as="left out", against="oracle").as_json())
-    json.dumps(document, allow_nan=False)
-    [found] = document["models"]
-    assert found["evaluations"]["self_bleu"]["mean_of_splits"]["strict"]["value"] is None
-    assert found["comparisons"]["self_bleu"]["strict"]["mean_of_splits"]["value"] is None
-    assert found["best"] == []

@@ -8,9 +8,8 @@ import pytest
 
 from benchmark.metrics import METRICS
 from leaderboard.data.live_results import LiveResults
-from leaderboard.data.metric_study.axioms import AxiomStudy
 from leaderboard.data.metric_study.build import systems_agreement
-from leaderboard.data.metric_study.files import AXIOMS_FILE, MEASURED, load_studies, read_record
+from leaderboard.data.metric_study.files import AXIOMS_FILE, MEASURED, AxiomStudy, load_studies, read_record
 from leaderboard.data.sources import FolderSource
 from leaderboard.static.write import write_static
 from leaderboard.tables.metrics import agreement_table, axioms_table, pair_accuracies

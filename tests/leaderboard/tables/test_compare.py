@@ -23,10 +23,10 @@ from leaderboard.tables.compare import (
     differing_table,
     explore_link,
     headline,
+    side_by_side,
 )
 from leaderboard.tables.models import cell_texts
 from leaderboard.tables.prompts import find_entry
-from leaderboard.tables.side_by_side import side_by_side
 from leaderboard.tables.systems import system_ids, system_labels
 from submissions.checking.validate import open_submission
 from tests.leaderboard.boards import load_boards

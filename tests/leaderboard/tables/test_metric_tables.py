@@ -8,8 +8,7 @@ from benchmark.analysis.axioms import AXIOMS
 from benchmark.metrics import METRICS, Metric
 from benchmark.scoring.inputs import computed
 from benchmark.scoring.profiles import find_profile, with_named
-from leaderboard.data.metric_study.axioms import AxiomStudy
-from leaderboard.data.metric_study.files import AXIOMS_FILE, MEASURED, read_record
+from leaderboard.data.metric_study.files import AXIOMS_FILE, MEASURED, AxiomStudy, read_record
 from leaderboard.data.metric_study.record import MEASURES, MetricStudy, Number
 from leaderboard.figures.heat_maps import agreement_map, correlation_map
 from leaderboard.tables.metrics import (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.scoring.resampling import Floats, resample_weights
+from benchmark.scoring.resampling import Floats
 from leaderboard.data.board import Board, Column
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.models import cell_texts
@@ -17,7 +17,6 @@ from leaderboard.tables.tradeoff import (
     about_tradeoff,
     default_axes,
     end_of,
-    front_shares,
     has_quality,
     pareto,
     tradeoff,
@@ -61,45 +60,9 @@ def test_a_front_is_what_no_other_system_dominates(points: list[tuple[float, flo
     assert pareto(x, y).tolist() == brute(x, y)
 
 
-def test_many_fronts_at_once_are_each_their_own() -> None:
-    rng = np.random.default_rng(1)
-    x, y = rng.normal(size=(2, 50, 30))
-    found = pareto(x, y)
-    assert found.tolist() == [brute(a, b) for a, b in zip(x, y, strict=True)]
-
-
 def test_rounding_dominates_nobody() -> None:
     assert pareto(np.array([0.3, 0.1 + 0.2]), np.array([1.0, 1.0])).tolist() == [True, True]
     assert pareto(np.array([1e-9, 2e-9]), np.array([1e9, 1e9])).tolist() == [False, True]
-
-
-def test_shares_are_counted_over_resamples_of_prompts() -> None:
-    rng = np.random.default_rng(2)
-    x, y = rng.normal(size=(2, 20, 5))
-    x[:, 4] = np.nan
-    x[3:, 3] = np.nan  # so few prompts that some resamples draw none of them
-    counted, valid = np.zeros(5), np.zeros(5)
-    for weights in resample_weights(20, resamples=300, seed=7):
-        drawn = np.repeat(np.arange(20), weights)
-        means = []
-        for values in (x, y):
-            there = [values[drawn, i][np.isfinite(values[drawn, i])] for i in range(5)]
-            means.append(np.array([each.mean() if len(each) else np.nan for each in there]))
-        counted += brute(*means)
-        valid += np.isfinite(means[0]) & np.isfinite(means[1])
-    assert 0 < valid[3] < 300
-    found = front_shares(x, y, resamples=300, seed=7)
-    assert found[:4] == pytest.approx(counted[:4] / valid[:4])
-    assert np.isnan(found[4])
-
-
-def test_one_prompt_has_no_shares(board: Board, scores: BoardScores) -> None:
-    x = np.array([[1.0, 2.0]])
-    assert np.isnan(front_shares(x, x)).all()
-    made = tradeoff(scores, column_of(board, "distinct_n"), column_of(board, "mean_head_quality"))
-    points = tuple(replace(point, share=None) for point in made.points)
-    assert "The share is" in about_tradeoff(board, made)
-    assert "The share is" not in about_tradeoff(board, replace(made, points=points))
 
 
 def test_axes_begin_with_diversity_and_quality_where_the_board_has_it(board: Board, results: Path) -> None:
@@ -129,14 +92,13 @@ def test_means_and_intervals_are_those_of_the_results(board: Board, scores: Boar
 @pytest.mark.parametrize("baselines", [False, True])
 def test_baselines_are_on_no_front_unless_asked(board: Board, scores: BoardScores, *, baselines: bool) -> None:
     x, y = column_of(board, "distinct_k"), column_of(board, "mean_head_quality")
-    made = tradeoff(scores, x, y, baselines=baselines, resamples=50)
+    made = tradeoff(scores, x, y, baselines=baselines)
     field = [point for point in made.points if baselines or point.label not in BASELINES]
     wanted = brute(np.array([point.x for point in field]), np.array([point.y for point in field]))
     assert [point.on_front for point in field] == wanted
-    assert all(point.share is not None for point in field)
     left_out = [point for point in made.points if point not in field]
     assert len(left_out) == (0 if baselines else 3)
-    assert all(point.on_front is None and point.share is None for point in left_out)
+    assert all(point.on_front is None for point in left_out)
 
 
 def test_less_is_better_by_metrics_of_which_less_is(board: Board, scores: BoardScores) -> None:
@@ -177,13 +139,10 @@ def test_the_table_says_what_the_points_are(board: Board, scores: BoardScores) -
     for values, shown in zip(view.values, view.shown, strict=True):
         point = by_label[values[0]]
         assert values[2:4] == (point.x, point.y)
-        assert values[5] == point.share
         assert shown[2:4] == texts[values[0]]
-        assert shown[5] == ("" if point.share is None else f"{point.share:.1%}")
     said = [row[4] for row in view.values]
     assert said == sorted(said, key=["yes", "no", "not eligible"].index)
     on = about_tradeoff(board, made).split(".")[0]
     assert all((point.label in on) == bool(point.on_front) for point in made.points)
     frame = view.frame()
     assert frame["distinct_k"].dtype == "float64"
-    assert frame["share of resamples"].isna().sum() == 3

@@ -6,8 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from leaderboard.data.metric_study.attack_gains import PAID, GamingRecord
-from leaderboard.data.metric_study.files import GAMING_FILE, MEASURED, read_record
+from leaderboard.data.metric_study.files import GAMING_FILE, MEASURED, PAID, GamingRecord, read_record
 from leaderboard.data.metric_study.record import MetricStudy, Number, Overall
 from leaderboard.figures.forest_table import trust_table
 from leaderboard.tables.measures import FITTED, metric_sentences

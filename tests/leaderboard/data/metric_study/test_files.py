@@ -31,7 +31,7 @@ from leaderboard.data.metric_study.files import (
 )
 from leaderboard.data.metric_study.pair_accuracies import PairStudy, drawn_blocks, pair_study
 from leaderboard.data.metric_study.record import MetricStudy
-from leaderboard.reports.gss.figure import heat_map
+from leaderboard.reports.gss.report import heat_map
 from submissions.untrusted.findings import Rejected
 from tests.leaderboard.data.metric_study.test_build import scores, task
 from tests.leaderboard.reports.test_gss_report import PAIRS, REFERENCES, model, result
