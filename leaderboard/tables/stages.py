@@ -36,8 +36,8 @@ _WORDS = "; ".join(f"{stage}: {', '.join(words)}" for stage, words in STAGES.ite
 RULE = (
     "Series are found only by the names of systems. Systems in one table from one submitter form a series if their "
     f"names differ only in a word that indicates the stage ({_WORDS}). A name without one of these words is the base "
-    "stage. If a stage occurs twice, the submission with the latest date of generation is used; without dates, it is "
-    "chosen by result id."
+    "stage. If a stage occurs twice, systems sampled alike (mode, temperature, top-k, top-p) form a series each; of "
+    "several, the submission with the latest date of generation is used; without dates, it is chosen by result id."
 )
 MATCHED = frozenset({"matched", "lengthmatched", "truncated"})
 # The first of these that a board has is the default.
@@ -60,6 +60,7 @@ class Series:
     entries: tuple[Entry, ...]  # entries of the systems, in the same order
     matched: bool  # whether the names say that responses are length-matched
     superseded: int  # number of systems that are ignored because another one has the same stage; see `RULE`
+    sampling: str = ""  # settings of this series, if the names have several, such as `temperature 0.7`
 
     @property
     def key(self) -> str:
@@ -91,27 +92,45 @@ def find_series(board: Board) -> list[Series]:
         key = (entry.result.manifest.submitter.name, family)
         families.setdefault(key, {}).setdefault(stage or next(iter(STAGES)), []).append(entry)
     made = []
-    for (submitter, family), by_stage in families.items():
-        if len(by_stage) < 2:
-            continue
-        there = [stage for stage in STAGES if stage in by_stage]
-        chosen = [max(by_stage[stage], key=_lateness) for stage in there]
-        made.append(
-            Series(
-                name=" ".join(family),
-                submitter=submitter,
-                stages=tuple(there),
-                entries=tuple(chosen),
-                matched=not MATCHED.isdisjoint(family),
-                superseded=sum(map(len, by_stage.values())) - len(chosen),
+    for (submitter, family), named in families.items():
+        for sampling, by_stage in _sampled_alike(named).items():
+            if len(by_stage) < 2:
+                continue
+            there = [stage for stage in STAGES if stage in by_stage]
+            chosen = [max(by_stage[stage], key=_lateness) for stage in there]
+            made.append(
+                Series(
+                    name=" ".join(family),
+                    submitter=submitter,
+                    stages=tuple(there),
+                    entries=tuple(chosen),
+                    matched=not MATCHED.isdisjoint(family),
+                    superseded=sum(map(len, by_stage.values())) - len(chosen),
+                    sampling="" if sampling is None else sampling_text(sampling),
+                )
             )
-        )
-    return sorted(made, key=lambda s: (not s.is_own, -len(s.entries), s.matched, s.name, s.submitter))
+    return sorted(made, key=lambda s: (not s.is_own, -len(s.entries), s.matched, s.name, s.submitter, s.sampling))
 
 
 def _sampling(entry: Entry) -> Sampling:
     given = entry.result.manifest.generation
     return given.mode, given.temperature, given.top_k, given.top_p
+
+
+def _sampled_alike(by_stage: dict[str, list[Entry]]) -> dict[Sampling | None, dict[str, list[Entry]]]:
+    """Split systems of the same names by how they were sampled, since a temperature changes diversity, too.
+
+    Returns:
+        Systems by stage, for each way of sampling that several stages share; all together (None) if each stage occurs
+        once, there is only one way, or no two stages share any.
+    """
+    split: dict[Sampling | None, dict[str, list[Entry]]] = {}
+    if max(map(len, by_stage.values())) > 1:
+        for stage, entries in by_stage.items():
+            for entry in entries:
+                split.setdefault(_sampling(entry), {}).setdefault(stage, []).append(entry)
+    found = {sampling: part for sampling, part in split.items() if len(part) > 1}
+    return found if found and len(split) > 1 else {None: by_stage}
 
 
 def sampling_text(sampling: Sampling) -> str:
@@ -134,6 +153,8 @@ def about_series(board: Board, series: Series) -> str:
         f"{systems}. Submitted by {shortened(series.submitter, _NAME)}; {board.suite}, {board.k} responses per prompt, "
         f"{'length-matched according to the names' if series.matched else 'as sampled, not length-matched'}."
     )
+    if series.sampling:
+        said += f" All were sampled alike ({series.sampling}); systems of these names with other settings are not here."
     differing = list(dict.fromkeys(map(_sampling, series.entries)))
     if len(differing) > 1:
         ways = "; ".join(map(sampling_text, differing))

@@ -96,7 +96,8 @@ def _controls(snapshot: Snapshot, asked: Asked) -> list[Any]:
 
 def _label(series: stages.Series) -> str:
     cut = ", length-matched" if series.matched else ""
-    return f"{shortened(series.name, 60)}: {', '.join(series.stages)}{cut}"
+    how = f" ({series.sampling})" if series.sampling else ""
+    return f"{shortened(series.name, 60)}: {', '.join(series.stages)}{cut}{how}"
 
 
 def _shown(live: LiveResults, given: Mapping[str, Any]) -> list[Any]:

@@ -103,14 +103,24 @@ def test_another_submitter_is_another_series_and_the_later_submission_counts() -
     assert found.superseded == 1
 
 
+def test_stages_of_several_temperatures_are_a_series_for_each() -> None:
+    twice = named("x-base", "X-base", "x-sft", "X-sft", "x-SFT", days=(2, 1, 1, 2, 3), heats=(0.7, 1.3, 0.7, 1.3, 2.0))
+    cold, hot = find_series(twice)
+    assert [each.result.manifest.generation.temperature for each in cold.entries] == [0.7, 0.7]
+    assert [each.result.manifest.generation.temperature for each in hot.entries] == [1.3, 1.3]
+    assert (cold.sampling, hot.sampling) == ("temperature 0.7", "temperature 1.3")
+    assert "All were sampled alike (temperature 0.7)" in about_series(twice, cold)
+
+
 def test_stages_that_were_not_sampled_alike_are_compared_with_a_warning() -> None:
     once = named("x-base", "x-sft", heats=(1.0, 0.7))
     (found,) = find_series(once)
+    assert found.sampling == ""
     warned = "not sampled alike (temperature 1; temperature 0.7), which also changes diversity"
     assert warned in about_series(once, found)
     same = named("x-base", "x-sft", "x-SFT", heats=(1.0, 1.0, 1.0))
     (found,) = find_series(same)
-    assert found.superseded == 1
+    assert (found.sampling, found.superseded) == ("", 1)
     assert "sampled alike" not in about_series(same, found)
 
 
