@@ -92,14 +92,17 @@ def open_store(text: str, *, existing: bool = False) -> FileStore:
 
     folder = Path(text)
     try:
-        if not folder.is_dir() and folder.exists():
-            raise ConfigurationError(f"{folder} is a file", "a store is a folder")
-        if not folder.is_dir() and (existing or ".." in folder.parts or not folder.absolute().parent.is_dir()):
-            raise ConfigurationError(
-                f"there is no folder {folder}",
-                ("give the folder of a store" if existing else "create it")
-                + "; a Hub repository is hf://datasets/ORG/NAME",
-            )
+        folder.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
     except OSError as error:
         raise ConfigurationError(f"{text[:100]!r} cannot be a store: {error.strerror}", "give a folder") from error
+    if not folder.is_dir() and folder.exists():
+        raise ConfigurationError(f"{folder} is a file", "a store is a folder")
+    if not folder.is_dir() and (existing or ".." in folder.parts or not folder.absolute().parent.is_dir()):
+        raise ConfigurationError(
+            f"there is no folder {folder}",
+            ("give the folder of a store" if existing else "create it")
+            + "; a Hub repository is hf://datasets/ORG/NAME",
+        )
     return FolderStore(folder)

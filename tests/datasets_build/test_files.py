@@ -277,7 +277,7 @@ LIMIT = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)
     [
         ("write_text(path, 'n' * 100_000)", "File too large"),
         (
-            "with atomic_file(path) as t: t.write_bytes(b'n' * 4096); t.open('ab').write(b'n' * 100_000)",
+            "with atomic_file(path) as t: t.write_bytes(b'n' * 4096); t.open('ab').write(b'n' * 1_000_000)",
             "File too large",
         ),
     ],
