@@ -185,7 +185,8 @@ def look(address: str, times: int) -> dict[str, Any]:
         found["all_columns_s"] = opened(browser, f"{address}/?show=everything", _ROWS)
         try:
             urllib.request.urlopen(f"{address}/explore", timeout=60).close()  # noqa: S310 - our own address
-        except urllib.error.HTTPError:
+        except urllib.error.HTTPError as error:
+            error.close()
             return found
         found["explore_s"] = opened(browser, f"{address}/explore", _ASKED)
         click = methodcaller("click")

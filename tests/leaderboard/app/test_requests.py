@@ -180,7 +180,8 @@ def fetch(url: str, body: bytes | None = None) -> str:
         with urllib.request.urlopen(request, timeout=20) as reply:  # noqa: S310
             return str(reply.read().decode())
     except urllib.error.HTTPError as error:
-        return error.read().decode()
+        with error:
+            return error.read().decode()
 
 
 def outcome(url: str, name: str, data: Any) -> str:
