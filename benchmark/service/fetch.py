@@ -81,9 +81,10 @@ def private_folder() -> Iterator[Path]:
 
 def remove_left_folders() -> None:
     """Delete the private folders of this user's processes that were killed, and nothing through a link."""
+    own = getattr(os, "getuid", int)()  # Windows has none, and its files have 0
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError, Timeout):  # in use, or another process deletes it
-            if path.lstat().st_uid == os.getuid() and not path.is_symlink() and (path / _LOCK).is_file():
+            if path.lstat().st_uid == own and not path.is_symlink() and (path / _LOCK).is_file():
                 with FileLock(path / _LOCK, timeout=0):
                     rmtree(path, ignore_errors=True)
 

@@ -1,6 +1,6 @@
-"""An explanation as tables, sentences and figures, for the terminal and for the page. Pure.
+"""An explanation as tables, sentences and figures, for the terminal and for the page.
 
-Callers must escape the untrusted texts.
+Whoever shows the untrusted texts must escape them, as `print_explanation` does.
 """
 
 import math
@@ -19,6 +19,8 @@ from leaderboard.figures.plots import curve_figure, pair_figure, token_figure
 from submissions.untrusted.plain_text import shortened
 
 MOST_TOKENS = 6  # of a pair, in a sentence
+SHOWN = 50  # rows of a table in the terminal
+TEXT, PROMPT = 60, 200  # letters in the terminal
 _MEANINGS = {
     "a_1": "cost of a response after the prompt alone",
     "a_n": "cost of a response after all others",
@@ -137,10 +139,6 @@ def _less(bits: float) -> str:
 
 def _number(value: float, digits: int = 4) -> str:
     return f"{value:.{digits}f}" if math.isfinite(value) else "-"
-
-
-SHOWN = 50  # rows of a table
-TEXT, PROMPT = 60, 200  # letters
 
 
 def print_explanation(
