@@ -44,7 +44,7 @@ BATCH = 20  # mutations, in the order of their keys, so that an unfinished repor
 PATIENCE = 12  # times the processor time allowed, on the clock
 MEMORY = 16 << 30  # bytes of address space, so that a runaway mutation does not use up the memory
 SLOW = ("demo", "page_", "app", "hostile_names", "static_browser", "perf", "cluster")  # after test_
-NOT_COPIED = (".venv", ".git", "__pycache__", ".*_cache", ".hypothesis", "demo-run", "build", "*.egg-info")
+NOT_COPIED = (".venv*", ".git", "__pycache__", ".*_cache", ".hypothesis", "demo-run", "build", "*.egg-info")
 FORKED = (
     *("numpy", "pandas", "pyarrow.dataset", "pyarrow.parquet", "pydantic.main", "rapidfuzz", "rich.console"),
     *("rouge_score.rouge_scorer", "sacrebleu", "scipy.stats", "sklearn.cluster", "tenacity", "torch", "typer"),
