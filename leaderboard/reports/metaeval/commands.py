@@ -101,7 +101,7 @@ def metaeval(
     mirror: Mirror = None,
     json: JsonOption = False,
 ) -> None:
-    """Test metrics against ground truth: labels by construction, people's scores, decoding settings.
+    """Test metrics against ground truth: labels by construction, people's scores or decoding settings.
 
     Without tasks: the nine with two labels (contest, mcdiv, mcdiv_nuggets, each story_gen, resp_gen, prompt_gen).
     Each number has a bootstrap interval over contexts. A set that lacks one metric's score is excluded for all metrics,
