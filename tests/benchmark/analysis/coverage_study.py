@@ -25,6 +25,7 @@ from scipy.stats import ttest_1samp
 from benchmark.analysis.estimate import Estimate, estimate
 from benchmark.analysis.metaeval import agreement
 from benchmark.analysis.power import prompts_needed
+from benchmark.analysis.ranking import standings
 from benchmark.scoring.resampling import (
     Interval,
     bootstrap_means,
@@ -126,6 +127,18 @@ def _tilted(values: Floats, by: float) -> Floats:
     return np.asarray(weights / weights.sum(), dtype=np.float64)
 
 
+def separated(rng: np.random.Generator, times: int) -> Iterator[tuple[str, str, float]]:
+    """Rank systems that are equal, because their scores are exchanged at random within each prompt."""
+    values = scores("valid_distinct_k", 10)[1]
+    for systems, prompts in ((2, 100), (9, 100), (9, 20), (9, 5)):
+        found = 0
+        for _ in range(times):
+            rows = rng.choice(len(values), prompts)
+            drawn = rng.permuted(values[rows], axis=1)[:, :systems]
+            found += len({each.group for each in standings(drawn)}) > 1
+        yield "equal systems are separated", f"{systems} systems, {prompts} prompts", found / times
+
+
 def planned(rng: np.random.Generator, times: int) -> Iterator[tuple[str, str, float]]:
     """Find a difference of a tenth with the number of prompts planned for a power of .8."""
     values = scores("valid_distinct_k", 8)[1]
@@ -202,7 +215,7 @@ def _main(
 ) -> None:
     """Print how often intervals cover the truth and tests find a difference, simulated."""
     warnings.simplefilter("ignore", UserWarning)  # SciPy's, about ties
-    studies = (means, equals, planned, accuracies, gains, alphas)
+    studies = (means, equals, planned, accuracies, gains, alphas, separated)
     rows = []
     with progress() as bar:
         for number, study in enumerate(bar.track(studies, description="simulating")):
