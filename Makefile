@@ -1,6 +1,6 @@
 # Commands on a machine with Python (3.11 or later), pip and make:
 #   make demo   set up and run the whole path on what the package carries
-#   make test   set up and run all checks and the tests, but for those in a browser
+#   make test   set up and run all checks, and all tests that need no browser
 #   make test-browser   the board's tests in a real browser; make test-all: all tests, soaks and second looks as well
 #   make test-lowest   the tests with the lowest versions that pyproject.toml allows
 #   make docs   set up and build the documentation site into site/

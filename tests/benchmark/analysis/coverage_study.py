@@ -15,7 +15,6 @@ from typing import Annotated
 import numpy as np
 import pyarrow.parquet as pq
 import typer
-from krippendorff import alpha
 from numpy.typing import NDArray
 from rich.text import Text
 from scipy.optimize import brentq
@@ -23,6 +22,7 @@ from scipy.special import ndtr
 from scipy.stats import ttest_1samp
 
 from benchmark.analysis.estimate import Estimate, estimate
+from benchmark.analysis.human_ratings import _alpha
 from benchmark.analysis.metaeval import agreement
 from benchmark.analysis.power import prompts_needed
 from benchmark.analysis.ranking import standings
@@ -204,10 +204,6 @@ def _ratings(rng: np.random.Generator, sets: int, raters: int) -> NDArray[np.int
     by = np.array([rng.choice(raters, 5, replace=False) for _ in range(sets)])
     answers = np.round(3 + diversity[:, None] + strictness[by] + rng.normal(size=by.shape) * 0.8)
     return np.array([np.bincount(row, minlength=5) for row in np.clip(answers, 1, 5).astype(int) - 1])
-
-
-def _alpha(counts: NDArray[np.int64]) -> float:
-    return float(alpha(value_counts=counts, value_domain=range(1, 6), level_of_measurement="ordinal"))
 
 
 def _main(
