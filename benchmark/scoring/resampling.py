@@ -196,7 +196,8 @@ def level_for(n: int, level: float = LEVEL, few: int = FEW) -> float:
 
     Resampled means of few values vary too little, and by the normal distribution instead of Student's t. The expanded
     percentile interval makes up for both (Hesterberg 2015, section 5.3). Simulated from scores of real systems, it
-    raises coverage from .84 to .89 with 8 prompts (the mean of six metrics), but values that hardly vary are covered less often under either.
+    raises coverage from .84 to .89 with 8 prompts (the mean of six metrics), but values that hardly vary are covered
+    less often under either.
 
     >>> [round(level_for(n), 4) for n in (5, 10, 29, 30)]
     [0.9981, 0.9829, 0.9629, 0.95]
