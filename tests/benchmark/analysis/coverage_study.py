@@ -1,4 +1,4 @@
-"""The simulated figures of docs/: how often 95% intervals cover the truth, and findings name one of two equals.
+"""The simulated figures of docs/: how often 95% intervals cover the truth, and tests separate equal systems.
 
 `python -m tests.benchmark.analysis.coverage_study` prints them. Truth is known because samples are drawn from what
 is measured: the scores of the reference results (prompts drawn with replacement), or from a stated distribution.
@@ -84,7 +84,7 @@ def tested(apart: Floats) -> tuple[bool, bool, bool]:
 
 
 def means(rng: np.random.Generator, times: int) -> Iterator[tuple[str, str, float]]:
-    """Cover the mean of a random system."""
+    """Count how often an interval covers the mean of a random system."""
     for metric in (*METRICS, "valid_share"):
         values = scores(metric, 10)[1]
         if metric == "valid_share":  # of systems with any invalid response
@@ -100,7 +100,7 @@ def means(rng: np.random.Generator, times: int) -> Iterator[tuple[str, str, floa
 
 
 def equals(rng: np.random.Generator, times: int) -> Iterator[tuple[str, str, float]]:
-    """Compare two systems on 100 prompts whose mean difference is 0.
+    """Count findings about two systems on 100 prompts whose mean difference is 0.
 
     Real differences of nearly equal systems are weighted exponentially until their mean is 0, which keeps their
     values and their skewness.
@@ -128,7 +128,7 @@ def _tilted(values: Floats, by: float) -> Floats:
 
 
 def separated(rng: np.random.Generator, times: int) -> Iterator[tuple[str, str, float]]:
-    """Rank systems that are equal, because their scores are exchanged at random within each prompt."""
+    """Count tables that separate systems that are equal, because their scores are exchanged at random within each prompt."""
     values = scores("valid_distinct_k", 10)[1]
     for systems, prompts in ((2, 100), (9, 100), (9, 20), (9, 5)):
         found = 0
@@ -140,7 +140,7 @@ def separated(rng: np.random.Generator, times: int) -> Iterator[tuple[str, str, 
 
 
 def planned(rng: np.random.Generator, times: int) -> Iterator[tuple[str, str, float]]:
-    """Find a difference of a tenth with the number of prompts planned for a power of .8."""
+    """Count findings of a difference of a tenth with the number of prompts planned for a power of .8."""
     values = scores("valid_distinct_k", 8)[1]
     effect, found = 0.1 * float(np.nanmean(values)), []
     for one, other in combinations(values.T, 2):
@@ -157,7 +157,7 @@ def planned(rng: np.random.Generator, times: int) -> Iterator[tuple[str, str, fl
 
 
 def accuracies(rng: np.random.Generator, times: int) -> Iterator[tuple[str, str, float]]:
-    """Cover the accuracy of the best threshold on 1,000 response sets with two normal distributions of scores."""
+    """Count how often an interval covers the accuracy of the best threshold on 1,000 sets with normal scores."""
     for effect in (0.0, 0.2, 0.5, 1.0, 2.0):
         truth, hits = float(ndtr(effect / 2)), 0
         for seed in range(times // 2):
@@ -170,7 +170,7 @@ def accuracies(rng: np.random.Generator, times: int) -> Iterator[tuple[str, str,
 
 
 def gains(rng: np.random.Generator, times: int) -> Iterator[tuple[str, str, float]]:
-    """Cover the gains of attacks that exceed half of the real systems' range, which is estimated, too."""
+    """Count how often intervals cover gains of attacks over half of the real systems' range, which is estimated."""
     for metric in METRICS[:-1]:
         (names, real), (_, attacks) = scores(metric, 8), scores(metric, 8, baselines=True)
         apart = attacks - real[:, [names.index("gpt-4o")]]
@@ -187,7 +187,10 @@ def gains(rng: np.random.Generator, times: int) -> Iterator[tuple[str, str, floa
 
 
 def alphas(rng: np.random.Generator, times: int) -> Iterator[tuple[str, str, float]]:
-    """Cover Krippendorff's alpha of all raters, of whom ten differ in strictness and five rate each of 200 sets."""
+    """Count how often an interval covers Krippendorff's alpha of all raters.
+
+    Ten of them, who differ in strictness, are drawn, and five of these rate each of 200 sets.
+    """
     truth = float(np.mean([_alpha(_ratings(rng, 400, 400)) for _ in range(3)]))
     hits = 0
     for seed in range(times // 8):
