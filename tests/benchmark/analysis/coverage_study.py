@@ -128,7 +128,7 @@ def _tilted(values: Floats, by: float) -> Floats:
 
 
 def separated(rng: np.random.Generator, times: int) -> Iterator[tuple[str, str, float]]:
-    """Count tables that separate systems that are equal, because their scores are exchanged at random within each prompt."""
+    """Count tables that separate equal systems: their scores are exchanged at random within each prompt."""
     values = scores("valid_distinct_k", 10)[1]
     for systems, prompts in ((2, 100), (9, 100), (9, 20), (9, 5)):
         found = 0
