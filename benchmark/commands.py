@@ -10,10 +10,10 @@ import typer
 
 from benchmark.cluster.options import ClusterOptions
 from benchmark.scoring.options import MetricNames, ProfileName, ScoringOptions
-from datasets_build.console import JsonOption, MirrorOption, data_option, err, out, output_option, print_json, progress
-from datasets_build.errors import ConfigurationError, counted
-from datasets_build.option_groups import with_option_groups
-from datasets_build.tables import Styled, Table, to_terminal
+from divbench.core.console import JsonOption, MirrorOption, data_option, err, out, output_option, print_json, progress
+from divbench.core.errors import ConfigurationError, counted
+from divbench.core.option_groups import with_option_groups
+from divbench.core.tables import Styled, Table, to_terminal
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -1,6 +1,5 @@
 """Build the datasets: the first stage of the data flow.
 
 Input: files released by other projects (pinned, checked by SHA-256) and our own word banks. Output: datasets as
-Parquet files with a manifest (`build.py`), loaded by `load.py`, and suites of prompts for submissions. This package
-imports none of the others, so it also holds what all of them use: errors, atomic files, tables and the console.
+Parquet files with a manifest (`build.py`), loaded by `load.py`, and suites of prompts for submissions.
 """

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict
 
 from datasets_build.download import Fetcher
-from datasets_build.errors import InputError, first_line
-from datasets_build.files import atomic_folder, content_id, readable_json, sha256_of
 from datasets_build.schema import conform
 from datasets_build.sources import Config, Source, Split
+from divbench.core.errors import InputError, first_line
+from divbench.core.files import atomic_folder, content_id, readable_json, sha256_of
 
 MANIFEST = "manifest.json"
 ROWS_A_GROUP = 1000

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress, say
-from datasets_build.tables import Table, styled, to_terminal
+from divbench.core.console import JsonOption, MirrorOption, err, out, print_json, progress, say
+from divbench.core.tables import Table, styled, to_terminal
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -37,9 +37,9 @@ def list_datasets(destination: Out = None, json: JsonOption = False) -> None:
     Example: divbench data list
     """
     from datasets_build.build import read_manifest
-    from datasets_build.errors import InputError
     from datasets_build.load import SUITES, data_folder
     from datasets_build.sources import DATASETS
+    from divbench.core.errors import InputError
 
     rows: list[dict[str, Any]] = []
     for source in DATASETS:
@@ -204,8 +204,8 @@ def prompts(
     """
     from json import dumps
 
-    from datasets_build.files import write_text
     from datasets_build.load import load_suite
+    from divbench.core.files import write_text
 
     found = load_suite(suite, mirror=mirror)
     rows = [{"prompt_id": each.prompt_id, "prompt": each.prompt} for each in found.prompts]
@@ -337,11 +337,11 @@ def solution_pairs(
     """
     import pyarrow.parquet as pq
 
-    from datasets_build.errors import ConfigurationError, InputError, counted
-    from datasets_build.files import atomic_file
     from datasets_build.gssbench import PAIRS
     from datasets_build.gssbench.solution_paths import read_questions, solution_path_pairs
     from datasets_build.schema import conform
+    from divbench.core.errors import ConfigurationError, InputError, counted
+    from divbench.core.files import atomic_file
 
     if destination.suffix != ".parquet":
         raise ConfigurationError(f"pairs are written to a .parquet file, not to {destination}", "--out NAME.parquet")
@@ -362,7 +362,7 @@ def _all() -> list[str]:
 
 def _built(folder: Path) -> list[str]:
     """Return the names of the built datasets, in the order of `DATASETS`."""
-    from datasets_build.errors import ConfigurationError
+    from divbench.core.errors import ConfigurationError
 
     names = [name for name in _all() if (folder / "data" / name).is_dir()]
     if not names:

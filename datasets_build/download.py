@@ -10,9 +10,9 @@ from pathlib import Path
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential, wait_random
 
-from datasets_build.errors import ConfigurationError, InputError
-from datasets_build.files import atomic_file, sha256_of
 from datasets_build.sources.source import File, Source
+from divbench.core.errors import ConfigurationError, InputError
+from divbench.core.files import atomic_file, sha256_of
 
 MIRROR_VARIABLE = "DIVBENCH_MIRROR"
 HOME_VARIABLE = "DIVBENCH_HOME"

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from datasets_build.build import read_manifest, split_table
-from datasets_build.console import err
 from datasets_build.download import Fetcher, Progress, home, offline
-from datasets_build.errors import ConfigurationError, InputError, UnknownSuite, did_you_mean, first_line
-from datasets_build.files import sha256_of
 from datasets_build.schema import Prompt, Suite, conform
 from datasets_build.sources import DATASETS, Config, Source, Split, find_config
+from divbench.core.console import err
+from divbench.core.errors import ConfigurationError, InputError, UnknownSuite, did_you_mean, first_line
+from divbench.core.files import sha256_of
 
 if TYPE_CHECKING:
     import datasets

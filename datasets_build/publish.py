@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from datasets_build.build import MANIFEST, Part, read_manifest, verify
 from datasets_build.card import card, licences
 from datasets_build.croissant import croissant
-from datasets_build.errors import ConfigurationError, InputError, first_line
-from datasets_build.files import atomic_folder, readable_json, sha256_of
-from datasets_build.hub_retries import ATTEMPTS, connection_error, retrying
 from datasets_build.sources import find_config
+from divbench.core.errors import ConfigurationError, InputError, first_line
+from divbench.core.files import atomic_folder, readable_json, sha256_of
+from divbench.core.hub_retries import ATTEMPTS, connection_error, retrying
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from datasets_build.errors import InputError
-from datasets_build.files import content_id
+from divbench.core.errors import InputError
+from divbench.core.files import content_id
 
 PROMPTS = pa.schema(
     [

@@ -5,43 +5,38 @@
 >>> scores.to_pandas()["distinct_n"].round(2).tolist()
 [0.3, 0.6]
 
-This package is a facade over four others: `datasets_build`, `submissions`, `benchmark` and `leaderboard`. Heavy
-libraries are imported only when a function first needs them.
+This package is a facade over four others: `datasets_build`, `submissions`, `benchmark` and `leaderboard`. Each name
+is imported when it is first used, so that the other packages can use `divbench.core`.
 """
 
-from importlib.util import find_spec
-from pathlib import Path
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-_BESIDE = ("benchmark", "datasets_build", "leaderboard", "submissions")
+if TYPE_CHECKING:
+    from divbench.agreement import Agreement, evaluate_metric
+    from divbench.cards import Card, metric, metrics
+    from divbench.comparison import Comparison, compare
+    from divbench.core.errors import ConfigurationError, DivBenchError, InputError
+    from divbench.data import load, suite
+    from divbench.scores import Mean, Scores, score
 
-
-def _check_not_hidden() -> None:
-    """Check that no folder or file of the user hides one of our packages.
-
-    Raises:
-        ImportError: Python finds one before ours.
-    """
-    home = Path(__file__).parents[1]
-    for name in _BESIDE:
-        spec = find_spec(name)
-        found = [Path(each) for each in (spec.submodule_search_locations or ())] if spec else []
-        if home / name not in found:
-            where = found[0] if found else spec.origin if spec else "nothing"
-            raise ImportError(
-                f"DivBench needs its own package {name!r}, but Python finds {where} first: "
-                "rename it, or run Python in another folder"
-            )
-
-
-_check_not_hidden()
-
-from datasets_build.errors import ConfigurationError, DivBenchError, InputError  # noqa: E402
-from divbench.agreement import Agreement, evaluate_metric  # noqa: E402
-from divbench.cards import Card, metric, metrics  # noqa: E402
-from divbench.comparison import Comparison, compare  # noqa: E402
-from divbench.data import load, suite  # noqa: E402
-from divbench.scores import Mean, Scores, score  # noqa: E402
-
+_MODULES = {
+    "Agreement": "agreement",
+    "Card": "cards",
+    "Comparison": "comparison",
+    "ConfigurationError": "core.errors",
+    "DivBenchError": "core.errors",
+    "InputError": "core.errors",
+    "Mean": "scores",
+    "Scores": "scores",
+    "compare": "comparison",
+    "evaluate_metric": "agreement",
+    "load": "data",
+    "metric": "cards",
+    "metrics": "cards",
+    "score": "scores",
+    "suite": "data",
+}
 __all__ = [
     "Agreement",
     "Card",
@@ -59,6 +54,22 @@ __all__ = [
     "score",
     "suite",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    if name not in _MODULES:
+        raise AttributeError(f"module 'divbench' has no attribute {name!r}")
+    try:
+        module = import_module(f"divbench.{_MODULES[name]}")
+    except ModuleNotFoundError as error:
+        package = str(error.name).partition(".")[0]
+        if package not in {"benchmark", "datasets_build", "leaderboard", "submissions"}:
+            raise
+        where = getattr(import_module(package), "__file__", None) or f"a folder named {package!r}"
+        message = f"DivBench needs its own package {package!r}, but Python finds {where} first: rename it"
+        raise ImportError(f"{message}, or run Python in another folder") from error
+    return globals().setdefault(name, getattr(module, name))
 
 
 def __dir__() -> list[str]:

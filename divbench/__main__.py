@@ -1,6 +1,6 @@
 """Run the console command as `python -m divbench`, also where its folder is not on the PATH."""
 
-from leaderboard.cli import main
+from divbench.command_line import main
 
 if __name__ == "__main__":
     main()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
-from datasets_build.errors import ConfigurationError, counted
+from divbench.core.errors import ConfigurationError, counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from benchmark.analysis.metaeval.evaluate import TaskReport
     from benchmark.analysis.metaeval.overall import Overall
     from benchmark.metrics.metric import Missing
-    from datasets_build.tables import Cell, Table
+    from divbench.core.tables import Cell, Table
 
 BESIDE = ("valid_distinct_k", "distance_beside_prompt", "embedding_diversity", "self_bleu", "distinct_n")
 MEASURES = ("spearman", "oca_directional", "roc_auc")
@@ -53,7 +53,7 @@ class Agreement:
 
     def table(self) -> "Table":
         """The means over the tasks with two labels, or each task if there are fewer than two of them, as a table."""
-        from datasets_build.tables import Styled, Table
+        from divbench.core.tables import Styled, Table
 
         lines = [line for line in self._lines() if line[0] == "mean" or not self.overall]
         tasks = list(dict.fromkeys(task for task, _, _ in lines))
@@ -104,7 +104,7 @@ class Agreement:
 
     def __str__(self) -> str:
         """The table as text."""
-        from datasets_build.tables import to_text
+        from divbench.core.tables import to_text
 
         return to_text(self.table())
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from datasets_build.console import JsonOption, out, print_json
+from divbench.core.console import JsonOption, out, print_json
 
 
 def show(

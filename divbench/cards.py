@@ -78,7 +78,7 @@ def metric(name: str) -> Card:
     1
     """
     from benchmark.metrics import METRICS
-    from datasets_build.errors import ConfigurationError, did_you_mean
+    from divbench.core.errors import ConfigurationError, did_you_mean
 
     found = next((each for each in METRICS if each.id == name), None)
     if found is None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from datasets_build.errors import ConfigurationError, InputError, counted
+from divbench.core.errors import ConfigurationError, InputError, counted
 from divbench.response_sets import numbered
 from divbench.scores import Scores, check_resampling, score_all
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from benchmark.analysis.contrast.paired import Contrast
-    from datasets_build.tables import Table
+    from divbench.core.tables import Table
 
 _LEVEL = 0.05
 
@@ -70,7 +70,7 @@ class Comparison:
     def table(self) -> "Table":
         """The tests as a table for the terminal, Markdown or CSV."""
         from benchmark.analysis.contrast.report import excluded
-        from datasets_build.tables import Cell, Styled, Table, interval, number, p_value
+        from divbench.core.tables import Cell, Styled, Table, interval, number, p_value
 
         rows: list[list[Cell]] = [
             [
@@ -98,7 +98,7 @@ class Comparison:
 
     def __str__(self) -> str:
         """The tests as a table."""
-        from datasets_build.tables import to_text
+        from divbench.core.tables import to_text
 
         return to_text(self.table())
 

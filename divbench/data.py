@@ -34,9 +34,9 @@ def load(
     >>> print(*load("demo").column_names[:3])
     prompt_id category prompt
     """
-    from datasets_build.errors import ConfigurationError
     from datasets_build.load import load_split
     from datasets_build.sources import find_config
+    from divbench.core.errors import ConfigurationError
 
     names = [each.name for each in find_config(name)[1].splits]
     if split is None:

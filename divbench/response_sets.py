@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
-from datasets_build.errors import InputError, counted
+from divbench.core.errors import InputError, counted
 
 
 def response_sets(sets: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, ...], ...]]:

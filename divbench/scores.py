@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from datasets_build.errors import ConfigurationError, MissingExtra, counted, did_you_mean
+from divbench.core.errors import ConfigurationError, MissingExtra, counted, did_you_mean
 from divbench.response_sets import response_sets
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from benchmark.scoring.compute import Value
     from benchmark.scoring.profiles import Profile
     from benchmark.surprisal.engine import ResponseSet
-    from datasets_build.tables import Cell, Table
+    from divbench.core.tables import Cell, Table
 
 # Profiles for metrics that depend on models, the fastest first. *lexical* is not among them: its equivalence classes
 # are based on shared words, so its `distinct_k` is not the one on the board.
@@ -104,7 +104,7 @@ class Scores:
         """
         from html import escape
 
-        from datasets_build.errors import need
+        from divbench.core.errors import need
         from submissions.untrusted.plain_text import shortened
 
         graph = need("plotly.graph_objects", "board")
@@ -124,7 +124,7 @@ class Scores:
 
     def table(self) -> "Table":
         """The means as a table for the terminal, Markdown or CSV."""
-        from datasets_build.tables import Styled, Table, interval, number
+        from divbench.core.tables import Styled, Table, interval, number
 
         rows: list[list[Cell]] = [
             [
@@ -142,7 +142,7 @@ class Scores:
 
     def __str__(self) -> str:
         """The means as a table."""
-        from datasets_build.tables import to_text
+        from divbench.core.tables import to_text
 
         return to_text(self.table()) + self._note()
 
@@ -288,7 +288,7 @@ def _scored(
     """Score sets in shards, as `divbench score` does, so that the last digits are the same; progress is on stderr."""
     from benchmark.scoring.compute import score_sets
     from benchmark.scoring.shards import SHARD_PROMPTS
-    from datasets_build.console import progress
+    from divbench.core.console import progress
 
     backends.announce([sets], metrics)
     found: list[dict[str, Value]] = []

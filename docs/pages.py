@@ -42,7 +42,7 @@ def metric_cards() -> str:
     """Return the cards of all metrics."""
     import divbench
     from benchmark.metrics import METRICS
-    from datasets_build.tables import escape_markdown
+    from divbench.core.tables import escape_markdown
 
     parts = [
         "# Metric cards\n\nDefinition, direction, source, agreement with people and known failures of every metric."
@@ -56,7 +56,7 @@ def metric_cards() -> str:
 def datasets() -> str:
     """Return what there is to know of every config."""
     from datasets_build.sources import DATASETS
-    from datasets_build.tables import escape_markdown
+    from divbench.core.tables import escape_markdown
 
     parts = [
         "# Datasets\n\nConfigs of one Hub dataset repository. `divbench data info NAME` names every source file, too."
@@ -89,7 +89,7 @@ def commands() -> str:
     import typer.main
     from typer.cli import get_docs_for_click
 
-    from leaderboard.cli import build
+    from divbench.command_line import build
 
     command = typer.main.get_command(build())
     _keep_summaries(command)

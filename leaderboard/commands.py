@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datasets_build.console import JsonOption, err, out, print_json, progress, say, steps
-from datasets_build.errors import ConfigurationError, counted, need, need_installed
+from divbench.core.console import JsonOption, err, out, print_json, progress, say, steps
+from divbench.core.errors import ConfigurationError, counted, need, need_installed
 from leaderboard.reports.reference_command import reference
 from leaderboard.static.space_command import space
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from datasets_build.console import JsonOption, MirrorOption, err, file_option, out, print_json, progress, system_option
-from datasets_build.errors import ConfigurationError, MissingExtra, need
+from divbench.core.console import JsonOption, MirrorOption, err, file_option, out, print_json, progress, system_option
+from divbench.core.errors import ConfigurationError, MissingExtra, need
 from submissions.choices import Mode, SystemType
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _imported(
     find_suite: Any,
 ) -> Path:
     """Return the file's submission folder, whose name depends on the content, so that a file is imported only once."""
-    from datasets_build.files import content_id, sha256_of
+    from divbench.core.files import content_id, sha256_of
     from submissions.checking.printing import print_findings
     from submissions.importing.importers import ImportOptions, detect_format, import_submission
 
@@ -202,7 +202,7 @@ def _as_json(view: "Forest") -> list[dict[str, Any]]:
 
 
 def _print(view: "Forest", name: str) -> None:
-    from datasets_build.tables import Table, styled, to_terminal
+    from divbench.core.tables import Table, styled, to_terminal
 
     rows = [
         styled((rank or "", system, kind, mark.text, mark.interval), "bold green" if system == name else "")

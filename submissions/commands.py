@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from datasets_build.console import (
+from divbench.core.console import (
     JsonOption,
     MirrorOption,
     err,
@@ -20,7 +20,7 @@ from datasets_build.console import (
     say,
     system_option,
 )
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from submissions.choices import AnswersIn, Format, Mode, SystemType
 
 _submission_option = partial(typer.Option, rich_help_panel="Submission")
@@ -118,7 +118,7 @@ def import_(
       divbench import mine.csv --suite own --name my-model --submitter me --out subs/mine
     """
     from datasets_build.load import load_suite
-    from datasets_build.tables import plain
+    from divbench.core.tables import plain
     from submissions.checking.printing import print_report
     from submissions.importing.importers import ImportOptions, LmEvalOptions, detect_format, import_submission
     from submissions.untrusted.findings import problems_json

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import pyarrow as pa
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from datasets_build.files import content_id
+from divbench.core.files import content_id
 from submissions.choices import Format, Mode, SystemType
 
 MAX_K = 1000

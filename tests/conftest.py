@@ -147,7 +147,7 @@ def write_toy(folder: Path, rows: Sequence[Row] | None = None, k: int = 3, name:
     return folder
 
 
-RUN = "from leaderboard.cli import main; main()"
+RUN = "from divbench.command_line import main; main()"
 _READ_AT_THE_START = ("PYTHON", "OMP_", "RAY_")  # variables: by an interpreter, or by libraries that are there already
 
 

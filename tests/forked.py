@@ -24,7 +24,7 @@ from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import Any, Self
 
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 
 PACKAGES = ("datasets_build", "submissions", "benchmark", "leaderboard")
 READ_THE_HUBS_VARIABLES = {"huggingface_hub", "sentence_transformers", "transformers"}

@@ -16,7 +16,7 @@ import pytest
 from benchmark.metrics import METRICS, Reads
 from benchmark.scoring.inputs import METRIC_INPUTS
 from datasets_build.sources import DATASETS, Source
-from leaderboard.cli import COMMANDS
+from divbench.command_line import COMMANDS
 from submissions.checking.checks import CHECKS
 from submissions.choices import Format
 from submissions.gaming.attacks import ATTACKS
@@ -52,7 +52,7 @@ def test_imports_go_one_way() -> None:
 
 # Modules, imports that they must not have, and how the checker reports them.
 WRONG = (
-    ("datasets_build/errors.py", "import submissions.schema", "datasets_build.errors -> submissions.schema"),
+    ("divbench/core/errors.py", "import submissions.schema", "divbench.core.errors -> submissions.schema"),
     (
         "submissions/untrusted/findings.py",
         "from benchmark.scoring import result_schema",
@@ -60,8 +60,8 @@ WRONG = (
     ),
     (
         "benchmark/scoring/result_schema.py",
-        "def later() -> None:\n    import leaderboard.cli",
-        "benchmark.scoring.result_schema -> leaderboard.cli",
+        "def later() -> None:\n    import divbench.command_line",
+        "benchmark.scoring.result_schema -> divbench.command_line",
     ),
 )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from leaderboard.cli import COMMANDS, build
+from divbench.command_line import COMMANDS, build
 
 ROOT = Path(__file__).parent.parent
 # Words that no help text, page or message uses, and what they say instead.

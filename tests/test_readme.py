@@ -11,7 +11,7 @@ import typer.main
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import bounds_text
 from datasets_build.sources import DATASETS
-from leaderboard.cli import build
+from divbench.command_line import build
 from leaderboard.data.metric_study.files import PAID, load_studies
 from leaderboard.tables.measures import agreements
 from leaderboard.tables.trust import dominated, trusted

@@ -18,7 +18,7 @@ from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import Value, score_sets
 from benchmark.surprisal.engine import ResponseSet
-from datasets_build.tables import Cell, Report, Styled, Table
+from divbench.core.tables import Cell, Report, Styled, Table
 
 Texts = tuple[str, ...]
 _TOLERANCE = 1e-6

@@ -14,7 +14,7 @@ from benchmark.equivalence.agreement import adjusted_rand_index, classes_of, pai
 from benchmark.equivalence.partitioning import ResponsesToGroup
 from benchmark.metrics.partition import Labels, Partition, distinct_curve, utility_curve
 from benchmark.scoring.resampling import Floats, half_of, weights_with_original
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmark.scoring.resampling import LEVEL, Floats, bootstrap_means, level_for, percentile_interval
-from datasets_build.tables import with_interval
+from divbench.core.tables import with_interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,8 @@ from benchmark.surprisal.pairwise_surprisal import PairwiseSurprisals, pairwise_
 from benchmark.surprisal.prompt_layout import Layout
 from benchmark.surprisal.response_orders import Estimator
 from benchmark.surprisal.token_surprisals import TokenCost, TokenSaving, pair_tokens, token_surprisals
-from datasets_build.errors import ConfigurationError
-from datasets_build.files import plain_json
+from divbench.core.errors import ConfigurationError
+from divbench.core.files import plain_json
 
 Floats = NDArray[np.float64]
 MOST_PAIRED = 30  # responses; they make 465 pairs, and a larger heat map would be unreadable

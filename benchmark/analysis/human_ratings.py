@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from benchmark.analysis.estimate import Estimate, estimate
 from benchmark.analysis.metaeval.set_files import write_sets
 from benchmark.scoring.resampling import resample_weights
-from datasets_build.errors import InputError, need
-from datasets_build.files import canonical_json
+from divbench.core.errors import InputError, need
+from divbench.core.files import canonical_json
 from submissions.judgements.rating_forms import FORM_OF
 from submissions.judgements.rating_study import Study
 from submissions.judgements.ratings import Rating, Ratings

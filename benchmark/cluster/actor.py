@@ -12,7 +12,7 @@ from benchmark.metrics import Metric
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.scorer import library_versions
 from benchmark.scoring.shards import Shard, score_shard
-from datasets_build.errors import DivBenchError
+from divbench.core.errors import DivBenchError
 
 
 @dataclass(frozen=True, slots=True)

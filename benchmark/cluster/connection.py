@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmark.cluster.autoscaling import IDLE_SECONDS
-from datasets_build.errors import ConfigurationError, need
+from divbench.core.errors import ConfigurationError, need
 
 LOCAL = "local"  # an address: this machine alone, for one run
 _STORE_BYTES = 256 * 2**20  # of Ray's object store, where we start Ray: tables of shards are small

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datasets_build.errors import ConfigurationError, need
+from divbench.core.errors import ConfigurationError, need
 
 if TYPE_CHECKING:
     from benchmark.cluster.connection import ActorLost, Cluster

@@ -27,7 +27,7 @@ from benchmark.metrics import Metric
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import ScoringFault
 from benchmark.scoring.shards import Shard
-from datasets_build.errors import ConfigurationError, DivBenchError
+from divbench.core.errors import ConfigurationError, DivBenchError
 
 MAX_ATTEMPTS = 3  # of a shard
 TICK = 1.0  # seconds between looks at the clock

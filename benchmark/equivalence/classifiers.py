@@ -11,7 +11,7 @@ from benchmark.equivalence.backend import Floats, ResponsePair
 from benchmark.equivalence.pair_classifier import PairClassifier, PairTokens, load_pair_classifier
 from benchmark.models.choices import Dtype
 from benchmark.models.model_files import ModelFiles, find_model_files
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 
 # The commit is `main` on the model's page since March 2023.
 DEBERTA_V3_LARGE_TOKENISER = ModelFiles("microsoft/deberta-v3-large", "64a8c8eab3e352a784c658aef62be1662607476f")

@@ -28,7 +28,7 @@ from benchmark.models.http_client import (
     reported_model,
 )
 from datasets_build.download import home
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 
 
 def default_judgements_path() -> Path:

@@ -8,7 +8,7 @@ from benchmark.equivalence.partitioning import ALGORITHMS, PartitionSpec
 from benchmark.equivalence.rules import MINILM_COSINE, Rouge1, ShortAnswers
 from benchmark.models.choices import EQUIVALENCE_NAMES
 from benchmark.models.model_files import find_model_files
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 
 
 def find_partition_spec(name: str, algorithm: str = "greedy", *, short_answers: bool = False) -> PartitionSpec:

@@ -21,7 +21,7 @@ from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.choices import Dtype
 from benchmark.models.device_errors import loading_on, within_memory
 from benchmark.models.model_files import ModelFiles, load_weights, loading
-from datasets_build.errors import ConfigurationError, need
+from divbench.core.errors import ConfigurationError, need
 
 
 def has_positions_to_leave_out(model: Any) -> bool:

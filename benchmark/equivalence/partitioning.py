@@ -42,7 +42,7 @@ from benchmark.metrics.metric import MOST_FOR_MODELS, Missing, too_many
 from benchmark.metrics.partition import Labels, Partition
 from benchmark.models.choices import Algorithm
 from benchmark.models.reward import RewardModel, quality
-from datasets_build.errors import counted
+from divbench.core.errors import counted
 from submissions.checking.response_kinds import is_refusal, is_scorable
 
 ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from benchmark.equivalence.backend import EquivalenceBackend, EquivalenceSpec, Floats, Refusing, ResponsePair
 from benchmark.models.causal_lm import Integers
 from benchmark.models.embedder import ALL_MINILM_L6_V2, Embedder, EmbedderSpec, SentenceTransformersEmbedder
-from datasets_build.errors import need
+from divbench.core.errors import need
 
 _CACHED_EMBEDDINGS = 100_000  # some hundreds of megabytes
 _CACHED_TEXTS = 4096  # tokenised texts: some megabytes; more texts than in a shard of the scorer

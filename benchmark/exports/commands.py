@@ -9,9 +9,9 @@ import typer
 from rich.text import Text
 
 from benchmark.exports.choices import DiversityName, PoolUnit, Relationship
-from datasets_build.console import JsonOption, MirrorOption, data_option, err, out, output_option, print_json, progress
-from datasets_build.errors import ConfigurationError, counted
-from datasets_build.tables import Table, plain, to_terminal
+from divbench.core.console import JsonOption, MirrorOption, data_option, err, out, output_option, print_json, progress
+from divbench.core.errors import ConfigurationError, counted
+from divbench.core.tables import Table, plain, to_terminal
 
 if TYPE_CHECKING:
     from benchmark.exports.diversities import Measure

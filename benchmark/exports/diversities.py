@@ -20,7 +20,7 @@ from benchmark.metrics.metric import Missing, Unscorable
 from benchmark.metrics.uncertainty import perplexity
 from benchmark.models.embedder import Embedder
 from benchmark.scoring.internals_file import InternalsFile
-from datasets_build.errors import InputError
+from divbench.core.errors import InputError
 from submissions.checking.response_kinds import is_scorable
 from submissions.schema import Row
 

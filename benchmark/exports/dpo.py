@@ -29,10 +29,10 @@ from benchmark.exports.rewards import Rewards
 from benchmark.exports.scored import json_line
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.result_schema import signature_parts
-from datasets_build.errors import ConfigurationError, InputError
-from datasets_build.files import atomic_file
 from datasets_build.schema import Suite
-from datasets_build.tables import Table, to_csv
+from divbench.core.errors import ConfigurationError, InputError
+from divbench.core.files import atomic_file
+from divbench.core.tables import Table, to_csv
 from submissions.choices import Mode
 from submissions.schema import Generation
 from submissions.storage.submission_folders import Submission

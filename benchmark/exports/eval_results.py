@@ -17,8 +17,8 @@ from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
 from benchmark.exports.scored import ScoredResult, date_of, way_of
 from benchmark.scoring.result_schema import Aggregate, Result
-from datasets_build.errors import ConfigurationError
-from datasets_build.files import write_text
+from divbench.core.errors import ConfigurationError
+from divbench.core.files import write_text
 
 _REPO = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 _REVISION = re.compile(r"[\w./-]{1,100}", re.ASCII)

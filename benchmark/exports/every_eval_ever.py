@@ -38,7 +38,7 @@ from benchmark.exports.scored import (
 )
 from benchmark.metrics import Metric
 from benchmark.scoring.result_schema import Aggregate, Result
-from datasets_build.files import canonical_json, readable_json, sha256_of
+from divbench.core.files import canonical_json, readable_json, sha256_of
 from submissions.schema import Generation
 
 SCHEMA_VERSION = "0.3.0"

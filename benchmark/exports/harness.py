@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.exports.scored import ScoredPrompt, ScoredResult, date_of, epoch_of, json_line, whole_pair
-from datasets_build.errors import ConfigurationError, InputError
-from datasets_build.files import readable_json
+from divbench.core.errors import ConfigurationError, InputError
+from divbench.core.files import readable_json
 from submissions.schema import Generation
 
 FILTER = "none"

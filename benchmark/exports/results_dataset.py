@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmark.exports.scored import ScoredResult
-from datasets_build.errors import ConfigurationError
-from datasets_build.files import atomic_folder, write_text
-from datasets_build.tables import Table, to_markdown
+from divbench.core.errors import ConfigurationError
+from divbench.core.files import atomic_folder, write_text
+from divbench.core.tables import Table, to_markdown
 
 _CARD = Path(__file__).parent / "results_card.md"
 _OF_A_RESULT: "tuple[pa.Field[Any], ...]" = (

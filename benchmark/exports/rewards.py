@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from datasets_build.errors import counted
+from divbench.core.errors import counted
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings, Rejected
 from submissions.untrusted.json_files import strict_json

@@ -19,8 +19,8 @@ import pyarrow as pa
 from benchmark.metrics import METRICS, Metric
 from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, require_result
 from benchmark.scoring.result_schema import Aggregate, Result
-from datasets_build.errors import ConfigurationError, InputError
-from datasets_build.files import atomic_file
+from divbench.core.errors import ConfigurationError, InputError
+from divbench.core.files import atomic_file
 from submissions.untrusted.findings import Findings
 from submissions.untrusted.parquet_files import ParquetTable, read_parquet
 

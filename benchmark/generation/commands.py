@@ -9,7 +9,7 @@ import typer
 from benchmark.generation.options import AverageLayers, ChatTemplate, Layer, ModelName, Template, Thinking, with_lines
 from benchmark.models.choices import Dtype
 from benchmark.models.device_options import checked_device
-from datasets_build.console import (
+from divbench.core.console import (
     JsonOption,
     MirrorOption,
     err,
@@ -21,7 +21,7 @@ from datasets_build.console import (
     prompts_option,
     sampling_option,
 )
-from datasets_build.errors import ConfigurationError, InputError, counted
+from divbench.core.errors import ConfigurationError, InputError, counted
 from submissions.choices import Mode
 
 if TYPE_CHECKING:

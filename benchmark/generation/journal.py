@@ -16,9 +16,9 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from benchmark.generation.sampler import Sampled
-from datasets_build.errors import ConfigurationError
-from datasets_build.files import canonical_json, content_id
 from datasets_build.schema import Prompt
+from divbench.core.errors import ConfigurationError
+from divbench.core.files import canonical_json, content_id
 
 _PROMPTS = "content of the prompts"
 _TABLES = (

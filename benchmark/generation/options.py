@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from datasets_build.console import internals_option, prompts_option
+from divbench.core.console import internals_option, prompts_option
 
 
 def with_lines(text: str | None) -> str | None:

@@ -11,8 +11,8 @@ from benchmark.generation.internals.read import InternalsReader
 from benchmark.generation.journal import Journal
 from benchmark.generation.run import Plan, PlannedSet
 from benchmark.scoring.internals_file import INTERNALS_FILE, internals_of, write_internals
-from datasets_build.files import atomic_folder
 from datasets_build.schema import Suite
+from divbench.core.files import atomic_folder
 from submissions.checking.response_kinds import ResponseCounts
 from submissions.checking.validate import validate
 from submissions.schema import Manifest, Row

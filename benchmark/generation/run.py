@@ -25,8 +25,8 @@ from benchmark.generation.sampler import (
 from benchmark.generation.verbalized import ATTEMPTS, is_verbalized, parse
 from benchmark.models.hf_states import TokenisedResponse
 from benchmark.scoring.internals_file import record
-from datasets_build.errors import ConfigurationError, counted
 from datasets_build.schema import Prompt
+from divbench.core.errors import ConfigurationError, counted
 
 _CHUNK = 8  # times the sampler's batch; the sampler idles at the end of a chunk, so there should be few
 UNPARSED = "replies without a list of responses"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from datasets_build.errors import DivBenchError
+from divbench.core.errors import DivBenchError
 
 Role = Literal["system", "user", "assistant"]
 

@@ -19,7 +19,7 @@ from typing import Any
 from benchmark.generation.completions import REQUIRED, UNSEPARATED, body_of, outcome_of, refused_fields
 from benchmark.generation.sampler import Failed, Outcome, Request, SamplerFault
 from benchmark.models.http_client import CHAT_PATH, Endpoint, MalformedError, ServerFault, reported_model
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 
 REPLIES = 3  # malformed replies after which a request fails
 FAILED_IN_A_ROW = 3  # failed requests that end sampling; those of one prompt count as one if it may be the cause

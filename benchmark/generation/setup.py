@@ -20,9 +20,9 @@ from benchmark.models.bundled_lm.spec import OFFLINE_LM
 from benchmark.models.choices import Dtype
 from benchmark.models.device_options import device_named
 from benchmark.models.hf_lm import CausalLMSpec, find_causal_lm_spec, load_causal_lm, with_supported_attention
-from datasets_build.errors import ConfigurationError
 from datasets_build.load import load_suite
 from datasets_build.schema import Suite
+from divbench.core.errors import ConfigurationError
 from submissions.checking.prompts import OWN, read_prompts
 from submissions.schema import Generation, Manifest, Submitter, System
 

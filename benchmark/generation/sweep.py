@@ -16,9 +16,9 @@ from benchmark.analysis.metaeval.set_files import write_sets
 from benchmark.generation.journal import Journal
 from benchmark.generation.run import Plan, PlannedSet
 from benchmark.generation.sampler import SamplingSettings, draw_seed
-from datasets_build.errors import ConfigurationError
-from datasets_build.files import canonical_json, content_id
 from datasets_build.schema import Prompt
+from divbench.core.errors import ConfigurationError
+from divbench.core.files import canonical_json, content_id
 from submissions.schema import Manifest
 
 Parameter = Literal["temperature", "top_p", "top_k"]

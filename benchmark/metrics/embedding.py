@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from benchmark.metrics.distances import MODELS, SEES
 from benchmark.metrics.metric import MOST, Metric, Unscorable, Version, too_many
-from datasets_build.errors import need
+from divbench.core.errors import need
 
 Embeddings = NDArray[np.float64]
 _ALPHA = 1e-3  # EigenScore's regulariser, as in the published code

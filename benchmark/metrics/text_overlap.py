@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmark.metrics.lexical import FIRST, LENGTH, NOISE, SHUFFLED, SPACES, WORDING
 from benchmark.metrics.metric import MOST, Metric, Unscorable, Version, too_many
-from datasets_build.errors import need
+from divbench.core.errors import need
 
 _BLEU_ORDER = 4
 _MOST_COMPARED = 10**12  # products of two texts' tokens, added up over all pairs: some minutes

@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 
 
 class CacheFile:

@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from datasets_build.errors import DivBenchError
+from divbench.core.errors import DivBenchError
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

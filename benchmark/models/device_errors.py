@@ -8,7 +8,7 @@ from traceback import clear_frames
 from typing import Any, TypeVar
 
 from benchmark.models.causal_lm import OutOfMemory
-from datasets_build.errors import ConfigurationError, first_line
+from divbench.core.errors import ConfigurationError, first_line
 
 T = TypeVar("T")
 _FULL = ("out of memory", "allocate memory", "_STATUS_ALLOC_FAILED")  # messages of allocators, cuBLAS and cuDNN

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from benchmark.models.choices import Dtype
-from datasets_build.errors import ConfigurationError, need
+from divbench.core.errors import ConfigurationError, need
 
 ALL_GPUS = "auto"  # device name for all visible GPUs
 DeviceMap = dict[str, Any] | str  # device of each module by name, as in transformers

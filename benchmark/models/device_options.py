@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from benchmark.models.choices import Dtype
-from datasets_build.console import models_option
+from divbench.core.console import models_option
 
 if TYPE_CHECKING:
     from benchmark.models.device_map import DeviceChoice
@@ -37,7 +37,7 @@ DtypeOption = Annotated[Dtype | None, models_option(help=DTYPE_HELP)]
 def device_named(device: str | None = None, dtype: Dtype | None = None, *, mps: bool = True) -> "DeviceChoice":
     """Choose a device and a precision with `choose_device`, and report defaults on stderr."""
     from benchmark.models.device_map import choose_device
-    from datasets_build.console import err
+    from divbench.core.console import err
 
     found = choose_device(device, dtype, mps=mps)
     if found.note:

@@ -15,7 +15,7 @@ from benchmark.models.device_errors import loading_on
 from benchmark.models.model_files import ModelFiles, load_weights, loading
 from benchmark.models.token_batches import beginning, most_tokens, token_batches, token_counts
 from benchmark.models.unknown_words import with_known_words
-from datasets_build.errors import ConfigurationError, need
+from divbench.core.errors import ConfigurationError, need
 
 
 class Embedder(Protocol):

@@ -15,7 +15,7 @@ from benchmark.models.fused_norms import fuse_norms, restore_norms
 from benchmark.models.lm_head import token_bits
 from benchmark.models.trie import ScoredTrie, build_trie
 from benchmark.models.trie_attention import CannotShareError, Packing, packing_of
-from datasets_build.errors import ConfigurationError, first_line
+from divbench.core.errors import ConfigurationError, first_line
 
 if TYPE_CHECKING:
     from benchmark.models.hf_lm import HFCausalLM

@@ -33,7 +33,7 @@ from benchmark.models.model_files import (
 from benchmark.models.provenance import AttentionPath, ModelRun, device_name
 from benchmark.models.trie import ScoredTrie, Trie
 from benchmark.models.trie_attention import Packing, attending, register_attention
-from datasets_build.errors import ConfigurationError, need
+from divbench.core.errors import ConfigurationError, need
 
 _WHOLE = "save the whole model again: without a wrapper such as torch.compile's, and with adapters merged into it"
 _LOGIT_BYTES = 256 * 1024 * 1024  # size of the model's own logits computed at once

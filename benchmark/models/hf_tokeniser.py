@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.models.causal_lm import Encoding
-from datasets_build.errors import ConfigurationError, first_line
+from divbench.core.errors import ConfigurationError, first_line
 
 _GUARDS = ("\n", "|", "0", "x")  # characters to try, as the tokeniser must not merge the guard with what follows
 

@@ -30,7 +30,7 @@ from tenacity import (
     wait_random,
 )
 
-from datasets_build.errors import ConfigurationError, DivBenchError
+from divbench.core.errors import ConfigurationError, DivBenchError
 
 KEY_VARIABLE = "DIVBENCH_API_KEY"
 CHAT_PATH = "/v1/chat/completions"

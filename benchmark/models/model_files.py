@@ -13,8 +13,8 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, Protocol, TypeVar
 
-from datasets_build.errors import ConfigurationError, MissingExtra, first_line, need
-from datasets_build.files import sha256_of
+from divbench.core.errors import ConfigurationError, MissingExtra, first_line, need
+from divbench.core.files import sha256_of
 
 Loaded_co = TypeVar("Loaded_co", covariant=True)
 _ONE_AT_A_TIME = RLock()  # transformers loads a model under global settings, such as not to tie weights

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from benchmark.models.device_errors import loading_on
 from benchmark.models.model_files import ModelFiles, Spec, load_weights, loading
 from benchmark.models.token_batches import most_tokens, token_batches, token_counts
-from datasets_build.errors import ConfigurationError, need
+from divbench.core.errors import ConfigurationError, need
 
 Pair = tuple[str, str]
 Floats = NDArray[np.float64]

@@ -19,7 +19,7 @@ from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.choices import Dtype
 from benchmark.models.device_errors import loading_on, within_memory
 from benchmark.models.model_files import ModelFiles, has_soft_cap, load_weights, loading
-from datasets_build.errors import ConfigurationError, need
+from divbench.core.errors import ConfigurationError, need
 
 Pair = tuple[str, str]
 Floats = NDArray[np.float64]

@@ -19,7 +19,7 @@ from benchmark.models.hf_tokeniser import HFTokeniser
 from benchmark.models.http_client import Endpoint, MalformedError, ServerFault, first_choice
 from benchmark.models.model_files import ModelFiles, find_model_files, loading
 from benchmark.models.provenance import ModelRun
-from datasets_build.errors import ConfigurationError, need
+from divbench.core.errors import ConfigurationError, need
 
 _PATH = "/v1/completions"
 _AT_ONCE, _AT_ONCE_HERE = 8, 64  # requests: a server of one's own batches many

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Protocol
 
-from datasets_build.errors import ConfigurationError, need
+from divbench.core.errors import ConfigurationError, need
 
 Tags = tuple[tuple[str, ...], ...]  # of one text, sentence by sentence
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmark.models.device_errors import is_out_of_memory
 from benchmark.models.trie import Integers, Trie
-from datasets_build.errors import first_line
+from divbench.core.errors import first_line
 
 ATTENTION = "divbench_trie"
 _PLANS: ContextVar["_Plans | None"] = ContextVar("plans", default=None)

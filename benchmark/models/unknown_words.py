@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from datasets_build.errors import need
+from divbench.core.errors import need
 
 _LONGEST = 100  # characters of a word that WordPiece looks up; a longer one is unknown whatever it is
 # Only these can be unknown to a vocabulary with all letters and signs of ASCII.

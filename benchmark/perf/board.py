@@ -28,10 +28,10 @@ import numpy as np
 from benchmark.perf.script import option_parser, timed
 from benchmark.perf.synthetic_results import make_results
 from benchmark.scoring.result_files import require_result
-from datasets_build.console import print_json
+from divbench.core.console import print_json
 
 START_SECONDS = 600.0
-_SERVE = "from leaderboard.cli import main; main()"
+_SERVE = "from divbench.command_line import main; main()"
 TARGETS = {"first_page_s": 1.5, "system_page_s": 0.4, "drill_down_s": 0.3, "peak_mb": 1024}
 
 

@@ -28,7 +28,7 @@ from benchmark.perf.simulation import Assumed, How, Simulated, simulate
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.shards import SHARD_PROMPTS, Shard
-from datasets_build.tables import Table, to_markdown
+from divbench.core.tables import Table, to_markdown
 
 PLANS: tuple[tuple[How, int, int], ...] = (  # how, shards a submission, submissions
     ("shards", 16, 1),

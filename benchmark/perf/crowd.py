@@ -21,7 +21,7 @@ import httpx
 
 from benchmark.perf.board import chromium, opened, server
 from benchmark.perf.script import option_parser
-from datasets_build.console import print_json
+from divbench.core.console import print_json
 
 TARGET_S = 3.0
 _ROWS = "document.querySelectorAll('#systems tbody tr, #systems [role=row]').length > 1"

@@ -33,9 +33,9 @@ from benchmark.perf.script import option_parser, print_document
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, read_sets
 from benchmark.surprisal.prompt_layout import PAPER_INSTRUCT, Layout
 from benchmark.surprisal.response_orders import OrderDesign, order_variance
-from datasets_build.errors import InputError
 from datasets_build.load import load_split
 from datasets_build.sources.olmo import STAGES, cut, shortest_of
+from divbench.core.errors import InputError
 
 Floats = NDArray[np.float64]
 RELEASED = {"GPT-2": "gpt2", "Qwen2.5-3B": "qwen3b"}  # only Qwen's tokeniser merges a full stop with newlines after it

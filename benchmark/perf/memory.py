@@ -29,9 +29,9 @@ from scipy import stats
 
 from benchmark.models.embedder import ALL_MINILM_L6_V2, Embedder
 from benchmark.perf.script import option_parser, peak_memory, print_document
-from datasets_build.errors import need
 from datasets_build.load import load_suite
 from datasets_build.schema import Prompt, Suite
+from divbench.core.errors import need
 from submissions.schema import Generation, Manifest, Row, Submitter, System
 from submissions.storage.submission_folders import Submission, write_submission
 

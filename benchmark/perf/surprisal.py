@@ -30,8 +30,8 @@ from benchmark.perf.script import option_parser, peak_memory, print_document, ti
 from benchmark.perf.shapes import SHAPES, counts, laid_out, limit_of, operations, random_model
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.prompt_layout import PAPER_COMPLETION, PAPER_INSTRUCT, Layout, TokenisedText
-from datasets_build.errors import ConfigurationError
 from datasets_build.load import load_split
+from divbench.core.errors import ConfigurationError
 
 RELEASED = {
     "olmo-matched": (("olmo_stages", ("alpacaeval_length_matched", "nbcurated_length_matched"), "prompt"),),

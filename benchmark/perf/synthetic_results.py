@@ -14,7 +14,7 @@ from benchmark.scoring.resampling import Floats
 from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE
 from benchmark.scoring.result_schema import Aggregate, Counts, IntervalMethod, Result, Signature
 from benchmark.scoring.shards import INVALID, per_prompt_schema
-from datasets_build.files import content_id, sha256_of
+from divbench.core.files import content_id, sha256_of
 from submissions.schema import Generation, Manifest, Submitter, System
 
 K = 10

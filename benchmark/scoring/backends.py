@@ -35,7 +35,7 @@ from benchmark.scoring.profiles import Profile
 from benchmark.surprisal.cache import SurprisalCache
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals, SurprisalReader
 from benchmark.validity.backend import ValidityJudge
-from datasets_build.console import err
+from divbench.core.console import err
 from submissions.checking.response_kinds import scorable_responses
 from submissions.schema import Reported
 

@@ -7,7 +7,7 @@ from typing import Any
 from benchmark.metrics import METRICS, Metric, Unscorable
 from benchmark.metrics.metric import Missing, bounds_text
 from benchmark.scoring.inputs import Materials, input_of
-from datasets_build.errors import DivBenchError
+from divbench.core.errors import DivBenchError
 
 ROUNDING = 1e-12  # tolerance at a metric's bounds
 

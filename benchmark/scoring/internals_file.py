@@ -21,8 +21,8 @@ from benchmark.metrics.eigenscore import Covariances
 from benchmark.metrics.internals import Internals
 from benchmark.metrics.metric import Unscorable
 from benchmark.metrics.uncertainty import ResponseScores
-from datasets_build.errors import ConfigurationError, InputError
-from datasets_build.files import atomic_file, sha256_of
+from divbench.core.errors import ConfigurationError, InputError
+from divbench.core.files import atomic_file, sha256_of
 from submissions.schema import MAX_K
 from submissions.storage.submission_folders import Submission
 from submissions.untrusted.findings import Findings, Rejected

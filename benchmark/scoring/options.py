@@ -12,8 +12,8 @@ import typer
 
 from benchmark.models.choices import EQUIVALENCE_NAMES, Algorithm, Attention, Boundaries, Format, OrderKind
 from benchmark.models.device_options import DtypeOption, checked_device, device_named
-from datasets_build.console import d_can_option, data_option, models_option
-from datasets_build.errors import ConfigurationError, did_you_mean
+from divbench.core.console import d_can_option, data_option, models_option
+from divbench.core.errors import ConfigurationError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -3,8 +3,8 @@
 from rich.console import Console
 
 from benchmark.scoring.result_schema import Result
-from datasets_build.errors import counted
-from datasets_build.tables import Table, interval, to_terminal
+from divbench.core.errors import counted
+from divbench.core.tables import Table, interval, to_terminal
 from submissions.checking.response_kinds import kinds_text
 
 ARROWS = {1: "↑", 0: "", -1: "↓"}  # the direction of more diversity

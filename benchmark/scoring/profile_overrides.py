@@ -7,7 +7,7 @@ from benchmark.models.device_map import DeviceChoice
 from benchmark.models.hf_lm import CausalLMSpec
 from benchmark.models.reward import SKYWORK_REWARD_GEMMA_27B, SKYWORK_REWARD_QWEN3_1_7B, HFRewardSpec
 from benchmark.scoring.profiles import Profile
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 
 REWARDS = {"skywork-27b": SKYWORK_REWARD_GEMMA_27B, "skywork-1.7b": SKYWORK_REWARD_QWEN3_1_7B}
 """Reward models by their names on the command line; quality thresholds are specific to a model."""

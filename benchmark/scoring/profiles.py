@@ -33,7 +33,7 @@ from benchmark.scoring.inputs import input_of, metrics_from
 from benchmark.surprisal.engine import OrderPlan
 from benchmark.surprisal.prompt_layout import PAPER_INSTRUCT, Layout
 from benchmark.validity.backend import ValiditySpec
-from datasets_build.errors import ConfigurationError, did_you_mean
+from divbench.core.errors import ConfigurationError, did_you_mean
 
 
 @dataclass(frozen=True, slots=True)

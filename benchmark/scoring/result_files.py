@@ -7,8 +7,8 @@ from pydantic import ValidationError
 
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.result_schema import Result, from_version_1
-from datasets_build.errors import InputError
-from datasets_build.files import sha256_of
+from divbench.core.errors import InputError
+from divbench.core.files import sha256_of
 from submissions.untrusted.json_files import strict_json
 
 RESULT_FILE = "result.json"

@@ -38,9 +38,9 @@ from benchmark.scoring.shards import (
     sets_of,
     shards_of,
 )
-from datasets_build.errors import ConfigurationError
-from datasets_build.files import atomic_file, atomic_folder, content_id, readable_json, sha256_of
 from datasets_build.schema import Suite
+from divbench.core.errors import ConfigurationError
+from divbench.core.files import atomic_file, atomic_folder, content_id, readable_json, sha256_of
 from submissions.checking.response_kinds import ResponseCounts
 from submissions.storage.submission_folders import Submission
 

@@ -24,8 +24,8 @@ from benchmark.scoring.compute import make_inputs, score_sets
 from benchmark.scoring.inputs import Materials, input_of, metrics_from
 from benchmark.scoring.internals_file import InternalsFile
 from benchmark.surprisal.engine import ResponseSet
-from datasets_build.files import content_id
 from datasets_build.schema import Prompt, Suite
+from divbench.core.files import content_id
 from submissions.checking.response_kinds import is_scorable
 from submissions.schema import Reported, Row
 from submissions.storage.submission_folders import Submission

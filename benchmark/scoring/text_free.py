@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, require_result
 from benchmark.scoring.result_schema import Result
-from datasets_build.files import atomic_folder, canonical_json, sha256_of
+from divbench.core.files import atomic_folder, canonical_json, sha256_of
 from submissions.checking.response_kinds import is_scorable
 
 TEXTS = ("prompt", "responses")

@@ -14,8 +14,8 @@ import typer
 
 from benchmark.cluster.options import ClusterOptions
 from benchmark.scoring.options import CacheOption, MetricNames, ProfileName, ScoringOptions
-from datasets_build.console import MirrorOption, err, termination_signals
-from datasets_build.option_groups import with_option_groups
+from divbench.core.console import MirrorOption, err, termination_signals
+from divbench.core.option_groups import with_option_groups
 
 if TYPE_CHECKING:
     from benchmark.cluster.connection import ActorLost, Cluster
@@ -221,7 +221,7 @@ def _checked_name(name: str) -> str:
     """
     from pydantic import ValidationError
 
-    from datasets_build.errors import ConfigurationError
+    from divbench.core.errors import ConfigurationError
     from submissions.work_queue.schema import Identity
 
     try:

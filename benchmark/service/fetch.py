@@ -10,9 +10,9 @@ from shutil import rmtree
 
 from filelock import FileLock, Timeout
 
-from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.load import load_suite
 from datasets_build.schema import Suite
+from divbench.core.errors import ConfigurationError, InputError
 from submissions.checking.prompts import OWN
 from submissions.checking.sandbox import validate_in_child
 from submissions.checking.validate import open_checked

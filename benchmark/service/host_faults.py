@@ -8,7 +8,7 @@ from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.device_errors import is_out_of_memory
 from benchmark.models.http_client import ServerFault
 from benchmark.service.redaction import public_message
-from datasets_build.errors import ConfigurationError, UnknownSuite
+from divbench.core.errors import ConfigurationError, UnknownSuite
 from submissions.storage.commits import LocalDiskFault
 from submissions.work_queue.errors import UnknownSubmission
 

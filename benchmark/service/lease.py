@@ -11,7 +11,7 @@ from typing import Self, TypeVar
 
 from benchmark.service.events import EventSink
 from benchmark.service.redaction import public_message
-from datasets_build.errors import DivBenchError
+from divbench.core.errors import DivBenchError
 from submissions.storage.commits import LocalDiskFault, NoWriteAccess, StoreFault
 from submissions.storage.file_store import FileStore
 from submissions.untrusted.plain_text import one_line

@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Mapping
 from pathlib import Path
 
-from datasets_build.errors import DivBenchError
+from divbench.core.errors import DivBenchError
 from submissions.untrusted.limited_process import SECRET_NAME
 from submissions.untrusted.plain_text import one_line
 from submissions.work_queue.schema import MAX_LOG_LINES

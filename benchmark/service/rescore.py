@@ -16,8 +16,8 @@ from benchmark.service.host_faults import HostHealth
 from benchmark.service.lease import Stop, Stopped, with_backoff
 from benchmark.service.redaction import log_tail, public_message
 from benchmark.service.worker import Worker, scored_facts
-from datasets_build.errors import DivBenchError
 from datasets_build.schema import Suite
+from divbench.core.errors import DivBenchError
 from submissions.checking.prompts import OWN
 from submissions.storage.commits import NoWriteAccess
 from submissions.storage.submission_folders import Submission

@@ -36,8 +36,8 @@ from benchmark.service.fetch import (
 from benchmark.service.host_faults import MAX_HOST_FAILURES, HostHealth
 from benchmark.service.lease import ClaimKeeper, Stop, Stopped, wait, with_backoff
 from benchmark.service.redaction import log_tail, public_message
-from datasets_build.errors import ConfigurationError, DivBenchError, InputError
 from datasets_build.schema import Suite
+from divbench.core.errors import ConfigurationError, DivBenchError, InputError
 from submissions.schema import Problem
 from submissions.storage.commits import LocalDiskFault, NoWriteAccess, StoreFault
 from submissions.storage.file_store import FileStore

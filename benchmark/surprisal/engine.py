@@ -24,8 +24,8 @@ from benchmark.models.choices import OrderKind
 from benchmark.models.trie import prefix_sort_key
 from benchmark.surprisal.prompt_layout import Layout, TokenisedText, lay_out, pieces
 from benchmark.surprisal.response_orders import OrderDesign, balanced, endpoint, exact, uniform
-from datasets_build.errors import ConfigurationError
-from datasets_build.files import content_id
+from divbench.core.errors import ConfigurationError
+from divbench.core.files import content_id
 
 Floats = NDArray[np.float64]
 DEFAULT_LAYOUT = Layout()

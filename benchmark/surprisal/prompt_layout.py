@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from benchmark.models.causal_lm import CausalLM, Encoding, TokenSequence
 from benchmark.models.choices import Boundaries, Format
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 
 Integers = NDArray[np.int64]
 SEPARATOR = "\n\n"

@@ -21,8 +21,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from datasets_build.errors import ConfigurationError
-from datasets_build.rng import shuffled, stream
+from divbench.core.errors import ConfigurationError
+from divbench.core.rng import shuffled, stream
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]

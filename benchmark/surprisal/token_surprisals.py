@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from benchmark.metrics.metric import Unscorable
 from benchmark.models.causal_lm import CausalLM
 from benchmark.surprisal.prompt_layout import Layout, TokenisedText, lay_out, pieces
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

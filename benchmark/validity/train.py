@@ -26,12 +26,12 @@ from benchmark.validity.discriminator import PARAMETERS, Discriminator, Logistic
 from benchmark.validity.evidence import FEATURES, Features, Reason, refusal_texts
 from benchmark.validity.spelling import fit_spelling
 from benchmark.validity.word_order import fit_word_order
-from datasets_build.console import out
-from datasets_build.errors import InputError
-from datasets_build.files import write_text
 from datasets_build.load import load_table
 from datasets_build.sources.olmo import STAGES
-from datasets_build.tables import Cell, Table, to_terminal
+from divbench.core.console import out
+from divbench.core.errors import InputError
+from divbench.core.files import write_text
+from divbench.core.tables import Cell, Table, to_terminal
 from submissions.gaming.derive import attacked, find_attack
 from submissions.gaming.rewording import banks
 

@@ -8,10 +8,10 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from datasets_build.errors import ConfigurationError
 from datasets_build.gssbench import complement, factualqa, intersection, random_choice, subset, union
 from datasets_build.gssbench.rows import PAIRS, PROMPTS
-from datasets_build.rng import stream
+from divbench.core.errors import ConfigurationError
+from divbench.core.rng import stream
 
 VERSION: str = "1.0.0"
 """Version of the word banks and of the sampling from them; a changed row needs a new version."""

@@ -12,7 +12,7 @@ def shuffled(items: Iterable[Item], rng: random.Random) -> list[Item]:
     """Return the items in random order.
 
     They are sorted by the values of `random()`, the only method whose stream Python guarantees. The shuffle in
-    `datasets_build.rng` works differently; the published pairs depend on this one.
+    `divbench.core.rng` works differently; the published pairs depend on this one.
     """
     keyed = [(rng.random(), item) for item in items]
     return [item for _, item in sorted(keyed, key=lambda entry: entry[0])]

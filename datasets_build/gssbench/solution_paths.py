@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.gssbench.rows import pair_row
+from divbench.core.errors import ConfigurationError, InputError
 
 _ENDED = re.compile(r"[.?!:;…][\"'”’»)\]$]*$")  # a sentence, perhaps within quotes, brackets or a formula
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from datasets_build.errors import ConfigurationError
 from datasets_build.scenarios import mode_count, pos_pattern, structures
+from divbench.core.errors import ConfigurationError
 
 VERSION: str = "1.0.0"
 SEED: int = 0

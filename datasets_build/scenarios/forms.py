@@ -15,8 +15,8 @@ from functools import cache
 from string import Formatter, digits
 from typing import Any
 
-from datasets_build.rng import some
 from datasets_build.word_banks import word_bank
+from divbench.core.rng import some
 
 
 @dataclass(frozen=True, slots=True)

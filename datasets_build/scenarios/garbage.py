@@ -7,8 +7,8 @@ in the D_Can paper (arXiv:2606.01811, appendix B.2). Formats and words are ours.
 import random
 from collections.abc import Callable
 
-from datasets_build.rng import below, pick, some
 from datasets_build.word_banks import word_bank
+from divbench.core.rng import below, pick, some
 
 PRINTABLE = "".join(map(chr, range(0x20, 0x7F)))
 SHORTEST, LONGEST = 60, 100

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from datasets_build.rng import different, shuffled, some, stream
 from datasets_build.scenarios.forms import Form, forms
+from divbench.core.rng import different, shuffled, some, stream
 
 PROMPT = "Write a short piece about the sea."
 FILES = ("sea_verse_and_tales", "sea_everyday_notes", "sea_public_voices", "sea_official_papers")

@@ -13,8 +13,8 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from datasets_build.rng import pick, shuffled, some, stream
 from datasets_build.word_banks import word_bank
+from divbench.core.rng import pick, shuffled, some, stream
 
 PROMPT = "Write a short sentence in lower case, without punctuation."
 RESPONSES = 40

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from datasets_build.rng import different, shuffled, some, stream
 from datasets_build.scenarios.forms import Topic, topic
 from datasets_build.scenarios.garbage import INCOHERENT, noise
+from divbench.core.rng import different, shuffled, some, stream
 
 TOPICS = ("about_bread", "about_train_journey", "about_garden", "about_night_sky", "about_music")
 RESPONSES = 10

@@ -1,8 +1,8 @@
 """Sources of the datasets. To add one, add a module and its `.toml` here and a line in `DATASETS`."""
 
-from datasets_build.errors import ConfigurationError, did_you_mean
 from datasets_build.sources import demo, gssbench, noveltybench, olmo, scenarios, tevet
 from datasets_build.sources.source import Config, File, Source, Split
+from divbench.core.errors import ConfigurationError, did_you_mean
 
 DATASETS: tuple[Source, ...] = (
     tevet.SOURCE,

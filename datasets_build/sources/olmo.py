@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from datasets_build.errors import InputError
 from datasets_build.sources.source import Fetch, File, Split, described
+from divbench.core.errors import InputError
 
 STAGES = ("base", "sft", "dpo", "instruct")
 PROMPT_SETS = ("alpacaeval", "nbcurated")

@@ -15,9 +15,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from datasets_build.errors import InputError
-from datasets_build.files import canonical_json
 from datasets_build.sources.source import Fetch, File, Split, described
+from divbench.core.errors import InputError
+from divbench.core.files import canonical_json
 
 TASKS = ("story_gen", "resp_gen", "prompt_gen")
 RAW = "https://raw.githubusercontent.com/fabriceyhc/diversity-eval/de683e4d13095c29e940ac82eda5e577673b0b53/data/raw"

@@ -21,7 +21,7 @@ from benchmark.scoring.compute import score_sets
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.resampling import bootstrap_means
 from benchmark.surprisal.engine import ResponseSet
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from divbench.scores import choose_metrics
 
 CHEAP = ("distinct_n", "self_bleu", "unique_1grams")

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from datasets_build.errors import ConfigurationError, DivBenchError, InputError
-from datasets_build.files import canonical_json, plain_json
+from divbench.core.errors import ConfigurationError, DivBenchError, InputError
+from divbench.core.files import canonical_json, plain_json
 from leaderboard.data.board import Board, Column, Entry, facts, ranking_column
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import prompt_row

@@ -20,8 +20,8 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from datasets_build.console import err, termination_signals
-from datasets_build.errors import InputError
+from divbench.core.console import err, termination_signals
+from divbench.core.errors import InputError
 from leaderboard.app.api import register
 from leaderboard.app.gradio_patches import drop_stale_choices, keep_lean_sessions, without_servers
 from leaderboard.app.listening import listening

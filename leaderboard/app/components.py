@@ -15,7 +15,7 @@ from urllib.parse import unquote
 import gradio as gr
 
 from benchmark.metrics import FAMILIES, METRICS
-from datasets_build.errors import counted
+from divbench.core.errors import counted
 from leaderboard.app.asked import Asked
 from leaderboard.data.board import Board
 from leaderboard.tables.page_text import FIGURES

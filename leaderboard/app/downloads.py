@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from datasets_build.files import atomic_file, content_id, write_text
+from divbench.core.files import atomic_file, content_id, write_text
 from leaderboard.app.temporary import TemporaryFolder
 from leaderboard.tables.export import as_csv
 from submissions.untrusted.plain_text import one_line

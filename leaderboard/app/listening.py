@@ -4,7 +4,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 
 
 @contextmanager

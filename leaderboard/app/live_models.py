@@ -22,7 +22,7 @@ from benchmark.models.embedder import Embedder, EmbedderSpec, SentenceTransforme
 from benchmark.models.hf_lm import load_causal_lm
 from benchmark.scoring.profiles import PROFILES, Profile
 from benchmark.surprisal.token_surprisals import TokenCost, token_surprisals
-from datasets_build.errors import InputError
+from divbench.core.errors import InputError
 from leaderboard.data.reference.texts import NOT_INCLUDED
 from leaderboard.tables.responses import NO_TEXTS
 from leaderboard.tables.table_view import TableView, table_of

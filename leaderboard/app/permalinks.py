@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote
 
 import gradio as gr
 
-from datasets_build.errors import DivBenchError
+from divbench.core.errors import DivBenchError
 from leaderboard.app.asked import Asked
 from leaderboard.app.components import told
 from leaderboard.app.navigation import footer

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from datasets_build.errors import DivBenchError
+from divbench.core.errors import DivBenchError
 from leaderboard.app.components import board_choices, told
 from leaderboard.app.navigation import footer
 from leaderboard.app.permalinks import MAX_VALUE

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from benchmark.scoring.result_files import PER_PROMPT_FILE
-from datasets_build.errors import InputError
+from divbench.core.errors import InputError
 from leaderboard.data.arena_pairs import SHOWN, Contest
 from leaderboard.data.board import Board, Entry
 from leaderboard.data.live_results import LiveResults

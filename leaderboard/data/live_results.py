@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from datasets_build.errors import DivBenchError, InputError
+from divbench.core.errors import DivBenchError, InputError
 from leaderboard.data.board import Board, ranking_column
 from leaderboard.data.metric_study.files import Studies, load_studies
 from leaderboard.data.scores import BoardScores

@@ -13,7 +13,7 @@ from benchmark.scoring.result_files import MAX_RESULT_BYTES, PER_PROMPT_FILE, RE
 from benchmark.scoring.result_schema import Result
 from benchmark.scoring.shards import per_prompt_schema
 from benchmark.scoring.text_free import FIELD as FACTS
-from datasets_build.files import atomic_folder
+from divbench.core.files import atomic_folder
 from submissions.storage.commits import LocalDiskFault, disk_faults
 from submissions.storage.file_store import FileStore
 from submissions.untrusted.findings import Findings

@@ -24,8 +24,8 @@ from benchmark.scoring.resampling import Floats
 from benchmark.scoring.result_files import PER_PROMPT_FILE
 from benchmark.scoring.result_schema import MOST
 from benchmark.scoring.text_free import COLUMN as FACTS
-from datasets_build.errors import InputError
-from datasets_build.files import atomic_folder, canonical_json, content_id
+from divbench.core.errors import InputError
+from divbench.core.files import atomic_folder, canonical_json, content_id
 from leaderboard.data.board import Board, Entry
 
 LAYOUT = 1  # version of the index format; indexes with another one are rebuilt

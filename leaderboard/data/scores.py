@@ -13,7 +13,7 @@ from benchmark.analysis.ranking import Standing, standings, unranked
 from benchmark.scoring.resampling import Floats
 from benchmark.scoring.result_files import PER_PROMPT_FILE
 from benchmark.scoring.text_free import COLUMN as FACTS
-from datasets_build.errors import InputError
+from divbench.core.errors import InputError
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.data.reference.across import homogeneity_of
 from leaderboard.data.reference.texts import NOT_INCLUDED, released_rows, suite_prompts

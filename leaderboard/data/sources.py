@@ -14,10 +14,10 @@ from benchmark.metrics.metric import Missing
 from benchmark.scoring.result_files import MAX_RESULT_BYTES, PER_PROMPT_FILE, RESULT_FILE
 from benchmark.scoring.result_schema import Result
 from benchmark.service.redaction import public_text
-from datasets_build.console import progress
 from datasets_build.download import home
-from datasets_build.errors import ConfigurationError, InputError
-from datasets_build.files import atomic_file, canonical_json, content_id
+from divbench.core.console import progress
+from divbench.core.errors import ConfigurationError, InputError
+from divbench.core.files import atomic_file, canonical_json, content_id
 from leaderboard.data.board import Board, make_boards
 from leaderboard.data.result_checks import checked_result, fetch_result
 from submissions.storage.commits import LocalDiskFault, StoreFault, disk_faults

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 
-from datasets_build.errors import InputError
+from divbench.core.errors import InputError
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.vote_results import VoteResults, vote_results
 from submissions.judgements.vote_store import VoteReader, VoteSpool

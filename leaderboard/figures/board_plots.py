@@ -7,7 +7,7 @@ dashes repeat the information in colours.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from datasets_build.errors import need
+from divbench.core.errors import need
 from leaderboard.data.board import REFERENCE_TYPES, Column
 from leaderboard.data.vote_results import VoteResults
 from leaderboard.figures.label_placement import Place, label_places

@@ -12,7 +12,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from datasets_build.errors import counted, need
+from divbench.core.errors import counted, need
 from leaderboard.data.board import Board
 from leaderboard.tables.forest import Forest, Reference
 from leaderboard.tables.table_view import number_text

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.analysis.across.study import Homogeneity
-from datasets_build.errors import need
+from divbench.core.errors import need
 from leaderboard.data.metric_study.record import CORRELATIONS, Agreement, Measure
 from leaderboard.figures.plots import DIVERGING, FONT, SEQUENTIAL, inert, inert_name
 from leaderboard.tables.table_view import TableView

@@ -16,8 +16,8 @@ from benchmark.analysis.explain import Curve
 from benchmark.scoring.resampling import Floats
 from benchmark.surprisal.pairwise_surprisal import PairwiseSurprisals
 from benchmark.surprisal.token_surprisals import TokenCost
-from datasets_build.errors import need
-from datasets_build.tables import printable
+from divbench.core.errors import need
+from divbench.core.tables import printable
 from submissions.untrusted.plain_text import cut, shortened
 
 LABEL = 30  # characters of a text on an axis

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from datasets_build.errors import need
+from divbench.core.errors import need
 from leaderboard.figures.plots import CLEAR, LINES, VERMILION, banded_curve, inert, page_figure
 
 # Okabe and Ito's colours, and percentages at which they tint a cell below dark text on a light page and light text on a

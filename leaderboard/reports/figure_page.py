@@ -7,10 +7,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from datasets_build.console import err
-from datasets_build.errors import need
-from datasets_build.files import write_text
-from datasets_build.tables import check_report_path
+from divbench.core.console import err
+from divbench.core.errors import need
+from divbench.core.files import write_text
+from divbench.core.tables import check_report_path
 
 # Plotly can offer a button that uploads the chart to its makers' server; these settings remove it.
 _DRAW = """

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datasets_build.console import JsonOption, out, print_json
-from datasets_build.errors import ConfigurationError
+from divbench.core.console import JsonOption, out, print_json
+from divbench.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from benchmark.analysis.power import Labels
@@ -32,7 +32,7 @@ def plan(
     """
     from benchmark.analysis.power import MOST_PROMPTS, components, headline_at
     from benchmark.analysis.power import plan as planned
-    from datasets_build.tables import Table, to_terminal
+    from divbench.core.tables import Table, to_terminal
 
     labels = reference_labels()
     rows = planned(labels, effect, KS, prompts, power)

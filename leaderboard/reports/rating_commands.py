@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, say
-from datasets_build.errors import ConfigurationError, InputError, counted
-from datasets_build.tables import Table, to_terminal, with_interval
+from divbench.core.console import JsonOption, MirrorOption, err, out, print_json, say
+from divbench.core.errors import ConfigurationError, InputError, counted
+from divbench.core.tables import Table, to_terminal, with_interval
 from submissions.choices import FormName
 from submissions.untrusted.plain_text import one_line
 
@@ -56,7 +56,7 @@ def forms(
 
       divbench people forms contest/story_gen --sets 200 --out study
     """
-    from datasets_build.files import atomic_folder
+    from divbench.core.files import atomic_folder
     from submissions.judgements.rating_pages import write_crowd_table, write_instructions, write_pages
     from submissions.judgements.rating_study import make_study, write_study
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from datasets_build.console import JsonOption, MirrorOption, progress, say
-from datasets_build.errors import ConfigurationError
+from divbench.core.console import JsonOption, MirrorOption, progress, say
+from divbench.core.errors import ConfigurationError
 
 
 def reference(

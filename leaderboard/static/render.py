@@ -17,7 +17,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from datasets_build.errors import need
+from divbench.core.errors import need
 from leaderboard.tables.table_view import TableView
 
 HERE = Path(__file__).parent

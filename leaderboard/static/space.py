@@ -19,10 +19,10 @@ from huggingface_hub.errors import HFValidationError
 from huggingface_hub.utils import validate_repo_id
 from packaging.requirements import Requirement
 
-from datasets_build.errors import ConfigurationError, need_installed
-from datasets_build.files import atomic_folder, write_text
 from datasets_build.load import SUITES
 from datasets_build.sources import find_config
+from divbench.core.errors import ConfigurationError, need_installed
+from divbench.core.files import atomic_folder, write_text
 from leaderboard.data.board import Board
 
 PACKAGES = ("benchmark", "datasets_build", "leaderboard", "submissions")

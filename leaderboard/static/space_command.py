@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from datasets_build.console import JsonOption, say
-from datasets_build.errors import counted
+from divbench.core.console import JsonOption, say
+from divbench.core.errors import counted
 
 
 def space(

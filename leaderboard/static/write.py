@@ -10,8 +10,8 @@ from typing import Any
 
 from benchmark.metrics.metric import Missing
 from datasets_build.citation import divbench_citation
-from datasets_build.errors import ConfigurationError, InputError
-from datasets_build.files import atomic_folder, write_text
+from divbench.core.errors import ConfigurationError, InputError
+from divbench.core.files import atomic_folder, write_text
 from leaderboard.data.board import Board, Column
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores

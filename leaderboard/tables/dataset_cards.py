@@ -7,9 +7,9 @@ from typing import Any
 
 from benchmark.metrics.metric import Missing
 from datasets_build.build import read_manifest
-from datasets_build.errors import DivBenchError, InputError
 from datasets_build.load import SUITES, data_folder, find_split, load_table
 from datasets_build.sources import DATASETS, Config, Source, find_config
+from divbench.core.errors import DivBenchError, InputError
 from leaderboard.tables.table_view import TableView, table_of
 from submissions.untrusted.plain_text import shortened
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmark.analysis.ranking import Standing
-from datasets_build.files import atomic_file, canonical_json, readable_json, write_text
-from datasets_build.tables import Table, to_csv
+from divbench.core.files import atomic_file, canonical_json, readable_json, write_text
+from divbench.core.tables import Table, to_csv
 from leaderboard.data.board import Board, frame, ranking_column
 from leaderboard.data.scores import BoardScores
 

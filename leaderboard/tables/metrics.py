@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from benchmark.analysis.axioms import AXIOMS
 from benchmark.metrics import FAMILIES, METRICS
 from benchmark.metrics.metric import bounds_text
-from datasets_build.errors import counted
+from divbench.core.errors import counted
 from leaderboard.data.board import Board
 from leaderboard.data.metric_study.build import systems_agreement
 from leaderboard.data.metric_study.files import AxiomStudy, SetTexts

@@ -7,7 +7,7 @@ from math import isnan
 from typing import Any
 
 from benchmark.analysis.ranking import Standing
-from datasets_build.errors import counted
+from divbench.core.errors import counted
 from leaderboard.data.board import Board, Column, Entry, facts, ranking_column
 from leaderboard.tables.systems import system_labels
 from leaderboard.tables.table_view import Cell, TableView, listed, ranged_texts, table_of

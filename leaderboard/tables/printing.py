@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 
 from benchmark.scoring.printing import ARROWS
-from datasets_build.tables import Cell, Table, to_terminal
+from divbench.core.tables import Cell, Table, to_terminal
 from leaderboard.data.board import Board, facts, ranking_column
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.curves import class_curves, shown_points

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmark.scoring.result_files import PER_PROMPT_FILE
-from datasets_build.errors import InputError
+from divbench.core.errors import InputError
 from leaderboard.data.board import REFERENCE_TYPES, Board, Entry
 from leaderboard.data.reference.texts import suite_prompts
 from leaderboard.tables.systems import system_ids, system_labels

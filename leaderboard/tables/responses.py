@@ -14,7 +14,7 @@ from benchmark.equivalence.partition_columns import COLUMN as CLASSES
 from benchmark.scoring.result_files import PER_PROMPT_FILE
 from benchmark.scoring.surprisal_columns import COLUMN as SURPRISALS
 from benchmark.scoring.text_free import COLUMN as FACTS
-from datasets_build.errors import InputError, counted
+from divbench.core.errors import InputError, counted
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.tables.prompts import ListedPrompt
 from leaderboard.tables.table_view import TableView, table_of

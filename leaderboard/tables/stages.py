@@ -18,7 +18,7 @@ from benchmark.scoring.compute import Value
 from benchmark.scoring.resampling import Floats
 from benchmark.scoring.result_schema import MOST
 from benchmark.scoring.surprisal_columns import COLUMN as SURPRISALS
-from datasets_build.errors import counted
+from divbench.core.errors import counted
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.data.score_index import read_columns
 from leaderboard.tables.compare import finding

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from benchmark.metrics import METRICS, Metric
 from benchmark.scoring.inputs import input_of
-from datasets_build.errors import counted
+from divbench.core.errors import counted
 from leaderboard.data.board import RANKED_BY
 from leaderboard.data.metric_study.files import PAID, GamingRecord
 from leaderboard.data.metric_study.record import MetricStudy

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.votes.strengths import Strength
-from datasets_build.errors import counted
+from divbench.core.errors import counted
 from leaderboard.data.board import Board, Column, ranking_column
 from leaderboard.data.vote_results import VoteResults
 from leaderboard.tables.table_view import Cell, TableView, number_text, ranged_text, table_of

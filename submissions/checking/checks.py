@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from datasets_build.errors import counted
-from datasets_build.files import content_id
 from datasets_build.schema import Suite
+from divbench.core.errors import counted
+from divbench.core.files import content_id
 from submissions.checking.languages import READS_ENGLISH, is_foreign_set
 from submissions.checking.prompts import ID_HINT, MAX_PROMPTS_BYTES, OWN, SIZES_HINT, id_problem, text_problem
 from submissions.checking.response_kinds import is_blank, is_placeholder

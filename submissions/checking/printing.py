@@ -6,8 +6,8 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.text import Text
 
-from datasets_build.errors import counted
-from datasets_build.tables import Styled, Table, plain, styled, to_terminal
+from divbench.core.errors import counted
+from divbench.core.tables import Styled, Table, plain, styled, to_terminal
 from submissions.checking.response_kinds import kinds_text
 from submissions.checking.validate import Report
 from submissions.schema import Problem

@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from datasets_build.errors import first_fault
 from datasets_build.schema import Prompt, Suite
+from divbench.core.errors import first_fault
 from submissions.checking.response_kinds import is_blank
 from submissions.schema import Line, Problem, Row
 from submissions.untrusted.findings import Findings, Rejected

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from datasets_build.errors import counted
+from divbench.core.errors import counted
 from submissions.schema import Row
 
 # Sampling programs write these if the system gave no response: NoveltyBench's Gemini client writes "[Blocked]", its

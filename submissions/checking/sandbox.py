@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from datasets_build.errors import ConfigurationError, DivBenchError
+from divbench.core.errors import ConfigurationError, DivBenchError
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings, problems_json
 from submissions.untrusted.limited_process import environment, limit, reason

@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from datasets_build.errors import ConfigurationError, UnknownSuite
 from datasets_build.load import load_suite
 from datasets_build.schema import Suite
+from divbench.core.errors import ConfigurationError, UnknownSuite
 from submissions.checking.checks import CHECKS, Check, Context, SeenRows, has_all_values
 from submissions.checking.prompts import OWN, own_suite
 from submissions.checking.response_kinds import ResponseCounts

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from datasets_build.errors import ConfigurationError, did_you_mean
-from datasets_build.files import atomic_folder
 from datasets_build.schema import Suite
+from divbench.core.errors import ConfigurationError, did_you_mean
+from divbench.core.files import atomic_folder
 from submissions.checking.validate import validate
 from submissions.gaming.attacks import ATTACKS, Attack, AttackedSet
 from submissions.schema import Generation, Manifest, Origin, Row, Submitter, System

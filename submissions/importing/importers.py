@@ -15,10 +15,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from datasets_build.errors import ConfigurationError, counted
-from datasets_build.files import atomic_folder, sha256_of
 from datasets_build.load import load_suite
 from datasets_build.schema import Suite
+from divbench.core.errors import ConfigurationError, counted
+from divbench.core.files import atomic_folder, sha256_of
 from submissions.checking.prompts import OWN, own_suite
 from submissions.checking.validate import FindSuite, Report, validate
 from submissions.choices import Format

@@ -12,8 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Suite
+from divbench.core.errors import ConfigurationError
 from submissions.checking.sandbox import run_in_child
 from submissions.importing.imported import FACTS, Answer, Imported
 from submissions.importing.response_rows import Prompts

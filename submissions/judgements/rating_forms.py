@@ -16,8 +16,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from datasets_build.errors import ConfigurationError
-from datasets_build.files import content_id
+from divbench.core.errors import ConfigurationError
+from divbench.core.files import content_id
 from submissions.choices import FormName
 
 FORMS: tuple[FormName, ...] = get_args(FormName)

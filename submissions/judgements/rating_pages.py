@@ -14,8 +14,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from datasets_build.files import write_text
-from datasets_build.tables import escape_csv, escape_markdown
+from divbench.core.files import write_text
+from divbench.core.tables import escape_csv, escape_markdown
 from submissions.judgements.rating_forms import FORM_OF
 from submissions.judgements.rating_study import Study, shown_to
 

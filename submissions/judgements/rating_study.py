@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from datasets_build.errors import ConfigurationError, InputError, first_fault
-from datasets_build.files import content_id, readable_json, write_text
+from divbench.core.errors import ConfigurationError, InputError, first_fault
+from divbench.core.files import content_id, readable_json, write_text
 from submissions.choices import FormName
 from submissions.judgements.rating_forms import FORM_OF, Item, RatedSet, built_in_items, rating_items
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from submissions.judgements.rating_forms import FORM_OF, Item
 from submissions.judgements.rating_study import Study
 from submissions.schema import Problem

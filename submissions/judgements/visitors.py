@@ -13,8 +13,8 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from datasets_build.errors import ConfigurationError
-from datasets_build.files import atomic_file
+from divbench.core.errors import ConfigurationError
+from divbench.core.files import atomic_file
 from submissions.storage.commits import LocalDiskFault, disk_faults
 
 SALT_VARIABLE = "DIVBENCH_VOTES_SALT"

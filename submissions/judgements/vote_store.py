@@ -24,8 +24,8 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from datasets_build.download import home
-from datasets_build.errors import InputError, counted
-from datasets_build.files import content_id, sync_folder
+from divbench.core.errors import InputError, counted
+from divbench.core.files import content_id, sync_folder
 from submissions.judgements.votes import Vote, parsed_vote, unique
 from submissions.storage.commits import (
     ATTEMPTS,

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, TypeAdapter
 from pydantic.dataclasses import dataclass
 
-from datasets_build.files import canonical_json
+from divbench.core.files import canonical_json
 from submissions.schema import MAX_K, Name, only_printable
 from submissions.untrusted.json_files import strict_model
 from submissions.untrusted.plain_text import one_line

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
-from datasets_build.errors import DivBenchError, InputError
+from divbench.core.errors import DivBenchError, InputError
 
 ATTEMPTS = 30  # at a commit, while others commit first
 MAX_MESSAGE = 200  # characters

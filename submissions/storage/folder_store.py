@@ -8,8 +8,8 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from datasets_build.errors import InputError
-from datasets_build.files import atomic_file, canonical_json, sha256_of, sync_folder
+from divbench.core.errors import InputError
+from divbench.core.files import atomic_file, canonical_json, sha256_of, sync_folder
 from submissions.storage.commits import (
     PIECE_BYTES,
     Commit,

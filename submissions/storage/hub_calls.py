@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from datasets_build.errors import first_line
-from datasets_build.hub_retries import cause_of, connection_error, is_transient
+from divbench.core.errors import first_line
+from divbench.core.hub_retries import cause_of, connection_error, is_transient
 from submissions.storage.commits import NoWriteAccess, StoreFault
 
 SILENCE = 60.0  # timeout in seconds of a connection without traffic

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from datasets_build.download import home
-from datasets_build.errors import ConfigurationError, InputError
-from datasets_build.files import atomic_file
-from datasets_build.hub_retries import is_transient, retrying
+from divbench.core.errors import ConfigurationError, InputError
+from divbench.core.files import atomic_file
+from divbench.core.hub_retries import is_transient, retrying
 from submissions.storage.commits import (
     PIECE_BYTES,
     Commit,

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from datasets_build.files import canonical_json, readable_json
+from divbench.core.files import canonical_json, readable_json
 from submissions.schema import GENERATIONS, REPORTED, Manifest, Reported, Row
 from submissions.untrusted.findings import Findings, Rejected
 from submissions.untrusted.parquet_files import read_parquet

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
-from datasets_build.errors import InputError, counted
+from divbench.core.errors import InputError, counted
 from submissions.schema import Problem
 from submissions.untrusted.plain_text import one_line
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from datasets_build.errors import first_fault
+from divbench.core.errors import first_fault
 from submissions.schema import Manifest, Problem
 from submissions.untrusted.findings import Findings
 from submissions.untrusted.limits import byte_lines, file_error, openable

@@ -1,6 +1,6 @@
 """Untrusted text as printable lines of bounded length, which cannot control a terminal or change text direction."""
 
-from datasets_build.tables import printable
+from divbench.core.tables import printable
 
 
 def cut(text: str, length: int) -> str:

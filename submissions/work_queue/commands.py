@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, say
+from divbench.core.console import JsonOption, MirrorOption, err, out, print_json, say
 
 _SUBMITTER = "give another name with --submitter"
 Store = Annotated[str, typer.Option(help="Store of the service: a folder, or hf://datasets/ORG/NAME.")]
@@ -35,8 +35,8 @@ def submit(
     from contextlib import suppress
     from functools import partial
 
-    from datasets_build.errors import ConfigurationError
     from datasets_build.load import load_suite
+    from divbench.core.errors import ConfigurationError
     from submissions.storage.commits import NoWriteAccess, StoreFault
     from submissions.storage.file_store import open_store
     from submissions.work_queue.operations import PullRequestStore, listing, propose

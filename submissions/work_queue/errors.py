@@ -10,7 +10,7 @@ UnknownSubmission         a ConfigurationError                                  
 DamagedState              an InputError                                          exit 1
 """
 
-from datasets_build.errors import ConfigurationError, DivBenchError, InputError
+from divbench.core.errors import ConfigurationError, DivBenchError, InputError
 
 
 class QueueError(DivBenchError):

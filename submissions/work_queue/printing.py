@@ -8,8 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from datasets_build.errors import counted
-from datasets_build.tables import Styled, Table, plain, styled, to_terminal
+from divbench.core.errors import counted
+from divbench.core.tables import Styled, Table, plain, styled, to_terminal
 from submissions.checking.printing import print_findings
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from datasets_build.errors import InputError
+from divbench.core.errors import InputError
 from submissions.storage.commits import ATTEMPTS, Conflict, retrying_conflicts
 from submissions.storage.file_store import FileStore
 from submissions.storage.submission_folders import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE

@@ -21,8 +21,8 @@ from pydantic import (
 )
 from pydantic import model_validator as whole
 
-from datasets_build.errors import ConfigurationError, first_fault
-from datasets_build.files import readable_json
+from divbench.core.errors import ConfigurationError, first_fault
+from divbench.core.files import readable_json
 from submissions.schema import Closed, Line, Name, only_printable
 from submissions.work_queue.errors import IllegalTransition, QueueError
 

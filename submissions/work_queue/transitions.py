@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from importlib.metadata import version
 from typing import Any
 
-from datasets_build.errors import counted
+from divbench.core.errors import counted
 from submissions.schema import Problem
 from submissions.storage.submission_folders import Submission
 from submissions.untrusted.plain_text import one_line

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmark.scoring.internals_file import INTERNALS_FILE, HowRead, write_internals
-from datasets_build.files import readable_json
 from datasets_build.schema import Prompt, Suite
+from divbench.core.files import readable_json
 from submissions.checking.validate import open_submission
 from submissions.schema import Row
 from submissions.storage.submission_folders import Submission

@@ -17,7 +17,7 @@ from benchmark.generation.run import Plan, PlannedSet, sample_plan
 from benchmark.generation.sampler import Failed, Outcome, Request, Sampled, SamplerFault, SamplingSettings
 from benchmark.generation.setup import Model
 from datasets_build.schema import Prompt
-from leaderboard.cli import main
+from divbench.command_line import main
 from submissions.schema import Manifest
 from submissions.storage.submission_folders import MANIFEST_FILE
 

@@ -11,7 +11,7 @@ from benchmark.generation.sampler import Failed
 from benchmark.models.causal_lm import TokenSequence
 from benchmark.models.hf_tokeniser import HFTokeniser
 from benchmark.models.server_lm import ServerLM
-from datasets_build.errors import DivBenchError
+from divbench.core.errors import DivBenchError
 from tests.benchmark.chat_server import chat_server, judge_of
 from tests.benchmark.completions_server import completions_server, tiny_model, tiny_tokeniser
 from tests.benchmark.json_server import JsonServer

@@ -25,7 +25,7 @@ from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options, score_submission
 from benchmark.validity.backend import ValidityJudge
-from datasets_build.errors import ConfigurationError, DivBenchError
+from divbench.core.errors import ConfigurationError, DivBenchError
 from submissions.checking.validate import validate
 from tests.benchmark.fakes import HashEmbedder
 from tests.benchmark.helpers import HASH_READER, suite_of

@@ -10,7 +10,7 @@ import sqlite3
 import sys
 from typing import Any
 
-from leaderboard.cli import main
+from divbench.command_line import main
 
 
 def kill_at(number: int, statement: str) -> None:

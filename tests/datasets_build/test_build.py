@@ -15,11 +15,11 @@ import pytest
 
 from datasets_build.build import build, read_manifest, verify
 from datasets_build.download import Fetcher
-from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.load import SUITES, load_split, load_suite, load_table
 from datasets_build.sources import DATASETS, Config, Source, Split, find_config, tevet
 from datasets_build.sources.olmo import cut
 from datasets_build.sources.tevet import read_csv
+from divbench.core.errors import ConfigurationError, InputError
 from tests.conftest import divbench_anew
 
 GENERATED = [config.name for source in DATASETS if not source.files for config in source.configs]

@@ -16,10 +16,10 @@ from tenacity import wait_none
 
 from datasets_build import download
 from datasets_build.download import HOME_VARIABLE, MIRROR_VARIABLE, Fetcher, home
-from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.load import load_table
 from datasets_build.sources import Config, File, Source, Split
 from datasets_build.sources.source import Fetch, Row
+from divbench.core.errors import ConfigurationError, InputError
 
 CONTENT = b"the pinned bytes" * 5000
 SHA256 = hashlib.sha256(CONTENT).hexdigest()

@@ -14,8 +14,6 @@ from typing import Any
 
 import pytest
 
-from datasets_build.errors import ConfigurationError
-from datasets_build.files import canonical_json
 from datasets_build.gssbench import PAIRS, PROMPTS, SEED, SPLITS, VERSION, pairs, prompts
 from datasets_build.gssbench.facts import templates
 from datasets_build.gssbench.intersection import genres, request, structures
@@ -24,9 +22,11 @@ from datasets_build.gssbench.rng import by_turns, shuffled
 from datasets_build.gssbench.rows import prompt_id
 from datasets_build.gssbench.tasks import families
 from datasets_build.gssbench.union import one_of
-from datasets_build.rng import stream
 from datasets_build.schema import conform
 from datasets_build.word_banks import word_bank
+from divbench.core.errors import ConfigurationError
+from divbench.core.files import canonical_json
+from divbench.core.rng import stream
 
 Rows = list[dict[str, Any]]
 
@@ -445,7 +445,7 @@ def test_the_rows_of_this_version_are_pinned() -> None:
 def test_another_process_makes_the_same_rows_and_imports_no_heavy_library() -> None:
     program = (
         "import hashlib, sys\n"
-        "from datasets_build.files import canonical_json\n"
+        "from divbench.core.files import canonical_json\n"
         "from datasets_build.gssbench import SPLITS, pairs, prompts\n"
         "for seed in (0, 7):\n"
         "    rows = [[list(pairs(s, seed)) for s in SPLITS], list(prompts(seed))]\n"

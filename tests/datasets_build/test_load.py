@@ -8,12 +8,12 @@ import pytest
 
 from datasets_build.build import build
 from datasets_build.download import MIRROR_VARIABLE, Fetcher, mirror_folder
-from datasets_build.errors import ConfigurationError, DivBenchError, InputError
-from datasets_build.files import sha256_of
 from datasets_build.load import SUITES, find_suite, load_split, load_suite, load_table
 from datasets_build.schema import PROMPTS, Suite, conform
 from datasets_build.sources import find_config
 from datasets_build.sources.noveltybench import CURATED
+from divbench.core.errors import ConfigurationError, DivBenchError, InputError
+from divbench.core.files import sha256_of
 
 # Published results name it: it changes only when a prompt does, and that is to be seen in a review.
 DEMO_REVISION = "02e65b3b7285"

@@ -12,16 +12,16 @@ import pytest
 
 from datasets_build.build import build
 from datasets_build.download import Fetcher
-from datasets_build.errors import ConfigurationError
 from datasets_build.load import load_table
 from datasets_build.publish import _check_names
 from datasets_build.publish import publish as publish_to
 from datasets_build.sources import find_config
+from divbench.core.errors import ConfigurationError
 from tests.hub import HubServer, client_says, hub, run_client
 
 NAMES = ("gssbench", "gssbench_prompts", "scenarios", "demo")
 REPO = "alice/divbench"
-DIVBENCH = (sys.executable, "-c", "from leaderboard.cli import main; main()")
+DIVBENCH = (sys.executable, "-c", "from divbench.command_line import main; main()")
 
 
 @pytest.fixture(scope="module")
@@ -229,7 +229,7 @@ def test_a_config_missing_from_a_repository_is_named(published: HubServer) -> No
     said = client_says(
         f"""
         import json
-        from datasets_build.errors import ConfigurationError
+        from divbench.core.errors import ConfigurationError
         from datasets_build.load import load_split
         assert len(load_split("demo", "prompts", repo="{REPO}", revision="v1.0.0")) == 24
         try:

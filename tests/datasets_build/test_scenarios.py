@@ -19,9 +19,6 @@ import pytest
 
 from benchmark.metrics import METRICS
 from benchmark.scoring.compute import Value, score_set
-from datasets_build.errors import ConfigurationError
-from datasets_build.files import canonical_json
-from datasets_build.rng import below, different, pick, shuffled, some, stream
 from datasets_build.scenarios import SCHEMA, SEED, SPLITS, VERSION, rows
 from datasets_build.scenarios.forms import Form
 from datasets_build.scenarios.garbage import INCOHERENT, noise
@@ -29,6 +26,9 @@ from datasets_build.scenarios.mode_count import sea_forms
 from datasets_build.scenarios.structures import FAMILIES, topics
 from datasets_build.schema import conform
 from datasets_build.word_banks import word_bank
+from divbench.core.errors import ConfigurationError
+from divbench.core.files import canonical_json
+from divbench.core.rng import below, different, pick, shuffled, some, stream
 from submissions.checking.response_kinds import is_scorable
 
 Row = dict[str, Any]
@@ -151,7 +151,7 @@ def test_other_processes_make_the_same_rows() -> None:
     for hash_seed in ("1", "4242"):
         program = (
             "import hashlib, sys\n"
-            "from datasets_build.files import canonical_json\n"
+            "from divbench.core.files import canonical_json\n"
             "from datasets_build.scenarios import SPLITS, rows\n"
             "print(*(hashlib.sha256(canonical_json(list(rows(s)))).hexdigest() for s in SPLITS))\n"
             "heavy = {'torch', 'transformers', 'datasets', 'pandas', 'sklearn', 'scipy'}\n"

@@ -6,8 +6,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from datasets_build.errors import InputError
 from datasets_build.schema import PROMPTS, Prompt, Suite, conform
+from divbench.core.errors import InputError
 
 ROW: dict[str, Any] = {
     "prompt_id": "p-1",

@@ -6,10 +6,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.gssbench import PAIRS
 from datasets_build.gssbench.solution_paths import read_questions, solution_path_pairs
 from datasets_build.schema import conform
+from divbench.core.errors import ConfigurationError, InputError
 from tests.conftest import divbench, document
 
 GOOD = {"id": "q1", "question": "What is 12 times 15?", "methods": ["long multiplication", "10 × 15 and 2 × 15"]}

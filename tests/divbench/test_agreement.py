@@ -10,8 +10,8 @@ import pytest
 import divbench as db
 from benchmark.analysis.metaeval.set_files import SETS
 from benchmark.metrics import METRICS
-from datasets_build.errors import ConfigurationError
 from divbench.agreement import BESIDE
+from divbench.core.errors import ConfigurationError
 
 
 def test_a_metric_of_ones_own_is_tested_beside_ours(mirror: Path) -> None:

@@ -8,7 +8,7 @@ import scipy.stats
 
 import divbench as db
 from benchmark.analysis.contrast.report import excluded
-from datasets_build.errors import InputError
+from divbench.core.errors import InputError
 
 
 def test_compare_is_the_paired_test_and_names_who_is_more_diverse() -> None:

@@ -26,9 +26,9 @@ from benchmark.scoring.profiles import find_profile, with_reading
 from benchmark.scoring.result_files import PER_PROMPT_FILE
 from benchmark.scoring.result_schema import sign
 from benchmark.scoring.scorer import score_submission
-from datasets_build import console
-from datasets_build.errors import ConfigurationError, DivBenchError, InputError, MissingExtra
 from datasets_build.schema import Prompt
+from divbench.core import console
+from divbench.core.errors import ConfigurationError, DivBenchError, InputError, MissingExtra
 from divbench.response_sets import response_sets
 from divbench.scores import _signature
 from submissions.checking.validate import open_submission

@@ -13,7 +13,7 @@ pytest.importorskip("accelerate", reason="the Trainer needs it: pip install 'div
 
 from transformers import Trainer, TrainingArguments, default_data_collator
 
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from divbench.integrations.transformers import CollapseWarning, DiversityCallback, change_since
 from tests.benchmark.lms import LINES, one_thread, random_model, tokeniser
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from benchmark.scoring.result_files import RESULT_FILE
 from benchmark.scoring.result_schema import Result
-from datasets_build.files import content_id
+from divbench.core.files import content_id
 
 Place = tuple[str | int, ...]
 _LETTERS = ("W", "<b>&amp;\"'|", "\u05d0")  # wide; markup; from right to left

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE
-from datasets_build.files import content_id
+from divbench.core.files import content_id
 from tests.leaderboard.extremes import Place, changed
 from tests.leaderboard.views import every_view
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmark.scoring.result_schema import Result
-from datasets_build.files import content_id, sha256_of
+from divbench.core.files import content_id, sha256_of
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.injections import INJECTIONS, NAMES
 

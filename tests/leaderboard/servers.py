@@ -118,7 +118,7 @@ def _stop(server: "subprocess.Popen[bytes]", number: int) -> None:
 
 
 # SIGHUP is as usual, though the tests may be run by nohup.
-BOARD = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); from leaderboard.cli import main; main()"
+BOARD = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); from divbench.command_line import main; main()"
 
 
 @contextmanager

@@ -14,9 +14,9 @@ from textwrap import indent
 
 import pytest
 
-from datasets_build.console import print_json
+from divbench.command_line import COMMANDS, _prepare_streams, _refused_by_system
+from divbench.core.console import print_json
 from leaderboard.app.navigation import GROUPS, Link, navigation
-from leaderboard.cli import COMMANDS, _prepare_streams, _refused_by_system
 from submissions.demo.build import TEXTS
 from tests.conftest import RUN, divbench, divbench_anew, document, import_demo, write_toy
 from tests.submissions.conftest import change_manifest
@@ -37,7 +37,7 @@ HEAVY = {
 # All commands' help, one after the other in one interpreter: what none of them imports, no one imports.
 EACH_HELP = """
 import sys
-from leaderboard.cli import main
+from divbench.command_line import main
 for words in {commands}:
     sys.argv = ["divbench", *words.split(), "--help"]
     try:
@@ -261,7 +261,7 @@ def test_a_build_without_its_files_says_what_to_do_and_leaves_nothing(tmp_path: 
 
 def test_an_interrupted_command_says_that_it_can_go_on() -> None:
     code = (
-        "import leaderboard.cli as cli, submissions.checking.validate as v, os, signal, time\n"
+        "import divbench.command_line as cli, submissions.checking.validate as v, os, signal, time\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a job in the background starts with it ignored
         "v.validate = lambda *a, **k: (os.kill(os.getpid(), signal.SIGINT), time.sleep(60))\n"
         "cli.main()"

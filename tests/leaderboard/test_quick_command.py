@@ -32,7 +32,7 @@ def test_a_file_becomes_a_row_and_the_same_file_is_scored_once(tmp_path: Path) -
     again = divbench("quick", path, *options)
     assert document(again) == document(first)
     assert (folder / "result.json").stat().st_mtime_ns == written
-    without = "import sys; sys.modules['gradio'] = None; from leaderboard.cli import main; main()"
+    without = "import sys; sys.modules['gradio'] = None; from divbench.command_line import main; main()"
     environment = os.environ | {"COLUMNS": "200", "NO_COLOR": "1", "DIVBENCH_MIRROR": ""}
     shown = run_forked(without, ["quick", path, *options[:-2]], environment)  # the extra board is not installed
     assert (shown.returncode, document(first)["sentence"] in shown.stdout) == (0, True)

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 import typer
 
-from leaderboard.cli import build, main
+from divbench.command_line import build, main
 from submissions.judgements.rating_forms import RatedSet
 from submissions.judgements.rating_study import make_study, write_study
 from submissions.storage.folder_store import FolderStore

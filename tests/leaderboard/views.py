@@ -12,7 +12,7 @@ from benchmark.exports.every_eval_ever import write_every_eval_ever
 from benchmark.exports.harness import write_harness
 from benchmark.exports.results_dataset import write_results_dataset
 from benchmark.exports.scored import ScoredResult, open_result
-from datasets_build.errors import DivBenchError
+from divbench.core.errors import DivBenchError
 from leaderboard.app.api import Endpoints
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.sources import FolderSource

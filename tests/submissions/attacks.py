@@ -16,8 +16,8 @@ from pathlib import Path
 
 from rich.text import Text
 
-from datasets_build.console import out, print_json
-from datasets_build.tables import Styled, Table, to_markdown, to_terminal
+from divbench.core.console import out, print_json
+from divbench.core.tables import Styled, Table, to_markdown, to_terminal
 from tests.submissions.attack import Attack
 from tests.submissions.attack_runs import Outcome, make_apart, outcomes
 from tests.submissions.attacks_on_answers import ATTACKS as ON_ANSWERS

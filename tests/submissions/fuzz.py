@@ -23,7 +23,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from datasets_build.console import err, out
+from divbench.core.console import err, out
 
 _PARQUET = frozenset({"generations", "reported", "parquet"})
 _HANGS = 20  # seconds for one input

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from datasets_build.errors import DivBenchError
+from divbench.core.errors import DivBenchError
 from submissions.checking.validate import Report, validate
 from submissions.schema import GENERATIONS, REPORTED
 from submissions.storage.submission_folders import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE

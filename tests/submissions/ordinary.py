@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from datasets_build.console import err
-from datasets_build.tables import Table, to_markdown
+from divbench.core.console import err
+from divbench.core.tables import Table, to_markdown
 from submissions.schema import GENERATIONS
 from submissions.untrusted.findings import Findings
 from submissions.untrusted.parquet_files import open_parquet

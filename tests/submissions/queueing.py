@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from datasets_build.errors import InputError
+from divbench.core.errors import InputError
 from submissions.schema import Problem
 from submissions.storage.commits import Commit, Conflict, checked_path
 from submissions.storage.file_store import FileStore

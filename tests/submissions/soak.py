@@ -24,8 +24,8 @@ from pathlib import Path
 from benchmark.scoring import shards
 from benchmark.service.lease import Stop
 from benchmark.service.worker import work
-from datasets_build.console import out, print_json
-from datasets_build.tables import Table, to_terminal
+from divbench.core.console import out, print_json
+from divbench.core.tables import Table, to_terminal
 from submissions.storage.commits import Conflict, StoreFault
 from submissions.storage.file_store import FileStore
 from submissions.storage.folder_store import FolderStore

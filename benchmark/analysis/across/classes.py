@@ -17,7 +17,7 @@ from benchmark.metrics import METRICS, Unscorable
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import Partition
 from benchmark.scoring.backends import ScoringBackends
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from submissions.checking.response_kinds import is_scorable
 
 Floats = NDArray[np.float64]

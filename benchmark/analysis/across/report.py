@@ -5,8 +5,8 @@ from dataclasses import asdict, fields
 from types import MappingProxyType
 
 from benchmark.analysis.across.study import Alone, Homogeneity, Pair
-from datasets_build.errors import counted
-from datasets_build.tables import Block, Report, Table
+from divbench.core.errors import counted
+from divbench.core.tables import Block, Report, Table
 
 LEGEND = (
     "Similarity: mean cosine of embeddings over pairs of a response of each. Equivalent: the probability that two "

@@ -9,7 +9,7 @@ import typer
 
 from benchmark.analysis.contrast.choices import Expected, Length, Pairing, PromptSet
 from benchmark.scoring.options import CacheOption
-from datasets_build.console import (
+from divbench.core.console import (
     JsonOption,
     MirrorOption,
     data_option,
@@ -20,14 +20,14 @@ from datasets_build.console import (
     progress,
     statistics_option,
 )
-from datasets_build.errors import ConfigurationError
-from datasets_build.tables import check_report_path
+from divbench.core.errors import ConfigurationError
+from divbench.core.tables import check_report_path
 
 if TYPE_CHECKING:
     from benchmark.analysis.contrast.labels import Labels, PromptScores
     from benchmark.analysis.contrast.systems import Systems
     from benchmark.scoring.backends import ScoringBackends
-    from datasets_build.tables import Report
+    from divbench.core.tables import Report
 
 _labels_option = partial(typer.Option, rich_help_panel="Labels")
 

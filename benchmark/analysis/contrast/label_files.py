@@ -15,7 +15,7 @@ from benchmark.metrics.metric import Missing
 from benchmark.scoring.compute import Value
 from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, require_result
 from benchmark.scoring.result_schema import Result
-from datasets_build.errors import ConfigurationError, InputError, first_line
+from divbench.core.errors import ConfigurationError, InputError, first_line
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings, Rejected
 from submissions.untrusted.table_files import Table, lacks_column, read_table, rows_with_ids

@@ -8,7 +8,7 @@ from typing import Any
 from benchmark.analysis.contrast.label_study import LabelStudy
 from benchmark.analysis.contrast.labels import Correlation, LabelContrast
 from benchmark.scoring.printing import ARROWS
-from datasets_build.tables import Cell, Report, Table, p_value
+from divbench.core.tables import Cell, Report, Table, p_value
 
 COLUMNS = (
     *("n1", "n0", "mean 1", "mean 0", "t", "df", "p", "Holm", "d"),

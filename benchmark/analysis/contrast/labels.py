@@ -15,7 +15,7 @@ from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.metaeval import agreement
 from benchmark.scoring.compute import Value
 from benchmark.scoring.resampling import Floats
-from datasets_build.errors import need
+from divbench.core.errors import need
 
 Truths = NDArray[np.bool_]
 FOLDS = 5

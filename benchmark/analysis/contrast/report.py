@@ -6,8 +6,8 @@ from dataclasses import asdict
 from benchmark.analysis.contrast.paired import Contrast
 from benchmark.analysis.contrast.study import Line, Part, Study
 from benchmark.scoring.printing import ARROWS
-from datasets_build.errors import counted
-from datasets_build.tables import Cell, Report, Styled, Table, interval, p_value
+from divbench.core.errors import counted
+from divbench.core.tables import Cell, Report, Styled, Table, interval, p_value
 
 COLUMNS = ("first", "second", "difference", "95% interval", "d_z", "W", "p", "Bonferroni", "Holm", "n")
 SIGNS = {"greater": ">", "less": "<", "two-sided": "≠"}

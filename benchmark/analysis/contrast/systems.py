@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 
-from datasets_build.errors import ConfigurationError, counted
-from datasets_build.files import content_id
 from datasets_build.load import load_suite, load_table
 from datasets_build.schema import Prompt, Suite
 from datasets_build.sources.olmo import SHORTEST, SOURCE, STAGES, cut
+from divbench.core.errors import ConfigurationError, counted
+from divbench.core.files import content_id
 from submissions.checking.validate import open_submission
 
 STAGE = "olmo_stages/"

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from benchmark.scoring.options import ModelOptions, ProfileName
-from datasets_build.console import JsonOption, MirrorOption, data_option, deliver, output_option, progress
-from datasets_build.option_groups import with_option_groups
-from datasets_build.tables import check_report_path
+from divbench.core.console import JsonOption, MirrorOption, data_option, deliver, output_option, progress
+from divbench.core.option_groups import with_option_groups
+from divbench.core.tables import check_report_path
 
 
 @with_option_groups
@@ -56,8 +56,8 @@ def gaming(
     from benchmark.scoring.backends import ScoringBackends
     from benchmark.scoring.options import metrics_named
     from benchmark.surprisal.cache import default_cache_path
-    from datasets_build.errors import ConfigurationError
     from datasets_build.load import load_suite
+    from divbench.core.errors import ConfigurationError
     from submissions.checking.validate import open_submission
     from submissions.gaming.attacks import ATTACKS
     from submissions.gaming.derive import find_attack

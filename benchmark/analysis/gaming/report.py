@@ -1,8 +1,8 @@
 """Tables of the gaming study."""
 
 from benchmark.analysis.gaming.study import GamingStudy, Scores, has_range
-from datasets_build.errors import counted
-from datasets_build.tables import Block, Cell, Report, Styled, Table
+from divbench.core.errors import counted
+from divbench.core.tables import Block, Cell, Report, Styled, Table
 from submissions.gaming.attacks import ATTACKS
 
 _KINDS = {attack.name: attack.kind for attack in ATTACKS}

@@ -23,8 +23,8 @@ from benchmark.metrics.metric import Missing
 from benchmark.scoring.inputs import metrics_from
 from benchmark.scoring.resampling import LEVEL
 from benchmark.scoring.result_schema import Aggregate, Result, Signature
-from datasets_build.errors import ConfigurationError
 from datasets_build.gssbench import SPLITS
+from divbench.core.errors import ConfigurationError
 
 # In the order of the columns of the paper's Table 2.
 TABLE_2: tuple[str, ...] = (

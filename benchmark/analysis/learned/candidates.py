@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from datasets_build.errors import need
+from divbench.core.errors import need
 
 Floats = NDArray[np.float64]
 Kind = Literal["logistic", "trees"]

@@ -18,7 +18,7 @@ from benchmark.equivalence.learned.features import FEATURES, LINEAR
 from benchmark.metrics.surprisal_curve import tail
 from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder
 from benchmark.scoring.compute import Value
-from datasets_build.files import atomic_file
+from divbench.core.files import atomic_file
 from submissions.checking.response_kinds import scorable_responses
 
 PAIR_FEATURES = tuple(name for name, _ in FEATURES[:LINEAR])

@@ -26,7 +26,7 @@ from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.analysis.metaeval.overall import kind_of
 from benchmark.analysis.metaeval.scores import Scores, unique_sets
 from benchmark.scoring.resampling import holm, resample_weights
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 
 Integers = NDArray[np.int64]
 LONG = 6  # words; shorter responses, such as "I have no idea", occur in many contexts

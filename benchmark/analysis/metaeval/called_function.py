@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 
 _LONGEST_REASON = 200
 

@@ -13,7 +13,7 @@ from typing import Any
 from benchmark.analysis.metaeval.called_function import number_in, serve
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.compute import Value
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 
 START_LIMIT = 300.0  # seconds to import what the function needs
 

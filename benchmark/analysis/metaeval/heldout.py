@@ -20,7 +20,7 @@ from benchmark.analysis.metaeval.scores import Scores
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.compute import Value
 from benchmark.scoring.resampling import half_of
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 
 Floats = NDArray[np.float64]
 Members = tuple[str, ...]

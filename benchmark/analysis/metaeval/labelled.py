@@ -8,10 +8,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from datasets_build.errors import ConfigurationError, did_you_mean
 from datasets_build.load import load_table
 from datasets_build.sources import find_config
 from datasets_build.sources.tevet import REPORTED, TASKS
+from divbench.core.errors import ConfigurationError, did_you_mean
 
 Floats = NDArray[np.float64]
 CONFIGS = ("contest", "mcdiv", "mcdiv_nuggets", "dectest")

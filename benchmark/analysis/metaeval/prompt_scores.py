@@ -13,7 +13,7 @@ from benchmark.analysis.metaeval.scores import file_scores
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.result_files import PER_PROMPT_FILE, require_result
-from datasets_build.errors import InputError
+from divbench.core.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)

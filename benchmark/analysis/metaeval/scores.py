@@ -23,7 +23,7 @@ from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import Value, score_sets
 from benchmark.surprisal.engine import ResponseSet
-from datasets_build.errors import ConfigurationError, InputError, counted, first_line
+from divbench.core.errors import ConfigurationError, InputError, counted, first_line
 from submissions.untrusted.table_files import delimiter_of
 
 Floats = NDArray[np.float64]

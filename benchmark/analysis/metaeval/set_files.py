@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmark.analysis.metaeval.labelled import Floats, Labelled
-from datasets_build.errors import ConfigurationError
-from datasets_build.files import atomic_file
 from datasets_build.schema import conform
+from divbench.core.errors import ConfigurationError
+from divbench.core.files import atomic_file
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings, Rejected
 from submissions.untrusted.parquet_files import open_parquet

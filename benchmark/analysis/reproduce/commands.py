@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datasets_build.console import JsonOption, deliver, err, steps
-from datasets_build.errors import ConfigurationError
-from datasets_build.tables import check_report_path
+from divbench.core.console import JsonOption, deliver, err, steps
+from divbench.core.errors import ConfigurationError
+from divbench.core.tables import check_report_path
 
 if TYPE_CHECKING:
     from benchmark.analysis.reproduce.cells import Reproduced

@@ -23,7 +23,7 @@ from benchmark.metrics import coherence, excess_entropy, surprisal
 from benchmark.metrics.surprisal_curve import Surprisals, curve_bits
 from benchmark.scoring.profiles import QWEN_25_3B
 from benchmark.scoring.resampling import bonferroni, cohens_dz, wilcoxon
-from datasets_build.errors import InputError
+from divbench.core.errors import InputError
 
 TASKS = ("prompt_gen", "resp_gen", "story_gen")
 CONFIGS = {"ConTest": "contest", "McDiv_nuggets": "mcdiv_nuggets", "McDiv": "mcdiv"}

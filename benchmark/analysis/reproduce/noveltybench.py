@@ -11,8 +11,8 @@ from benchmark.analysis.reproduce.cells import Found, Made, Place, cannot, recom
 from benchmark.analysis.reproduce.inputs import GEMINI, GPT_4O, Inputs
 from benchmark.metrics.partition import distinct_k, utility_k
 from benchmark.metrics.reported import of_reported
-from datasets_build.errors import InputError
 from datasets_build.sources.source import File
+from divbench.core.errors import InputError
 from submissions.importing.importers import read_noveltybench
 from submissions.untrusted.findings import Findings, Rejected
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.metrics.surprisal_curve import tail
-from datasets_build.errors import InputError
 from datasets_build.sources.source import File
+from divbench.core.errors import InputError
 
 Floats = NDArray[np.float64]
 ABOUT = "from the released results of Qwen2.5-3B"

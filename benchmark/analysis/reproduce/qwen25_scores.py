@@ -15,7 +15,7 @@ from benchmark.analysis.reproduce.qwen25 import ABOUT, MeanCurves, path_of, read
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.compute import Value
 from datasets_build.download import Fetcher
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 
 NAME = "qwen25_curves"
 ORIGIN = f"{ABOUT}: last-slot bias, 50 uniform orders, float16, a_n a ratio of means"

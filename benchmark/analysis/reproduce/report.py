@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from benchmark.analysis.reproduce.cells import Cell, Counts, Reproduced
-from datasets_build.tables import Block, Report, Styled, Table
+from divbench.core.tables import Block, Report, Styled, Table
 
 _COLUMNS_AT_ONCE = 7  # of a terminal's width
 _STYLE = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from benchmark.analysis.reproduce import decan, gssbench, noveltybench, tevet
 from benchmark.analysis.reproduce.cells import PUBLISHED, Known, Made, Reproduced, judge_all
 from benchmark.analysis.reproduce.inputs import Inputs
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 
 KNOWN: tuple[Known, ...] = tuple(
     Known(table, row, column, printed, ours, each["reason"])

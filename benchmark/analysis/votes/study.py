@@ -8,7 +8,7 @@ import numpy as np
 from benchmark.analysis.votes.simulation import Board, Simulated, simulate
 from benchmark.analysis.votes.strengths import Strength, strengths
 from benchmark.analysis.votes.weights import Weights, plain, weigh
-from datasets_build.tables import Table
+from divbench.core.tables import Table
 
 QUESTION = "more_different"
 HIGH = 0.98

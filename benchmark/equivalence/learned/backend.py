@@ -25,8 +25,8 @@ from benchmark.models.embedder import (
     TokenEmbedder,
     TokenStates,
 )
-from datasets_build.errors import ConfigurationError
-from datasets_build.files import sha256_of
+from divbench.core.errors import ConfigurationError
+from divbench.core.files import sha256_of
 
 MOST = 3  # openings removed from a response
 _LONGEST = 60  # characters of an opening

@@ -27,11 +27,11 @@ from benchmark.equivalence.rules import MINILM_COSINE, Rouge1
 from benchmark.metrics.partition import Labels
 from benchmark.models.choices import Algorithm
 from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder
-from datasets_build.console import MirrorOption
 from datasets_build.download import mirror_folder
-from datasets_build.errors import ConfigurationError
-from datasets_build.files import sha256_of, write_text
 from datasets_build.load import load_table
+from divbench.core.console import MirrorOption
+from divbench.core.errors import ConfigurationError
+from divbench.core.files import sha256_of, write_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from benchmark.generation.commands import chosen_layers
 from benchmark.generation.options import AverageLayers, Layer, Template, Thinking
 from benchmark.models.choices import Dtype
 from benchmark.models.device_options import checked_device, device_named
-from datasets_build.console import JsonOption, MirrorOption, models_option, out, print_json, progress, prompts_option
-from datasets_build.errors import ConfigurationError
-from datasets_build.files import content_id
+from divbench.core.console import JsonOption, MirrorOption, models_option, out, print_json, progress, prompts_option
+from divbench.core.errors import ConfigurationError
+from divbench.core.files import content_id
 
 if TYPE_CHECKING:
     from benchmark.generation.prompting import PromptingSettings

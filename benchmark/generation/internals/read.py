@@ -17,7 +17,7 @@ from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.hf_states import ResponseStatistics, SamplingParameters, TokenisedResponse, read_statistics
 from benchmark.scoring.internals_file import Drawing, HowRead
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from benchmark.generation.run import greedy_chat
 from benchmark.generation.sampler import Outcome, Request, Sampled, SamplingSettings
 from benchmark.models.hf_generate import end_ids
 from benchmark.models.hf_states import TokenisedResponse
-from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Prompt
+from divbench.core.errors import ConfigurationError
 from submissions.schema import Row
 
 

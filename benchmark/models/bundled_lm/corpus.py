@@ -4,8 +4,8 @@ import gzip
 from dataclasses import dataclass
 from pathlib import Path
 
-from datasets_build.errors import InputError
-from datasets_build.files import sha256_of
+from divbench.core.errors import InputError
+from divbench.core.files import sha256_of
 
 HELD_OUT = 0.05  # share of each book's characters, at its end
 MAX_BOOK_BYTES = 64 * 1024 * 1024

@@ -6,7 +6,7 @@ from typing import Any
 
 import gradio as gr
 
-from datasets_build.errors import InputError
+from divbench.core.errors import InputError
 from leaderboard.app import components
 from leaderboard.app.asked import Asked
 from leaderboard.app.permalinks import chosen, chosen_or_first, wire

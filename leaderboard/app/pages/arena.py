@@ -11,7 +11,7 @@ from typing import Any
 
 import gradio as gr
 
-from datasets_build.errors import DivBenchError
+from divbench.core.errors import DivBenchError
 from leaderboard.app import components
 from leaderboard.app.asked import Asked
 from leaderboard.app.permalinks import QUIET, chosen, chosen_or_first, count_on, wire

@@ -6,7 +6,7 @@ from typing import Any
 
 import gradio as gr
 
-from datasets_build.errors import DivBenchError
+from divbench.core.errors import DivBenchError
 from leaderboard.app import components
 from leaderboard.app.asked import Asked
 from leaderboard.app.downloads import Downloads

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import gradio as gr
 
-from datasets_build.errors import DivBenchError
+from divbench.core.errors import DivBenchError
 from leaderboard.app import components, live_models
 from leaderboard.app.asked import Asked
 from leaderboard.app.permalinks import QUIET, chosen, count_on, remember, wire

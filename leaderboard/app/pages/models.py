@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import gradio as gr
 from markupsafe import Markup
 
-from datasets_build.errors import DivBenchError
+from divbench.core.errors import DivBenchError
 from leaderboard.app import components
 from leaderboard.app.asked import Asked
 from leaderboard.app.downloads import Downloads

@@ -8,8 +8,8 @@ from typing import Any, get_args
 
 import gradio as gr
 
-from datasets_build.errors import ConfigurationError, DivBenchError
 from datasets_build.load import SUITES
+from divbench.core.errors import ConfigurationError, DivBenchError
 from leaderboard.app import components
 from leaderboard.app.permalinks import QUIET, chosen, chosen_several, count_on, remember, wire
 from leaderboard.app.submitting.identity import login_is_real, submitter, takes_names

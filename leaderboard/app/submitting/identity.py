@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from submissions.work_queue.schema import Identity, identity
 
 _LOGIN = ("SPACE_ID", "OAUTH_CLIENT_ID", "OAUTH_CLIENT_SECRET", "OAUTH_SCOPES", "OPENID_PROVIDER_URL")

@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from datasets_build.errors import DivBenchError
+from divbench.core.errors import DivBenchError
 from submissions.checking import sandbox
 from submissions.untrusted.findings import Rejected, problems_json
 

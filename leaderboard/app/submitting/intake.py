@@ -20,7 +20,7 @@ from shutil import rmtree
 from typing import Any
 
 from benchmark.service.redaction import public_text
-from datasets_build.errors import ConfigurationError, DivBenchError
+from divbench.core.errors import ConfigurationError, DivBenchError
 from leaderboard.app.submitting.importing import import_in_child
 from leaderboard.app.temporary import TemporaryFolder
 from submissions.checking.sandbox import validate_in_child
@@ -315,7 +315,7 @@ def _form_problems(known: Mapping[str, Any]) -> list[Problem]:
     """The problems of a form's fields, apart from those that only the file can show."""
     from pydantic import ValidationError
 
-    from datasets_build.files import canonical_json
+    from divbench.core.files import canonical_json
 
     problems = []
     whole = {key: value for key, value in known.items() if key != "reported"}

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from datasets_build.errors import counted
+from divbench.core.errors import counted
 from leaderboard.app.submitting.intake import Checked
 from submissions.checking.response_kinds import kinds_text
 from submissions.untrusted.plain_text import one_line

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from leaderboard.data.arena_pairs import Pair, choose_pair
 from leaderboard.data.arena_sets import Arena, arenas
 from leaderboard.data.board import Board

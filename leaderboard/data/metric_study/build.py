@@ -17,9 +17,9 @@ from benchmark.scoring.inputs import input_of
 from benchmark.scoring.profiles import Profile
 from benchmark.scoring.resampling import LEVEL, Floats
 from benchmark.scoring.result_schema import package_version, signature_parts
-from datasets_build.errors import ConfigurationError
-from datasets_build.files import content_id
 from datasets_build.sources import find_config
+from divbench.core.errors import ConfigurationError
+from divbench.core.files import content_id
 from leaderboard.data.board import Board
 from leaderboard.data.metric_study.record import (
     MAX_LINE,

@@ -17,9 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.scoring.result_schema import Word
-from datasets_build.errors import DivBenchError, InputError
-from datasets_build.files import atomic_file, write_text
 from datasets_build.schema import conform
+from divbench.core.errors import DivBenchError, InputError
+from divbench.core.files import atomic_file, write_text
 from leaderboard.data.metric_study.pair_accuracies import PairStudy
 from leaderboard.data.metric_study.record import MAX_METRICS, Line, MetricName, MetricStudy, Number
 from submissions.schema import Problem

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from benchmark.metrics import METRICS
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from leaderboard.data.metric_study.record import Agreement, Measured, MetricStudy, Overall, Task
 
 T = TypeVar("T", Measured, Overall)

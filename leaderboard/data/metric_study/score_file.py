@@ -22,9 +22,9 @@ from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import Value
 from benchmark.scoring.inputs import metrics_from
 from benchmark.scoring.profiles import find_profile, with_reading
-from datasets_build.errors import InputError, first_line
-from datasets_build.files import atomic_file
 from datasets_build.sources.tevet import content_digits
+from divbench.core.errors import InputError, first_line
+from divbench.core.files import atomic_file
 from leaderboard.data.metric_study.build import signature_of
 from leaderboard.data.metric_study.files import MEASURED, SCORES_FILE
 

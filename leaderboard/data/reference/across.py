@@ -16,7 +16,7 @@ from benchmark.analysis.across.classes import AcrossSystems, GroupedPrompt, acro
 from benchmark.analysis.across.study import Homogeneity, homogeneity
 from benchmark.scoring.profiles import Profile
 from benchmark.scoring.shards import INVALID
-from datasets_build.files import atomic_file, canonical_json
+from divbench.core.files import atomic_file, canonical_json
 from leaderboard.data.board import REFERENCE_TYPES, Board, Entry
 from leaderboard.data.reference.results import FOLDER
 from leaderboard.data.score_index import read_columns

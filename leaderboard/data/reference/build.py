@@ -18,7 +18,7 @@ from benchmark.scoring.result_files import read_result
 from benchmark.scoring.scorer import Options, result_id, score_submission
 from benchmark.scoring.text_free import write_text_free
 from benchmark.surprisal.cache import default_cache_path
-from datasets_build.files import readable_json, write_text
+from divbench.core.files import readable_json, write_text
 from leaderboard.data.reference.across import ACROSS_FILE, AcrossWriter
 from leaderboard.data.reference.results import ABOUT_FILE
 from leaderboard.data.reference.systems import REAL, SUITE, SYSTEMS, find_system, make_submission

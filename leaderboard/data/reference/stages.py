@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from datasets_build.download import Fetcher
-from datasets_build.errors import UnknownSuite
-from datasets_build.files import atomic_folder
 from datasets_build.load import load_suite
 from datasets_build.schema import Prompt, Suite
 from datasets_build.sources import olmo
+from divbench.core.errors import UnknownSuite
+from divbench.core.files import atomic_folder
 from submissions.schema import Generation, Manifest, Row, Submitter, System
 from submissions.storage.submission_folders import write_submission
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from datasets_build.download import Fetcher
-from datasets_build.errors import ConfigurationError, did_you_mean
 from datasets_build.schema import Suite
 from datasets_build.sources.noveltybench import SUBMISSIONS, submission_path
+from divbench.core.errors import ConfigurationError, did_you_mean
 from leaderboard.data.reference.stages import CURATED, STAGE_SUITES, is_matched, stage_suite, write_stage
 from submissions.checking.validate import open_submission
 from submissions.gaming import attacks

@@ -6,8 +6,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from datasets_build.download import mirror_folder
-from datasets_build.errors import DivBenchError
 from datasets_build.load import load_suite
+from divbench.core.errors import DivBenchError
 from leaderboard.data.reference.stages import STAGE_SUITES, stage_suite
 from leaderboard.data.reference.systems import SYSTEMS, make_submission
 from submissions.schema import Row

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datasets_build.console import JsonOption, deliver, err, say
-from datasets_build.errors import InputError, counted
-from datasets_build.tables import check_report_path
+from divbench.core.console import JsonOption, deliver, err, say
+from divbench.core.errors import InputError, counted
+from divbench.core.tables import check_report_path
 
 if TYPE_CHECKING:
     from leaderboard.data.live_results import LiveResults

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from datasets_build.files import atomic_folder, write_text
+from divbench.core.files import atomic_folder, write_text
 from leaderboard.data.arena_pairs import shuffled_texts
 from leaderboard.data.arena_sets import responses_of
 from leaderboard.data.board import Entry

@@ -6,7 +6,7 @@ from typing import Any
 from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.votes.metrics import Agreement, Ceiling
 from benchmark.analysis.votes.strengths import Strength
-from datasets_build.tables import Block, Report, Table
+from divbench.core.tables import Block, Report, Table
 from leaderboard.data.vote_results import VoteResults
 from leaderboard.tables.table_view import TableView
 from leaderboard.tables.votes import agreement_table, strengths_table, votes_text

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from datasets_build.console import JsonOption, out, print_json, progress
-from datasets_build.errors import ConfigurationError
+from divbench.core.console import JsonOption, out, print_json, progress
+from divbench.core.errors import ConfigurationError
 from submissions.choices import VoteAttack
 
 
@@ -34,8 +34,8 @@ def simulate(
     """
     from benchmark.analysis.votes.simulation import Board
     from benchmark.analysis.votes.study import recovery, recovery_table, resistance, resistance_table
-    from datasets_build.files import plain_json
-    from datasets_build.tables import to_terminal
+    from divbench.core.files import plain_json
+    from divbench.core.tables import to_terminal
 
     fewest = max(10 * systems, round(20 * per_voter))
     if votes < fewest:

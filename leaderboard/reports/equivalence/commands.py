@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from benchmark.models.choices import EQUIVALENCE_NAMES
-from datasets_build.console import JsonOption, MirrorOption, deliver, err, progress
-from datasets_build.errors import ConfigurationError
-from datasets_build.tables import check_report_path
+from divbench.core.console import JsonOption, MirrorOption, deliver, err, progress
+from divbench.core.errors import ConfigurationError
+from divbench.core.tables import check_report_path
 
 if TYPE_CHECKING:
     from benchmark.analysis.equivalence_study import BackendClasses, Choice, Parts, System

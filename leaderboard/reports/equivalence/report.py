@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmark.analysis.equivalence_study import PATIENCES, BackendClasses, Choice, System, UtilityCurve
 from benchmark.equivalence.agreement import Sensitivity
-from datasets_build.tables import Block, Report, Styled, Table
+from divbench.core.tables import Block, Report, Styled, Table
 from leaderboard.reports.metaeval.report import cell, most_frequent
 
 LEGEND = (

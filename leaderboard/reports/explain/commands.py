@@ -8,8 +8,8 @@ import typer
 
 from benchmark.models.choices import Boundaries, Dtype, Format, OrderKind
 from benchmark.models.device_options import DeviceOption, DtypeOption, device_named
-from datasets_build.console import JsonOption, MirrorOption, d_can_option, data_option, err, out, print_json, progress
-from datasets_build.errors import ConfigurationError, InputError, counted
+from divbench.core.console import JsonOption, MirrorOption, d_can_option, data_option, err, out, print_json, progress
+from divbench.core.errors import ConfigurationError, InputError, counted
 
 if TYPE_CHECKING:
     from benchmark.analysis.explain import Explanation

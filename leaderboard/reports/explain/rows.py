@@ -13,8 +13,8 @@ from rich.console import Console
 from benchmark.analysis.explain import SCALARS, Explanation
 from benchmark.metrics.curve_fits import Fit
 from benchmark.metrics.metric import Metric, Missing
-from datasets_build.errors import counted
-from datasets_build.tables import Table, number, plain, to_terminal
+from divbench.core.errors import counted
+from divbench.core.tables import Table, number, plain, to_terminal
 from leaderboard.figures.plots import curve_figure, pair_figure, token_figure
 from submissions.untrusted.plain_text import shortened
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from benchmark.models.choices import Format
 from benchmark.surprisal.engine import ResponseSet
-from datasets_build.errors import ConfigurationError, InputError
+from divbench.core.errors import ConfigurationError, InputError
 from submissions.checking.response_kinds import scorable_responses
 from submissions.untrusted.json_files import strict_model
 

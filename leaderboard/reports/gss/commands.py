@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from benchmark.models.choices import Algorithm
-from datasets_build.console import (
+from divbench.core.console import (
     JsonOption,
     data_option,
     deliver,
@@ -19,8 +19,8 @@ from datasets_build.console import (
     progress,
     statistics_option,
 )
-from datasets_build.errors import ConfigurationError, InputError
-from datasets_build.tables import check_report_path
+from divbench.core.errors import ConfigurationError, InputError
+from divbench.core.tables import check_report_path
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -9,10 +9,10 @@ from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.gss.accuracy import BALANCED, HALF, MEAN, MISSING, TIES, Block, GssStudy, Row
 from benchmark.analysis.metaeval.prompt_pairs import PairComparison, PairEvaluation
 from benchmark.scoring.resampling import LEVEL
-from datasets_build import tables
-from datasets_build.errors import need
 from datasets_build.gssbench import SPLITS
-from datasets_build.tables import Cell, Report, Styled, Table, p_value
+from divbench.core import tables
+from divbench.core.errors import need
+from divbench.core.tables import Cell, Report, Styled, Table, p_value
 from leaderboard.figures.plots import CLEAR, DIVERGING, FONT, inert
 from leaderboard.reports.metaeval.report import cell
 

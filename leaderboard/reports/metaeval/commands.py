@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from benchmark.models.device_options import DeviceOption, DtypeOption
-from datasets_build.console import (
+from divbench.core.console import (
     JsonOption,
     data_option,
     deliver,
@@ -18,8 +18,8 @@ from datasets_build.console import (
     statistics_option,
     steps,
 )
-from datasets_build.errors import ConfigurationError
-from datasets_build.tables import check_report_path
+from divbench.core.errors import ConfigurationError
+from divbench.core.tables import check_report_path
 from submissions.untrusted.plain_text import one_line
 
 if TYPE_CHECKING:

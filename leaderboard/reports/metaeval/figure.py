@@ -8,7 +8,7 @@ import numpy as np
 from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.analysis.metaeval.overall import kind_of
 from benchmark.analysis.metaeval.scores import Scores
-from datasets_build.errors import need
+from divbench.core.errors import need
 from leaderboard.figures.plots import BLUE, FONT, VERMILION, inert
 
 _ROW, _FRAME = 230, 140  # pixels: height of a row of panels, of title and margins

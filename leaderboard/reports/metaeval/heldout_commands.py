@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from datasets_build.console import JsonOption, deliver, metrics_option, statistics_option, steps
-from datasets_build.tables import check_report_path
+from divbench.core.console import JsonOption, deliver, metrics_option, statistics_option, steps
+from divbench.core.tables import check_report_path
 from leaderboard.reports.metaeval.commands import Metrics, Mirror, Numbers, Resamples, TimeLimit, warn
 
 

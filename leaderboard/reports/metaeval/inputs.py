@@ -32,7 +32,7 @@ from benchmark.scoring.inputs import computed
 from benchmark.scoring.profile_overrides import on_device
 from benchmark.scoring.profiles import Profile, find_profile, with_models, with_named, with_reading
 from benchmark.surprisal.cache import default_cache_path
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 
 
 def load_tasks(named: list[str], mirror: Path | None) -> list[Labelled]:

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Annotated
 
-from datasets_build.console import JsonOption, deliver, metrics_option, output_option, statistics_option, steps
-from datasets_build.tables import check_report_path
+from divbench.core.console import JsonOption, deliver, metrics_option, output_option, statistics_option, steps
+from divbench.core.tables import check_report_path
 from leaderboard.reports.metaeval.commands import Mirror, Numbers, Resamples
 
 
@@ -56,8 +56,8 @@ def learn(
     from benchmark.analysis.learned.candidates import VERSIONS
     from benchmark.analysis.learned.study import SCHEMES, fitted_weights, run, table_of
     from benchmark.analysis.metaeval.scores import released_scores
-    from datasets_build.errors import ConfigurationError, did_you_mean
-    from datasets_build.files import atomic_file
+    from divbench.core.errors import ConfigurationError, did_you_mean
+    from divbench.core.files import atomic_file
     from leaderboard.reports.metaeval.inputs import learned_features, load_tasks
     from leaderboard.reports.metaeval.report import learned_report
 

@@ -12,8 +12,8 @@ from benchmark.analysis.metaeval.evaluate import Comparison, DecodingTest, Evalu
 from benchmark.analysis.metaeval.heldout import HeldOut
 from benchmark.analysis.metaeval.overall import OVERALL, Overall
 from benchmark.analysis.metaeval.scores import Scores
-from datasets_build.errors import counted
-from datasets_build.tables import Block, Cell, Report, Styled, Table, p_value, with_interval
+from divbench.core.errors import counted
+from divbench.core.tables import Block, Cell, Report, Styled, Table, p_value, with_interval
 from submissions.untrusted.plain_text import one_line
 
 # measure: (heading, whether its interval is shown)

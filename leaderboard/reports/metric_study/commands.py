@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from benchmark.models.device_options import DeviceOption, DtypeOption
 from benchmark.scoring.options import CacheOption
-from datasets_build.console import JsonOption, err, metrics_option, models_option, out, output_option, print_json, steps
-from datasets_build.errors import ConfigurationError
-from datasets_build.tables import Table, to_terminal, with_interval
+from divbench.core.console import JsonOption, err, metrics_option, models_option, out, output_option, print_json, steps
+from divbench.core.errors import ConfigurationError
+from divbench.core.tables import Table, to_terminal, with_interval
 from leaderboard.reports.metaeval.commands import Lm, Metrics, Resamples, Seed
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _pairs(folders: list[Path], how: "Resampling") -> "PairStudy | None":
     from benchmark.analysis.reproduce.cells import read_published
     from benchmark.metrics.metric import Missing
     from benchmark.scoring.result_files import read_result
-    from datasets_build.errors import InputError
+    from divbench.core.errors import InputError
     from leaderboard.data.metric_study.pair_accuracies import pair_study
 
     results, scorers = [], []

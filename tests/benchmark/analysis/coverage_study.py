@@ -35,8 +35,8 @@ from benchmark.scoring.resampling import (
     weights_with_original,
     wilcoxon,
 )
-from datasets_build.console import out, progress
-from datasets_build.tables import Table, to_markdown
+from divbench.core.console import out, progress
+from divbench.core.tables import Table, to_markdown
 
 REFERENCE = Path(__file__).resolve().parents[3] / "leaderboard" / "measured" / "reference"
 METRICS = ("valid_distinct_k", "distinct_k", "distinct_n", "self_bleu", "embedding_diversity", "d_can")

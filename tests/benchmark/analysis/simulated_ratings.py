@@ -26,8 +26,8 @@ from benchmark.analysis.metaeval.scores import Scores, metric_scores, released_s
 from benchmark.analysis.metaeval.set_files import read_set_file
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
-from datasets_build.console import MirrorOption, out
-from datasets_build.tables import Table, to_markdown
+from divbench.core.console import MirrorOption, out
+from divbench.core.tables import Table, to_markdown
 from submissions.judgements.rating_forms import RatedSet
 from submissions.judgements.rating_study import Study, make_study
 from submissions.judgements.ratings import Ratings, read_ratings

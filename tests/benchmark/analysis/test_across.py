@@ -32,7 +32,7 @@ from benchmark.analysis.estimate import estimates
 from benchmark.metrics.metric import MOST_FOR_MODELS
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from submissions.schema import Generation, Manifest, Row, Submitter, System
 from submissions.storage.submission_folders import write_submission
 from tests.conftest import divbench, document

@@ -22,11 +22,11 @@ from benchmark.scoring.compute import Value
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import score_submission
 from benchmark.validity.backend import ValidityJudge
-from datasets_build.errors import ConfigurationError
 from datasets_build.load import load_suite
 from datasets_build.schema import Prompt, Suite
 from datasets_build.sources.olmo import PROMPT_SETS, STAGES
-from datasets_build.tables import Styled, write_report
+from divbench.core.errors import ConfigurationError
+from divbench.core.tables import Styled, write_report
 from submissions.checking.validate import open_submission
 from submissions.demo.build import write_demo_submissions
 from submissions.schema import Manifest, Row

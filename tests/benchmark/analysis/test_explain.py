@@ -20,7 +20,7 @@ from benchmark.surprisal.pairwise_surprisal import PairwiseSurprisals, pairwise_
 from benchmark.surprisal.prompt_layout import PAPER_COMPLETION, PAPER_INSTRUCT, Layout, lay_out
 from benchmark.surprisal.response_orders import balanced, orders_for, standard_errors
 from benchmark.surprisal.token_surprisals import pair_tokens, token_surprisals
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from tests.benchmark.fakes import HashLM
 from tests.benchmark.lms import STYLES, Style, Wrapped, lm_of
 

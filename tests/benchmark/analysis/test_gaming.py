@@ -14,7 +14,7 @@ from benchmark.scoring.compute import score_sets
 from benchmark.scoring.inputs import Materials
 from benchmark.scoring.profiles import find_profile
 from datasets_build.load import load_suite
-from datasets_build.tables import to_csv
+from divbench.core.tables import to_csv
 from submissions.demo import build
 from submissions.gaming.attacks import ATTACKS
 from submissions.gaming.derive import attacked, find_attack

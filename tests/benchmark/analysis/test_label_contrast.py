@@ -35,8 +35,8 @@ from benchmark.analysis.metaeval.agreement import ones
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.compute import Value
 from benchmark.scoring.resampling import Floats, holm
-from datasets_build.errors import ConfigurationError
-from datasets_build.tables import write_report
+from divbench.core.errors import ConfigurationError
+from divbench.core.tables import write_report
 
 Group = Sequence[Value]
 

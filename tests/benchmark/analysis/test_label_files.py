@@ -15,7 +15,7 @@ from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import score_submission
-from datasets_build.errors import ConfigurationError, InputError
+from divbench.core.errors import ConfigurationError, InputError
 from submissions.checking.validate import open_submission
 from submissions.demo.build import write_demo_submissions
 from submissions.schema import Problem

@@ -25,7 +25,7 @@ from benchmark.analysis.learned.study import (
 from benchmark.analysis.metaeval.labelled import Labelled, load_labelled
 from benchmark.analysis.metaeval.scores import Scores, unique_sets
 from benchmark.metrics.learned_diversity import COLUMNS
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from tests.conftest import divbench, document
 
 KINDS = ("prompt_gen", "resp_gen", "story_gen")

@@ -22,9 +22,9 @@ from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import Value
 from benchmark.scoring.profiles import find_profile
-from datasets_build.errors import ConfigurationError
-from datasets_build.files import plain_json
-from datasets_build.tables import Table
+from divbench.core.errors import ConfigurationError
+from divbench.core.files import plain_json
+from divbench.core.tables import Table
 from leaderboard.reports.metaeval.report import heldout_report, missing_of, missing_sets
 
 FEW = Resampling(resamples=200)

@@ -12,7 +12,7 @@ from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.analysis.metaeval.overall import evaluate_overall
 from benchmark.analysis.metaeval.scores import Scores
 from benchmark.analysis.metaeval.set_files import read_set_file, write_sets
-from datasets_build.tables import Table
+from divbench.core.tables import Table
 from leaderboard.reports.metaeval.report import report_of
 from tests.benchmark.analysis.test_metaeval import FEW, labelled, noisy, scores
 

@@ -17,7 +17,7 @@ from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import Value, score_set
 from benchmark.scoring.profiles import find_profile
-from datasets_build.errors import ConfigurationError, InputError
+from divbench.core.errors import ConfigurationError, InputError
 from tests.benchmark.analysis.test_metaeval import labelled
 
 MINE = """

@@ -17,10 +17,10 @@ from benchmark.metrics import METRICS
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options, score_submission
-from datasets_build.errors import InputError
-from datasets_build.files import plain_json
 from datasets_build.gssbench import SPLITS
 from datasets_build.load import load_suite
+from divbench.core.errors import InputError
+from divbench.core.files import plain_json
 from tests.benchmark.helpers import rows_of, submit, suite_of
 
 RowsBySplit = dict[str, list[dict[str, Any]]]

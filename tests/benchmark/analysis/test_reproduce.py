@@ -32,8 +32,8 @@ from benchmark.analysis.reproduce.tables import KNOWN, TABLES, find_tables, repr
 from benchmark.metrics import coherence, surprisal
 from benchmark.surprisal.engine import OrderPlan, SurprisalReader
 from benchmark.surprisal.prompt_layout import Layout
-from datasets_build.errors import ConfigurationError
-from datasets_build.tables import check_report_path, print_blocks
+from divbench.core.errors import ConfigurationError
+from divbench.core.tables import check_report_path, print_blocks
 from tests.benchmark.fakes import HashLM
 from tests.conftest import RUN, divbench, document
 

@@ -18,7 +18,7 @@ from benchmark.analysis.reproduce.tables import KNOWN, TABLES, find_tables, repr
 from benchmark.scoring.resampling import Alternative, wilcoxon
 from benchmark.surprisal.engine import OrderPlan, SurprisalReader
 from benchmark.surprisal.prompt_layout import Layout
-from datasets_build.errors import InputError
+from divbench.core.errors import InputError
 from tests.benchmark.fakes import HashLM
 from tests.benchmark.helpers import golden
 from tests.conftest import divbench, document

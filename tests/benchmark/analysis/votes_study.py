@@ -22,8 +22,8 @@ from benchmark.analysis.votes.study import (
     resistance_table,
 )
 from benchmark.analysis.votes.weights import weigh
-from datasets_build.console import out, progress
-from datasets_build.tables import Table, to_markdown
+from divbench.core.console import out, progress
+from divbench.core.tables import Table, to_markdown
 
 CASES: tuple[tuple[str, Board], ...] = (
     ("40 systems, 20,000 votes, 15% careless", Board()),

@@ -13,7 +13,7 @@ from submissions.storage.folder_store import FolderStore
 from tests.forked import run_forked
 from tests.submissions.working import results_at
 
-RUN = "from leaderboard.cli import main; main()"
+RUN = "from divbench.command_line import main; main()"
 # As where it is not installed. The fork server has imported DivBench's modules, and none of them has imported Ray.
 WITHOUT_RAY = f"import sys; assert 'ray' not in sys.modules; sys.modules['ray'] = None; {RUN}"
 

@@ -17,7 +17,7 @@ from benchmark.scoring.profiles import find_profile
 from benchmark.service.concurrency import MAX_PREPARING, Admissions, run_concurrently
 from benchmark.service.host_faults import hint_of
 from benchmark.service.lease import Stop
-from datasets_build.errors import ConfigurationError, DivBenchError
+from divbench.core.errors import ConfigurationError, DivBenchError
 from tests.benchmark.helpers import ROOT
 
 

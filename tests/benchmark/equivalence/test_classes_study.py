@@ -28,9 +28,9 @@ from benchmark.scoring.profile_overrides import REWARDS, on_device, with_overrid
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.resampling import half_of
 from benchmark.surprisal.engine import ResponseSet
-from datasets_build.errors import ConfigurationError
-from datasets_build.files import plain_json
-from datasets_build.tables import Table
+from divbench.core.errors import ConfigurationError
+from divbench.core.files import plain_json
+from divbench.core.tables import Table
 from leaderboard.reports.equivalence.report import report_of
 from tests.benchmark.fakes import HashEquivalence, HashReward
 

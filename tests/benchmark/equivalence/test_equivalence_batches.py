@@ -20,7 +20,7 @@ from benchmark.equivalence.classifiers import (
 from benchmark.equivalence.pair_classifier import PairClassifier, PairTokens
 from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.model_files import find_model_files
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from tests.benchmark.classifiers import POSITIONS, QUESTIONS, TEXTS, WINDOW, save_deberta, save_nli, save_roberta_nli
 from tests.benchmark.encoders import MAX_TOKENS
 

@@ -21,7 +21,7 @@ from benchmark.equivalence.classifiers import (
 )
 from benchmark.equivalence.pair_classifier import load_pair_classifier
 from benchmark.models.model_files import ModelFiles, find_model_files
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from tests.benchmark.classifiers import POSITIONS, QUESTIONS, TEXTS, WINDOW, save_bare_deberta, save_deberta, save_nli
 from tests.benchmark.encoders import pickle_weights, save_cross_encoder
 

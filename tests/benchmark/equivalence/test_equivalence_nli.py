@@ -19,7 +19,7 @@ from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import Labels
 from benchmark.models.choices import Algorithm
 from benchmark.models.model_files import ModelFiles, find_model_files
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from tests.benchmark.classifiers import (
     NLI_LABELS,
     POSITIONS,

@@ -22,7 +22,7 @@ from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.inputs import metrics_from
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import score_submission
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from submissions.checking.validate import open_submission
 from tests.benchmark.chat_server import LABELS, PAIR, SETS, ChatServer, chat_server, judge_of, saying, spec_of
 from tests.benchmark.json_server import Reply

@@ -28,8 +28,8 @@ from benchmark.equivalence.named_backends import find_partition_spec
 from benchmark.equivalence.partitioning import PartitionSpec, ResponsesToGroup, partition_by_pairs
 from benchmark.equivalence.rules import Rouge1
 from benchmark.models.embedder import SentenceTransformersEmbedder, TokenStates
-from datasets_build.errors import ConfigurationError
-from datasets_build.files import sha256_of
+from divbench.core.errors import ConfigurationError
+from divbench.core.files import sha256_of
 from submissions.demo import build
 from tests.benchmark.fakes import HashEmbedder
 

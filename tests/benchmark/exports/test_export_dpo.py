@@ -18,7 +18,7 @@ from benchmark.exports.preference import Candidates, PoolRule
 from benchmark.exports.rewards import read_rewards
 from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder
 from benchmark.scoring.internals_file import INTERNALS_FILE, open_internals, write_internals
-from datasets_build.errors import ConfigurationError, InputError
+from divbench.core.errors import ConfigurationError, InputError
 from submissions.checking.response_kinds import is_scorable
 from submissions.checking.validate import open_submission
 from submissions.storage.submission_folders import Submission

@@ -10,7 +10,7 @@ import pytest
 
 from benchmark.exports.dpo import format_of, formatted
 from benchmark.scoring.internals_file import INTERNALS_FILE
-from datasets_build.errors import ConfigurationError, InputError
+from divbench.core.errors import ConfigurationError, InputError
 from submissions.checking.validate import open_submission
 from submissions.schema import Generation
 from submissions.storage.submission_folders import Submission

@@ -18,8 +18,8 @@ from benchmark.exports.harness import write_harness
 from benchmark.exports.results_dataset import write_results_dataset
 from benchmark.exports.scored import ScoredResult, epoch_of, open_result
 from benchmark.metrics import METRICS
-from datasets_build.errors import ConfigurationError
-from datasets_build.files import sha256_of
+from divbench.core.errors import ConfigurationError
+from divbench.core.files import sha256_of
 from submissions.checking.validate import open_submission
 from submissions.importing.importers import import_submission
 from submissions.schema import Manifest

@@ -16,8 +16,8 @@ from benchmark.exports.every_eval_ever import write_every_eval_ever
 from benchmark.exports.harness import write_harness
 from benchmark.exports.scored import ScoredResult, open_result
 from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE
-from datasets_build.errors import ConfigurationError, DivBenchError, InputError
-from datasets_build.files import readable_json, sha256_of
+from divbench.core.errors import ConfigurationError, DivBenchError, InputError
+from divbench.core.files import readable_json, sha256_of
 from tests.benchmark.interchange import Json, exported, files_in, fits, read_json, scored_by, submitted
 from tests.conftest import divbench, document
 

@@ -10,9 +10,9 @@ from benchmark.generation.run import greedy_chat
 from benchmark.generation.sampler import Message
 from benchmark.generation.setup import Model, manifest_of
 from benchmark.models.hf_tokeniser import HFTokeniser
-from datasets_build.errors import ConfigurationError
 from datasets_build.load import load_suite
 from datasets_build.schema import Prompt
+from divbench.core.errors import ConfigurationError
 from submissions.choices import Mode
 from tests.benchmark.generating import PROMPTS, FakeSampler, plan_of
 from tests.benchmark.lms import Style, tokeniser

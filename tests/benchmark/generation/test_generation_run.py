@@ -13,7 +13,7 @@ from benchmark.generation.journal import PromptSamples, open_journal
 from benchmark.generation.prompting import ANOTHER, PromptingSettings
 from benchmark.generation.run import failures, greedy_request, request_of, sample_plan
 from benchmark.generation.sampler import Failed, Outcome, Request, Sampled, SamplerFault
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from submissions.choices import Mode
 from tests.benchmark.generating import (
     PARAPHRASES,

@@ -26,7 +26,7 @@ from benchmark.generation.sampler import (
 from benchmark.generation.setup import load_local, spec_named
 from benchmark.models.hf_generate import end_ids
 from benchmark.models.hf_lm import HFCausalLM, load_causal_lm
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from tests.benchmark.lms import lm_of, model_of, one_thread, random_model, tokeniser
 
 __all__ = ["one_thread"]

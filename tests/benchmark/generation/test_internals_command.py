@@ -12,9 +12,9 @@ from benchmark.generation.prompting import ANOTHER, PromptingSettings
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.hf_states import read_statistics
 from benchmark.scoring.internals_file import INTERNALS_FILE, open_internals
-from datasets_build.errors import ConfigurationError
-from datasets_build.files import content_id
 from datasets_build.schema import Prompt
+from divbench.core.errors import ConfigurationError
+from divbench.core.files import content_id
 from submissions.schema import Row
 from tests.benchmark.lms import one_thread, random_model, tokeniser
 from tests.conftest import divbench, document

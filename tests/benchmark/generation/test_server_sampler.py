@@ -12,7 +12,7 @@ import pytest
 from benchmark.generation.sampler import Failed, Message, Outcome, Request, Sampled, SamplerFault, SamplingSettings
 from benchmark.generation.server_sampler import ServerSampler
 from benchmark.models.http_client import KEY_VARIABLE
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from submissions.checking.checks import MAX_RESPONSE_BYTES
 from tests.benchmark.json_server import Reply
 from tests.benchmark.sampling_server import (

@@ -10,7 +10,7 @@ from benchmark.generation.prompting import PromptingSettings
 from benchmark.generation.run import UNPARSED
 from benchmark.generation.sampler import Failed, Outcome, Request, Sampled, SamplerFault
 from benchmark.generation.verbalized import ATTEMPTS, parse
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from submissions.choices import Mode
 from tests.benchmark.generating import PROMPTS, FakeSampler, answer_of, hasty_disk, plan_of, rows_in, sampled
 

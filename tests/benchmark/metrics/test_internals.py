@@ -47,7 +47,7 @@ from benchmark.scoring.internals_file import (
     record,
     write_internals,
 )
-from datasets_build.errors import ConfigurationError, InputError
+from divbench.core.errors import ConfigurationError, InputError
 from submissions.untrusted.findings import Rejected
 from tests.benchmark.helpers import hash_internals, internals_of_submission, rows_of, submit, suite_of
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from benchmark.models.hf_lm import find_causal_lm_spec, load_causal_lm
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from tests.benchmark.lms import one_thread, random_model, tokeniser
 
 __all__ = ["one_thread"]  # a fixture

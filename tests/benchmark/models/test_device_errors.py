@@ -16,7 +16,7 @@ from benchmark.models.device_errors import is_out_of_memory, loading_on, within_
 from benchmark.models.hf_lm import CausalLMSpec, HFCausalLM, load_causal_lm
 from benchmark.scoring.profiles import find_profile
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals, read_sets
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from tests.benchmark.lms import lm_of, one_thread
 
 __all__ = ["one_thread"]  # a fixture

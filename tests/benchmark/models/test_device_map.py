@@ -22,7 +22,7 @@ from benchmark.models.lm_head import Head, token_bits
 from benchmark.models.trie import build_trie
 from benchmark.models.trie_attention import Packing, _Plans
 from benchmark.scoring.profiles import find_profile
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from tests.benchmark.lms import one_thread, random_model, tokeniser
 from tests.conftest import divbench
 

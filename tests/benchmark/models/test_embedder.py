@@ -21,7 +21,7 @@ from benchmark.models.embedder import ALL_MINILM_L6_V2, Embedder, EmbedderSpec, 
 from benchmark.models.model_files import ModelFiles, find_model_files
 from benchmark.models.token_batches import beginning
 from benchmark.models.unknown_words import with_known_words
-from datasets_build.errors import ConfigurationError, MissingExtra
+from divbench.core.errors import ConfigurationError, MissingExtra
 from tests.benchmark.encoders import MAX_TOKENS, pickle_weights, save_sentence_bert
 from tests.benchmark.fakes import HashEmbedder
 

@@ -10,7 +10,7 @@ import torch
 from benchmark.models import hf_lm, lm_head
 from benchmark.models.causal_lm import TokenSequence
 from benchmark.models.hf_lm import HFCausalLM
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from tests.benchmark.lms import one_thread, random_model, tokeniser
 
 __all__ = ["one_thread"]  # a fixture

@@ -13,7 +13,7 @@ from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.hf_states import ResponseStatistics, SamplingParameters, TokenisedResponse, read_statistics
 from benchmark.models.token_sampling import truncate
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from tests.benchmark.lms import lm_of, one_thread, random_model, tokeniser
 from tests.benchmark.logits import read_logits
 

@@ -14,7 +14,7 @@ import pytest
 
 from benchmark.models import http_client
 from benchmark.models.http_client import KEY_VARIABLE, reported_model, retry_after_seconds
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from tests.benchmark.http_clients import CLIENTS, Client
 from tests.benchmark.json_server import JsonServer, Reply
 

@@ -14,7 +14,7 @@ from benchmark.models import lm_head as heads
 from benchmark.models.causal_lm import Floats, TokenSequence
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.lm_head import Head, token_bits
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from tests.benchmark.lms import one_thread, random_model, tokeniser
 
 __all__ = ["one_thread"]  # a fixture

@@ -23,8 +23,8 @@ from benchmark.models.hf_lm import HFCausalLM, find_causal_lm_spec, load_causal_
 from benchmark.models.model_files import folder_hash, weights_hash
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.prompt_layout import Layout, lay_out
-from datasets_build.errors import InputError
 from datasets_build.load import load_split
+from divbench.core.errors import InputError
 from submissions.demo.build import TEXTS
 
 assert OFFLINE_LM.folder is not None

@@ -29,7 +29,7 @@ from benchmark.models.pair_scorer import (
 )
 from benchmark.scoring.compute import score_sets
 from benchmark.scoring.inputs import Materials, metrics_from
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from tests.benchmark.encoders import MAX_TOKENS, pickle_weights, save_cross_encoder, save_roberta
 from tests.benchmark.fakes import HashPairScorer
 from tests.benchmark.samples import ALIKE, ODD

@@ -24,7 +24,7 @@ from benchmark.models.reward import (
     RewardModelSpec,
     quality,
 )
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from tests.benchmark.encoders import pickle_weights
 from tests.benchmark.fakes import HashReward
 from tests.benchmark.lms import one_thread  # noqa: F401 - of its own accord

@@ -16,7 +16,7 @@ from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.http_client import ServerFault
 from benchmark.models.model_files import ModelFiles, find_model_files
 from benchmark.models.server_lm import connect, find_served_lm_spec, load_tokeniser
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from tests.benchmark.completions_server import (
     CONTEXT,
     TEXTS,

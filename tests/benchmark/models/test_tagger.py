@@ -7,7 +7,7 @@ import pytest
 
 import divbench
 from benchmark.models.tagger import PATTERN_TAGGER, is_in_latin_script
-from datasets_build.errors import ConfigurationError, MissingExtra
+from divbench.core.errors import ConfigurationError, MissingExtra
 from tests.benchmark.helpers import pattern_tagger
 from tests.benchmark.samples import ODD
 

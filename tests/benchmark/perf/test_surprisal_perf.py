@@ -13,7 +13,7 @@ from benchmark.perf import shapes, surprisal
 from benchmark.perf.surprisal import Work, released, works
 from benchmark.surprisal.engine import OrderPlan, ResponseSet
 from benchmark.surprisal.prompt_layout import PAPER_COMPLETION
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from tests.benchmark.lms import one_thread
 
 __all__ = ["one_thread"]  # a fixture

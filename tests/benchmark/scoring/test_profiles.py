@@ -13,7 +13,7 @@ from benchmark.scoring.result_schema import sign
 from benchmark.scoring.scorer import Options, score_submission
 from benchmark.surprisal.engine import OrderPlan
 from benchmark.surprisal.prompt_layout import PAPER_INSTRUCT, Layout
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from tests.benchmark.encoders import save_cross_encoder, save_roberta, save_sentence_bert
 from tests.benchmark.helpers import HASH_READER, rows_of, submit, suite_of
 

@@ -29,8 +29,8 @@ from benchmark.scoring.result_files import read_result
 from benchmark.scoring.scorer import Options, Scored, score_submission
 from benchmark.surprisal.engine import ResponseSet
 from benchmark.validity.backend import ValidityJudge
-from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Suite
+from divbench.core.errors import ConfigurationError
 from submissions.checking.response_kinds import scorable_responses
 from submissions.schema import Reported, Row
 from submissions.storage.submission_folders import Submission

@@ -14,8 +14,8 @@ from benchmark.scoring.options import ScoringOptions, metrics_named
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options, result_id
 from benchmark.service.commands import rescore, score
-from datasets_build.errors import ConfigurationError
 from datasets_build.load import load_suite
+from divbench.core.errors import ConfigurationError
 from submissions.checking.validate import open_submission
 from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.operations import state_of

@@ -17,8 +17,8 @@ from benchmark.scoring.profiles import PROFILES, Profile, find_profile, with_nam
 from benchmark.scoring.result_schema import Result, Signature, from_version_1, sign
 from benchmark.surprisal.engine import OrderPlan
 from benchmark.surprisal.prompt_layout import Layout
-from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Suite
+from divbench.core.errors import ConfigurationError
 from tests.benchmark.fakes import HashPairScorer
 from tests.benchmark.helpers import GOLDEN, suite_of
 

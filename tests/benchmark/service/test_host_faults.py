@@ -21,7 +21,7 @@ from benchmark.service.host_faults import HostFault, HostHealth, hint_of
 from benchmark.service.lease import Stop
 from benchmark.service.rescore import rescore
 from benchmark.service.worker import Worker, work
-from datasets_build.errors import ConfigurationError, InputError, UnknownSuite
+from divbench.core.errors import ConfigurationError, InputError, UnknownSuite
 from submissions.storage.commits import LocalDiskFault, NoWriteAccess
 from submissions.storage.file_store import FileStore
 from submissions.storage.folder_store import FolderStore
@@ -198,7 +198,7 @@ def test_rescoring_ends_after_host_failures(store: FolderStore, tmp_path: Path, 
 CODE = """
 import resource
 import benchmark.service.worker, benchmark.service.commands
-from leaderboard.cli import main
+from divbench.command_line import main
 resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
 main()
 """

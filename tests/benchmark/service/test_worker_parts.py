@@ -21,7 +21,7 @@ from benchmark.service.lease import Stop, Stopped, with_backoff
 from benchmark.service.redaction import log_tail, public_text
 from benchmark.service.rescore import rescore
 from benchmark.service.worker import Worker, work
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from submissions.checking.validate import open_submission
 from submissions.schema import Problem
 from submissions.storage.commits import StoreFault

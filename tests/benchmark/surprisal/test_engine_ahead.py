@@ -12,7 +12,7 @@ from benchmark.metrics.metric import Missing
 from benchmark.models.causal_lm import Encoding, Floats, SupportsPrepare, TokenSequence
 from benchmark.surprisal.cache import SurprisalCache
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from tests.benchmark.fakes import HashLM
 from tests.benchmark.lms import Wrapped, lm_of, one_thread
 

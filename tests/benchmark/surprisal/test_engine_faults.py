@@ -22,7 +22,7 @@ from benchmark.models.hf_lm import CausalLMSpec, HFCausalLM, find_causal_lm_spec
 from benchmark.surprisal.cache import SurprisalCache
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.prompt_layout import PAPER_INSTRUCT, Layout
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from tests.benchmark.fakes import HashLM
 from tests.benchmark.lms import Wrapped, lm_of, model_of, one_thread, random_model, tokeniser
 

@@ -26,7 +26,7 @@ from benchmark.surprisal.response_orders import (
     standard_errors,
     uniform,
 )
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 
 Floats = NDArray[np.float64]
 Surprisals = Callable[[NDArray[np.int64]], Floats]

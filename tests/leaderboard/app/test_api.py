@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from datasets_build.errors import InputError
+from divbench.core.errors import InputError
 from leaderboard.app import api
 from leaderboard.data.board import Board
 from leaderboard.data.scores import BoardScores

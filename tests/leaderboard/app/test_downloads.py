@@ -13,7 +13,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from datasets_build.errors import InputError
+from divbench.core.errors import InputError
 from leaderboard.app.application import board_csv
 from leaderboard.app.downloads import KEPT_SECONDS, Downloads
 from leaderboard.app.temporary import LEFT_SECONDS

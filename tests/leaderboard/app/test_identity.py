@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from leaderboard.app.submitting.identity import login_is_real, submitter, takes_names
 from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.operations import listing

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from leaderboard.app.requests import MAX_BODY_BYTES
 from leaderboard.app.submitting import intake
 from leaderboard.app.submitting.intake import (

@@ -9,7 +9,7 @@ import pytest
 from benchmark.metrics.embedding import eigenscore
 from benchmark.scoring.profiles import find_profile
 from benchmark.surprisal.token_surprisals import token_surprisals
-from datasets_build.errors import InputError
+from divbench.core.errors import InputError
 from leaderboard.app import live_models
 from leaderboard.app.live_models import (
     MOST_BYTES,

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from leaderboard.app.voting import polls as module
 from leaderboard.app.voting.polls import Offer, Polls
 from leaderboard.data.live_results import LiveResults

@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from benchmark.perf.crowd import called, every_endpoint
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from leaderboard.app import application, requests
 from leaderboard.app.requests import RequestLimits, caller_address
 from tests.conftest import RUN

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.scoring.result_files import PER_PROMPT_FILE
-from datasets_build.errors import ConfigurationError, InputError
+from divbench.core.errors import ConfigurationError, InputError
 from leaderboard.data.live_results import REFRESH_SECONDS, LiveResults
 from leaderboard.data.sources import FolderSource, Snapshot, StoreSource
 from submissions.storage.commits import StoreFault

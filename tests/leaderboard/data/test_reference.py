@@ -21,8 +21,8 @@ from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, read_re
 from benchmark.scoring.result_schema import Result
 from benchmark.scoring.scorer import Options, result_id
 from benchmark.scoring.text_free import COLUMN, write_text_free
-from datasets_build.errors import InputError
-from datasets_build.files import sha256_of
+from divbench.core.errors import InputError
+from divbench.core.files import sha256_of
 from leaderboard.app.live_models import why_no_tokens, why_not_added
 from leaderboard.data.board import Board, facts, make_boards, ranking_column
 from leaderboard.data.reference import build

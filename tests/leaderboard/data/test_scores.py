@@ -16,7 +16,7 @@ from benchmark.analysis.ranking import standings
 from benchmark.perf.synthetic_results import make_results
 from benchmark.scoring.resampling import Floats
 from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE
-from datasets_build.errors import InputError
+from divbench.core.errors import InputError
 from leaderboard.data.board import REFERENCE_TYPES, Board, Column
 from leaderboard.data.scores import BoardScores, prompt_row
 from tests.leaderboard.boards import load_boards

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE
-from datasets_build.errors import ConfigurationError, DivBenchError
-from datasets_build.files import sha256_of
+from divbench.core.errors import ConfigurationError, DivBenchError
+from divbench.core.files import sha256_of
 from leaderboard.data.sources import FolderSource, Snapshot, StoreSource
 from submissions.storage.commits import StoreFault
 from submissions.storage.file_store import FileStore

@@ -20,9 +20,9 @@ from benchmark.metrics.metric import Missing
 from benchmark.models.causal_lm import CausalLM
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.prompt_layout import Layout
-from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.load import load_suite, load_table
-from leaderboard.cli import main
+from divbench.command_line import main
+from divbench.core.errors import ConfigurationError, InputError
 from leaderboard.reports.explain import commands, sources
 from leaderboard.reports.explain.rows import figures_of, notes
 from leaderboard.reports.figure_page import page

@@ -22,9 +22,9 @@ from benchmark.metrics import METRICS
 from benchmark.scoring.internals_file import INTERNALS_FILE
 from benchmark.scoring.profiles import find_profile
 from datasets_build import load
-from datasets_build.files import plain_json
 from datasets_build.gssbench import SPLITS
-from leaderboard.cli import main
+from divbench.command_line import main
+from divbench.core.files import plain_json
 from submissions.checking.validate import open_submission
 from tests.conftest import divbench, document
 from tests.leaderboard.conftest import until

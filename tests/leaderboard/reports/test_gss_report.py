@@ -24,9 +24,9 @@ from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.result_schema import Result
 from benchmark.scoring.scorer import Options, score_submission
-from datasets_build.errors import ConfigurationError
 from datasets_build.gssbench import SPLITS
-from datasets_build.tables import print_blocks
+from divbench.core.errors import ConfigurationError
+from divbench.core.tables import print_blocks
 from leaderboard.reports.gss.report import notes, report_of
 from tests.benchmark.helpers import rows_of, submit, suite_of
 

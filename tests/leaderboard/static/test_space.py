@@ -18,7 +18,7 @@ import yaml
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import score_submission
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from leaderboard.static.space import checked_store, model_ids, requirements, write_space
 from submissions.checking.validate import open_submission
 from submissions.demo.build import write_demo_submissions

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import leaderboard.static.write as writing
-from datasets_build.errors import ConfigurationError, MissingExtra
-from datasets_build.files import sha256_of
+from divbench.core.errors import ConfigurationError, MissingExtra
+from divbench.core.files import sha256_of
 from leaderboard.app.theme import INK, SEA
 from leaderboard.commands import export as board_export
 from leaderboard.data.board import facts, ranking_column

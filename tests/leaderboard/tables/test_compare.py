@@ -11,7 +11,7 @@ from scipy import stats
 
 from benchmark.analysis.contrast.paired import paired_contrast
 from benchmark.scoring.resampling import holm, level_for
-from datasets_build.errors import InputError
+from divbench.core.errors import InputError
 from leaderboard.data.board import Board, Column
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.compare import (

@@ -16,7 +16,7 @@ from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.result_files import PER_PROMPT_FILE
 from benchmark.scoring.scorer import score_submission
-from datasets_build.errors import InputError
+from divbench.core.errors import InputError
 from leaderboard.data.board import Board, Entry
 from leaderboard.data.reference.results import WithReference
 from leaderboard.tables.curves import (

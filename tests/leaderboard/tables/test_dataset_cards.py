@@ -9,9 +9,9 @@ import pytest
 from benchmark.metrics.metric import Missing
 from datasets_build.build import build, read_manifest
 from datasets_build.download import Fetcher
-from datasets_build.errors import ConfigurationError
 from datasets_build.load import SUITES, load_suite, load_table
 from datasets_build.sources import DATASETS, find_config
+from divbench.core.errors import ConfigurationError
 from leaderboard.tables.dataset_cards import (
     SAMPLES,
     cards,

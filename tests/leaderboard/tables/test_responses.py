@@ -15,7 +15,7 @@ from benchmark.metrics.surprisal_curve import curve_rate
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.result_files import PER_PROMPT_FILE
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals, SurprisalReader
-from datasets_build.errors import InputError
+from divbench.core.errors import InputError
 from leaderboard.data.board import REFERENCE_TYPES, Board, Entry, frame
 from leaderboard.data.scores import prompt_row
 from leaderboard.tables.prompts import (

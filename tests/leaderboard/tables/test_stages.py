@@ -11,7 +11,7 @@ from scipy import stats
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.resampling import holm
 from benchmark.scoring.result_files import PER_PROMPT_FILE
-from datasets_build.errors import InputError
+from divbench.core.errors import InputError
 from leaderboard.data.board import Board, Entry, make_boards
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.stages import (

@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from submissions.checking.validate import validate
 from submissions.untrusted.findings import KEPT_PER_CHECK
 from tests.cases import each

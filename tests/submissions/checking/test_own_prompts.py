@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from benchmark.analysis.contrast.systems import open_systems
 from benchmark.scoring.shards import shards_of
-from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Prompt, Suite
+from divbench.core.errors import ConfigurationError
 from submissions.checking import checks
 from submissions.checking.prompts import MAX_PROMPT_BYTES, own_suite, read_prompts
 from submissions.checking.validate import Report, open_submission, validate

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from submissions.checking import sandbox
 from submissions.checking.sandbox import validate_in_child
 from submissions.demo.build import write_demo_submissions

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from datasets_build.errors import ConfigurationError
 from datasets_build.load import load_suite
+from divbench.core.errors import ConfigurationError
 from submissions.checking.validate import open_submission
 from submissions.demo.build import DERIVED, WRITTEN, write_demo_submissions
 from submissions.gaming.derive import find_attack, write_baseline

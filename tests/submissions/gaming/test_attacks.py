@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from submissions.checking.response_kinds import is_blank
 from submissions.checking.validate import open_submission
 from submissions.gaming import attacks

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from submissions.checking.validate import Report
 from submissions.importing.importers import Format, ImportOptions, detect_format, import_submission
 from submissions.untrusted.findings import Rejected

@@ -8,7 +8,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from submissions.checking.validate import open_submission
 from submissions.importing import inspect_logs
 from submissions.importing.importers import detect_format, import_submission

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from datasets_build.errors import ConfigurationError
-from datasets_build.files import sha256_of
+from divbench.core.errors import ConfigurationError
+from divbench.core.files import sha256_of
 from submissions.checking.validate import Report
 from submissions.importing.importers import import_submission
 from submissions.untrusted.findings import Rejected

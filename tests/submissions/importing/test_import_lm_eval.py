@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Prompt, Suite
+from divbench.core.errors import ConfigurationError
 from submissions.checking.validate import open_submission
 from submissions.importing.importers import Format, ImportOptions, LmEvalOptions, import_submission
 from submissions.importing.lm_eval import DEFAULT_OPTIONS, read_lm_eval

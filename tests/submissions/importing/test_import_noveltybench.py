@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from submissions.schema import Reported
 from tests.cases import each
 from tests.submissions.conftest import Json, Place, as_noveltybench, imported, jsonl, places, rejected

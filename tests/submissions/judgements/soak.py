@@ -23,7 +23,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 from pathlib import Path
 
-from datasets_build.console import print_json
+from divbench.core.console import print_json
 from submissions.judgements.vote_store import VoteReader, VoteSpool, merge_past_days
 from submissions.judgements.votes import Vote
 from submissions.storage.commits import StoreFault

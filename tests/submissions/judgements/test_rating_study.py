@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from datasets_build.errors import ConfigurationError, InputError
+from divbench.core.errors import ConfigurationError, InputError
 from submissions.choices import FormName
 from submissions.judgements.rating_forms import FORM_OF, FORMS, RatedSet
 from submissions.judgements.rating_pages import page, write_crowd_table, write_instructions

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from submissions.judgements.visitors import RateLimit, is_token, new_token, salt_of, voter_of
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from datasets_build.errors import ConfigurationError, InputError
+from divbench.core.errors import ConfigurationError, InputError
 from submissions.storage.commits import Conflict, StoreFault, checked_path
 from submissions.storage.file_store import FileStore, open_store
 from submissions.storage.folder_store import FolderStore

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from datasets_build.errors import InputError
-from datasets_build.files import canonical_json
+from divbench.core.errors import InputError
+from divbench.core.files import canonical_json
 from submissions.storage.commits import Commit, Conflict, NoWriteAccess, StoreFault
 from submissions.storage.folder_store import FolderStore
 from tests.submissions.run_store import number_at, numbered

@@ -16,7 +16,7 @@ from tests.submissions.conftest import jsonl
 CODE = """
 import resource, sys
 import submissions.importing.importers, submissions.demo.build
-from leaderboard.cli import main
+from divbench.command_line import main
 sys.dont_write_bytecode = True
 resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
 main()

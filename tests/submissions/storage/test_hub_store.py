@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from datasets_build.errors import InputError
-from datasets_build.hub_retries import ATTEMPTS, LONGEST_WAIT
+from divbench.core.errors import InputError
+from divbench.core.hub_retries import ATTEMPTS, LONGEST_WAIT
 from submissions.storage import hub_calls
 from submissions.storage.commits import Conflict, NoWriteAccess, StoreFault
 from submissions.storage.hub_store import HubStore

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from datasets_build.errors import ConfigurationError, InputError
+from divbench.core.errors import ConfigurationError, InputError
 from submissions.checking.validate import open_submission, validate
 from submissions.schema import GENERATIONS, REPORTED, Reported, Row
 from submissions.storage.submission_folders import write_submission

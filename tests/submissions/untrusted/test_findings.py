@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from datasets_build.tables import plain
+from divbench.core.tables import plain
 from submissions.checking.printing import print_findings, print_report
 from submissions.schema import Problem
 from submissions.untrusted.findings import KEPT_PER_CHECK, LETTERS_KEPT, Findings, Rejected, problems_json

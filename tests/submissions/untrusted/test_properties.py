@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from datasets_build.errors import DivBenchError
+from divbench.core.errors import DivBenchError
 from submissions.checking.validate import open_submission
 from submissions.gaming.attacks import ATTACKS, Attack
 from submissions.gaming.derive import derive

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from datasets_build.errors import InputError
+from divbench.core.errors import InputError
 from submissions.checking.validate import open_submission
 from submissions.storage.commits import StoreFault
 from submissions.storage.submission_folders import Submission

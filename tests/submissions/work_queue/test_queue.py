@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from datasets_build.errors import InputError
+from divbench.core.errors import InputError
 from submissions.checking.validate import open_submission
 from submissions.storage.submission_folders import REPORTED_FILE
 from submissions.untrusted.findings import Rejected

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tenacity import wait_none
 
-from datasets_build.errors import InputError
+from divbench.core.errors import InputError
 from submissions.schema import Problem
 from submissions.storage import commits
 from submissions.work_queue.errors import (

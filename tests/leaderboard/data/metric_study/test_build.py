@@ -18,8 +18,8 @@ from benchmark.metrics.metric import Missing
 from benchmark.scoring.compute import Value
 from benchmark.scoring.profiles import find_profile, with_reading
 from benchmark.scoring.result_schema import sign
-from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Suite
+from divbench.core.errors import ConfigurationError
 from leaderboard.data.board import make_boards
 from leaderboard.data.metric_study.build import (
     OVERALL,

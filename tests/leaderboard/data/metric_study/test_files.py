@@ -17,8 +17,8 @@ from benchmark.analysis.estimate import Resampling
 from benchmark.analysis.gss.accuracy import MEAN, Block, GssStudy, evaluate, published_blocks
 from benchmark.analysis.metaeval.prompt_scores import sanity_scores
 from benchmark.scoring.profiles import find_profile
-from datasets_build.errors import InputError
 from datasets_build.gssbench import SPLITS
+from divbench.core.errors import InputError
 from leaderboard.data.metric_study.build import make_study
 from leaderboard.data.metric_study.files import (
     MAX_STUDY_BYTES,

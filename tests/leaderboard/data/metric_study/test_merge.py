@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from benchmark.analysis.estimate import Resampling
-from datasets_build.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError
 from leaderboard.data.metric_study.build import make_study
 from leaderboard.data.metric_study.merge import merged
 from tests.leaderboard.data.metric_study.test_build import HOW, LEXICAL, scores, task

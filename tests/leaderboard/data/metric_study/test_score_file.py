@@ -13,7 +13,7 @@ from benchmark.metrics import METRICS, Metric, Version
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile, with_reading
-from datasets_build.errors import InputError
+from divbench.core.errors import InputError
 from leaderboard.data.metric_study import score_file
 from leaderboard.data.metric_study.score_file import measured_scores, read_scores, study_scores, write_scores
 from leaderboard.reports.metaeval.inputs import load_tasks

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets_build.files import (
+from divbench.core.files import (
     atomic_file,
     atomic_folder,
     canonical_json,
@@ -77,7 +77,7 @@ def test_the_id_of_a_value_does_not_depend_on_the_order_of_its_keys(value: objec
 
 def test_the_id_of_a_value_is_the_same_in_every_process() -> None:
     # The hash of strings differs from process to process, that of content must not: ids are published.
-    code = "from datasets_build.files import content_id; print(content_id({'é': [1, 2.5, None], 'a': 'b'}))"
+    code = "from divbench.core.files import content_id; print(content_id({'é': [1, 2.5, None], 'a': 'b'}))"
     ids = {
         subprocess.run(
             [sys.executable, "-c", code],
@@ -286,7 +286,7 @@ def test_a_disk_that_is_full_leaves_the_old_file_and_nothing_else(tmp_path: Path
     path = tmp_path / "file"
     path.write_text("old")
     code = (
-        f"import sys; from pathlib import Path; from datasets_build.files import *; {LIMIT}\npath = Path(sys.argv[1])\n"
+        f"import sys; from pathlib import Path; from divbench.core.files import *; {LIMIT}\npath = Path(sys.argv[1])\n"
     )
     ended = subprocess.run([sys.executable, "-c", code + body, path], capture_output=True, text=True, check=False)
     assert ended.returncode == 1
@@ -299,7 +299,7 @@ def test_a_process_that_is_killed_while_it_writes_leaves_the_old_file(tmp_path: 
     path = tmp_path / "file"
     path.write_text("old")
     code = (
-        "import os, signal, sys; from pathlib import Path; from datasets_build.files import atomic_file\n"
+        "import os, signal, sys; from pathlib import Path; from divbench.core.files import atomic_file\n"
         "with atomic_file(Path(sys.argv[1])) as temporary:\n"
         "    temporary.write_text('half'); os.kill(os.getpid(), signal.SIGKILL)"
     )

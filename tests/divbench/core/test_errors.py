@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from datasets_build.errors import ConfigurationError, DivBenchError, InputError, MissingExtra, need, need_installed
+from divbench.core.errors import ConfigurationError, DivBenchError, InputError, MissingExtra, need, need_installed
 
 
 def test_need_returns_an_installed_module() -> None:

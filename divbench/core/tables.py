@@ -16,8 +16,8 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from datasets_build.errors import ConfigurationError
-from datasets_build.files import plain_json, readable_json, write_text
+from divbench.core.errors import ConfigurationError
+from divbench.core.files import plain_json, readable_json, write_text
 
 _LONG_WORD = 12  # letters; longer words may be broken into lines
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")

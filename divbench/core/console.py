@@ -24,8 +24,8 @@ from rich.progress import (
 )
 from rich.segment import Segment
 
-from datasets_build.files import plain_json
-from datasets_build.tables import Report, print_blocks, printable, write_report
+from divbench.core.files import plain_json
+from divbench.core.tables import Report, print_blocks, printable, write_report
 
 PIPED_WIDTH = 160
 SECONDS_A_LINE = 15.0  # between lines of progress, without a terminal

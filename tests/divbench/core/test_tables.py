@@ -8,8 +8,8 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from datasets_build.errors import ConfigurationError
-from datasets_build.tables import (
+from divbench.core.errors import ConfigurationError
+from divbench.core.tables import (
     Report,
     Styled,
     Table,

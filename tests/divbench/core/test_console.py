@@ -10,9 +10,10 @@ import pytest
 from rich.table import Table
 from rich.text import Text
 
-from datasets_build import commands, console, load
-from datasets_build.console import termination_signals
+from datasets_build import commands, load
 from datasets_build.schema import Prompt, Suite
+from divbench.core import console
+from divbench.core.console import termination_signals
 from tests.forked import PACKAGES
 
 ROOT = Path(__file__).parents[2]
@@ -22,8 +23,8 @@ DIRECT = {
     "benchmark/equivalence/learned/train.py",  # a script: the name of its file
     "benchmark/service/commands.py",  # events as JSON
     "datasets_build/commands.py",  # prompts as JSON; the dataset card
-    "datasets_build/console.py",
-    "leaderboard/cli.py",  # the version
+    "divbench/core/console.py",
+    "divbench/command_line.py",  # the version
     "submissions/checking/sandbox.py",  # JSON
 }
 

@@ -19,9 +19,9 @@ from typing import Annotated, Any, NamedTuple, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from datasets_build.console import err, print_json, simplify_types
-from datasets_build.errors import ConfigurationError, DivBenchError
-from datasets_build.tables import printable
+from divbench.core.console import err, print_json, simplify_types
+from divbench.core.errors import ConfigurationError, DivBenchError
+from divbench.core.tables import printable
 
 ABOUT = """How diverse are the outputs of a language model, and how good is the metric that says so?
 
