@@ -47,7 +47,7 @@ def learned_diversity(pairs: Pairs) -> float:
     """Compute the probability that people wrote the set for high content diversity, by logistic regression.
 
     It depends on relevance and two distances. The weights were fitted on conTest, McDiv and McDiv_nuggets (`weights`);
-    docs/held_out.md evaluates them on other sets.
+    docs/metrics.md evaluates them on other sets.
 
     Args:
         pairs: [pairs, 3], as `COLUMNS`.
@@ -108,7 +108,7 @@ METRICS: tuple[Metric, ...] = (
             "sets are near 0 (gpt-4o .008, gpt-4o with all earlier responses in view .08, people .63, k = 8). Use "
             "distance_beside_prompt for degrees there.",
             "It was fitted on the labels of conTest, McDiv and McDiv_nuggets: it agrees a little less with other sets "
-            "(docs/held_out.md), and less with people's own scores than sent-BERT does.",
+            "(docs/metrics.md), and less with people's own scores than sent-BERT does.",
             _PROMPT,
             _SEES,
         ),

@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmark.metrics import FAMILIES, METRICS
 from leaderboard.data.board import Board
-from leaderboard.data.metric_study.files import AxiomStudy, GamingRecord, load_studies
+from leaderboard.data.metric_study.files import GamingRecord, load_studies
 from leaderboard.data.metric_study.pair_accuracies import PairStudy, drawn_blocks
 from leaderboard.data.metric_study.record import MEASURES, MetricStudy
 from leaderboard.figures.forest_table import trust_table
@@ -42,7 +42,6 @@ def metrics_page(boards: Sequence[Board], folder: Path | None, file: str) -> Pag
     parts += [] if study is None else [_trust(study, there.gaming), *_agreement_with_people(study)]
     parts += [] if pairs is None else [_pairs(pairs)]
     parts += _agreement(boards, study)
-    parts += [] if there.axioms is None else [_axioms(there.axioms)]
     for family, about in FAMILIES.items():
         title, _, said = about.partition(": ")
         parts.append(Part(title=title, text=(f"{said[0].upper()}{said[1:]}",)))
@@ -89,11 +88,6 @@ def _pairs(study: PairStudy) -> Part:
         figure = _drawn("metrics-pairs", heat_map(ours), alt)
     table = Table(metrics.pair_accuracies(study), "metrics-pairs-table", "Share of prompt pairs ordered correctly")
     return Part(title="Prompt pairs", text=(page_text.PAIRS,), figure=figure, tables=(table,))
-
-
-def _axioms(axioms: AxiomStudy) -> Part:
-    table = Table(metrics.axioms_table(axioms), "metrics-axioms-table", "Axioms that metrics obey")
-    return Part(title="Axioms", text=(page_text.AXIOMS,), said=(metrics.about_axioms(axioms),), tables=(table,))
 
 
 def _agreement(boards: Sequence[Board], study: MetricStudy | None) -> list[Part]:

@@ -63,7 +63,7 @@ def _is_studied(column: Column, study: MetricStudy) -> bool:
 def agreements(study: MetricStudy | None) -> Mapping[str, Number]:
     """Each metric's agreement with people: mean Spearman correlation with the labels of the tasks written by people.
 
-    Metrics in `FITTED` are left out; docs/held_out.md has their agreement on sets that they were not fitted to.
+    Metrics in `FITTED` are left out; docs/metrics.md has their agreement on sets that they were not fitted to.
     """
     if study is None:
         return {}

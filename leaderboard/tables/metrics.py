@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from benchmark.analysis.axioms import AXIOMS
 from benchmark.metrics import FAMILIES, METRICS
 from benchmark.metrics.metric import bounds_text
 from divbench.core.errors import counted
 from leaderboard.data.board import Board
 from leaderboard.data.metric_study.build import systems_agreement
-from leaderboard.data.metric_study.files import AxiomStudy, SetTexts
+from leaderboard.data.metric_study.files import SetTexts
 from leaderboard.data.metric_study.pair_accuracies import COLUMNS, PairStudy
 from leaderboard.data.metric_study.record import MEASURES, Agreement, Measure, MetricStudy, Number, Task
 from leaderboard.tables.models import DIRECTIONS
@@ -110,23 +109,6 @@ def pair_accuracies(study: PairStudy) -> TableView:
         for row in block.rows
     ]
     return table_of(("model", "metric", *COLUMNS, "pairs"), rows)
-
-
-def axioms_table(study: AxiomStudy) -> TableView:
-    """The axioms that each metric obeys and their number; one row per metric, the highest number first."""
-    signs = {True: "yes", False: "no", None: "-"}
-    obeyed = {name: sum(holds is True for holds in own.values()) for name, own in study.metrics.items()}
-    rows: list[list[Cell]] = [
-        [name, *(signs[holds] for holds in study.metrics[name].values()), obeyed[name]]
-        for name in sorted(obeyed, key=lambda name: -obeyed[name])
-    ]
-    return table_of(("metric", *study.axioms, "obeyed"), rows)
-
-
-def about_axioms(study: AxiomStudy) -> str:
-    """The profile of a study of axioms, and what the axioms that this package knows require."""
-    known = [f"{axiom.name}: {axiom.about}" for axiom in AXIOMS if axiom.name in study.axioms]
-    return f"Profile {study.profile}. {'; '.join(known)}."
 
 
 def agreement_table(agreement: Agreement) -> TableView:

@@ -56,10 +56,6 @@ PAIRS = (
     "pairs, which were not released. Ties count as errors; chance level is one half."
 )
 AGREEMENT = "Rank correlation between every two metrics, over the same response sets or over the systems of a table."
-AXIOMS = (
-    "Axioms that a diversity metric should obey, tested on response sets constructed for this purpose. **No** is "
-    "certain, since one counterexample is enough; **yes** is not a proof."
-)
 WORST = "Largest disagreements with people, by difference in rank"
 STAGES = (
     "How does post-training change diversity? A model responds to the same prompts after each stage of its training: "

@@ -1,4 +1,4 @@
-"""`divbench metrics gaming` and `divbench metrics axioms`."""
+"""`divbench metrics gaming`."""
 
 from functools import partial
 from pathlib import Path
@@ -101,30 +101,3 @@ def gaming(
             progress=lambda sets: bar.advance(task, sets),
         )
     deliver(gaming_report(study), destination, as_json=json)
-
-
-@with_option_groups
-def axioms(
-    *,
-    models: ModelOptions,
-    profile: ProfileName = "semantic",
-    destination: Annotated[Path | None, output_option("--out", help="Report file: .md or .json.")] = None,
-    json: JsonOption = False,
-) -> None:
-    """Test which axioms of diversity each metric of a profile obeys, on response sets constructed for each axiom.
-
-    They are monotonicity, uniqueness, continuity, replication, the twin property, and invariance to order, length and
-    language.
-
-    Example: divbench metrics axioms --profile lexical
-    """
-    from benchmark.analysis.axioms import axioms_obeyed, axioms_report
-    from benchmark.scoring.backends import ScoringBackends
-    from benchmark.scoring.inputs import computed
-    from benchmark.surprisal.cache import default_cache_path
-
-    check_report_path(destination, (".md", ".json"))
-    chosen = models.profile(profile)
-    metrics = [metric for metric in computed(chosen.metrics()) if metric.direction]
-    found = axioms_obeyed(ScoringBackends(chosen, default_cache_path()), metrics)
-    deliver(axioms_report(found, profile), destination, as_json=json)

@@ -52,12 +52,6 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         over = gr.Dropdown([], label="Agreement over", elem_id="over")
         agree_plot = components.figure("agreement-plot")
         agree = components.table("Data of the figure: Spearman's rho", "agreement", pinned_columns=1)
-    if there.axioms is not None:
-        with gr.Accordion("Axioms: what a measure of diversity should obey", open=False, elem_id="by-axiom"):
-            gr.Markdown(page_text.AXIOMS)
-            view = metrics.axioms_table(there.axioms)
-            components.table("Axioms that metrics obey", "axioms", value=view.value(), column_widths=view.widths())
-            gr.Markdown(metrics.about_axioms(there.axioms))
     with gr.Accordion("One metric: definition, failures, disagreements", open=False, elem_id="details") as details:
         metric = gr.Dropdown([], label="Metric", elem_id="metric")
         about = components.table("Definition", "about-metric", height=1200, wrap=True)

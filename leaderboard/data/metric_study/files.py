@@ -1,4 +1,4 @@
-"""Reads and writes the files of a metric study: numbers, texts of disagreements, GSSBench accuracies, axioms.
+"""Reads and writes the files of a metric study: numbers, texts of disagreements, GSSBench accuracies.
 
 The files are untrusted: their size is checked before parsing, repeated JSON keys and unknown fields are errors, and
 error messages name the file and field. The texts must be shown as plain text.
@@ -9,52 +9,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Self, TypeVar
+from typing import Annotated, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from benchmark.analysis.metaeval.labelled import Labelled
-from benchmark.scoring.result_schema import Word
 from datasets_build.schema import conform
 from divbench.core.errors import DivBenchError, InputError
 from divbench.core.files import atomic_file, write_text
 from leaderboard.data.metric_study.pair_accuracies import PairStudy
-from leaderboard.data.metric_study.record import MAX_METRICS, Line, MetricName, MetricStudy, Number
+from leaderboard.data.metric_study.record import Line, MetricName, MetricStudy, Number
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings, Rejected
 from submissions.untrusted.json_files import strict_model
 from submissions.untrusted.limits import openable
 from submissions.untrusted.parquet_files import open_parquet
 from submissions.untrusted.plain_text import shortened
-
-AxiomName = Annotated[str, StringConstraints(min_length=1, max_length=40, pattern=r"^[a-z][a-z ]*$")]
-
-
-class AxiomStudy(BaseModel):
-    """The content of `axioms.json`; untrusted, so unknown fields are errors and sizes are limited."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    profile: Word
-    # Whether a metric obeys all cases of an axiom, by metric and axiom; null if it has no value.
-    metrics: dict[MetricName, dict[AxiomName, bool | None]] = Field(min_length=1, max_length=MAX_METRICS)
-
-    @property
-    def axioms(self) -> tuple[str, ...]:
-        """Names of the axioms."""
-        return tuple(next(iter(self.metrics.values())))
-
-    @model_validator(mode="after")
-    def _is_a_table(self) -> Self:
-        if not 0 < len(self.axioms) <= 20:
-            raise ValueError(f"{len(self.axioms)} axioms")
-        for metric, own in self.metrics.items():
-            if tuple(own) != self.axioms:
-                raise ValueError(f"{metric} has other axioms than {next(iter(self.metrics))}")
-        return self
-
 
 PAID = 0.15  # a metric rewards an attack that gains more than this share of the range of the real systems
 _MOST = 200
@@ -96,7 +68,7 @@ class GamingRecord(_Part):
 
 
 STUDY_FILE, TEXTS_FILE, PAIRS_FILE = "metric_study.json", "disagreements.parquet", "gssbench.json"
-GAMING_FILE, AXIOMS_FILE, SCORES_FILE = "gaming.json", "axioms.json", "scores.parquet"
+GAMING_FILE, SCORES_FILE = "gaming.json", "scores.parquet"
 MAX_STUDY_BYTES = 8 * 2**20
 MAX_TEXT_BYTES = 64 * 2**20  # decoded size of all texts together
 MEASURED = Path(__file__).parents[2] / "measured"
@@ -118,7 +90,6 @@ _HINTS: Mapping[type[BaseModel], str] = {
     MetricStudy: _AGAIN,
     PairStudy: f"{_AGAIN} --gss",
     GamingRecord: "rebuild it: divbench metrics gaming --out gaming.json",
-    AxiomStudy: "rebuild it: divbench metrics axioms",
 }
 
 
@@ -129,7 +100,6 @@ class Studies:
     study: MetricStudy | None
     pairs: PairStudy | None
     gaming: GamingRecord | None
-    axioms: AxiomStudy | None
     texts: Mapping[tuple[str, str], SetTexts]  # context and responses of disagreements, by task and set
     faults: tuple[str, ...]  # files that could not be read, with the reasons; without local paths
 
@@ -140,9 +110,8 @@ def load_studies(folder: Path | None) -> Studies:
     study = _found(folder, STUDY_FILE, partial(read_record, record=MetricStudy), faults)
     pairs = _found(folder, PAIRS_FILE, partial(read_record, record=PairStudy), faults)
     gaming = _found(folder, GAMING_FILE, partial(read_record, record=GamingRecord), faults)
-    axioms = _found(folder, AXIOMS_FILE, partial(read_record, record=AxiomStudy), faults)
     texts = _found(folder, TEXTS_FILE, read_texts, faults)
-    return Studies(study, pairs, gaming, axioms, texts or {}, tuple(faults))
+    return Studies(study, pairs, gaming, texts or {}, tuple(faults))
 
 
 def _found(folder: Path | None, name: str, read: Callable[[Path], _Found], faults: list[str]) -> _Found | None:
@@ -209,7 +178,7 @@ def read_texts(path: Path) -> dict[tuple[str, str], SetTexts]:
 
 
 def read_record(path: Path, record: type[_Record]) -> _Record:
-    """Read the record of a study: its numbers, GSSBench's accuracies, the gains of attacks, or the axioms.
+    """Read the record of a study: its numbers, GSSBench's accuracies, or the gains of attacks.
 
     Raises:
         InputError: The file is missing or invalid; the message names the field.

@@ -1,1 +1,1 @@
-"""`metrics metaeval` and `divbench metrics heldout`: in come tasks and metrics, out goes how well they agree."""
+"""`divbench metrics metaeval`: in come tasks and metrics, out goes how well they agree."""

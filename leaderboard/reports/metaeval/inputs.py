@@ -1,17 +1,9 @@
-"""What `metaeval` and `heldout` evaluate: the tasks, and the scores of metrics, functions and files."""
+"""What `metaeval` evaluates: the tasks, and the scores of metrics, functions and files."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from benchmark.analysis.learned.features import (
-    PAIR_NAMES,
-    SURPRISAL_NAMES,
-    pair_features,
-    read_features,
-    surprisal_features,
-    write_features,
-)
 from benchmark.analysis.metaeval.labelled import BINARY_TASKS, Labelled, load_labelled, task_names
 from benchmark.analysis.metaeval.scores import (
     Progress,
@@ -19,7 +11,6 @@ from benchmark.analysis.metaeval.scores import (
     external_scores,
     file_scores,
     metric_scores,
-    released_scores,
     unique_sets,
 )
 from benchmark.analysis.metaeval.set_files import SUFFIX, check_apart, read_set_file
@@ -86,42 +77,6 @@ def package_metrics(
         )
     metrics = [there[name] for name in wanted] if wanted else [m for m in there.values() if m.direction]
     return metric_scores(labelled, metrics, ScoringBackends(chosen, default_cache_path()), progress)
-
-
-def learned_features(
-    labelled: list[Labelled],
-    needed: Collection[str],
-    pairs: Path | None,
-    scores: Path | None,
-    mirror: Path | None,
-    progress: Progress,
-) -> list[Scores]:
-    """Collect the features of fitted metrics by name: of pairs, of surprisals, released ones, metrics of the package.
-
-    Args:
-        pairs: File of pair features: read if it exists, written otherwise.
-        scores: File of scores of metrics; missing ones are computed.
-
-    Raises:
-        ConfigurationError: A feature is unknown.
-        InputError: A file is invalid.
-    """
-    found = {each.name: each for each in released_scores(labelled)}
-    if any(name in needed for name in SURPRISAL_NAMES):
-        found |= {each.name: each for each in surprisal_features(labelled, mirror)}
-    if any(name in needed for name in PAIR_NAMES):
-        kept = pairs is not None and pairs.is_file()
-        made = read_features(pairs, labelled) if kept and pairs is not None else pair_features(labelled, progress)
-        if pairs is not None and not kept:
-            write_features(pairs, made)
-        found |= {each.name: each for each in made}
-    if scores is not None:
-        found = {each.name: each for each in read_features(scores, labelled)} | found
-    lacking = sorted(set(needed) - found.keys())
-    if lacking:
-        computed_here = package_metrics(labelled, profile_of("semantic"), lacking, progress)
-        found |= {each.name: each for each in computed_here}
-    return [found[name] for name in sorted(needed)]
 
 
 def given_scores(

@@ -1,20 +1,15 @@
-"""The reports of `metrics metaeval` and of held-out combinations: tables for the terminal, Markdown, CSV and JSON."""
+"""The report of `metrics metaeval`: tables for the terminal, Markdown, CSV and JSON."""
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmark.analysis.estimate import Estimate
-from benchmark.analysis.learned.study import SCHEMES, OnTask, Outcome
 from benchmark.analysis.metaeval.decoding import Draws
 from benchmark.analysis.metaeval.evaluate import Comparison, DecodingTest, Evaluation, TaskReport
-from benchmark.analysis.metaeval.heldout import HeldOut
 from benchmark.analysis.metaeval.overall import OVERALL, Overall
-from benchmark.analysis.metaeval.scores import Scores
 from divbench.core.errors import counted
 from divbench.core.tables import Block, Cell, Report, Styled, Table, p_value, with_interval
-from submissions.untrusted.plain_text import one_line
 
 # measure: (heading, whether its interval is shown)
 _MEASURES = {
@@ -63,20 +58,6 @@ def report_of(reports: Sequence[TaskReport], overall: Sequence[Overall], documen
         printed=[*(block for each in reports for block in _task_blocks(each, _NARROW)), *means, *read, LEGEND],
         records=_records(reports),
     )
-
-
-def heldout_report(found: Sequence[HeldOut]) -> Report:
-    """The report of combinations of metrics that were chosen on some contexts and evaluated on the others."""
-    blocks: list[Block] = []
-    for each in found:
-        rows = [
-            (" + ".join(one.members), *(with_interval(value, None, None) for value in (one.chosen_on, one.held_out)))
-            for one in each.best
-        ]
-        columns = ("combination", "mean Spearman where chosen", "held out")
-        blocks += [_heldout_table(each), Table(f"{each.fold}: the best combinations", columns, rows)]
-    blocks.append(f"Intervals: 95%, bootstrap over contexts. {OPTIMISTIC}")
-    return Report("Held-out combinations", blocks, {"held_out": found}, blocks)
 
 
 def _title_of_means(tasks: int, binary: int) -> str:
@@ -139,14 +120,6 @@ def missing_of(report: TaskReport) -> list[Styled]:
     return lines
 
 
-def missing_sets(scores: Scores, ids: Sequence[str]) -> list[str]:
-    """Return a line about the sets that a metric lacks, and why; empty if it lacks none."""
-    reasons = scores.reasons(ids)
-    which = counted(sum(reasons.values()), "set")
-    why = one_line(most_frequent(reasons), _LINE)
-    return [f"no score for {which}, excluded for all metrics ({why})"] if reasons else []
-
-
 def most_frequent(reasons: Mapping[str, int]) -> str:
     """Return the three most frequent reasons with their counts: a user's function may give another one for each set."""
     ranked = sorted(reasons.items(), key=lambda each: -each[1])
@@ -188,20 +161,6 @@ def _overall_rows(found: Sequence[Overall]) -> tuple[list[str], list[list[Cell]]
     return columns, [[each.metric, *(str(each.measures[name]) for name in OVERALL)] for each in ordered]
 
 
-def _heldout_table(found: HeldOut) -> Table:
-    """The metrics on the held-out sets, the best first; the chosen ones are marked."""
-    marks = {" + ".join(found.chosen): " (chosen)", found.chosen_single: " (best single)"}
-    gaps = {each.metric: cell(each.less.get("spearman"), interval=True) for each in found.held_out}
-    against = next((each.metric for each in found.held_out if not each.less), "")
-    columns, rows = _overall_rows(found.held_out)
-    title = (
-        f"{found.fold}: {found.tried:,} combinations tried; chosen {' + '.join(found.chosen)}, "
-        f"mean Spearman {found.chosen_on:.3f} where it was chosen"
-    )
-    marked = [(f"{row[0]}{marks.get(str(row[0]), '')}", *row[1:], gaps[str(row[0])]) for row in rows]
-    return Table(title, (*columns, f"Spearman − that of {against}"), marked)
-
-
 def _records(reports: Sequence[TaskReport]) -> Table:
     """A row for each task, metric and measure, in full precision."""
     rows = [
@@ -216,54 +175,3 @@ def _records(reports: Sequence[TaskReport]) -> Table:
     ]
     columns = ("task", "metric", "origin", "measure", "value", "low", "high", "p", "sets", "missing", "left_out")
     return Table("", columns, rows)
-
-
-_ABOUT = (
-    "OCA: optimal classification accuracy, high above a threshold. Differences are from sent-BERT's released scores, "
-    "on the same sets and the same resamples of groups of contexts; the fits are not repeated in the resamples. p is "
-    "adjusted over the tasks (Holm). Each split chooses features and penalty by cross-validation on its training sets. "
-    f"{OPTIMISTIC}"
-)
-
-
-def learned_report(found: Sequence[Outcome]) -> Report:
-    """Make tables of each version's mean under each hold-out scheme, then of its tasks with the chosen candidates."""
-    rows = [
-        (
-            each.version,
-            each.scheme,
-            each.tried,
-            str(each.mean),
-            f"{each.reference.value:.3f}",
-            str(each.less),
-            f"{each.wins} of {len(each.tasks)}",
-            each.clear_wins,
-        )
-        for each in found
-    ]
-    columns = ("version", "held out", "tried", "mean OCA", "sent-BERT", "difference", "better on", "interval above 0")
-    blocks: list[Block] = [Table("Means over tasks", columns, rows, notes=[_ABOUT])]
-    columns = ("task", "sets", "OCA", "sent-BERT", "difference", "p (Holm)", "rho, people", "sent-BERT's")
-    for each in found:
-        title = f"{each.version}, {each.scheme}: {SCHEMES[each.scheme]}"
-        blocks += [Table(title, columns, [_row(one) for one in each.tasks], notes=[_chosen(each)])]
-    return Report("Learned metrics on held-out sets", blocks, {"outcomes": [each.as_json() for each in found]}, blocks)
-
-
-def _row(found: OnTask) -> tuple[str | int, ...]:
-    people = ("", "") if found.human is None else (str(found.human), str(found.human_reference))
-    return (
-        found.task,
-        found.sets,
-        str(found.oca),
-        f"{found.reference.value:.3f}",
-        str(found.less),
-        p_value(found.holm, 3),
-        *people,
-    )
-
-
-def _chosen(found: Outcome) -> str:
-    counts = Counter(each.candidate for each in found.choices)
-    named = "; ".join(f"{name} in {count}" for name, count in counts.most_common(3))
-    return f"{found.tried} candidates in each of {len(found.choices)} splits; chosen most often: {named}."

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from scipy import stats
 from benchmark.analysis.estimate import Resampling
 from benchmark.analysis.metaeval.agreement import Floats
 from benchmark.analysis.metaeval.evaluate import evaluate_task
-from benchmark.analysis.metaeval.heldout import Fold, _scale, candidates, combined, halves, held_out, kinds
 from benchmark.analysis.metaeval.labelled import BINARY_TASKS, Labelled, load_labelled, task_names
 from benchmark.analysis.metaeval.overall import evaluate_overall
 from benchmark.analysis.metaeval.scores import Scores, metric_scores, released_scores
@@ -24,8 +22,7 @@ from benchmark.scoring.compute import Value
 from benchmark.scoring.profiles import find_profile
 from divbench.core.errors import ConfigurationError
 from divbench.core.files import plain_json
-from divbench.core.tables import Table
-from leaderboard.reports.metaeval.report import heldout_report, missing_of, missing_sets
+from leaderboard.reports.metaeval.report import missing_of
 
 FEW = Resampling(resamples=200)
 
@@ -141,9 +138,6 @@ def test_the_most_frequent_reasons_are_listed() -> None:
         "m: no score for 70 sets, excluded for all metrics (10 raised ValueError: same, 1 raised "
     )
     assert line.text.endswith(", and 58 for other reasons)")
-    lacking = scores("m", task, [np.nan, *[1.0] * 79])
-    assert missing_sets(lacking, task.set_ids) == ["no score for 1 set, excluded for all metrics (1 hidden)"]
-    assert missing_sets(lacking, task.set_ids[1:]) == []
 
 
 def test_no_scores_at_all_are_no_numbers() -> None:
@@ -262,108 +256,6 @@ def test_the_mean_over_tasks_is_the_mean_of_the_tasks() -> None:
     assert evaluate_overall(tasks[1:], columns) == []
 
 
-def test_no_context_is_chosen_on_and_reported_on() -> None:
-    tasks = [labelled(60), labelled(60, name="made/resp_gen")]
-    # A task that shares contexts with the first, as conTest does with McDiv.
-    tasks.append(labelled(60, name="made/story_gen", seed=3))
-    for fold in [*halves(tasks), *kinds(tasks)]:
-        on = {context for task in fold.choose for context in task.contexts}
-        off = {context for task in fold.report for context in task.contexts}
-        assert on, fold.name
-        assert off, fold.name
-        assert not on & off, fold.name
-    whole = {context for task in tasks for context in task.contexts}
-    first, second = halves(tasks)
-    assert {c for fold in (first, second) for task in fold.report for c in task.contexts} == whole
-    assert halves(tasks, seed=1)[0].report[0].contexts != first.report[0].contexts
-    assert [fold.name for fold in kinds(tasks)] == ["resp_gen held out", "story_gen held out"]
-
-
-def test_what_is_chosen_among_noise_is_noise_on_the_rest() -> None:
-    tasks = [labelled(60), labelled(60, name="made/resp_gen")]
-    rng = np.random.default_rng(4)
-    features = [
-        Scores(f"noise-{i}", "made", {name: float(rng.normal()) for task in tasks for name in task.set_ids})
-        for i in range(12)
-    ]
-    found = held_out(halves(tasks)[0], features, largest=3, resampling=FEW)
-    assert found.tried == len(candidates([each.name for each in features], 3)) == 12 + 66 + 220
-    on_the_rest = next(each for each in found.held_out if each.metric == " + ".join(found.chosen))
-    assert found.chosen_on > 0.2
-    # By hand: z-scores by the sets for choosing, summed; the mean of scipy's rho over tasks.
-    fold, by_name = halves(tasks)[0], {each.name: each for each in features}
-    ids = [name for task in fold.choose for name in task.set_ids]
-
-    def rho(members: Sequence[str], of: Sequence[Labelled]) -> float:
-        columns = {name: by_name[name].column(ids) for name in members}
-        summed = [
-            sum((by_name[name].column(task.set_ids) - each.mean()) / each.std() for name, each in columns.items())
-            for task in of
-        ]
-        pairs = zip(summed, of, strict=True)
-        return float(np.mean([stats.spearmanr(each, task.labels).statistic for each, task in pairs]))
-
-    assert found.chosen_single == max(by_name, key=lambda name: rho([name], fold.choose))
-    assert len(found.best) == 15
-    for tried in (found.best[0], found.best[14]):
-        assert (tried.chosen_on, tried.held_out) == pytest.approx(
-            (rho(tried.members, fold.choose), rho(tried.members, fold.report))
-        )
-    assert found.best[0].members == found.chosen
-    assert found.best[0].chosen_on == found.chosen_on >= (found.best[14].chosen_on or 0)
-    assert found.best[0].held_out == pytest.approx(on_the_rest.measures["spearman"].value)
-    assert (on_the_rest.measures["spearman"].low or 0) < 0 < (on_the_rest.measures["spearman"].high or 0)
-
-
-def test_combinations_of_counts_have_the_ties_of_their_sums() -> None:
-    tasks = (labelled(30), labelled(30, name="made/resp_gen"))
-    rng = np.random.default_rng(9)
-    counts = np.array([rng.permutation(np.arange(60) % 7) for _ in range(3)])  # equally spread: z-scores add as counts
-    values = [
-        [dict(zip(task.set_ids, row.tolist(), strict=True)) for task in tasks] for row in counts.astype(np.float64)
-    ]
-    features = [Scores(str(i), "made", {**one, **other}) for i, (one, other) in enumerate(values)]
-    found = held_out(Fold("both", tasks, tasks), features, resampling=FEW)
-    for each in found.best:
-        total = counts[[int(name) for name in each.members]].sum(axis=0)
-        assert each.chosen_on == pytest.approx(stats.spearmanr(total, tasks[0].labels).statistic, abs=1e-9)
-    (reported,) = [each for each in found.held_out if each.metric == " + ".join(found.chosen)]
-    assert reported.measures["spearman"].value == pytest.approx(found.chosen_on, abs=1e-9)
-
-
-def test_sums_that_are_equal_up_to_rounding_are_ties() -> None:
-    task = labelled(2)
-    parts = {"a": (0.1, 0.3), "b": (0.2, 0.0)}
-    assert 0.1 + 0.2 != 0.3 + 0.0
-    features = [
-        Scores(name, "made", {one: two[i % 2] for i, one in enumerate(task.set_ids)}) for name, two in parts.items()
-    ]
-    made = combined(("a", "b"), features, dict.fromkeys(parts, (0.0, 1.0)), [task])
-    assert {*made.values.values()} == {0.3}
-    constant = Scores("c", "made", dict.fromkeys(task.set_ids, 3.0))
-    assert _scale([task], [constant]) == {"c": (3.0, 1.0)}
-
-
-def test_two_halves_of_a_signal_are_found_and_hold() -> None:
-    tasks = [labelled(150), labelled(150, name="made/resp_gen")]
-    rng = np.random.default_rng(4)
-
-    def feature(name: str, signal: float, scale: float) -> Scores:
-        values: dict[str, Value] = {}
-        for task in tasks:
-            drawn = scale * (signal * task.labels + rng.normal(size=len(task.labels)))
-            values |= scores(name, task, drawn).values
-        return Scores(name, "made", values)
-
-    features = [feature("left", 1.0, 1.0), feature("right", 1.0, 1000.0), feature("noise", 0.0, 1.0)]
-    for fold in halves(tasks):
-        found = held_out(fold, features, largest=2, against="left", resampling=FEW)
-        assert found.chosen == ("left", "right")
-        both = next(each for each in found.held_out if each.metric == "left + right")
-        assert (both.less["spearman"].low or 0) > 0
-        json.dumps(plain_json(found), allow_nan=False)
-
-
 def test_tasks_by_name() -> None:
     assert task_names(["contest"]) == ["contest/story_gen", "contest/resp_gen", "contest/prompt_gen"]
     assert task_names(["mcdiv_nuggets", "mcdiv_nuggets/resp_gen"]) == [
@@ -438,27 +330,3 @@ def test_the_blank_set_is_left_out_for_every_metric(mirror: Path) -> None:
     # D_Can's Table 3, which drops it: .917 and .747; with it .912 and .742.
     assert distinct.measures["spearman"].value == pytest.approx(0.917, abs=0.0006)
     assert sent_bert.measures["spearman"].value == pytest.approx(0.747, abs=0.0006)
-
-
-def test_what_cannot_be_held_out_is_told() -> None:
-    tasks = [labelled(20), labelled(20, name="made/resp_gen")]
-    whole = Scores("m", "made", {name: 1.0 * place for task in tasks for place, name in enumerate(task.set_ids)})
-    nothing = Scores("n", "made", {name: Missing("hidden") for task in tasks for name in task.set_ids})
-    with pytest.raises(ConfigurationError, match="no scores named 'released:sent_bert'"):
-        held_out(halves(tasks)[0], [whole], against="released:sent_bert")
-    with pytest.raises(ConfigurationError, match=r"no set of made/story_gen has a score of .*leave out n, without"):
-        held_out(halves(tasks)[0], [whole, nothing])
-    with pytest.raises(ConfigurationError, match="two metrics are named 'm'"):
-        held_out(halves(tasks)[0], [whole, whole])
-    constant = Scores("c", "made", dict.fromkeys(whole.values, 1.0))
-    with pytest.raises(ConfigurationError, match="every metric is constant on a task"):
-        held_out(halves(tasks)[0], [constant])
-    found = held_out(halves(tasks)[0], [constant, whole], largest=1, resampling=FEW)
-    assert found.chosen == ("m",)
-    assert [each.metric for each in found.held_out] == ["c", "m"]  # a single one is not listed twice
-    hidden = dict.fromkeys((f"made/story_gen/set-{i}" for i in range(10)), Missing("hidden"))  # of both halves
-    some = replace(whole, name="s", values={**whole.values, **hidden})
-    with pytest.raises(ConfigurationError, match="leave out n, without any score there"):
-        held_out(halves(tasks)[0], [whole, some, nothing])
-    assert [(each.members, each.chosen_on is None) for each in found.best] == [(("m",), False), (("c",), True)]
-    assert any(("c", "-", "-") in block.rows for block in heldout_report([found]).blocks if isinstance(block, Table))

@@ -1,15 +1,11 @@
-"""Backends compared: counts, agreement, choice on one half and report on the other; backends by name."""
+"""Equivalence backends by name, judges, and what a partition records."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from benchmark.analysis.equivalence_study import System, choose, measure
-from benchmark.analysis.estimate import Resampling
-from benchmark.equivalence.agreement import adjusted_rand_index
 from benchmark.equivalence.llm_judge import LLMJudgeSpec
 from benchmark.equivalence.named_backends import find_partition_spec
 from benchmark.equivalence.partition_columns import record
@@ -17,7 +13,7 @@ from benchmark.equivalence.partitioning import PartitionSpec, ResponsesToGroup, 
 from benchmark.equivalence.rules import Rouge1
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
-from benchmark.metrics.partition import Labels, Partition
+from benchmark.metrics.partition import Partition
 from benchmark.models.choices import EQUIVALENCE_NAMES
 from benchmark.models.device_map import DeviceChoice
 from benchmark.models.hf_lm import CausalLMSpec
@@ -26,91 +22,9 @@ from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import score_sets
 from benchmark.scoring.profile_overrides import REWARDS, on_device, with_overrides
 from benchmark.scoring.profiles import find_profile
-from benchmark.scoring.resampling import half_of
 from benchmark.surprisal.engine import ResponseSet
 from divbench.core.errors import ConfigurationError
-from divbench.core.files import plain_json
-from divbench.core.tables import Table
-from leaderboard.reports.equivalence.report import report_of
 from tests.benchmark.fakes import HashEquivalence, HashReward
-
-FEW = Resampling(resamples=200)
-
-
-def random_labels(k: int, rng: np.random.Generator) -> Labels:
-    seen: dict[int, int] = {}
-    return tuple(seen.setdefault(label, len(seen)) for label in rng.integers(0, 4, k).tolist())
-
-
-def system(name: str, prompts: int = 60, k: int = 6, seed: int = 0) -> System:
-    rng = np.random.default_rng(seed)
-    answers = tuple(ResponsesToGroup.of(f"prompt {i}", tuple(f"{i} {j}" for j in range(k))) for i in range(prompts))
-    return System(name, tuple(f"p-{i}" for i in range(prompts)), answers, tuple(random_labels(k, rng) for _ in answers))
-
-
-def noisy(given: System, share: float, seed: int) -> list[Labels | str]:
-    """The published classes, some prompts' replaced by random ones."""
-    rng = np.random.default_rng(seed)
-    assert given.published is not None
-    return [random_labels(len(own), rng) if rng.random() < share else own for own in given.published]
-
-
-def test_the_published_classes_agree_with_themselves() -> None:
-    systems = [system(name, seed=seed) for seed, name in enumerate("abc")]
-    parts = {each.name: list(each.published or ()) for each in systems}
-    found = measure("same", "signature", systems, parts, FEW)
-    assert found.rand_index is not None
-    assert (found.rand_index.value, found.rand_index.low) == (1.0, 1.0)
-    for estimate, value in ((found.pair_f1, 1.0), (found.count_error, 0.0), (found.ranking, 1.0)):
-        assert estimate is not None
-        assert estimate.value == pytest.approx(value)
-    for own in found.systems:
-        assert own.published is not None
-        assert own.distinct.value == own.published.value
-        assert own.curve[0] == pytest.approx(1.0)
-        assert own.curve[-1] == pytest.approx(own.distinct.value)
-
-
-def test_numbers_are_those_of_a_loop() -> None:
-    given = system("a")
-    parts = noisy(given, 0.5, seed=3)
-    found = measure("noisy", "s", [given], {"a": parts}, FEW).systems[0]
-    assert given.published is not None
-    labels = [part for part in parts if not isinstance(part, str)]
-    both = list(zip(labels, given.published, strict=True))
-    assert found.rand_index is not None
-    assert found.rand_index.value == pytest.approx(np.mean([adjusted_rand_index(a, b) for a, b in both]))
-    assert found.distinct.value == pytest.approx(np.mean([len(set(own)) for own in labels]))
-    assert (found.rand_index.low or 0) < (found.rand_index.value or 0) < (found.rand_index.high or 0)
-
-
-def test_prompts_without_classes_are_counted_and_left_out() -> None:
-    given = replace(system("a", prompts=4), published=None)
-    found = measure("some", "s", [given], {"a": [(0, 1, 0), "no reply", (0, 0, 0), "no reply"]}, FEW)
-    assert found.systems[0].unjudged == {"no reply": 2}
-    assert found.systems[0].distinct.value == 1.5
-    assert (found.rand_index, found.ranking) == (None, None)
-    json.dumps(plain_json(found), allow_nan=False)
-    (printed,) = report_of([given], [found], {}, [], []).printed
-    assert isinstance(printed, Table)
-    assert printed.notes == ["a, prompts without classes: 2 no reply"]
-
-
-def test_the_best_is_chosen_on_one_half_and_reported_on_the_other() -> None:
-    systems = [system(name, prompts=200, seed=seed) for seed, name in enumerate("ab")]
-    backends: dict[str, tuple[str, dict[str, Sequence[Labels | str]]]] = {
-        name: (name, {each.name: noisy(each, share, seed=place) for each in systems})
-        for place, (name, share) in enumerate((("good", 0.2), ("bad", 0.8)))
-    }
-    found = choose(backends, systems, FEW)
-    assert [each.chosen for each in found] == ["good", "good"]
-    for choice in found:
-        reported = {own.backend: own for own in choice.reported}
-        ids = [name for name in systems[0].prompt_ids if half_of(name) == 1 - choice.half]
-        assert {own.prompts for own in reported["good"].systems} == {len(ids)}
-        on_the_rest = reported["good"].rand_index
-        assert on_the_rest is not None
-        assert on_the_rest.value == pytest.approx(0.8, abs=0.12)
 
 
 def test_backends_by_name() -> None:

@@ -132,6 +132,17 @@ def test_unrelated_texts_are_more_diverse_than_identical_ones() -> None:
         )
 
 
+def test_effective_numbers_ignore_twins_and_rise_with_something_new() -> None:
+    metrics = [metric for metric in METRICS if metric.id in ("distinct_k", "vendi_score")]
+    means = [metric for metric in METRICS if metric.id in ("embedding_diversity", "type_token_ratio")]
+    first, second, third, *_ = ALIKE["unrelated"]
+    once, twice, copies = ([first, second, third], [first, second, third] * 2, [first, second, first])
+    assert numbers_of(twice, metrics) == pytest.approx(numbers_of(once, metrics))
+    assert all(value > numbers_of(copies, metrics)[name] + 0.01 for name, value in numbers_of(once, metrics).items())
+    changed = numbers_of(twice, means)  # a mean over pairs or words counts the copies
+    assert all(value > changed[name] + 0.01 for name, value in numbers_of(once, means).items())
+
+
 def test_blanks_and_placeholders_are_left_out() -> None:
     of_answers = [metric for metric in OF_TEXTS if metric.id != "valid_share"]  # its k has blanks
     for name in ("unrelated", "one odd", "one response", "identical words"):

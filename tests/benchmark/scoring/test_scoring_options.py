@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from benchmark.analysis.gaming.commands import axioms
 from benchmark.models.bundled_lm.spec import OFFLINE_LM
 from benchmark.scoring.options import ScoringOptions, metrics_named
 from benchmark.scoring.profiles import find_profile
@@ -65,10 +64,6 @@ def test_commands_have_every_option_with_its_default() -> None:
         for field in fields(ScoringOptions):
             assert (shown[field.name].default, shown[field.name].annotation) == (field.default, field.type)
         assert "scoring" not in shown
-
-
-def test_axioms_have_no_option_that_they_would_ignore() -> None:
-    assert not {"k", "resamples", "seed"} & signature(axioms).parameters.keys()
 
 
 def test_what_cannot_be_chosen_is_said() -> None:

@@ -7,17 +7,14 @@ from typing import Any
 import pytest
 
 from leaderboard.data.metric_study.files import (
-    AXIOMS_FILE,
     MEASURED,
     PAIRS_FILE,
     STUDY_FILE,
     TEXTS_FILE,
-    AxiomStudy,
     load_studies,
-    read_record,
     write_texts,
 )
-from leaderboard.tables.metrics import axioms_table, correlations, described, disagreements
+from leaderboard.tables.metrics import correlations, described, disagreements
 from leaderboard.tables.page_text import FIGURES
 from leaderboard.tables.trust import trusted
 from tests.leaderboard.conftest import console_errors, open_page, until
@@ -75,9 +72,6 @@ def test_a_permalink_shows_the_study_that_ships_here(site_address: str, browser:
     drawn = "return document.querySelectorAll('.js-plotly-plot .hm').length"
     until(lambda: int(browser.execute_script(drawn)) >= 3, "the figures are not drawn")
     assert gaps(browser) == []
-    browser.find_element("css selector", "#by-axiom button").click()
-    axioms = axioms_table(read_record(MEASURED / AXIOMS_FILE, AxiomStudy))
-    until(lambda: column(browser, "axioms", 0)[:5] == [row[0] for row in axioms.shown][:5], "axioms are not shown")
     names = ("correlations-plot", "pairs-plot", "agreement-plot")
     assert alternatives(browser) == {name: FIGURES[name] for name in names}
     assert console_errors(browser) == []

@@ -1,4 +1,4 @@
-"""`divbench metrics metaeval` and `divbench metrics heldout`: the released data, files and functions."""
+"""`divbench metrics metaeval`: the released data, files and functions."""
 
 import csv
 import json
@@ -131,18 +131,6 @@ def test_temperatures(mirror: Path) -> None:
     assert "agreement with temperature over 100 draws" in shown
 
 
-@pytest.mark.mirror
-def test_held_out(mirror: Path, tmp_path: Path) -> None:
-    chosen = ("--profile", "lexical", "--metric", "rouge_l_similarity", "--metric", "entropy_1", "--largest", 2)
-    status, shown, told = run(mirror, "metrics", "heldout", *chosen, "--by", "kinds", "--out", tmp_path / "h.json")
-    assert status == 0, told
-    found = json.loads((tmp_path / "h.json").read_text())["held_out"]
-    assert [each["fold"] for each in found] == ["prompt_gen held out", "resp_gen held out", "story_gen held out"]
-    assert all(each["tried"] == 3 for each in found)
-    assert "released:sent_bert" in shown
-    assert "OCA and its interval are biased upwards" in " ".join(shown.split())
-
-
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
@@ -175,8 +163,3 @@ def test_what_cannot_be_done_is_told(arguments: list[str], status: int, message:
 def test_what_cannot_be_tested_is_told(mirror: Path, arguments: list[str], status: int, message: str) -> None:
     ended = divbench("metrics", "metaeval", "contest/story_gen", *arguments, DIVBENCH_MIRROR=str(mirror))
     assert (ended.returncode, message in ended.stderr) == (status, True), ended.stderr
-
-
-def test_held_out_writes_no_csv() -> None:
-    ended = divbench("metrics", "heldout", "--out", "x.csv")
-    assert (ended.returncode, "does not end in .md, .json" in ended.stderr) == (2, True), ended.stderr

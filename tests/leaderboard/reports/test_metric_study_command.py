@@ -109,7 +109,7 @@ def test_the_study_that_ships_is_of_these_metrics_and_all_tasks() -> None:
     assert {each.tasks for each in study.overall} == {9}
     assert all(len(worst) == 5 for task in study.tasks for worst in task.disagreements.values())
     best = sorted(study.overall, key=lambda each: -(each.measures["spearman"].value or 0))
-    # As docs/held_out.md has it; the first was fitted on these sets, and is no better on others than here.
+    # As docs/metrics.md has it; the first was fitted on these sets, and is no better on others than here.
     assert [each.metric for each in best[:3]] == ["learned_diversity", "released:sent_bert", "distance_beside_prompt"]
 
 

@@ -9,10 +9,10 @@ import pytest
 from benchmark.metrics import METRICS
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.metric_study.build import systems_agreement
-from leaderboard.data.metric_study.files import AXIOMS_FILE, MEASURED, AxiomStudy, load_studies, read_record
+from leaderboard.data.metric_study.files import load_studies
 from leaderboard.data.sources import FolderSource
 from leaderboard.static.write import write_static
-from leaderboard.tables.metrics import agreement_table, axioms_table, pair_accuracies
+from leaderboard.tables.metrics import agreement_table, pair_accuracies
 from leaderboard.tables.trust import trust_sentence, trusted, trusted_table
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.shipped import shipped_pairs
@@ -42,10 +42,6 @@ def test_accuracies_and_agreement_are_those_of_the_tables(folder: Path, results:
     page = Page(folder / "metrics.html")
     shown = tuple(tuple(text for text, _ in row) for row in page.tables["metrics-pairs-table"][1:])
     assert shown == pair_accuracies(shipped_pairs()).shown
-    shown = tuple(tuple(text for text, _ in row) for row in page.tables["metrics-axioms-table"][1:])
-    assert shown == tuple(
-        tuple(map(str, row)) for row in axioms_table(read_record(MEASURED / AXIOMS_FILE, AxiomStudy)).values
-    )
     (board,), _ = load_boards(results)
     agreement = systems_agreement(board)
     assert agreement is not None

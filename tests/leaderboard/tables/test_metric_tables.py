@@ -1,21 +1,13 @@
 """The board of metrics as tables: the numbers of the study, and nothing that it does not say."""
 
-from pathlib import Path
-
 import pytest
 
-from benchmark.analysis.axioms import AXIOMS
 from benchmark.metrics import METRICS, Metric
-from benchmark.scoring.inputs import computed
-from benchmark.scoring.profiles import find_profile, with_named
-from leaderboard.data.metric_study.files import AXIOMS_FILE, MEASURED, AxiomStudy, read_record
 from leaderboard.data.metric_study.record import MEASURES, MetricStudy, Number
 from leaderboard.figures.heat_maps import agreement_map, correlation_map
 from leaderboard.tables.metrics import (
-    about_axioms,
     about_study,
     agreement_table,
-    axioms_table,
     correlations,
     described,
     disagreement_text,
@@ -42,34 +34,6 @@ def test_correlations_are_those_of_the_study_best_first(study: MetricStudy) -> N
             assert task is not None
             found = {each.metric: each.measures for each in task.results}
             assert value == (found[row[0]]["spearman"].value if row[0] in found else None)
-
-
-def test_axioms_are_signs_and_the_metric_that_obeys_most_is_first() -> None:
-    one = {"order": False, "twin property": None}
-    study = AxiomStudy(profile="offline", metrics={"a": one, "b": {"order": True, "twin property": None}})
-    view = axioms_table(study)
-    assert view.headers == ("metric", "order", "twin property", "obeyed")
-    assert view.values == (("b", "yes", "-", 1), ("a", "no", "-", 0))
-    assert about_axioms(study).startswith("Profile offline. twin property: every response twice")
-    with pytest.raises(ValueError, match="b has other axioms than a"):
-        AxiomStudy(profile="offline", metrics={"a": one, "b": {"order": True}})
-
-
-@pytest.mark.thorough
-def test_axioms_that_ship_are_of_all_metrics_with_a_direction() -> None:
-    study = read_record(MEASURED / AXIOMS_FILE, AxiomStudy)
-    profile = with_named(find_profile(study.profile), ["template_rate"])
-    wanted = [metric.id for metric in computed(profile.metrics()) if metric.direction]
-    assert sorted(study.metrics) == sorted(wanted), "run divbench metrics axioms, see CONTRIBUTING.md"
-
-
-def test_axioms_that_ship_are_those_of_the_code_and_the_docs() -> None:
-    study = read_record(MEASURED / AXIOMS_FILE, AxiomStudy)
-    assert study.metrics.keys() <= {metric.id for metric in METRICS if metric.direction}
-    assert study.axioms == tuple(axiom.name for axiom in AXIOMS)
-    written = (Path(__file__).parents[3] / "docs" / "gaming.md").read_text(encoding="utf-8")
-    for name, *signs in axioms_table(study).values:
-        assert f"| `{name}` | {' | '.join(map(str, signs))} |" in written
 
 
 def test_a_measure_shows_only_tasks_that_have_it(study: MetricStudy) -> None:
