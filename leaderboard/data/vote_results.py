@@ -5,11 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmark.analysis.votes.ballots import ballots_of
-from benchmark.analysis.votes.metrics import Agreement, Ceiling, ceiling, metric_agreement
-from benchmark.analysis.votes.strengths import Strengths
-from benchmark.analysis.votes.strengths import strengths as strengths_of
-from benchmark.analysis.votes.weights import Weights, weigh
+from benchmark.analysis.votes import Agreement, Ceiling, Strengths, ballots_of, ceiling, metric_agreement
+from benchmark.analysis.votes import strengths as strengths_of
 from leaderboard.data.board import Board, Entry, distinct_labels
 from leaderboard.data.scores import BoardScores
 from submissions.judgements.votes import QUESTIONS, Question, Vote
@@ -23,7 +20,9 @@ class VoteResults:
     board: Board | None  # board with the most of the judged results; None if no board has any
     pairs: int  # number of judged pairs, including checks
     voters: int  # number of visitors who judged them
-    weights: Weights
+    checks: int  # number of checks answered, and of those passed
+    passed: int
+    careless: int  # number of visitors whose votes do not count, because of failed checks
     strengths: Mapping[Question, Strengths]
     agreement: Mapping[Question, tuple[Agreement, ...]]
     ceiling: Mapping[Question, Ceiling]
@@ -39,7 +38,7 @@ class VoteResults:
         found: dict[str, list[float]] = {}
         for each in self.strengths.values():
             for system in each.systems:
-                found.setdefault(system.system, []).append(system.strength)
+                found.setdefault(system.system, []).append(system.log_odds.value or 0.0)
         return {name: sum(values) / len(values) for name, values in found.items()}
 
 
@@ -65,7 +64,6 @@ def _of_suite(suite: str, votes: Sequence[Vote], boards: Mapping[str, tuple[Boar
     labels = distinct_labels([name for name, _ in systems], [own or "gone" for _, own in systems])
     label = dict(zip(systems, labels, strict=True))
     ballots = ballots_of(votes, lambda name, result: label[name, submissions.get(result, "")])
-    weights = weigh(ballots)
     results = {name for vote in votes for name in (vote.left_result, vote.right_result)}
 
     def shared(name: str) -> tuple[int, str]:
@@ -80,10 +78,12 @@ def _of_suite(suite: str, votes: Sequence[Vote], boards: Mapping[str, tuple[Boar
         board,
         len({vote.pair_id for vote in votes}),
         len(ballots.voters),
-        weights,
-        {each: strengths_of(ballots, question=each, weights=weights) for each in QUESTIONS},
-        {each: tuple(metric_agreement(by_result, scores, question=each, weights=weights)) for each in QUESTIONS},
-        {each: ceiling(ballots, question=each, weights=weights) for each in QUESTIONS},
+        int(ballots.checks.sum()),
+        int(ballots.passed.sum()),
+        int(ballots.careless.sum()),
+        {question: strengths_of(ballots, question) for question in QUESTIONS},
+        {question: tuple(metric_agreement(by_result, scores, question)) for question in QUESTIONS},
+        {question: ceiling(ballots, question) for question in QUESTIONS},
         {label[each]: each[1] for each in systems},
     )
 

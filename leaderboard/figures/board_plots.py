@@ -69,9 +69,10 @@ def votes_figure(found: VoteResults, question: Question, column: Column) -> Any:
         cell = None if entry is None else entry.cells.get(column.signature)
         if entry is not None and cell is not None and cell.value is not None:
             across = None if cell.low is None or cell.high is None else (cell.low, cell.high)
-            up = None if each.points_interval is None else (each.points_interval.low, each.points_interval.high)
+            strength = each.points
+            up = None if strength.low is None or strength.high is None else (strength.low, strength.high)
             type_ = entry.result.manifest.system.type
-            points.append(Point(len(points), each.system, type_, cell.value, across, each.points, up, None))
+            points.append(Point(len(points), each.system, type_, cell.value, across, strength.value or 0.0, up, None))
     if not points:
         return None
 

@@ -3,6 +3,8 @@
 The only markup is `code` and **emphasis**, which Gradio renders as Markdown and the export with `static.render.marked`.
 """
 
+from benchmark.analysis.votes import RULE
+
 NO_RESULTS = (
     "There are no results yet. To create one, run divbench score SUBMISSION --out RESULTS; on the board of a "
     "submission service, use the page Submit."
@@ -116,8 +118,8 @@ ARENA_METHOD = (
     "is the same for all your votes; the operator of this board can delete those of a login. The metric "
     "values next to a pair are for the whole response sets, of which only five responses are shown. Strengths are "
     "estimated with Davidson's model (Bradley-Terry with ties) and shown as points per vote against an average system, "
-    "where a tie is half a point; intervals are 95%, over voters and prompts. Votes of visitors who fail checks or "
-    "answer at random count less. A metric's agreement is the share of votes for one of the sides in which that side "
+    "where a tie is half a point; intervals are 95%. "
+    f"{RULE} A metric's agreement is the share of votes for one of the sides in which that side "
     "has the more diverse value; equal values count half, and votes for no difference are left out."
 )
 NO_VOTES = (

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from benchmark.analysis.estimate import Estimate
-from benchmark.analysis.votes.strengths import Strength
+from benchmark.analysis.votes import Strength
 from divbench.core.errors import counted
 from leaderboard.data.board import Board, Column, ranking_column
 from leaderboard.data.vote_results import VoteResults
@@ -54,13 +54,8 @@ def votes_text(found: VoteResults) -> str:
     asked: Question = "more_different"
     strongest, best = found.strengths[asked].systems, best_metric(found, asked)
     said = [f"{counted(found.pairs, 'pair')}, checks included, judged by {counted(found.voters, 'visitor')}."]
-    if found.weights.left_out:
-        inattentive = found.weights.inattentive
-        biased = found.weights.left_out - inattentive
-        why = "because of failed checks or random answers" if inattentive else ""
-        other = "because of far more or fewer votes for one system than others gave it" if biased else ""
-        both = f": {inattentive} {why}, {biased} {other}" if why and other else f", {why or other}"
-        said.append(f"{found.weights.left_out} of them count less than half{both}.")
+    if found.careless:
+        said.append(f"{found.careless} of them failed at least half of their checks and do not count.")
     if strongest:
         first = strongest[0]
         said.append(
@@ -68,8 +63,8 @@ def votes_text(found: VoteResults) -> str:
             "against an average system."
         )
         others = sum(each.ranks is not None and each.ranks[0] == 1 for each in strongest[1:])
-        if first.points_interval is None:
-            said.append("There are too few visitors or prompts for intervals, so the order may be due to chance.")
+        if first.points.low is None:
+            said.append("There are too few visitors for intervals, so the order may be due to chance.")
         elif others:
             said.append(f"{counted(others, 'other system')} may be first as well, by the 95% intervals of ranks.")
     if best is not None:
@@ -112,8 +107,8 @@ def strengths_table(found: VoteResults) -> TableView:
             (
                 (own.rank, _rank(own)),
                 own.system,
-                (own.points, _points(own)),
-                (None, "") if second is None else (second.points, _points(second)),
+                (own.points.value, _points(own)),
+                (None, "") if second is None else (second.points.value, _points(second)),
                 (own.votes, f"{own.votes:.0f}"),
                 (headline, number_text(headline, 3)),
             )
@@ -146,9 +141,7 @@ def _headline(found: VoteResults, column: Column | None, system: str) -> float |
 
 
 def _points(found: Strength) -> str:
-    interval = found.points_interval
-    low, high = (None, None) if interval is None else (interval.low, interval.high)
-    return ranged_text(found.points, low, high, 2)
+    return _share(found.points)
 
 
 def _share(found: Estimate) -> str:

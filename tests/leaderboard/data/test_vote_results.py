@@ -39,8 +39,10 @@ def test_suites_have_the_most_votes_first_and_a_strength_is_the_mean_over_both_q
     first, second = vote_results([replace(votes[0], suite="another"), *votes[1:]], {})
     assert (first.suite, second.suite) == ("demo", "another")
     one, other = (
-        next(each.strength for each in found.systems if each.system == "a") for found in first.strengths.values()
+        next(each.log_odds.value for each in found.systems if each.system == "a") for found in first.strengths.values()
     )
+    assert one is not None
+    assert other is not None
     assert one != other
     assert first.log_odds()["a"] == pytest.approx((one + other) / 2)
 
