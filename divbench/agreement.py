@@ -71,8 +71,8 @@ class Agreement:
 
     def _notes(self) -> list[str]:
         """Say what the table lacks: sets, tasks of the mean, scores released with the texts."""
+        from benchmark.analysis.metaeval.report import most_frequent
         from datasets_build.sources.tevet import SOURCE
-        from leaderboard.reports.metaeval.report import most_frequent
         from submissions.untrusted.plain_text import one_line
 
         notes = []
@@ -150,6 +150,7 @@ def evaluate_metric(
     """
     from benchmark.analysis.estimate import Resampling
     from benchmark.analysis.metaeval.evaluate import evaluate_task
+    from benchmark.analysis.metaeval.inputs import load_tasks
     from benchmark.analysis.metaeval.overall import evaluate_overall
     from benchmark.analysis.metaeval.scores import Scores, metric_scores, released_scores, unique_sets
     from benchmark.metrics.metric import Missing
@@ -157,7 +158,6 @@ def evaluate_metric(
     from benchmark.scoring.profiles import with_reading
     from divbench.scores import check_resampling, choose_metrics
     from leaderboard.data.metric_study.score_file import measured_scores
-    from leaderboard.reports.metaeval.inputs import load_tasks
 
     check_resampling(resamples, seed)
     if not callable(function):

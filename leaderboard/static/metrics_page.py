@@ -10,8 +10,8 @@ from leaderboard.data.metric_study.files import GamingRecord, load_studies
 from leaderboard.data.metric_study.pair_accuracies import PairStudy, drawn_blocks
 from leaderboard.data.metric_study.record import MEASURES, MetricStudy
 from leaderboard.figures.forest_table import trust_table
+from leaderboard.figures.gss_heat_map import heat_map
 from leaderboard.figures.heat_maps import agreement_map, correlation_map
-from leaderboard.reports.gss.report import heat_map
 from leaderboard.static.board_pages import Part, plain_page
 from leaderboard.static.render import Figure, Page, Table
 from leaderboard.tables import metrics, page_text

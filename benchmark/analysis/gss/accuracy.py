@@ -8,14 +8,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from benchmark.analysis.estimate import Estimate, Resampling
-from benchmark.analysis.metaeval.prompt_pairs import (
+from benchmark.analysis.gss.pairs import (
     PairComparison,
     PairEvaluation,
     Pairs,
+    Scorer,
     compare_pairs,
     evaluate_pairs,
 )
-from benchmark.analysis.metaeval.prompt_scores import Scorer
 from benchmark.analysis.reproduce.cells import Published
 from benchmark.analysis.reproduce.gssbench import MARGIN
 from benchmark.metrics import METRICS

@@ -14,8 +14,8 @@ from leaderboard.data.metric_study.files import Studies
 from leaderboard.data.metric_study.pair_accuracies import PairStudy, drawn_blocks, has_real_model
 from leaderboard.data.metric_study.record import MEASURES, Agreement
 from leaderboard.figures.forest_table import trust_table
+from leaderboard.figures.gss_heat_map import heat_map
 from leaderboard.figures.heat_maps import agreement_map, correlation_map
-from leaderboard.reports.gss.report import heat_map
 from leaderboard.tables import metrics, page_text
 from leaderboard.tables.table_view import TableView, table_of
 from leaderboard.tables.trust import (

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from benchmark.analysis.metaeval.commands import Lm, Metrics, Resamples, Seed
 from benchmark.models.device_options import DeviceOption, DtypeOption
 from benchmark.scoring.options import CacheOption
 from divbench.core.console import JsonOption, err, metrics_option, models_option, out, output_option, print_json, steps
 from divbench.core.errors import ConfigurationError
 from divbench.core.tables import Table, to_terminal, with_interval
-from leaderboard.reports.metaeval.commands import Lm, Metrics, Resamples, Seed
 
 if TYPE_CHECKING:
     from benchmark.analysis.estimate import Resampling
@@ -75,6 +75,7 @@ def metrics_study(
       divbench metrics study --profile lexical --task contest --out study
     """
     from benchmark.analysis.estimate import Resampling
+    from benchmark.analysis.metaeval.inputs import profile_of
     from benchmark.analysis.metaeval.labelled import load_labelled
     from benchmark.analysis.metaeval.scores import released_scores
     from benchmark.scoring.backends import ScoringBackends
@@ -93,7 +94,6 @@ def metrics_study(
     from leaderboard.data.metric_study.merge import merged
     from leaderboard.data.metric_study.record import MetricStudy
     from leaderboard.data.metric_study.score_file import study_scores
-    from leaderboard.reports.metaeval.inputs import profile_of
 
     chosen = profile_of(profile, metric, lm=lm, dtype=dtype, device=device)
     wanted = _metrics(chosen, metric)
@@ -143,8 +143,7 @@ def _pairs(folders: list[Path], how: "Resampling") -> "PairStudy | None":
     if not folders:
         return None
     from benchmark.analysis.gss.accuracy import Model, choose, evaluate, names_of, published_blocks
-    from benchmark.analysis.metaeval.prompt_pairs import load_pairs
-    from benchmark.analysis.metaeval.prompt_scores import sanity_scores, scorers_of_result
+    from benchmark.analysis.gss.pairs import load_pairs, sanity_scores, scorers_of_result
     from benchmark.analysis.reproduce.cells import read_published
     from benchmark.metrics.metric import Missing
     from benchmark.scoring.result_files import read_result

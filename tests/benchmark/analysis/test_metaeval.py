@@ -14,6 +14,7 @@ from benchmark.analysis.metaeval.agreement import Floats
 from benchmark.analysis.metaeval.evaluate import evaluate_task
 from benchmark.analysis.metaeval.labelled import BINARY_TASKS, Labelled, load_labelled, task_names
 from benchmark.analysis.metaeval.overall import evaluate_overall
+from benchmark.analysis.metaeval.report import missing_of
 from benchmark.analysis.metaeval.scores import Scores, metric_scores, released_scores
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
@@ -22,7 +23,6 @@ from benchmark.scoring.compute import Value
 from benchmark.scoring.profiles import find_profile
 from divbench.core.errors import ConfigurationError
 from divbench.core.files import plain_json
-from leaderboard.reports.metaeval.report import missing_of
 
 FEW = Resampling(resamples=200)
 

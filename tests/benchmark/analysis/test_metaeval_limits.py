@@ -10,10 +10,10 @@ import pytest
 from benchmark.analysis.metaeval.evaluate import evaluate_task
 from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.analysis.metaeval.overall import evaluate_overall
+from benchmark.analysis.metaeval.report import report_of
 from benchmark.analysis.metaeval.scores import Scores
 from benchmark.analysis.metaeval.set_files import read_set_file, write_sets
 from divbench.core.tables import Table
-from leaderboard.reports.metaeval.report import report_of
 from tests.benchmark.analysis.test_metaeval import FEW, labelled, noisy, scores
 
 

@@ -11,8 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from benchmark.analysis.metaeval.prompt_pairs import PairEvaluation, compare_pairs, evaluate_pairs, load_pairs
-from benchmark.analysis.metaeval.prompt_scores import sanity_scores, scores_of_result
+from benchmark.analysis.gss.pairs import (
+    PairEvaluation,
+    compare_pairs,
+    evaluate_pairs,
+    load_pairs,
+    sanity_scores,
+    scores_of_result,
+)
 from benchmark.metrics import METRICS
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile

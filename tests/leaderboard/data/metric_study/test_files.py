@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from benchmark.analysis.estimate import Resampling
 from benchmark.analysis.gss.accuracy import MEAN, Block, GssStudy, evaluate, published_blocks
-from benchmark.analysis.metaeval.prompt_scores import sanity_scores
+from benchmark.analysis.gss.pairs import sanity_scores
 from benchmark.scoring.profiles import find_profile
 from datasets_build.gssbench import SPLITS
 from divbench.core.errors import InputError
@@ -31,10 +31,10 @@ from leaderboard.data.metric_study.files import (
 )
 from leaderboard.data.metric_study.pair_accuracies import PairStudy, drawn_blocks, pair_study
 from leaderboard.data.metric_study.record import MetricStudy
-from leaderboard.reports.gss.report import heat_map
+from leaderboard.figures.gss_heat_map import heat_map
 from submissions.untrusted.findings import Rejected
+from tests.benchmark.analysis.test_gss_report import PAIRS, REFERENCES, model, result
 from tests.leaderboard.data.metric_study.test_build import scores, task
-from tests.leaderboard.reports.test_gss_report import PAIRS, REFERENCES, model, result
 
 __all__ = ["result"]  # a fixture
 

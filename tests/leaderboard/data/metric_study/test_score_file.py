@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmark.analysis.metaeval.inputs import load_tasks
 from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.analysis.metaeval.scores import Scores, metric_scores
 from benchmark.metrics import METRICS, Metric, Version
@@ -16,7 +17,6 @@ from benchmark.scoring.profiles import find_profile, with_reading
 from divbench.core.errors import InputError
 from leaderboard.data.metric_study import score_file
 from leaderboard.data.metric_study.score_file import measured_scores, read_scores, study_scores, write_scores
-from leaderboard.reports.metaeval.inputs import load_tasks
 from tests.leaderboard.data.metric_study.test_build import LEXICAL, task
 
 CHOSEN = [metric for metric in METRICS if metric.id in ("distinct_n", "self_bleu", "self_repetition")]

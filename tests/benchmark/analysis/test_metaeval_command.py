@@ -42,7 +42,7 @@ def test_a_metric_of_ones_own_beside_the_packages_and_the_released(mirror: Path,
     found = document(
         run_in(
             tmp_path, mirror, "--metric", "distinct_n_tevet", "--external", "mine:spread",
-            "--against", "released:sent_bert", "--figure", tmp_path / "figure.html",
+            "--against", "released:sent_bert",
         )
     )  # fmt: skip
     assert found["profile"] == "lexical"
@@ -55,12 +55,6 @@ def test_a_metric_of_ones_own_beside_the_packages_and_the_released(mirror: Path,
     assert metrics["distinct_n_tevet"]["left_out"] == lacking
     assert len(found["missing"]["mine:spread"]) == lacking
     assert {each["b"] for each in task["comparisons"]} == {"released:sent_bert"}
-    figure = (tmp_path / "figure.html").read_text()
-    assert "mine:spread" in figure
-    assert figure.count("<!DOCTYPE html>") == 1
-    assert "<main><h1><bdi>Scores by label</bdi></h1>" in figure
-    assert 'role="figure" aria-label="' in figure
-    assert 'src="http' not in figure  # it needs nothing else
 
 
 @pytest.mark.mirror
@@ -137,7 +131,6 @@ def test_temperatures(mirror: Path) -> None:
         (["olmo_stages"], 2, "is not a dataset with labels"),
         (["contest/nothing"], 2, "has no split"),
         (["contest", "--out", "x.txt"], 2, "does not end in .md, .csv, .json"),
-        (["contest", "--figure", "no/such/folder/x.html"], 2, "cannot be written"),
         (["contest"], 2, "not available locally"),
         (["gssbench"], 2, "divbench metrics gss"),
     ],

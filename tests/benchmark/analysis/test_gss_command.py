@@ -1,4 +1,4 @@
-"""`divbench metrics gss` on sets of the suite, and once on all, with known accuracies: files and the heat map."""
+"""`divbench metrics gss` on sets of the suite, and once on all, with known accuracies."""
 
 import csv
 import json
@@ -14,10 +14,9 @@ from typing import Any
 
 import pytest
 
+from benchmark.analysis.gss import pairs as gss_pairs
 from benchmark.analysis.gss.accuracy import TABLE_2, USUAL
-from benchmark.analysis.metaeval import prompt_pairs
-from benchmark.analysis.metaeval.prompt_pairs import compare_pairs, evaluate_pairs
-from benchmark.analysis.metaeval.prompt_scores import scores_of_result
+from benchmark.analysis.gss.pairs import compare_pairs, evaluate_pairs, scores_of_result
 from benchmark.metrics import METRICS
 from benchmark.scoring.internals_file import INTERNALS_FILE
 from benchmark.scoring.profiles import find_profile
@@ -26,20 +25,17 @@ from datasets_build.gssbench import SPLITS
 from divbench.command_line import main
 from divbench.core.files import plain_json
 from submissions.checking.validate import open_submission
-from tests.conftest import divbench, document
-from tests.leaderboard.conftest import until
-from tests.leaderboard.figures.test_plots import strings
-from tests.leaderboard.gss_submissions import (
+from tests.benchmark.analysis.gss_submissions import (
     LEVELS,
     PAIRS,
     SUITE,
     WHOLE,
     add_internals,
-    drawn_in,
     submitted,
     texts_of,
     unusable,
 )
+from tests.conftest import divbench, document
 
 HOSTILE = "=<img src=x onerror='window.hacked=1'> [/red] *b*"
 FEW = 100  # resamples
@@ -75,7 +71,7 @@ def run(root: Path, patch: pytest.MonkeyPatch, *arguments: object) -> int:
     """The command in this process, which has its libraries, on the pairs and the suite of these tests; its status."""
     known = load.load_suite
     patch.setattr(load, "load_suite", lambda name, *more: SUITE if name == "gssbench" else known(name, *more))
-    patch.setattr(prompt_pairs, "load_pairs", lambda: PAIRS)
+    patch.setattr(gss_pairs, "load_pairs", lambda: PAIRS)
     options = ("--profile", "lexical", "--results", root / "results", "--resamples", FEW)
     patch.setattr(sys, "argv", ["divbench", "metrics", "gss", *map(str, (*arguments, *options))])
     with pytest.raises(SystemExit) as end:
@@ -98,8 +94,8 @@ def run_here(root: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.fixture(scope="module")
 def found(root: Path, whole: tuple[Path, dict[str, float]], plain: Path) -> Found:
-    """Both, compared with E_average; the Markdown, CSV and heat map lie in `root`."""
-    files = ("--out", root / "out.csv", "--figure", root / "map.html", "--against", "e_average", "--published")
+    """Both, compared with E_average; the Markdown and CSV lie in `root`."""
+    files = ("--out", root / "out.csv", "--against", "e_average", "--published")
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as printed:
         assert run(root, patch, whole[0], plain, *files, "--json") == 0
     made: Found = json.loads(printed.getvalue())
@@ -320,7 +316,6 @@ def test_metrics_of_states_that_were_not_read_have_no_accuracy(
         (["nowhere", "--metric", "energy", "--all-metrics"], 2, "--all-metrics exclude each other"),
         (["nowhere", "--against", "distinct_n"], 2, "there are no scores named 'distinct_n'"),
         (["nowhere", "--out", "x.txt"], 2, "does not end in .md, .csv, .json"),
-        (["nowhere", "--figure", "no/such/folder/x.html"], 2, "cannot be written"),
         (["nowhere", "--equivalence", "nothing"], 2, "there is no backend 'nothing'"),
     ],
 )
@@ -342,73 +337,3 @@ def test_what_cannot_be_done_is_told(
     given = [each.format(**made, plain=plain) for each in arguments]
     code, _, told = run_here(*given)
     assert (code, message in told) == (status, True), told
-
-
-def test_the_heat_map_has_the_numbers_and_strangers_texts_only_as_text(root: Path, found: Found) -> None:
-    text = (root / "map.html").read_text()
-    assert 'src="http' not in text  # it needs nothing else
-    traces, layout = drawn_in(text)
-    assert len(traces) == 2 + 1 + 7
-    evaluations = found["models"][0]["evaluations"]
-    for row, texts, evaluation in zip(traces[0]["z"], traces[0]["text"], evaluations.values(), strict=True):
-        mean = evaluation["mean_of_splits"]["strict"]["value"]
-        assert row == pytest.approx([*strict(evaluation), mean])
-        assert texts == [f"{value:.2f}" for value in row]
-    assert [label.replace("<br>", "") for label in traces[0]["y"]] == list(evaluations)
-    assert traces[2]["y"] == ["random", "prompt_<br>length", "constant", "oracle"]
-    axis = layout["coloraxis"]
-    assert (axis["cmin"], axis["cmid"], axis["cmax"]) == (0, 0.5, 1)
-    assert all(trace["coloraxis"] == "coloraxis" for trace in traces)
-    assert not any(layout[axis]["showgrid"] for axis in ("xaxis", "yaxis", "xaxis2", "yaxis2"))  # it crossed numbers
-    interval = evaluations["perplexity"]["splits"]["union"]["accuracy"]["strict"]
-    hover = traces[0]["customdata"][0][SPLITS.index("union")]
-    assert hover.endswith(
-        f"perplexity, union<br>{interval['value']:.3f} [{interval['low']:.3f}, {interval['high']:.3f}]"
-    )
-    ours = {"<b>", "</b>", "<br>", "<sup>", "</sup>", "<extra></extra>"}
-    tags = {tag for each in strings([traces, layout]) for tag in re.findall("<.*?>", each)}
-    assert {tag for tag in tags if tag not in ours} <= {"<extra>", "</extra>"}
-    assert layout["annotations"][0]["text"].startswith("<b>=&lt;img src=x")
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("width", [1200, pytest.param(375, marks=pytest.mark.thorough)])
-def test_the_heat_map_is_drawn_in_a_browser(
-    root: Path,
-    found: Found,
-    browser: Any,
-    width: int,
-) -> None:
-    from selenium.webdriver import ActionChains
-    from selenium.webdriver.common.by import By
-
-    screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
-    try:
-        browser.get_log("browser")
-        browser.get((root / "map.html").as_uri())
-        until(
-            lambda: len(browser.find_elements(By.CSS_SELECTOR, ".js-plotly-plot .hm image")) == 10,
-            "the figure is not drawn",
-        )
-        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-        labels = "return [...document.querySelectorAll('.heatmap-label')].map(label => label.textContent)"
-        cells = browser.execute_script(labels)
-        assert len(cells) == (10 + 2 + 4 + 7 * 8) * 7
-        first = strict(found["models"][0]["evaluations"]["perplexity"])
-        assert cells[:6] == [f"{value:.2f}" for value in first]
-        titles = browser.find_element(By.CSS_SELECTOR, ".infolayer").get_attribute("textContent")
-        assert "=<img src=x onerror='window.hacked=1'>" in titles
-        assert "org/<i>m</i>, k = 2, profile lexical" in titles
-        plot = browser.find_element(By.CSS_SELECTOR, ".nsewdrag")
-        browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", plot)
-        ActionChains(browser).move_to_element(plot).perform()
-        until(lambda: bool(browser.find_elements(By.CSS_SELECTOR, ".hovertext")), "nothing shows under the pointer")
-        hover = browser.find_element(By.CSS_SELECTOR, ".hovertext").get_attribute("textContent")
-        assert "=<img src=x onerror='window.hacked=1'>" in hover
-        assert re.search(r", subset\d\.\d{3} \[", hover)
-        errors = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
-        assert errors == []
-        assert browser.execute_script("return window.hacked") is None
-    finally:
-        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

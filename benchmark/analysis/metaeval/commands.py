@@ -97,7 +97,6 @@ def metaeval(
     destination: Annotated[
         Path | None, output_option("--out", help="Output file of all numbers: .json, .csv or .md.")
     ] = None,
-    figure: Annotated[Path | None, output_option(help="Output file of the scores at each label: .html.")] = None,
     mirror: Mirror = None,
     json: JsonOption = False,
 ) -> None:
@@ -111,9 +110,9 @@ def metaeval(
 
       divbench metrics metaeval --against released:sent_bert
 
-    A custom metric, in mine.py in this folder, on one task, with a figure:
+    A custom metric, in mine.py in this folder, on one task:
 
-      divbench metrics metaeval contest/story_gen --external mine:spread --figure spread.html
+      divbench metrics metaeval contest/story_gen --external mine:spread
 
     Scores that you computed elsewhere:
 
@@ -124,13 +123,10 @@ def metaeval(
       divbench metrics metaeval sweep.parquet
     """
     from benchmark.analysis.estimate import Resampling
-    from leaderboard.reports.figure_page import check_figure_path, write_figures
-    from leaderboard.reports.metaeval.figure import label_figure
-    from leaderboard.reports.metaeval.inputs import given_scores, load_tasks, package_metrics, profile_of
-    from leaderboard.reports.metaeval.report import report_of
+    from benchmark.analysis.metaeval.inputs import given_scores, load_tasks, package_metrics, profile_of
+    from benchmark.analysis.metaeval.report import report_of
 
     check_report_path(destination)
-    check_figure_path(figure)
     how = Resampling(resamples=resamples, seed=seed)
     labelled = load_tasks(list(tasks or []), mirror)
     with steps() as tell:
@@ -157,8 +153,6 @@ def metaeval(
     if columns:
         document = _document(labelled, [*columns, *empty], reports, overall) | {"profile": chosen.name}
         deliver(report_of(reports, overall, document), destination, as_json=json)
-        if figure is not None:
-            write_figures([label_figure(task, columns) for task in labelled], "Scores by label", figure)
     if empty:
         raise typer.Exit(1)
 

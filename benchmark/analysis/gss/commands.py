@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from benchmark.analysis.gss.accuracy import Model
-    from benchmark.analysis.metaeval.prompt_scores import Scorer
+    from benchmark.analysis.gss.pairs import Scorer
     from benchmark.metrics import Metric
     from benchmark.scoring.backends import ScoringBackends
     from benchmark.scoring.internals_file import InternalsFile
@@ -87,7 +87,6 @@ def gss(
     destination: Annotated[
         Path | None, output_option("--out", help="Output file of all numbers: .md, .csv or .json.")
     ] = None,
-    figure: Annotated[Path | None, output_option(help="Output file of the heat map: .html.")] = None,
     json: JsonOption = False,
 ) -> None:
     """Test metrics on GSSBench (arXiv:2510.12699): do they measure how many good responses a prompt allows?
@@ -99,7 +98,7 @@ def gss(
     Submissions are scored first, into --results; existing results are reused. Perplexity, energy, entropies and
     EigenScores of hidden states need the submission's internals.parquet, which divbench metrics internals makes.
 
-      divbench metrics gss subs/model-a subs/model-b --figure map.html --out table.md
+      divbench metrics gss subs/model-a subs/model-b --out table.md
 
     With other models than the profile's, score first (divbench score --embedder, --lm) and give the result:
 
@@ -111,8 +110,8 @@ def gss(
     """
     from benchmark.analysis.estimate import Resampling
     from benchmark.analysis.gss.accuracy import Model, evaluate, published_blocks
-    from benchmark.analysis.metaeval.prompt_pairs import load_pairs
-    from benchmark.analysis.metaeval.prompt_scores import sanity_scores, scorers_of_file
+    from benchmark.analysis.gss.pairs import load_pairs, sanity_scores, scorers_of_file
+    from benchmark.analysis.gss.report import report_of
     from benchmark.analysis.reproduce.cells import read_published
     from benchmark.models.device_options import device_named
     from benchmark.scoring.backends import ScoringBackends
@@ -120,11 +119,8 @@ def gss(
     from benchmark.scoring.profiles import find_profile, with_named
     from benchmark.surprisal.cache import default_cache_path
     from datasets_build.load import load_suite
-    from leaderboard.reports.figure_page import check_figure_path, write_figures
-    from leaderboard.reports.gss.report import heat_map, report_of
 
     check_report_path(destination)
-    check_figure_path(figure)
     if not submissions and not scores:
         raise ConfigurationError("nothing to evaluate is named", "name a submission or result folder, or --scores FILE")
     pairs = load_pairs()
@@ -156,8 +152,6 @@ def gss(
             progress=lambda: bar.advance(task),
         )
     deliver(report_of(study, out()), destination, as_json=json)
-    if figure is not None:
-        write_figures([heat_map(study.blocks)], "GSSBench: pair accuracy", figure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +246,7 @@ def _open(folder: Path, suite: "Suite") -> _Submitted | _Scored:
 
 
 def _scored(folder: Path, suite: "Suite", submission: Path | None = None) -> _Scored:
-    from benchmark.analysis.metaeval.prompt_scores import scorers_of_result
+    from benchmark.analysis.gss.pairs import scorers_of_result
     from benchmark.scoring.result_files import require_result
 
     scorers = scorers_of_result(folder)

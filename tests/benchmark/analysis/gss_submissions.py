@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.analysis.metaeval.prompt_pairs import load_pairs
-from benchmark.analysis.metaeval.prompt_scores import sanity_scores
+from benchmark.analysis.gss.pairs import load_pairs, sanity_scores
 from benchmark.metrics.eigenscore import Covariances
 from benchmark.metrics.internals import Internals
 from benchmark.metrics.uncertainty import ResponseScores
@@ -125,9 +124,3 @@ def unusable(kind: str, parent: Path, plain: Path, result: Path) -> Path:
         backends = ScoringBackends(find_profile("lexical"))
         return score_submission(submission, suite, backends, parent / "results", Options(resamples=100)).folder
     return folder
-
-
-def drawn_in(page: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Traces and layout of the figure of a page."""
-    figure = json.JSONDecoder().raw_decode(page, page.index('{"figure-0":'))[0]["figure-0"]
-    return figure["data"], figure["layout"]

@@ -17,7 +17,8 @@ from benchmark.analysis.gss.accuracy import (
     names_of,
     published_blocks,
 )
-from benchmark.analysis.metaeval.prompt_scores import Scorer, sanity_scores
+from benchmark.analysis.gss.pairs import Scorer, sanity_scores
+from benchmark.analysis.gss.report import notes, report_of
 from benchmark.analysis.reproduce.cells import read_published
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
@@ -27,7 +28,6 @@ from benchmark.scoring.scorer import Options, score_submission
 from datasets_build.gssbench import SPLITS
 from divbench.core.errors import ConfigurationError
 from divbench.core.tables import print_blocks
-from leaderboard.reports.gss.report import notes, report_of
 from tests.benchmark.helpers import rows_of, submit, suite_of
 
 NAME = "made-up system"  # as `submit` calls it

@@ -1,1 +1,0 @@
-"""`divbench metrics metaeval`: in come tasks and metrics, out goes how well they agree."""
