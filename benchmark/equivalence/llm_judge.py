@@ -19,14 +19,7 @@ from typing import Any
 
 from benchmark.metrics.metric import Missing
 from benchmark.models.cache_file import CacheFile
-from benchmark.models.http_client import (
-    CHAT_PATH,
-    Endpoint,
-    MalformedError,
-    ServerFault,
-    first_choice,
-    reported_model,
-)
+from benchmark.models.servers import CHAT_PATH, Server, ServerFault, first_choice, reported_model
 from datasets_build.download import home
 from divbench.core.errors import ConfigurationError
 
@@ -74,7 +67,6 @@ JUDGE_VERSION = 1  # changed with the instructions, the document or the parsing 
 REPLIES = 3  # replies requested per set before it counts as missing
 FAILURES = 16  # sets in a row without a partition that end the work, so that thousands are not paid for in vain
 
-_REPLY_BYTES = 1 << 20
 _OPTIONAL = ("response_format", "max_tokens", "temperature")  # fields that some servers or models refuse
 _TEMPLATE_TOKENS = re.compile(r"[<\[](?=[|\uff5c/A-Za-z_])")  # their beginnings: <|user|>, </s>, [INST]
 _INSTRUCTIONS = """\
@@ -120,7 +112,7 @@ class LLMJudgeSpec:
     reported: str | None = None
     max_tokens: int = 4096  # maximum number of tokens per reply, including reasoning
     concurrency: int = 8
-    timeout: float = 300.0  # maximum wait in seconds for the first byte of a reply, and again for the rest of it
+    timeout: float = 300.0  # maximum wait in seconds for the next bytes of a reply
 
     def __post_init__(self) -> None:
         if not self.model.strip() or min(self.max_tokens, self.concurrency) < 1:
@@ -169,7 +161,7 @@ class LLMJudge:
         self.signature, self.model = spec.signature, spec.model
         self._spec = spec
         self._cache = cache
-        self._endpoint = Endpoint(spec.url, timeout=spec.timeout)
+        self._server = Server.at(spec.url, spec.timeout)
         self._reported = spec.reported
         self._unknown: frozenset[str] = frozenset()  # fields that the server does not know
         self._failures = 0  # sets in a row without a partition
@@ -188,7 +180,7 @@ class LLMJudge:
         }
         labels |= self._cached([each for each in dict.fromkeys(distinct) if each not in labels])
         new = [each for each in dict.fromkeys(distinct) if each not in labels]
-        labels |= zip(new, self._endpoint.map(new, self._judge, self._spec.concurrency), strict=True)
+        labels |= zip(new, self._server.map(new, self._judge, self._spec.concurrency), strict=True)
         return [_spread(labels[each], each[1], responses) for each, (_, responses) in zip(distinct, sets, strict=True)]
 
     def judged(self, sets: Sequence[tuple[str, Sequence[str]]]) -> dict[str, bool]:
@@ -204,8 +196,8 @@ class LLMJudge:
         Raises:
             ServerFault: As `partition`.
         """
-        with self._endpoint.client() as client:
-            self._reply(client, [{"role": "user", "content": _PROBE}], threading.Event())
+        with self._server.connect() as client:
+            self._reply(client, [{"role": "user", "content": _PROBE}])
         return self._reported
 
     def _key(self, distinct: _Distinct) -> str:
@@ -219,12 +211,12 @@ class LLMJudge:
         found = self._cache.get({key: len(texts) for (_, texts), key in keys.items()})
         return {each: found[key] for each, key in keys.items() if key in found}
 
-    def _judge(self, client: Any, distinct: _Distinct, halt: threading.Event) -> tuple[int, ...] | Missing:
+    def _judge(self, client: Any, distinct: _Distinct) -> tuple[int, ...] | Missing:
         document = {"role": "user", "content": _document(*distinct)}
         wrong, instructions = "", _INSTRUCTIONS
         for _ in range(REPLIES):
             try:
-                choice = self._reply(client, [{"role": "system", "content": instructions}, document], halt)
+                choice = self._reply(client, [{"role": "system", "content": instructions}, document])
                 labels = self._labels(choice, len(distinct[1]))
             except _NoPartitionError as error:
                 wrong = str(error)
@@ -257,7 +249,7 @@ class LLMJudge:
         message = choice.get("message")
         return _labels(message.get("content") if isinstance(message, dict) else None, count)
 
-    def _reply(self, client: Any, messages: list[dict[str, str]], halt: threading.Event) -> dict[str, Any]:
+    def _reply(self, client: Any, messages: list[dict[str, str]]) -> dict[str, Any]:
         """Return the first choice of the server's reply; fields that it does not know are left out or renamed."""
         while True:
             body: dict[str, Any] = {"model": self._spec.model, "messages": messages}
@@ -268,29 +260,26 @@ class LLMJudge:
             if "response_format" not in self._unknown:
                 body["response_format"] = {"type": "json_object"}
             try:
-                return self._first_choice(self._endpoint.request(client, CHAT_PATH, body, _REPLY_BYTES, halt))
+                return self._first_choice(self._server.request(client, CHAT_PATH, body))
             except ServerFault as error:
                 if error.status not in {400, 422} or error.too_long:
                     raise
                 # A message may quote the document instead, in which "temperature" is a word like others.
                 quoted = messages[-1]["content"]
-                unknown = {name for name in _OPTIONAL if name in body and name in error.said and name not in quoted}
+                unknown = {name for name in _OPTIONAL if name in body and name in error.reply and name not in quoted}
                 if not unknown:
                     raise
                 with self._lock:
                     self._unknown |= unknown
 
-    def _first_choice(self, document: Any) -> dict[str, Any]:
-        try:
-            choice = first_choice(document)
-        except MalformedError as error:
-            raise self._endpoint.malformed(CHAT_PATH, str(error)) from error
+    def _first_choice(self, document: dict[str, Any]) -> dict[str, Any]:
+        choice = first_choice(document)
         name = reported_model(document)
         with self._lock:
             known, self._reported = self._reported, self._reported or name
         if name is not None and known not in {None, name}:
             raise ServerFault(
-                f"the model behind {self._endpoint.base} changed: it now calls itself {name}, earlier {known}",
+                f"the model behind {self._server.url} changed: it now calls itself {name}, earlier {known}",
                 "partitions of two models must not be mixed: name the exact version of the model, or use a new cache, "
                 "in another folder that DIVBENCH_HOME names",
             )

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from benchmark.generation.sampler import Failed, Outcome, Request, Sampled
-from benchmark.models.http_client import MalformedError, ServerFault, first_choice
+from benchmark.models.servers import ServerFault, first_choice, malformed
 from submissions.checking.checks import MAX_RESPONSE_BYTES
 
 REQUIRED = {  # fields that change the distribution of responses, with the hint if a server rejects one
@@ -47,7 +47,7 @@ def refused_fields(error: ServerFault, body: dict[str, Any]) -> frozenset[str]:
     if error.status not in {400, 422} or error.too_long or error.filtered:
         return frozenset()
     named = {
-        name for name in (*REQUIRED, "max_tokens", "seed") if name in body and re.search(rf"\b{name}\b", error.said)
+        name for name in (*REQUIRED, "max_tokens", "seed") if name in body and re.search(rf"\b{name}\b", error.reply)
     }
     prompt = "".join(message["content"] for message in body["messages"])
     return frozenset(named - {name for name in REQUIRED if name in prompt})
@@ -57,19 +57,19 @@ def outcome_of(document: dict[str, Any]) -> Outcome:
     """Return the response in the first choice of a server's reply, or why there is none.
 
     Raises:
-        MalformedError: There is no choice, or it is malformed.
+        ServerFault: There is no choice, or it is malformed.
     """
     choice = first_choice(document)
     message = choice.get("message")
     if not isinstance(message, dict) or not {"role", "content"} & message.keys():
-        raise MalformedError("no choices")
+        raise malformed("no choices")
     finish_reason = choice.get("finish_reason")
     if not isinstance(finish_reason, str) or not re.fullmatch(r"[\w.-]{1,64}", finish_reason, re.ASCII):
         finish_reason = None
     elif finish_reason.lower() in _TRUNCATED:
         finish_reason = "length"
     if finish_reason in _BROKEN_OFF or choice.get("error"):
-        raise MalformedError("it was broken off by an error")
+        raise malformed("it was broken off by an error")
     text = _text(message, finish_reason)
     if isinstance(text, Failed):
         return text
@@ -97,7 +97,7 @@ def _text(message: dict[str, Any], finish_reason: str | None) -> str | Failed:
     if not content and (message.get("tool_calls") or message.get("function_call")):
         return Failed("the model called a tool instead of responding")
     if not isinstance(content, str | None):
-        raise MalformedError(f"a {type(content).__name__} for a response's text")
+        raise malformed(f"a {type(content).__name__} for a response's text")
     return content or (message["refusal"] if isinstance(message.get("refusal"), str) else "")
 
 
@@ -105,11 +105,11 @@ def _joined(parts: list[Any]) -> str:
     """Return the text of a content in parts, without parts of other kinds, such as reasoning.
 
     Raises:
-        MalformedError: There is no part of text.
+        ServerFault: There is no part of text.
     """
     texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text"]
     if not texts or not all(isinstance(text, str) for text in texts):
-        raise MalformedError("a list without text for a response's text")
+        raise malformed("a list without text for a response's text")
     return "".join(map(str, texts))
 
 

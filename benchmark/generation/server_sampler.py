@@ -18,14 +18,13 @@ from typing import Any
 
 from benchmark.generation.completions import REQUIRED, UNSEPARATED, body_of, outcome_of, refused_fields
 from benchmark.generation.sampler import Failed, Outcome, Request, SamplerFault
-from benchmark.models.http_client import CHAT_PATH, Endpoint, MalformedError, ServerFault, reported_model
+from benchmark.models.servers import CHAT_PATH, Server, ServerFault, reported_model
 from divbench.core.errors import ConfigurationError
 
 REPLIES = 3  # malformed replies after which a request fails
 FAILED_IN_A_ROW = 3  # failed requests that end sampling; those of one prompt count as one if it may be the cause
 # Malformed replies end it only before the first response: then it is probably another kind of server.
 
-_ANSWER_BYTES = 1 << 23  # reasoning may come along
 _OF_ONE_REQUEST = frozenset({400, 408, 409, 413, 422, 451})  # rejections that need not concern other requests
 _OF_ITS_PROMPT = _OF_ONE_REQUEST | {500}  # a server may fail on a text every time
 _MOMENT_SECONDS = 0.1
@@ -43,7 +42,7 @@ class _Result:
     status: int | None = None  # HTTP status of a failure, if it had one
 
 
-_Work = Callable[[Any, Request, threading.Event], _Result]
+_Work = Callable[[Any, Request], _Result]
 
 
 class ServerSampler:
@@ -59,8 +58,7 @@ class ServerSampler:
 
         Args:
             url: Address of a server with OpenAI's chat completions API; with or without `/v1`.
-            timeout: Seconds without a sign of the server (it gives none while the model generates), and again for the
-                rest of its reply after the first byte.
+            timeout: Seconds without a sign of the server (it gives none while the model generates).
 
         Raises:
             ConfigurationError: No model is named, the concurrency is too small, the address or the key is malformed, or
@@ -76,7 +74,7 @@ class ServerSampler:
         self.reported: str | None = None
         self._model = model
         self._concurrency = concurrency  # lowered after the server rejected requests as too many
-        self._endpoint = Endpoint(url, timeout=timeout)
+        self._server = Server.at(url, timeout)
         self._without: frozenset[str] = frozenset()  # fields that the server does not know
         self._lock = threading.Lock()
         self._has_worked = False
@@ -110,7 +108,7 @@ class ServerSampler:
         failed: list[tuple[int, Outcome]] = []
         pool = _Pool(min(self._concurrency, len(requests)), len(requests))
         try:
-            with closing(_as_completed(self._endpoint, requests, self._respond, pool)) as results:
+            with closing(_as_completed(self._server, requests, self._respond, pool)) as results:
                 for index, result in results:
                     if result.healthy is False or not (result.healthy or self._has_worked):
                         failed.append((index, result.outcome))
@@ -133,40 +131,38 @@ class ServerSampler:
             self._failed_in_a_row.clear()
             why = result.outcome.reason if isinstance(result.outcome, Failed) else ""
             raise SamplerFault(
-                f"{self._endpoint.base} failed for several requests in a row, most recently: {why}",
+                f"{self._server.url} failed for several requests in a row, most recently: {why}",
                 f"check that the server is running and accepts these requests, or lower --concurrency; {_KEPT}",
             )
 
     def _check_model(self, name: str | None) -> None:
         if name is not None and self.reported not in {None, name}:
             raise SamplerFault(
-                f"{self._endpoint.base} now serves {name}, and served {self.reported} before",
+                f"{self._server.url} now serves {name}, and served {self.reported} before",
                 "responses of two models must not be mixed: name the exact version of the model, or start afresh",
             )
         self.reported = self.reported or name
 
-    def _respond(self, client: Any, request: Request, halt: threading.Event) -> _Result:
+    def _respond(self, client: Any, request: Request) -> _Result:
         reason = ""
         for _ in range(REPLIES):
             try:
-                document = self._request(client, request, halt)
+                document = self._request(client, request)
                 outcome = outcome_of(document)
                 return _Result(outcome, outcome is not UNSEPARATED, reported_model(document))
-            except MalformedError as error:
-                reason = self._reason(self._endpoint.malformed(CHAT_PATH, str(error)))
             except ServerFault as error:
                 if error.kind != "malformed":
                     return self._failure(error)
-                reason = self._reason(error)
+                reason = error.message
         return _Result(Failed(f"{reason}, at the last of {REPLIES} attempts"), None)
 
-    def _request(self, client: Any, request: Request, halt: threading.Event) -> dict[str, Any]:
+    def _request(self, client: Any, request: Request) -> dict[str, Any]:
         """Return the server's reply; optional fields that the server does not know are left out or renamed."""
         without = self._without
         while True:
             body = body_of(self._model, request, without)
             try:
-                document = self._endpoint.request(client, CHAT_PATH, body, _ANSWER_BYTES, halt, retry_incomplete=False)
+                document = self._server.request(client, CHAT_PATH, body)
             except ServerFault as error:
                 refused = refused_fields(error, body)
                 if not refused:
@@ -176,14 +172,12 @@ class ServerSampler:
                     names = ", ".join(f"{name}={body[name]}" for name in sorted(required))
                     hint = ", ".join(REQUIRED[name] for name in sorted(required))
                     raise SamplerFault(
-                        f"{self._endpoint.base} does not accept {names}: {error.said}", f"{hint}; {_KEPT}"
+                        f"{self._server.url} does not accept {names}: {error.reply}", f"{hint}; {_KEPT}"
                     ) from error
                 without |= refused - required  # some refuse a temperature only beside a top_p
             else:
                 with self._lock:  # only now it is known that these were what the server refused
                     self._without |= without
-                if not isinstance(document, dict):
-                    raise MalformedError("no JSON object")
                 return document
 
     def _failure(self, error: ServerFault) -> _Result:
@@ -193,12 +187,8 @@ class ServerSampler:
         if error.filtered:
             return _Result(Failed("the server's content filter refused the prompt"), True)
         if error.kind == "transient" or error.status in _OF_ONE_REQUEST:
-            return _Result(Failed(self._reason(error)), False, status=error.status)
+            return _Result(Failed(error.message), False, status=error.status)
         raise SamplerFault(error.message, "; ".join(filter(None, (error.hint, _KEPT)))) from error
-
-    def _reason(self, error: ServerFault) -> str:
-        """Return the error for one response, without the server's address."""
-        return f"the server {error.message.removeprefix(f'{self._endpoint.base}{CHAT_PATH} ')}"
 
 
 class _Pool:
@@ -230,20 +220,20 @@ class _Pool:
 
 
 def _as_completed(
-    endpoint: Endpoint, requests: Sequence[Request], work: _Work, pool: _Pool
+    server: Server, requests: Sequence[Request], work: _Work, pool: _Pool
 ) -> Generator[tuple[int, _Result], None, None]:
-    """Yield the index and the result of `work(client, request, halt)` for each request, as they finish.
+    """Yield the index and the result of `work(client, request)` for each request, as they finish.
 
     When the iterator is closed, or `work` raises, no more requests are sent; running ones are not waited for.
     """
     halt = threading.Event()
     results: queue.SimpleQueue[tuple[int, _Result | BaseException]] = queue.SimpleQueue()
-    client = endpoint.client(pool.workers)
+    client = server.connect()
 
     def run() -> None:
         try:
             while not halt.is_set() and (index := pool.take()) is not None:
-                result = work(client, requests[index], halt)
+                result = work(client, requests[index])
                 if result.status == 429 and pool.put_back(index):  # too many at once, to the last attempt
                     return
                 results.put((index, result))

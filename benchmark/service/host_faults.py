@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.device_errors import is_out_of_memory
-from benchmark.models.http_client import ServerFault
+from benchmark.models.servers import ServerFault
 from benchmark.service.redaction import public_message
 from divbench.core.errors import ConfigurationError, UnknownSuite
 from submissions.storage.commits import LocalDiskFault

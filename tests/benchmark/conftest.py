@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.models import http_client
+from benchmark.models import servers
 from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder
 
 
@@ -15,11 +15,11 @@ def minilm() -> SentenceTransformersEmbedder:
 
 
 @pytest.fixture
-def fast_http_client(monkeypatch: pytest.MonkeyPatch) -> None:
+def fast_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients of servers wait briefly between three attempts, and find no key or proxy of the machine."""
-    monkeypatch.setattr(http_client, "FIRST_WAIT_SECONDS", 0.001)
-    monkeypatch.setattr(http_client, "ATTEMPTS", 3)
-    monkeypatch.delenv(http_client.KEY_VARIABLE, raising=False)
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.001)
+    monkeypatch.setattr(servers, "RETRIES", 2)
+    monkeypatch.delenv(servers.KEY_VARIABLE, raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
 

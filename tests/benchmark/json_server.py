@@ -22,8 +22,6 @@ class Reply:
         change: What the model's answer becomes.
         endless: Send the body again and again, until the client has enough.
         hang: Say nothing until the test ends.
-        early: Announce an answer, again and again, until the test ends.
-        drip: Seconds between the bytes of the body, or the announcements.
         cut: How many bytes are promised beyond those sent.
     """
 
@@ -33,8 +31,6 @@ class Reply:
     change: Callable[[dict[str, Any]], object] | None = None
     endless: bool = False
     hang: bool = False
-    early: bool = False
-    drip: float = 0.0
     cut: int = 0
 
 
@@ -98,17 +94,19 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         shown = self.server.shown
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = self.rfile.read(length := int(self.headers["Content-Length"]))
+        if len(body) < length:  # the client has closed the connection
+            self.close_connection = True
+            return
+        asked = json.loads(body)
         with shown.lock:
             shown.seen.append(asked)
-            shown.headers.append(dict(self.headers))
+            shown.headers.append({name.title(): value for name, value in self.headers.items()})
             reply = shown.replies.pop(0) if shown.replies else shown.always
         if reply.hang:
             shown.closing.wait()
             self.close_connection = True
             return
-        while reply.early and not shown.closing.wait(reply.drip):
-            self.wfile.write(b"HTTP/1.1 103 Early Hints\r\n\r\n")
         status, document = (reply.status, None) if reply.body is not None else shown.answer(asked)
         if reply.change is not None and isinstance(document, dict):
             document = reply.change(document)
@@ -124,11 +122,6 @@ class _Handler(BaseHTTPRequestHandler):
         if not reply.endless:
             self.send_header("Content-Length", str(len(body) + reply.cut))
         self.end_headers()
-        if reply.drip:
-            for byte in body:
-                self.wfile.write(bytes([byte]))
-                self.server.shown.closing.wait(reply.drip)
-            return
         self.wfile.write(body)
         while reply.endless and not self.server.shown.closing.is_set():
             self.wfile.write(body)

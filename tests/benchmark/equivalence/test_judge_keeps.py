@@ -1,7 +1,5 @@
 """What a judge said is kept, and whose words they were: the cache, names of models, keys."""
 
-import json
-import logging
 import sqlite3
 import subprocess
 import sys
@@ -17,7 +15,7 @@ import pytest
 from benchmark.equivalence.llm_judge import JUDGE_VERSION, JudgementCache
 from benchmark.equivalence.partitioning import PartitionSpec, ResponsesToGroup, judge_note, partition_by_judge
 from benchmark.metrics.metric import Missing
-from benchmark.models.http_client import KEY_VARIABLE, ServerFault
+from benchmark.models.servers import ServerFault
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.inputs import metrics_from
 from benchmark.scoring.profiles import find_profile
@@ -28,7 +26,7 @@ from tests.benchmark.chat_server import LABELS, PAIR, SETS, ChatServer, chat_ser
 from tests.benchmark.json_server import Reply
 from tests.submissions.working import demo
 
-pytestmark = pytest.mark.usefixtures("fast_http_client")
+pytestmark = pytest.mark.usefixtures("fast_servers")
 
 KEY = "sk-very-secret-1"
 
@@ -196,26 +194,6 @@ def test_a_server_that_changes_its_model_is_left(server: ChatServer, cache: Judg
     server.reported = "wise-3"
     with pytest.raises(ServerFault, match="now calls itself wise-3"):
         judge.partition(PAIR)
-
-
-def test_the_key_is_shown_to_the_server_alone(
-    server: ChatServer,
-    cache: JudgementCache,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    monkeypatch.setenv(KEY_VARIABLE, f"{KEY}\n")
-    spec = spec_of(server)
-    with caplog.at_level(logging.DEBUG):
-        judge = spec.load(cache)
-        judge.partition(SETS)
-        server.always = Reply(401, body=f"{KEY} is wrong".encode())
-        with pytest.raises(ServerFault, match=f"into {KEY_VARIABLE}") as told:
-            judge.partition([("p", ["a", "b"])])
-    assert {headers["Authorization"] for headers in server.headers} == {f"Bearer {KEY}"}
-    shown = [caplog.text, str(told.value), json.dumps(told.value.as_json()), repr(spec), repr(judge), judge.signature]
-    assert KEY not in "".join(shown)
-    assert KEY.encode() not in cache.path.read_bytes()
 
 
 @pytest.mark.parametrize("change", [{"model": " "}, {"max_tokens": 0}, {"concurrency": 0}])

@@ -1,7 +1,5 @@
 """Answers of a model behind a chat server: what is asked, what is taken for an answer, and who sees the key."""
 
-import json
-import logging
 import threading
 import time
 from collections.abc import Iterator
@@ -9,16 +7,14 @@ from typing import Any
 
 import pytest
 
-from benchmark.generation.sampler import Failed, Message, Outcome, Request, Sampled, SamplerFault, SamplingSettings
+from benchmark.generation.sampler import Failed, Message, Outcome, Request, Sampled, SamplingSettings
 from benchmark.generation.server_sampler import ServerSampler
-from benchmark.models.http_client import KEY_VARIABLE
 from divbench.core.errors import ConfigurationError
 from submissions.checking.checks import MAX_RESPONSE_BYTES
 from tests.benchmark.json_server import Reply
 from tests.benchmark.sampling_server import (
     MALFORMED,
     SamplingServer,
-    Told,
     changed,
     expected,
     requests_of,
@@ -30,7 +26,7 @@ from tests.benchmark.sampling_server import (
     well,
 )
 
-pytestmark = pytest.mark.usefixtures("fast_http_client")
+pytestmark = pytest.mark.usefixtures("fast_servers")
 
 KEY = "sk-very-secret-1"
 CONTEXT = "the prompt and max_tokens together are too long for the model's context"
@@ -88,7 +84,6 @@ def test_what_is_asked(server: SamplingServer) -> None:
         "max_tokens": 12,
         "seed": 7,
     }
-    assert "Authorization" not in server.headers[0]
 
 
 def test_nothing_is_asked_for_no_requests(server: SamplingServer) -> None:
@@ -202,31 +197,13 @@ def test_a_malformed_answer_is_asked_for_again_but_not_for_ever(
     requests = requests_of(6)
     server.plans = {"p0": [reply] * 3, "p1": [reply] * 2, "p2": [reply] * 3, "p3": [reply], "p4": [reply] * 3}
     found = sampled(sampler_of(server, concurrency=1), requests)
-    told = f"the server sent a malformed answer: {wrong}, at the last of 3 attempts"
+    told = f"the server sent a malformed reply: {wrong}, at the last of 3 attempts"
     assert [place for place, each in enumerate(found) if each == Failed(told)] == [0, 2, 4]
     assert [found[place] for place in (1, 3, 5)] == [well(requests[place]) for place in (1, 3, 5)]
     assert len(server.seen) == 3 + 3 + 3 + 2 + 3 + 1
 
 
-# Keys and settings
-
-
-def test_the_key_is_shown_to_the_server_alone(
-    server: SamplingServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setenv(KEY_VARIABLE, f"{KEY}\n")
-    server.plans = {"p0": [Reply(400, body=f"{KEY} is odd".encode())], "p1": [Reply(500, body=KEY.encode())] * 3}
-    sampler = sampler_of(server)
-    with caplog.at_level(logging.DEBUG):
-        found = sampled(sampler, requests_of(3))
-        server.always = Reply(401, body=f"{KEY} is wrong".encode())
-        with pytest.raises(SamplerFault, match=f"into {KEY_VARIABLE}") as told:
-            sampler.sample(requests_of(3), Told())
-    assert [type(each) for each in found] == [Failed, Failed, Sampled]
-    assert {headers["Authorization"] for headers in server.headers} == {f"Bearer {KEY}"}
-    shown = [caplog.text, str(told.value), json.dumps(told.value.as_json()), repr(sampler), repr(vars(sampler))]
-    assert KEY not in "".join([*shown, repr(found), sampler.signature])
-    assert server.url not in repr(found) + sampler.signature
+# Settings
 
 
 def test_the_signature_names_the_model() -> None:

@@ -1,26 +1,19 @@
 """A sampler before servers that fail: each answer once, whatever else comes; an end where going on makes no sense."""
 
-import copy
-import pickle
-import random
 import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from benchmark.generation.sampler import Failed, Message, Outcome, Request, Sampled, SamplerFault, SamplingSettings
-from benchmark.models import http_client
-from benchmark.models.http_client import KEY_VARIABLE, Endpoint
+from benchmark.generation.sampler import Failed, Message, Request, Sampled, SamplerFault, SamplingSettings
+from benchmark.models.servers import KEY_VARIABLE
 from tests.benchmark.json_server import Reply
 from tests.benchmark.sampling_server import (
-    MALFORMED,
     SamplingServer,
     Told,
     expected,
@@ -33,7 +26,7 @@ from tests.benchmark.sampling_server import (
     well,
 )
 
-pytestmark = pytest.mark.usefixtures("fast_http_client")
+pytestmark = pytest.mark.usefixtures("fast_servers")
 
 BUSY = Reply(429, {"Retry-After": "0.01"}, b"slow down")
 UNWELL = Reply(500, body=b"oh")
@@ -136,52 +129,6 @@ def test_a_server_that_is_not_there(server: SamplingServer, concurrency: int) ->
 # Leaving alone
 
 
-def test_when_the_server_asks_to_be_left_alone_no_thread_asks(server: SamplingServer) -> None:
-    at_work, all_there = 4, threading.Event()
-    told_at: list[float] = []
-
-    def before(asked: dict[str, Any]) -> None:
-        if len(server.arrived) >= at_work:
-            all_there.set()
-        assert all_there.wait(20)  # all are under way when the first is told
-        if text_of(asked) != "p0":
-            time.sleep(0 if len(server.arrived) > at_work else 0.2)  # they would go on within the pause
-        elif not told_at:
-            told_at.append(time.monotonic())
-
-    server.before = before
-    server.plans = {"p0": [Reply(429, {"Retry-After": "0.6"})]}
-    requests = requests_of(12)
-    assert sampled(sampler_of(server, concurrency=at_work), requests) == [well(request) for request in requests]
-    came = [at for at, _ in server.arrived[at_work:]]
-    assert len(came) == 12 - at_work + 1
-    assert min(came) >= told_at[0] + 0.6
-    assert set(server.answered.values()) == {1}
-
-
-def test_a_pause_stays_in_its_process(server: SamplingServer) -> None:
-    asked = Endpoint(server.url)
-    server.plans = {"p0": [Reply(429, {"Retry-After": "60"}, b"")]}
-    halt = threading.Event()
-
-    def end() -> None:  # the work, once the server has told to pause
-        while not server.seen:
-            time.sleep(0.01)
-        halt.wait(0.2)
-        halt.set()
-
-    threading.Thread(target=end, daemon=True).start()
-    body = {"messages": [{"content": "p0"}]}
-    with asked.client() as client:
-        with pytest.raises(http_client.ServerFault, match="was not called, because the work was stopped"):
-            asked.request(client, "/v1/x", body, halt=halt)
-        with pytest.raises(http_client.ServerFault, match="was not called"):
-            asked.request(client, "/v1/x", halt=halt)
-        assert len(server.seen) == 1
-        for other in (pickle.loads(pickle.dumps(asked)), copy.deepcopy(asked)):  # noqa: S301 - as it goes to others
-            assert other.request(client, "/v1/models") == {}
-
-
 def test_a_server_that_takes_fewer_at_once_is_asked_for_fewer(server: SamplingServer) -> None:
     server.before = lambda asked: time.sleep(0.005)
     server.room = 1
@@ -252,7 +199,7 @@ def test_a_top_p_that_cuts_off_is_sent_even_where_a_top_p_of_1_was_refused(serve
 def test_a_server_that_never_sends_a_response_is_given_up(server: SamplingServer, reply: Reply) -> None:
     server.always = reply
     told = Told()
-    with pytest.raises(SamplerFault, match="malformed answer"):
+    with pytest.raises(SamplerFault, match="malformed reply"):
         sampler_of(server, concurrency=1).sample(requests_of(100), told)
     assert len(server.seen) < 3 * 5  # one request may have begun meanwhile
     assert told.outcomes == {}
@@ -306,34 +253,7 @@ def test_a_server_that_changes_its_model_is_left(server: SamplingServer) -> None
         other.sample(requests_of(1), told)
 
 
-@pytest.mark.parametrize(
-    ("said", "name"), [("two words", None), (7, None), (["a"], None), ("x" * 300, None), ("org/wise:1", "org/wise:1")]
-)
-def test_what_is_no_name_is_not_told(server: SamplingServer, said: object, name: str | None) -> None:
-    server.reported = said
-    sampler = sampler_of(server)
-    assert len(sampled(sampler, requests_of(2))) == 2
-    assert sampler.reported == name
-
-
 # Interruptions
-
-
-def test_an_interruption_ends_waits_and_the_rest_is_not_asked(server: SamplingServer) -> None:
-    held = threading.Event()
-    server.before = lambda asked: held.set() if len(server.arrived) > 1 else held.wait(20)
-    server.plans = {"p1": [Reply(429, {"Retry-After": "60"})]}
-
-    def done(place: int, outcome: Outcome) -> None:
-        time.sleep(0.1)
-        raise KeyboardInterrupt
-
-    begun = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        sampler_of(server, concurrency=2).sample(requests_of(100), done)
-    assert time.monotonic() - begun < 10
-    time.sleep(0.1)
-    assert len(server.seen) <= 10  # of 100: what was under way, on a machine that may be busy
 
 
 INTERRUPTED = """
@@ -363,55 +283,3 @@ def test_ctrl_c_does_not_wait_for_a_server_that_hangs(server: SamplingServer) ->
     assert output == "0\n"
     assert errors.splitlines()[-1] == "KeyboardInterrupt"
     assert len(server.seen) == 9
-
-
-# Many things at once
-
-TROUBLES = [BUSY, BUSY, UNWELL, Reply(503, {"Retry-After": "0.02"}, b""), *(reply for reply, _ in MALFORMED[:-1])]
-FATES: list[tuple[list[Reply], str]] = [
-    ([saying(None, "content_filter")], "filter withheld"),
-    ([Reply(400, body=b"content management policy")], "filter refused"),
-    ([TOO_LONG], "too long"),
-    ([saying("\udfff")], "surrogates"),
-    ([reply for reply, _ in MALFORMED[:3]], "malformed answer"),
-    ([UNWELL] * 6, "failed 6 times"),
-]
-
-
-def plan_of(draws: random.Random) -> list[Reply]:
-    """What happens to a request before it is answered: not so much that it would be given up."""
-    plan = draws.choices(TROUBLES, k=draws.choice([0, 0, 1, 2, 3]))
-    while sum(reply.status == 200 for reply in plan) > 2:
-        plan.remove(next(reply for reply in plan if reply.status == 200))
-    return plan
-
-
-def test_in_a_storm_each_request_is_answered_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_client, "ATTEMPTS", 6)
-    with ThreadPoolExecutor(2) as pool, sampling_server() as first, sampling_server() as second:
-        storms = [pool.submit(weather, *given) for given in ((first, 0), (second, 1))]
-        for storm in storms:
-            storm.result()
-
-
-def weather(server: SamplingServer, seed: int) -> None:
-    """Sample through a storm of faults; the request that hangs takes longest."""
-    draws = random.Random(seed)  # noqa: S311 - of what fails
-    requests = requests_of(60, temperature=0.7, top_k=3)
-    server.plans = {f"p{i}": plan_of(draws) for i in range(60)}
-    doomed = dict(zip(draws.sample(range(60), 2 * len(FATES)), FATES * 2, strict=True))
-    for place, (replies, _) in doomed.items():
-        server.plans[f"p{place}"] = list(replies)
-    slow = draws.choice(sorted(set(range(60)) - doomed.keys()))
-    server.plans[f"p{slow}"].append(Reply(hang=True))
-    asked = sum(map(len, server.plans.values())) + 60 - len(doomed)
-    found = sampled(sampler_of(server, timeout=1.5), requests)
-    for place, (outcome, request) in enumerate(zip(found, requests, strict=True)):
-        if place in doomed:
-            assert isinstance(outcome, Failed)
-            assert doomed[place][1] in outcome.reason
-        else:
-            assert outcome == well(request)
-    assert server.answered == {f"p{i}": 1 for i in range(60) if i not in doomed}
-    assert len(server.seen) == asked
-    assert not any(server.plans.values())

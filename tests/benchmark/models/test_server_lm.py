@@ -1,7 +1,6 @@
 """A model behind a server: its numbers, and what is said when the server is not as it should be."""
 
 import json
-import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,9 @@ from transformers import LlamaForCausalLM
 
 from benchmark.models.causal_lm import TokenSequence
 from benchmark.models.hf_lm import HFCausalLM
-from benchmark.models.http_client import ServerFault
-from benchmark.models.model_files import ModelFiles, find_model_files
-from benchmark.models.server_lm import connect, find_served_lm_spec, load_tokeniser
+from benchmark.models.hf_tokeniser import HFTokeniser
+from benchmark.models.server_lm import ServerLM, find_served_lm_spec
+from benchmark.models.servers import Server, ServerFault
 from divbench.core.errors import ConfigurationError
 from tests.benchmark.completions_server import (
     CONTEXT,
@@ -26,14 +25,14 @@ from tests.benchmark.completions_server import (
     tiny_model,
     tiny_tokeniser,
 )
-from tests.benchmark.http_clients import ONE, REVISION, TOKENISER, remote
 from tests.benchmark.json_server import Reply
 from tests.conftest import divbench, document
 from tests.submissions.working import demo
 
-pytestmark = pytest.mark.usefixtures("fast_http_client")
+pytestmark = pytest.mark.usefixtures("fast_servers")
 
-KEY = "sk-very-secret-1"
+REVISION = "0123456789abcdef0123456789abcdef01234567"
+ONE = TokenSequence(np.array([0, 40, 41, 42]), np.array([1, 2, 3]))
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -61,6 +60,11 @@ def server(model: LlamaForCausalLM) -> Iterator[CompletionsServer]:
         yield running
 
 
+def remote(server: CompletionsServer) -> ServerLM:
+    """Return the language model of a server."""
+    return ServerLM(Server.at(server.url, 20.0), "tiny", HFTokeniser(tiny_tokeniser()), "tiny@0123456789ab,server")
+
+
 def sequences_of(local: HFCausalLM) -> list[TokenSequence]:
     """Texts after the beginning token, with all, some or none of their tokens scored; some twice."""
     begun = [np.concatenate([[local.bos or 0], each.ids]).astype(np.int64) for each in local.encode(TEXTS)]
@@ -70,13 +74,12 @@ def sequences_of(local: HFCausalLM) -> list[TokenSequence]:
 
 
 @pytest.mark.parametrize("dialect", ["vllm", "echo", "echo-strict"])
-@pytest.mark.parametrize("concurrency", [1, 8])
 def test_bits_are_those_of_the_same_weights_at_home(
-    model: LlamaForCausalLM, local: HFCausalLM, dialect: Dialect, concurrency: int
+    model: LlamaForCausalLM, local: HFCausalLM, dialect: Dialect
 ) -> None:
     sequences = sequences_of(local)
     with completions_server(model, dialect) as server:
-        lm = remote(server, concurrency=concurrency)
+        lm = remote(server)
         assert lm.bos == local.bos == 0
         found = lm.surprisals(sequences)
         again = lm.surprisals(sequences[::-1])[::-1]
@@ -89,13 +92,10 @@ def test_bits_are_those_of_the_same_weights_at_home(
 
 def test_what_is_asked(server: CompletionsServer, local: HFCausalLM) -> None:
     sequences = sequences_of(local)
-    remote(server, key=KEY).surprisals(sequences)
+    remote(server).surprisals(sequences)
     different = {tuple(each.ids.tolist()) for each in sequences if len(each.scored)}
     assert sorted(tuple(asked.pop("prompt")) for asked in server.seen) == sorted(different)
     assert server.seen[0] == {"model": "tiny", "temperature": 0, "max_tokens": 1, "prompt_logprobs": 0}
-    assert {headers["Authorization"] for headers in server.headers} == {f"Bearer {KEY}"}
-    remote(server).surprisals([ONE])
-    assert "Authorization" not in server.headers[-1]
 
 
 def test_nothing_is_asked_where_nothing_is_scored(server: CompletionsServer) -> None:
@@ -106,15 +106,9 @@ def test_nothing_is_asked_where_nothing_is_scored(server: CompletionsServer) -> 
     assert server.seen == []
 
 
-def test_the_signature_says_the_stated_revision(server: CompletionsServer) -> None:
-    assert remote(server).signature == "tiny@0123456789ab,server"
-    copy = pickle.loads(pickle.dumps(remote(server)))  # noqa: S301 - as it goes to other machines
-    assert copy.surprisals([ONE])[0].tolist() == remote(server).surprisals([ONE])[0].tolist()
-
-
 def test_an_older_server_is_asked_in_vain_once(model: LlamaForCausalLM) -> None:
     with completions_server(model, "echo") as server:
-        lm = remote(server, url=server.url + "/v1/")
+        lm = remote(server)
         for _ in range(3):
             lm.surprisals([ONE])
     assert ["echo" in asked for asked in server.seen] == [False, True, True, True]
@@ -177,7 +171,7 @@ def second(value: object) -> Reply:
 )
 def test_an_answer_that_cannot_be_right(server: CompletionsServer, reply: Reply, wrong: str) -> None:
     server.always = reply
-    with pytest.raises(ServerFault, match=f"malformed answer: {wrong}"):
+    with pytest.raises(ServerFault, match=f"malformed reply: {wrong}"):
         remote(server).surprisals([ONE])
     assert len(server.seen) == 1
 
@@ -213,36 +207,6 @@ def test_a_place_without_an_entry_is_missing_and_rounding_is_no_fault(server: Co
     assert remote(server).surprisals([ONE])[0][0] == pytest.approx(3 / np.log(2))
 
 
-def test_an_empty_revision_is_refused(server: CompletionsServer) -> None:
-    with pytest.raises(ConfigurationError, match="no revision of tiny"):
-        remote(server, revision=" ")
-
-
-@pytest.mark.parametrize(("given", "expected"), [(None, CONTEXT - 1), (100, 100), (10_000, CONTEXT - 1)])
-def test_connecting_learns_the_context(server: CompletionsServer, given: int | None, expected: int) -> None:
-    lm = connect(server.url, "tiny", TOKENISER, revision=REVISION, context=given)
-    assert lm.context == expected
-    # The longest sequence that is said to fit does fit.
-    ids = np.zeros(expected, np.int64)
-    assert np.isfinite(lm.surprisals([TokenSequence(ids, np.array([1]))])[0]).all()
-
-
-@pytest.mark.parametrize("most", [None, "many", True])
-def test_a_server_may_not_tell_its_context(server: CompletionsServer, most: object) -> None:
-    server.models = {"data": [{"id": "tiny", "max_model_len": most}, {"name": "x"}, 3]}
-    assert connect(server.url, "tiny", TOKENISER, revision=REVISION).context is None
-
-
-def test_connecting_to_what_is_not_served(server: CompletionsServer) -> None:
-    with pytest.raises(ConfigurationError, match="does not serve other; it serves tiny"):
-        connect(server.url, "other", TOKENISER, revision=REVISION)
-    with pytest.raises(ServerFault, match="folder/v1/models refused: HTTP 404"):
-        connect(f"{server.url}/folder/", "tiny", TOKENISER, revision=REVISION)
-    server.models = {"data": 3}
-    with pytest.raises(ServerFault, match="no list of models"):
-        connect(server.url, "tiny", TOKENISER, revision=REVISION)
-
-
 def saved(model: LlamaForCausalLM, folder: Path) -> Path:
     """The model's weights and tokeniser, in a folder `tiny`."""
     model.save_pretrained(folder / "tiny")
@@ -261,10 +225,27 @@ def test_a_served_model_is_named_by_its_files_and_an_address(tmp_path: Path, ser
             find_served_lm_spec(f"org/name@{REVISION}", wrong)
     with pytest.raises(ConfigurationError, match="could not be loaded"):  # there is no hub, so no tokeniser
         spec.load()
-    here = find_served_lm_spec(str(saved(tiny_model(), tmp_path)), server.url).load()
-    assert here.signature.startswith("tiny@")
-    assert here.signature.endswith(",server")
-    assert here.surprisals([ONE])[0].tolist() == remote(server).surprisals([ONE])[0].tolist()
+
+
+@pytest.mark.parametrize(("limit", "context"), [(CONTEXT, CONTEXT - 1), (None, None), ("many", None), (True, None)])
+def test_loading_learns_the_context(
+    tmp_path: Path, model: LlamaForCausalLM, server: CompletionsServer, limit: object, context: int | None
+) -> None:
+    server.models = {"data": [{"id": "tiny", "max_model_len": limit}, {"name": "x"}, 3]}
+    lm = find_served_lm_spec(str(saved(model, tmp_path)), server.url).load()
+    assert (lm.context, lm.signature[:5], lm.signature[-7:]) == (context, "tiny@", ",server")
+    if context is not None:  # the longest sequence that is said to fit does fit
+        ids = np.zeros(context, np.int64)
+        assert np.isfinite(lm.surprisals([TokenSequence(ids, np.array([1]))])[0]).all()
+
+
+def test_loading_what_is_not_served(tmp_path: Path, model: LlamaForCausalLM, server: CompletionsServer) -> None:
+    folder = str(saved(model, tmp_path))
+    with pytest.raises(ConfigurationError, match="does not serve other; it serves tiny"):
+        find_served_lm_spec(folder, f"other@{server.url}").load()
+    server.models = {"data": 3}
+    with pytest.raises(ServerFault, match="no list of models"):
+        find_served_lm_spec(folder, server.url).load()
 
 
 def test_scoring_by_a_server_gives_the_numbers_of_the_same_weights_at_home(
@@ -287,15 +268,3 @@ def test_scoring_by_a_server_gives_the_numbers_of_the_same_weights_at_home(
     assert server.url not in text, "the address stays private"
     ended = divbench("score", folder, "--profile", "offline", "--lm-server", server.url, **home)
     assert (ended.returncode, "--lm-server needs --lm" in ended.stderr) == (2, True)
-    named = ("--lm-server", f"other@{server.url}", "--out", tmp_path / "anew")
-    ended = divbench("score", folder, *chosen, *named, **home)
-    assert (ended.returncode, "does not serve other; it serves tiny" in ended.stderr) == (2, True)
-
-
-def test_a_tokeniser_must_be_there(tmp_path: Path, model: LlamaForCausalLM) -> None:
-    folder = saved(model, tmp_path)
-    for path in folder.glob("token*"):
-        path.unlink()
-    for files in (find_model_files(str(folder)), ModelFiles("org/name", REVISION)):
-        with pytest.raises(ConfigurationError, match="could not be loaded"):
-            load_tokeniser(files)

@@ -14,7 +14,7 @@ import torch
 
 from benchmark.metrics import Metric
 from benchmark.models.causal_lm import OutOfMemory
-from benchmark.models.http_client import ServerFault
+from benchmark.models.servers import ServerFault
 from benchmark.scoring.compute import ScoringFault
 from benchmark.scoring.scorer import Options
 from benchmark.service.host_faults import HostFault, HostHealth, hint_of
