@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from leaderboard.data.board import Entry
     from leaderboard.data.live_results import LiveResults
     from leaderboard.data.vote_results import VoteResults
-    from leaderboard.tables.table_view import TableView
     from submissions.judgements.vote_store import Votes
 
 NO_VOTES = "There are no votes. A board takes them: divbench board serve --results RESULTS --votes STORE"
@@ -90,7 +89,7 @@ def votes_report(suites: "Sequence[VoteResults]") -> Report:
         blocks.append(f"{suite.suite}: {votes_text(suite)}")
         blocks.append(_table("Points per vote against an average system; a tie counts half", strengths_table(suite)))
         agreement = agreement_table(suite)
-        if agreement.values:
+        if agreement.rows:
             blocks.append(_table("Share of votes for a side that a metric predicts", agreement))
         elif suite.board is None:
             blocks.append("The results of these systems were not found, so no metric can be compared: give --results.")
@@ -116,9 +115,9 @@ def votes_report(suites: "Sequence[VoteResults]") -> Report:
     return Report("People's votes", blocks, {"suites": document}, blocks)
 
 
-def _table(title: str, view: "TableView") -> Table:
-    numbers = [name for name, kind in zip(view.headers, view.kinds, strict=True) if kind == "number"]
-    return Table(title, view.headers, view.shown, numbers=numbers)
+def _table(title: str, view: Table) -> Table:
+    numbers = [name for name, kind in zip(view.columns, view.kinds, strict=True) if kind == "number"]
+    return Table(title, view.columns, view.rows, numbers=numbers)
 
 
 def write_dataset(folder: Path, votes: Sequence[Vote], live: "LiveResults") -> None:

@@ -1,4 +1,4 @@
-"""Tables and reports: one type each, and one writer and one escaper for Markdown, CSV, JSON and the terminal.
+"""Tables, reports and numbers: one type each, with one writer for the terminal, Markdown, CSV, JSON and pages.
 
 Cells may hold untrusted text. `escape_markdown`, `escape_csv` and `printable` are the only escapers; the writers call
 them, so that callers need not.
@@ -7,17 +7,23 @@ them, so that callers need not.
 import csv
 import io
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from divbench.core.errors import ConfigurationError
 from divbench.core.files import plain_json, readable_json, write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _LONG_WORD = 12  # letters; longer words may be broken into lines
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -30,16 +36,14 @@ _MARKUP = re.compile(rf"([\\`*<>|&~#!$]|\[(?!{_INTERVAL})|(?<![A-Za-z0-9])_|_(?!
 
 @dataclass(frozen=True, slots=True)
 class Styled:
-    """A cell with a style."""
+    """A cell with a style, or a number with its own text."""
 
     text: str
-    # "code" or "number" (a number whose digits are kept as written), or a style of rich. Markdown supports "bold" and
-    # "code".
-    style: str
+    style: str = ""  # "code" or a style of rich; Markdown supports "bold" and "code"
+    value: float | None = None  # number that the text shows: CSV files contain it, and pages sort by it
 
 
-# None is a missing value; the strings of a tuple are lines of one cell.
-Cell = str | int | float | None | Styled | tuple[str, ...]
+Cell = str | int | float | None | Styled  # None is a missing value
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,35 @@ class Table:
     def is_number(self, index: int) -> bool:
         """Whether a column is right-aligned."""
         return index > 0 if self.numbers is None else self.columns[index] in self.numbers
+
+    @property
+    def values(self) -> tuple[tuple[str | float | None, ...], ...]:
+        """The cells as texts and numbers, by which pages sort."""
+        return tuple(tuple(map(_value, row)) for row in self.rows)
+
+    @property
+    def texts(self) -> tuple[tuple[str, ...], ...]:
+        """The cells as a page shows them; missing ones are empty."""
+        return tuple(tuple("" if cell is None else _text(cell) for cell in row) for row in self.rows)
+
+    @property
+    def kinds(self) -> list[str]:
+        """Whether each column is of kind *number* or *str*, as for `gr.Dataframe`."""
+        columns = list(zip(*self.values, strict=True)) or [("",) for _ in self.columns]
+        return ["str" if any(isinstance(value, str) for value in column) else "number" for column in columns]
+
+    def frame(self) -> "pd.DataFrame":
+        """The values as a data frame; columns of numbers are integers if all their values are, else floats."""
+        import pandas as pd
+
+        frame = pd.DataFrame(self.values, columns=list(self.columns))
+        for name, kind, *values in zip(self.columns, self.kinds, *self.values, strict=True):
+            if kind == "number":
+                is_whole = any(value is not None for value in values) and all(
+                    isinstance(value, int | None) for value in values
+                )
+                frame[name] = frame[name].astype("Int64" if is_whole else "float64")
+        return frame
 
 
 Block = str | Styled | Table
@@ -87,7 +120,7 @@ class Report:
 
     @property
     def endings(self) -> tuple[str, ...]:
-        """Extensions of the files that the document can be written to."""
+        """Extensions of the files that the report can be written to."""
         return (".md", ".json") if self.records is None else (".md", ".csv", ".json")
 
 
@@ -96,26 +129,85 @@ def styled(cells: Sequence[Cell], style: str) -> list[Styled]:
     return [Styled(_text(cell), style) for cell in cells]
 
 
-def number(value: float | None) -> str:
-    """Format a number with four decimals (one from 100 on); a dash if it is missing."""
-    return "-" if value is None else f"{value:.4f}" if abs(value) < 100 else f"{value:.1f}"
+def number(value: float | None, places: int | None = None) -> str:
+    """Format a number with three decimals (one from 100 on) or as many as told; a dash if it is missing.
 
-
-def interval(low: float | None, high: float | None) -> str:
-    """Format the ends of an interval; empty if it is missing."""
-    return "" if low is None or high is None else f"[{number(low)}, {number(high)}]"
-
-
-def with_interval(value: float | None, low: float | None, high: float | None) -> str:
-    """Format a number with three decimals and its interval, if any, in brackets; a dash if it is missing."""
-    if value is None:
+    >>> number(0.12345), number(-1234.5), number(-0.001, 2), number(None)
+    ('0.123', '-1234.5', '0.00', '-')
+    """
+    if value is None or isnan(value):
         return "-"
-    return f"{value:.3f}" if low is None or high is None else f"{value:.3f} [{low:.2f}, {high:.2f}]"
+    digits = (3 if abs(value) < 100 else 1) if places is None else places
+    return f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0: no negative zero
 
 
-def p_value(p: float | None, digits: int = 2) -> str:
-    """Format a p-value with a number of significant digits; a dash if it is missing."""
-    return "-" if p is None else f"{p:.{digits}g}"
+def places_for(widths: Iterable[float]) -> int:
+    """Return the number of decimals that the median width of intervals justifies; 2 if none has a width.
+
+    >>> [places_for(widths) for widths in ([0.01], [0.1], [1], [30], [], [0, 0, 0.1])]
+    [4, 3, 2, 0, 2, 3]
+    """
+    positive = [width for width in widths if width > 0]  # identical responses have width 0, which says nothing
+    width = median(positive) if positive else 1.0
+    return 4 if width < 0.02 else 3 if width < 0.2 else 2 if width < 20 else 0
+
+
+def interval(low: float | None, high: float | None, places: int | None = None) -> str:
+    """Format an interval with the decimals that its width justifies, or as many as told; empty if it is missing.
+
+    >>> interval(0.1, 0.25), interval(None, None)
+    ('[0.100, 0.250]', '')
+    """
+    if low is None or high is None:
+        return ""
+    digits = places_for([high - low]) if places is None else places
+    return f"[{number(low, digits)}, {number(high, digits)}]"
+
+
+def with_interval(value: float | None, low: float | None, high: float | None, places: int | None = None) -> str:
+    """Format a number with its interval, if any; a dash if it is missing.
+
+    >>> with_interval(2.888, 2.5, 3.312), with_interval(0.5, None, None), with_interval(None, None, None)
+    ('2.89 [2.50, 3.31]', '0.500', '-')
+    """
+    if low is None or high is None:
+        return number(value, places)
+    digits = places_for([high - low]) if places is None else places
+    return f"{number(value, digits)} {interval(low, high, digits)}"
+
+
+def p_value(p: float | None) -> str:
+    """Format a p-value with two significant digits; a dash if it is missing.
+
+    >>> p_value(0.01234), p_value(0.00001), p_value(1.0), p_value(None)
+    ('0.012', '< 0.0001', '1', '-')
+    """
+    return "-" if p is None or isnan(p) else "< 0.0001" if p < 0.0001 else f"{p:.2g}"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Join names by commas, cut to a maximum number.
+
+    >>> listed(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
+
+
+def number_cell(value: float | None, text: str) -> Cell:
+    """Return a number with its own text as a cell; missing if the number is."""
+    return None if value is None or isnan(value) else Styled(text, value=value)
+
+
+def estimate_cell(value: float | None, low: float | None, high: float | None, places: int | None = None) -> Cell:
+    """Return a number with its interval as a cell."""
+    return number_cell(value, with_interval(value, low, high, places))
+
+
+def estimate_cells(numbers: Sequence[tuple[float | None, float | None, float | None]]) -> list[Cell]:
+    """Return a column of numbers (value, low, high) as cells with as many decimals as the intervals justify."""
+    places = places_for(high - low for _, low, high in numbers if low is not None and high is not None)
+    return [estimate_cell(*estimate, places) for estimate in numbers]
 
 
 def escape_markdown(text: str) -> str:
@@ -130,10 +222,11 @@ def escape_markdown(text: str) -> str:
 def escape_csv(value: object) -> object:
     r"""Put an apostrophe before a text that a spreadsheet would run as a formula.
 
-    >>> [escape_csv(value) for value in ("=1+1", "\tx", "a-b", -1.5, None)]
-    ["'=1+1", "'\tx", 'a-b', -1.5, None]
+    >>> [escape_csv(value) for value in ("=1+1", "\tx", "-1+2", "-1.5", "a-b", -1.5, None)]
+    ["'=1+1", "'\tx", "'-1+2", '-1.5', 'a-b', -1.5, None]
     """
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    is_formula = isinstance(value, str) and value.startswith(_FORMULA) and not _NUMBER.fullmatch(value)
+    return f"'{value}" if is_formula else value
 
 
 def printable(text: str) -> str:
@@ -155,7 +248,7 @@ def to_markdown(table: Table) -> str:
     lines = [
         [escape_markdown(name) for name in table.columns],
         ["---:" if table.is_number(index) else "---" for index in range(len(table.columns))],
-        *([_markdown_cell(cell).replace("\n", " ") for cell in row] for row in table.rows),
+        *(list(map(_markdown_cell, row)) for row in table.rows),
     ]
     parts = [f"## {escape_markdown(table.title)}"] * bool(table.title)
     parts += ["\n".join(f"| {' | '.join(line)} |" for line in lines)]
@@ -167,30 +260,21 @@ def to_csv(table: Table) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     for row in (table.columns, *table.rows):
-        writer.writerow([_csv_cell(cell) for cell in row])
+        writer.writerow([escape_csv(_value(cell)) for cell in row])
     return file.getvalue()
 
 
-def to_terminal(table: Table, *, break_numbers: bool = True) -> RenderableType:
-    """Make a table for a terminal, with its notes below; a paragraph per row where columns would break short words.
-
-    Args:
-        break_numbers: Whether numbers may be broken into lines if the terminal is too narrow for the table.
-    """
-    made = RichTable(title=plain(table.title) if table.title else None, title_justify="left", header_style="bold")
+def to_terminal(table: Table) -> RenderableType:
+    """Make a table for a terminal, with its notes below; a paragraph per row where columns would break short words."""
+    wide = RichTable(title=plain(table.title) if table.title else None, title_justify="left", header_style="bold")
     for index, name in enumerate(table.columns):
-        right = table.is_number(index)
-        code = all(isinstance(cell, Styled) and cell.style == "code" for cell in (row[index] for row in table.rows))
-        made.add_column(
-            plain(name),
-            justify="right" if right else "left",
-            overflow="fold" if break_numbers or not right else "ellipsis",
-            no_wrap=code or (right and not break_numbers),
-        )
+        is_code = all(isinstance(row[index], Styled) and row[index].style == "code" for row in table.rows)
+        justify = "right" if table.is_number(index) else "left"
+        wide.add_column(plain(name), justify=justify, overflow="fold", no_wrap=is_code)
     for row in table.rows:
-        made.add_row(*map(_terminal_cell, row))
-    shown = _Fitted(table, made) if break_numbers else made
-    return Group(shown, *map(_terminal_cell, table.notes)) if table.notes else shown
+        wide.add_row(*map(_terminal_cell, row))
+    fitted = _Fitted(table, wide)
+    return Group(fitted, *map(_terminal_cell, table.notes)) if table.notes else fitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +283,9 @@ class _Fitted:
 
     table: Table
     wide: RichTable
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        return self.wide.__rich_measure__(console, options)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         headers = [plain(name) for name in self.table.columns]
@@ -211,37 +298,27 @@ class _Fitted:
         if self.table.title:
             yield plain(self.table.title)
         for row in rows:
-            there = [(name.plain, cell) for name, cell in zip(headers, row, strict=True) if cell.plain]
-            yield Text("; ").join([Text.assemble((name, "bold"), " ", cell) for name, cell in there])
+            pairs = [(name.plain, cell) for name, cell in zip(headers, row, strict=True) if cell.plain]
+            yield Text("; ").join([Text.assemble((name, "bold"), " ", cell) for name, cell in pairs])
 
 
 def to_text(table: Table) -> str:
     """Write a table as plain text, without colours."""
-    written = io.StringIO()
+    file = io.StringIO()
     # Without `force_jupyter=False`, rich would also display the table in a notebook.
-    console = Console(file=written, width=120, color_system=None, highlight=False, emoji=False, force_jupyter=False)
+    console = Console(file=file, width=120, color_system=None, highlight=False, emoji=False, force_jupyter=False)
     console.print(to_terminal(table))
-    return "\n".join(line.rstrip() for line in written.getvalue().rstrip().splitlines())
+    return "\n".join(line.rstrip() for line in file.getvalue().rstrip().splitlines())
 
 
 def print_blocks(blocks: Sequence[Block], console: Console) -> None:
     """Print paragraphs and tables."""
     for block in blocks:
-        if isinstance(block, Table):
-            console.print(to_terminal(block))
-        else:
-            console.print(_terminal_cell(block))
+        console.print(to_terminal(block) if isinstance(block, Table) else _terminal_cell(block))
 
 
 def check_report_path(path: Path | None, endings: Collection[str] = (".md", ".csv", ".json")) -> None:
-    """Check, before the work, that a report's file can be written.
-
-    Args:
-        endings: Allowed extensions; empty: any.
-
-    Raises:
-        ConfigurationError: It has another extension, or its folder does not exist.
-    """
+    """Check, before the work, that a report's file can be written; without endings, with any extension."""
     if path is None:
         return
     if endings and path.suffix not in endings:
@@ -251,30 +328,33 @@ def check_report_path(path: Path | None, endings: Collection[str] = (".md", ".cs
 
 
 def write_report(report: Report, path: Path) -> None:
-    """Write a report as Markdown, CSV or JSON, by the file's extension; the same report gives the same bytes.
-
-    Raises:
-        ConfigurationError: As in `check_report_path`.
-    """
+    """Write a report as Markdown, CSV or JSON, by the file's extension; the same report gives the same bytes."""
     check_report_path(path, report.endings)
     write_text(path, report.text(path.suffix))
 
 
+def _value(cell: Cell) -> str | float | None:
+    """Return the number or text of a cell."""
+    if isinstance(cell, Styled):
+        return cell.text if cell.value is None else cell.value
+    return cell
+
+
 def _text(cell: Cell) -> str:
-    """Return a cell as text; a tuple becomes lines."""
+    """Return a cell as it is shown."""
     if isinstance(cell, Styled):
         return cell.text
-    if isinstance(cell, tuple):
-        return "\n".join(map(printable, cell))
-    return number(cell) if isinstance(cell, float) or cell is None else str(cell)
+    if isinstance(cell, str):
+        return cell
+    return f"{cell:,}" if isinstance(cell, int) else number(cell)
 
 
 def _markdown_cell(cell: Cell) -> str:
-    if isinstance(cell, Styled):
-        if cell.style == "code":
-            return _code_span(cell.text)
-        return f"**{escape_markdown(cell.text)}**" if "bold" in cell.style.split() else escape_markdown(cell.text)
-    return escape_markdown(_text(cell)) if isinstance(cell, str | tuple) else _text(cell)
+    text = _text(cell)
+    if isinstance(cell, Styled) and cell.style == "code":
+        return _code_span(text)
+    escaped = escape_markdown(text) if isinstance(cell, str | Styled) else text
+    return f"**{escaped}**" if isinstance(cell, Styled) and "bold" in cell.style.split() else escaped
 
 
 def _code_span(text: str) -> str:
@@ -285,14 +365,6 @@ def _code_span(text: str) -> str:
     return f"{fence}{space}{inside}{space}{fence}"
 
 
-def _csv_cell(cell: Cell) -> object:
-    if isinstance(cell, Styled) and cell.style == "number" and _NUMBER.fullmatch(cell.text):
-        return cell.text
-    return escape_csv(_text(cell).replace("\n", " ") if isinstance(cell, Styled | tuple) else cell)
-
-
 def _terminal_cell(cell: Cell) -> Text:
-    if isinstance(cell, tuple):
-        return Text(_text(cell))
-    style = cell.style if isinstance(cell, Styled) and cell.style not in ("code", "number") else ""
+    style = cell.style if isinstance(cell, Styled) and cell.style != "code" else ""
     return Text(printable(_text(cell)), style=style)

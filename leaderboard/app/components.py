@@ -7,7 +7,6 @@ is shown. Untrusted texts go only into tables and text boxes, which show them as
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -16,12 +15,13 @@ import gradio as gr
 
 from benchmark.metrics import FAMILIES, METRICS
 from divbench.core.errors import counted
+from divbench.core.tables import Table
 from leaderboard.app.asked import Asked
 from leaderboard.data.board import Board
 from leaderboard.tables.page_text import FIGURES
-from leaderboard.tables.table_view import TableView
 
 _FAMILY = {metric.id: metric.family for metric in METRICS}
+_WIDEST = 42  # maximum letters per column
 _CURVE = 98  # column width in pixels at which an interval wraps below its mean
 GONE = "The link asks for one that is not here. This one is shown instead."
 _OF_BOARD = ("table", "suite")  # controls whose values do not depend on a table
@@ -40,21 +40,29 @@ def table(label: str, name: str, *, height: int = 520, **more: Any) -> gr.Datafr
     return gr.Dataframe(label=label, max_height=height, elem_id=name, **given)
 
 
-def filled(
-    view: TableView, *, styling: list[list[str]] | None = None, widths: Sequence[int | str] | None = None, **more: Any
-) -> gr.Dataframe:
-    """An update that fills a table and shows it.
+def filled(view: Table, *, styling: list[list[str]] | None = None, **more: Any) -> gr.Dataframe:
+    """An update that fills a table and shows it; the columns fit their longest texts unless `column_widths` are given.
 
     Args:
-        widths: Column widths; default: those of the longest texts.
         more: Other arguments of `gr.Dataframe`.
     """
-    value = view.value()
+    arguments = content(view) | more
     if styling is not None:
-        value["metadata"]["styling"] = styling
-    kinds: Any = list(view.kinds)
-    wide: Any = list(widths or view.widths())
-    return gr.Dataframe(value=value, datatype=kinds, column_widths=wide, visible=True, **more)
+        arguments["value"]["metadata"]["styling"] = styling
+    return gr.Dataframe(visible=True, **arguments)
+
+
+def content(view: Table) -> dict[str, Any]:
+    """The arguments of a `gr.Dataframe` that shows a table: values to sort by with their texts, kinds and widths."""
+    metadata = {"display_value": view.texts}
+    value = {"headers": list(view.columns), "data": view.values, "metadata": metadata}
+    return {"value": value, "datatype": view.kinds, "column_widths": widths(view)}
+
+
+def widths(view: Table, letter: int = 8, room: int = 30) -> list[int | str]:
+    """Column widths that fit each column's longest text on one line, for a letter's width and the room around texts."""
+    longest = [max([len(name) + 3, *map(len, texts)]) for name, *texts in zip(view.columns, *view.texts, strict=True)]
+    return [letter * min(length, _WIDEST) + room for length in longest]
 
 
 def tinted(colour: str, percent: int) -> str:
@@ -62,10 +70,9 @@ def tinted(colour: str, percent: int) -> str:
     return f"background: color-mix(in srgb, {colour} {percent}%, var(--table-even-background-fill))"
 
 
-def filled_curves(view: TableView) -> gr.Dataframe:
+def filled_curves(view: Table) -> gr.Dataframe:
     """An update that fills a table of curves with narrow columns, so that ten fit: intervals wrap below their means."""
-    shown = tuple(tuple(text.replace(", ", ",\u00a0") for text in row) for row in view.shown)  # no break in an interval
-    return filled(replace(view, shown=shown), widths=[*view.widths()[:1], *[_CURVE for _ in view.headers[1:]]])
+    return filled(view, column_widths=[*widths(view)[:1], *[_CURVE for _ in view.columns[1:]]])
 
 
 def no_table() -> gr.Dataframe:

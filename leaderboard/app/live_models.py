@@ -23,9 +23,9 @@ from benchmark.models.hf_lm import load_causal_lm
 from benchmark.scoring.profiles import PROFILES, Profile
 from benchmark.surprisal.token_surprisals import TokenCost, token_surprisals
 from divbench.core.errors import InputError
+from divbench.core.tables import Table
 from leaderboard.data.reference.texts import NOT_INCLUDED
 from leaderboard.tables.responses import NO_TEXTS
-from leaderboard.tables.table_view import TableView, table_of
 from submissions.checking.response_kinds import is_scorable
 from submissions.untrusted.plain_text import shortened
 
@@ -138,19 +138,19 @@ def read_added(profile: str, prompt: str, responses: Sequence[str], embedder: Em
     return Added(numbers, _floats(looe), _floats(min_max(looe)), _floats(distances), reads.signature)
 
 
-def tokens_table(tokens: Tokens) -> TableView:
+def tokens_table(tokens: Tokens) -> Table:
     """The tokens as text, one row per response: its total bits, and each token with its bits."""
     rows = [
         (number, sum(token.bits for token in own), len(own), " ".join(map(_token, own[:TOKENS_SHOWN])))
         for number, own in zip(tokens.numbers, tokens.costs, strict=True)
     ]
-    return table_of(("#", "bits", "tokens", "token (bits)"), rows)
+    return Table("", ("#", "bits", "tokens", "token (bits)"), rows)
 
 
-def added_table(added: Added) -> TableView:
+def added_table(added: Added) -> Table:
     """The contributions, one row per response."""
     rows = zip(added.numbers, added.looe, added.share, added.distance, strict=True)
-    return table_of(("#", "LOOE", "LOOE, scaled to 0–1", "distance to the mean"), rows)
+    return Table("", ("#", "LOOE", "LOOE, scaled to 0–1", "distance to the mean"), rows)
 
 
 def _token(token: TokenCost) -> str:

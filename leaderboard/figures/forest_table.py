@@ -13,9 +13,9 @@ from typing import Any
 from markupsafe import Markup
 
 from divbench.core.errors import counted, need
+from divbench.core.tables import number
 from leaderboard.data.board import Board
 from leaderboard.tables.forest import Forest, Reference
-from leaderboard.tables.table_view import number_text
 from leaderboard.tables.trust import Trusted
 
 _CLOSE = 22  # distance in percent of the scale below which two labels would overlap
@@ -71,7 +71,7 @@ def trust_table(rows: Sequence[Trusted], sentence: str, caption: str, link: Link
 
     ticks = [tick for tick in _TICKS if low < tick < high]
     made = _template("trust.html").render(
-        rows=rows, sentence=sentence, caption=caption, link=link, at=at, ticks=ticks, text=number_text
+        rows=rows, sentence=sentence, caption=caption, link=link, at=at, ticks=ticks, text=number
     )
     return Markup(made)  # noqa: S704 - the template escapes
 

@@ -6,18 +6,18 @@ import numpy as np
 
 from benchmark.analysis.across.study import Homogeneity
 from divbench.core.errors import need
+from divbench.core.tables import Table
 from leaderboard.data.metric_study.record import CORRELATIONS, Agreement, Measure
 from leaderboard.figures.plots import DIVERGING, FONT, SEQUENTIAL, inert, inert_name
-from leaderboard.tables.table_view import TableView
 
 Cells = list[list[float | None]]
 
 
-def correlation_map(view: TableView, measure: Measure) -> Any:
+def correlation_map(view: Table, measure: Measure) -> Any:
     """Metrics by tasks, coloured by the values of a table of `correlations`; the middle colour is chance level."""
-    columns = view.headers[2:]
+    columns = view.columns[2:]
     values = [list(row[2:]) for row in view.values]
-    texts = [list(row[2:]) for row in view.shown]
+    texts = [list(row[2:]) for row in view.texts]
     names = [str(row[0]) for row in view.values]
     lowest = -1.0 if measure in CORRELATIONS else 0.0
     return _study_map(values, texts, names, list(columns), "Metrics by tasks", lowest)

@@ -2,15 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from math import nan
 
 from markupsafe import Markup
 
+from divbench.core.tables import Cell, Styled, Table, places_for, with_interval
 from leaderboard.data.board import Board, Column, ranking_column
 from leaderboard.data.scores import BoardScores
 from leaderboard.figures.board_plots import system_curves_figure, tradeoff_figure
 from leaderboard.figures.forest_table import forest_table
-from leaderboard.static.render import Figure, Page, Table
+from leaderboard.static.render import Figure, Page, StaticTable
 from leaderboard.tables import page_text
 from leaderboard.tables.compare import LEVEL, Gap, compare
 from leaderboard.tables.curves import Curve, curves_table, distinct_curves, patience_curves
@@ -25,7 +26,6 @@ from leaderboard.tables.models import (
     models_table,
 )
 from leaderboard.tables.systems import first_systems, system_labels
-from leaderboard.tables.table_view import TableView, places_for_all, ranged_text
 from leaderboard.tables.tradeoff import about_tradeoff, default_axes, tradeoff, tradeoff_table
 
 MODELS, TRADEOFF, COMPARE, EXPLORE = "Models", "Diversity × quality", "Compare", "Explore"
@@ -45,7 +45,7 @@ class Part:
     forest: Markup | None = None
     figure: Figure | None = None
     said: tuple[str, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[StaticTable, ...] = ()
     codes: tuple[tuple[str, str], ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     links: tuple[tuple[str, str], ...] = ()
@@ -65,20 +65,19 @@ def models_page(board: Board, scores: BoardScores, file: str, systems: Mapping[s
     made = models_table(board, ranks, standing, columns, beside, Filter(), scores.bytes_a_response)
     presets = {name: _shown(board, name, made, columns) for name in PRESETS}
     marks = [MARKS.get(entry.result.manifest.system.type, "") for entry in made.entries]
-    view = TableView(made.headers, made.values, made.shown, made.kinds)
     first = frozenset(presets["overview"])
     values = {
         "forest": forest_table(forest(board, ranks, standing), systems.__getitem__),
         "lead": (page_text.MODELS,),
         "presets": presets,
-        "systems": Table(view, "systems", "Mean over prompts [95% interval]", marks, first),
+        "systems": StaticTable(made.table, "systems", "Mean over prompts [95% interval]", marks, first),
         "said": about_models(board, made),
         "notes": (
             f"Ranks are by {ranks.label}. Click a column header to sort by it; ranks do not change. Human responses "
             "are green and known-bad baselines yellow; the type column has the same information.",
         ),
         "about_columns": (page_text.COLUMNS,),
-        "columns": Table(columns_table(board), "columns", "Column descriptions"),
+        "columns": StaticTable(columns_table(board), "columns", "Column descriptions"),
         "files": {
             "csv": f"data/{board.name}.csv",
             "parquet": f"data/{board.name}.parquet",
@@ -106,7 +105,7 @@ def tradeoff_page(board: Board, scores: BoardScores, file: str) -> Page:
         name = f"{axes[0].label} and {axes[1].label}"
         alt = f"Each system by {name}, with 95% intervals; the table has the same numbers."
         figure = Figure("tradeoff", alt, 560, tradeoff_figure(found), f"figures/{board.name}-tradeoff.js")
-        table = Table(tradeoff_table(board, found), "points", f"Systems by {name}")
+        table = StaticTable(tradeoff_table(board, found), "points", f"Systems by {name}")
         parts.append(Part(figure=figure, said=(about_tradeoff(board, found),), tables=(table,)))
     parts.append(Part(title="More responses, more patience", text=(page_text.CURVES,)))
     kinds: tuple[tuple[str, str, str, str, Callable[..., tuple[Curve, ...]]], ...] = (
@@ -127,7 +126,7 @@ def tradeoff_page(board: Board, scores: BoardScores, file: str) -> Page:
             alt = f"{title}, one line per system; the table has the same numbers."
             drawn = system_curves_figure(curves, at, of, systems=names, diagonal=own == "distinct")
             figure = Figure(own, alt, 480, drawn, f"figures/{board.name}-{own}.js")
-            table = Table(curves_table(curves, at.split()[-1]), f"{own}-table", f"{title} [95% interval]")
+            table = StaticTable(curves_table(curves, at.split()[-1]), f"{own}-table", f"{title} [95% interval]")
             systems = len(board.entries)
             said = f"Of {systems} systems, {len(curves)} are shown: those with a curve among the first {len(places)}."
             text = (said,) if len(curves) < systems else ()
@@ -167,21 +166,19 @@ def _pairs(name: str, column: Column, gaps: Sequence[Gap], names: Sequence[str])
     """The differences on a metric as a table of systems by systems."""
     if not gaps:
         return Part()
-    digits = places_for_all(gap.interval[1] - gap.interval[0] for gap in gaps if gap.interval is not None)
+    digits = places_for(gap.interval[1] - gap.interval[0] for gap in gaps if gap.interval is not None)
     count = len(names)
-    values: list[list[Any]] = [[name, *[None] * count] for name in names]
-    shown = [[name, *["" for _ in names]] for name in names]
+    rows: list[list[Cell]] = [[name, *[None] * count] for name in names]
     for place in range(count):
-        shown[place][place + 1] = "·"
+        rows[place][place + 1] = Styled("·", value=nan)
     for gap in gaps:
         for row, other, sign in ((gap.first, gap.second, 1), (gap.second, gap.first, -1)):
-            values[row][other + 1] = None if gap.difference is None else sign * gap.difference
-            shown[row][other + 1] = _difference(gap, sign, digits)
+            if gap.difference is not None:
+                rows[row][other + 1] = Styled(_difference(gap, sign, digits), value=sign * gap.difference)
     headers = ("row − column", *names)
-    kinds = ("str", *["number"] * count)
-    view = TableView(headers, tuple(map(tuple, values)), tuple(map(tuple, shown)), kinds)
+    view = Table("", headers, rows)
     caption = f"{column.label}: {column.title}{f' [{column.unit}]' if column.unit else ''}"
-    return Part(title=column.label, tables=(Table(view, name, caption),))
+    return Part(title=column.label, tables=(StaticTable(view, name, caption),))
 
 
 def _difference(gap: Gap, sign: int, digits: int) -> str:
@@ -190,7 +187,7 @@ def _difference(gap: Gap, sign: int, digits: int) -> str:
         return ""
     value = sign * gap.difference
     low, high = (None, None) if gap.interval is None else sorted(sign * end for end in gap.interval)
-    text = f"{'+' if value > 0 else ''}{ranged_text(value, low, high, digits)}"
+    text = f"{'+' if value > 0 else ''}{with_interval(value, low, high, digits)}"
     if gap.ahead is None:
         return text
     return f"{text} {'▲' if gap.ahead == gap.names[0 if sign > 0 else 1] else '▽'}"

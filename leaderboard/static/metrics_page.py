@@ -13,7 +13,7 @@ from leaderboard.figures.forest_table import trust_table
 from leaderboard.figures.gss_heat_map import heat_map
 from leaderboard.figures.heat_maps import agreement_map, correlation_map
 from leaderboard.static.board_pages import Part, plain_page
-from leaderboard.static.render import Figure, Page, Table
+from leaderboard.static.render import Figure, Page, StaticTable
 from leaderboard.tables import metrics, page_text
 from leaderboard.tables.trust import (
     dominated_sentence,
@@ -55,7 +55,7 @@ def metrics_page(boards: Sequence[Board], folder: Path | None, file: str) -> Pag
 def _trust(study: MetricStudy, gaming: GamingRecord | None) -> Part:
     """Which metric to trust: agreement with people beside the attacks that a metric rewards."""
     rows = trusted(study, gaming)
-    table = Table(trusted_table(rows), "metrics-trust", "Metrics that agree best with people")
+    table = StaticTable(trusted_table(rows), "metrics-trust", "Metrics that agree best with people")
     notes = (released_sentence(rows), dominated_sentence(study, gaming), fitted_sentence(study))
     forest = trust_table(rows, trust_sentence(rows, study, gaming), trust_caption(gaming))
     said = tuple(filter(None, notes))
@@ -74,7 +74,7 @@ def _agreement_with_people(study: MetricStudy) -> list[Part]:
                 title=title,
                 figure=_drawn(name, correlation_map(view, measure), alt),
                 said=(metrics.about_study(study, measure),),
-                tables=(Table(view, f"{name}-table", f"{title} [interval]"),),
+                tables=(StaticTable(view, f"{name}-table", f"{title} [interval]"),),
             )
         )
     return made
@@ -86,7 +86,9 @@ def _pairs(study: PairStudy) -> Part:
     if ours:
         alt = "Accuracy by split and metric as a heat map; the table has the same numbers."
         figure = _drawn("metrics-pairs", heat_map(ours), alt)
-    table = Table(metrics.pair_accuracies(study), "metrics-pairs-table", "Share of prompt pairs ordered correctly")
+    table = StaticTable(
+        metrics.pair_accuracies(study), "metrics-pairs-table", "Share of prompt pairs ordered correctly"
+    )
     return Part(title="Prompt pairs", text=(page_text.PAIRS,), figure=figure, tables=(table,))
 
 
@@ -101,7 +103,7 @@ def _agreement(boards: Sequence[Board], study: MetricStudy | None) -> list[Part]
         made.append(
             Part(
                 figure=figure,
-                tables=(Table(metrics.agreement_table(agreement), f"{name}-table", f"Spearman's rho {over}"),),
+                tables=(StaticTable(metrics.agreement_table(agreement), f"{name}-table", f"Spearman's rho {over}"),),
             )
         )
     return made
@@ -120,7 +122,7 @@ def _metric(name: str, study: MetricStudy | None) -> Part:
         if line
     ]
     view = None if study is None else metrics.disagreements(study, name)
-    tables = (Table(view, f"{_slug(name)}-worst", page_text.WORST),) if view is not None and view.values else ()
+    tables = (StaticTable(view, f"{_slug(name)}-worst", page_text.WORST),) if view is not None and view.rows else ()
     return Part(title=name, facts=tuple(facts), tables=tables)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from divbench.core.errors import need
-from leaderboard.tables.table_view import TableView
+from divbench.core.tables import Table
 
 HERE = Path(__file__).parent
 # A page opened from a folder has the origin `file:`, which 'self' does not match in some browsers. Plotly adds an image
@@ -41,10 +41,10 @@ _UNSAFE = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class StaticTable:
     """A table of a page; the first cell of each row is its header."""
 
-    view: TableView
+    view: Table
     id: str
     caption: str
     marks: Sequence[str] = ()  # CSS class of each row, most empty; empty: no row has one
@@ -53,11 +53,11 @@ class Table:
     @property
     def sortable(self) -> bool:
         """Whether rows make sense in any order: a row that begins blank belongs to the row above."""
-        return all(texts[0] for texts in self.view.shown)
+        return all(texts[0] for texts in self.view.texts)
 
     def rows(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         """The CSS class of each row, and the text and the sort value of its cells; only numbers have a sort value."""
-        for mark, values, texts in zip_longest(self.marks, self.view.values, self.view.shown, fillvalue=""):
+        for mark, values, texts in zip_longest(self.marks, self.view.values, self.view.texts, fillvalue=""):
             keys = map(_sort_value, values, self.view.kinds)
             yield mark, list(zip(texts, keys, strict=True))
 

@@ -10,7 +10,7 @@ from leaderboard.data.scores import BoardScores
 from leaderboard.figures.board_plots import system_curves_figure
 from leaderboard.figures.response_plots import TINTS
 from leaderboard.static.board_pages import MODELS, Part
-from leaderboard.static.render import Figure, Page, Table
+from leaderboard.static.render import Figure, Page, StaticTable
 from leaderboard.tables.curves import curves_table, distinct_curves
 from leaderboard.tables.forest import score_text
 from leaderboard.tables.models import columns_of
@@ -68,13 +68,13 @@ def system_page(
     people = [i for i, each in enumerate(board.entries) if each.result.manifest.system.type == REFERENCE_TYPES[0]]
     curves = distinct_curves(board, dict.fromkeys([place, *people[:1]]))
     said = headline(scores, main, place)
-    all_scores = Table(system_scores(board, place, standing), "scores", "Mean over prompts [95% interval]")
-    sampling = Table(facts_table(board, place), "facts", "How it was sampled, and where its result comes from")
+    all_scores = StaticTable(system_scores(board, place, standing), "scores", "Mean over prompts [95% interval]")
+    sampling = StaticTable(facts_table(board, place), "facts", "How it was sampled, and where its result comes from")
     parts = [Part(said=(said,), links=tuple(links)), Part(title="All metrics", tables=(all_scores,))]
     drawn = None
     if curves:
         drawn = system_curves_figure(curves, "responses m", "expected different valid responses", diagonal=True)
-        numbers = Table(curves_table(curves, "m"), "curve-table", "Data of the figure")
+        numbers = StaticTable(curves_table(curves, "m"), "curve-table", "Data of the figure")
         figure = Figure(_CURVE, FIGURES[_CURVE], 380)
         parts.append(Part(title="Expected different valid responses among m", figure=figure, tables=(numbers,)))
     parts.append(Part(title="Sampling and provenance", tables=(sampling,)))
@@ -83,13 +83,13 @@ def system_page(
         for name, each in zip(("most", "least"), found, strict=True):
             if each:
                 title = f"{name.capitalize()} diverse prompts"
-                table = Table(
+                table = StaticTable(
                     extremes_table(each), name, f"{main.label} of each, and the responses by class", _tints(each)
                 )
                 parts.append(Part(title=title, tables=(table,)))
     if near:
         about = "Systems whose scores rise and fall on the same prompts; their means may be far apart"
-        table = Table(neighbours_table(board, near), "near", about)
+        table = StaticTable(neighbours_table(board, near), "near", about)
         parts.append(Part(title="Most correlated systems", tables=(table,)))
     parts.append(Part(codes=(("Cite", divbench_citation()),)))
     made: Mapping[str, Any] = {

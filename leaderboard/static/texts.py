@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from benchmark.scoring.result_files import PER_PROMPT_FILE
+from divbench.core.tables import number
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.data.score_index import table_faults
 from leaderboard.data.scores import BoardScores, no_texts
@@ -17,7 +18,6 @@ from leaderboard.tables import page_text
 from leaderboard.tables.models import columns_of
 from leaderboard.tables.responses import MOST_LETTERS, PromptView, class_words, make_view, shared_classes
 from leaderboard.tables.systems import system_labels
-from leaderboard.tables.table_view import number_text
 
 NOT_HERE = (
     "Token surprisals and the contribution of each response are available only on a served board "
@@ -88,16 +88,16 @@ def _prompt(view: PromptView, columns: Sequence[Column]) -> dict[str, Any]:
                 "class": class_words(response, view),
                 "colour": None if response.group is None else colours.get(response.group),
                 "note": "; ".join(response.notes),
-                "rate": number_text(response.rate, 3),
-                "quality": number_text(response.quality, 1),
+                "rate": number(response.rate, 3),
+                "quality": number(response.quality, 1),
             }
             for response in view.responses
         ],
         "scores": [
             [
                 score.column.label,
-                score.reason if score.value is None else number_text(score.value, 4),
-                number_text(score.system_mean, 4),
+                score.reason if score.value is None else number(score.value, 4),
+                number(score.system_mean, 4),
             ]
             for score in view.scores
             if score.column.signature in wanted

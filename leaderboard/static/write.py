@@ -28,7 +28,7 @@ from leaderboard.static.board_pages import (
     tradeoff_page,
 )
 from leaderboard.static.metrics_page import METRICS_TITLE, metrics_page
-from leaderboard.static.render import Figure, Page, Table, assets, figure_script, render, style_marks
+from leaderboard.static.render import Figure, Page, StaticTable, assets, figure_script, render, style_marks
 from leaderboard.static.system_page import nearest, system_page
 from leaderboard.static.texts import (
     explore_file,
@@ -60,7 +60,7 @@ def stages_page(boards: Sequence[Board], scores: Mapping[str, BoardScores], file
     lead = (page_text.STAGES,) if parts else (page_text.STAGES, page_text.NO_STAGES)
     title = "How series are found and contrasts computed"
     parts.append(Part(title=title, text=(stages.RULE, page_text.CONTRASTS)))
-    published = Table(stages.published_table(), "published", page_text.PRINTED)
+    published = StaticTable(stages.published_table(), "published", page_text.PRINTED)
     parts.append(Part(title="Published", text=(page_text.PRINTED_STAGES,), tables=(published,)))
     return plain_page(file, STAGES_TITLE, lead, parts)
 
@@ -91,7 +91,7 @@ def _curves(board: Board, series: stages.Series) -> Part:
     return Part(
         figure=Figure(name, alt, 420, drawn, f"figures/{name}.js"),
         said=(stages.about_curves(found),),
-        tables=(Table(stages.curves_table(found), f"{name}-table", "Mean a_k ± standard error"),),
+        tables=(StaticTable(stages.curves_table(found), f"{name}-table", "Mean a_k ± standard error"),),
     )
 
 
@@ -105,12 +105,12 @@ def _metric(board: Board, scores: BoardScores, series: stages.Series, column: Co
         title=column.title,
         figure=Figure(name, alt, 420, drawn, f"figures/{name}.js"),
         tables=(
-            Table(
+            StaticTable(
                 stages.contrasts_table(found, column),
                 f"{name}-contrasts-table",
                 "Paired contrasts of consecutive stages",
             ),
-            Table(stages.quantiles_table(series, values), f"{name}-quantiles-table", "Distribution over prompts"),
+            StaticTable(stages.quantiles_table(series, values), f"{name}-quantiles-table", "Distribution over prompts"),
         ),
     )
 
@@ -122,8 +122,8 @@ def datasets_page(file: str) -> Page:
     """The suites and datasets, each with its card."""
     found = dataset_cards.cards()
     parts = [
-        Part(title="Suites", tables=(Table(dataset_cards.suites_table(), "suites", "Suites of prompts"),)),
-        Part(title="Datasets", tables=(Table(dataset_cards.overview(found), "overview", "All datasets"),)),
+        Part(title="Suites", tables=(StaticTable(dataset_cards.suites_table(), "suites", "Suites of prompts"),)),
+        Part(title="Datasets", tables=(StaticTable(dataset_cards.overview(found), "overview", "All datasets"),)),
         *map(_dataset, found),
     ]
     return plain_page(file, DATASETS_TITLE, (page_text.DATASETS,), parts)
@@ -133,11 +133,11 @@ def _dataset(card: dataset_cards.Card) -> Part:
     first = card.splits[0]
     rows = dataset_cards.samples(card.name, first)
     tables = [
-        Table(dataset_cards.splits_table(card), f"{card.name}-splits", "Splits"),
-        Table(dataset_cards.fields_table(card), f"{card.name}-fields", "Fields"),
+        StaticTable(dataset_cards.splits_table(card), f"{card.name}-splits", "Splits"),
+        StaticTable(dataset_cards.fields_table(card), f"{card.name}-fields", "Fields"),
     ]
     if not isinstance(rows, Missing):
-        tables.append(Table(rows, f"{card.name}-rows", f"First rows of {first}"))
+        tables.append(StaticTable(rows, f"{card.name}-rows", f"First rows of {first}"))
     return Part(
         title=card.name,
         facts=dataset_cards.facts(card),
@@ -163,12 +163,12 @@ def about_page(file: str) -> Page:
         Part(
             title="Versions of metrics",
             text=(about.VERSIONS_NOTE,),
-            tables=(Table(about.versions(), "versions", "Version of each metric and its date"),),
+            tables=(StaticTable(about.versions(), "versions", "Version of each metric and its date"),),
         ),
         Part(
             title="Published elsewhere",
             text=(" ".join(about.PUBLISHED_NOTE.split()),),
-            tables=(Table(about.published(), "published", "Published results of NoveltyBench"),),
+            tables=(StaticTable(about.published(), "published", "Published results of NoveltyBench"),),
         ),
     ]
     return plain_page(file, ABOUT_TITLE, (), parts)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmark.metrics import METRICS
 from datasets_build.sources import DATASETS
-from leaderboard.tables.table_view import Cell, TableView, number_text, table_of
+from divbench.core.tables import Cell, Table, number, number_cell
 from submissions.demo.build import DERIVED
 from submissions.gaming.derive import find_attack
 
@@ -54,13 +54,13 @@ def paper_citations() -> tuple[tuple[str, str], ...]:
     return tuple(found.items())
 
 
-def versions() -> TableView:
+def versions() -> Table:
     """The newest version of each metric, its date and its changes, one row per metric."""
     rows = []
     for metric in METRICS:
         newest = metric.history[0]
         rows.append((metric.id, metric.title, newest.number, newest.date, newest.change))
-    return table_of(("metric", "what it is", "version", "since", "what changed"), rows)
+    return Table("", ("metric", "what it is", "version", "since", "what changed"), rows)
 
 
 VERSIONS_NOTE = "A changed definition gets a new version; numbers of different versions never share a column."
@@ -69,14 +69,14 @@ samples. `distinct` is the number of classes; the paper's Table 1 prints one mor
 different judges, so they are comparable neither with each other nor with the columns of our tables."""
 
 
-def published() -> TableView:
+def published() -> Table:
     """Results published by others, with source and date."""
     rows = []
     for path in sorted(PUBLISHED.glob("*.csv")):
         with path.open(encoding="utf-8", newline="") as file:
             rows += [[_cell(name, row[name]) for name in _COLUMNS] for row in csv.DictReader(file)]
-    return table_of(_COLUMNS, rows)
+    return Table("", _COLUMNS, rows)
 
 
 def _cell(column: str, text: str) -> Cell:
-    return (float(text), number_text(float(text), 2)) if column in _NUMBERS else text
+    return number_cell(float(text), number(float(text), 2)) if column in _NUMBERS else text

@@ -19,12 +19,12 @@ from benchmark.scoring.resampling import (
     mean_agrees,
     wilcoxon,
 )
+from divbench.core.tables import Cell, Table, estimate_cell, number, number_cell, p_value, places_for
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.data.scores import BoardScores, prompt_row
 from leaderboard.tables.models import QUALITY, score_cells
 from leaderboard.tables.prompts import prompts_of
 from leaderboard.tables.systems import system_ids, system_labels
-from leaderboard.tables.table_view import Cell, TableView, number_text, p_text, places_for_all, ranged_cell, table_of
 from leaderboard.tables.tradeoff import end_of
 from submissions.untrusted.plain_text import shortened
 
@@ -220,7 +220,7 @@ def _have(scores: BoardScores, column: Column, place: int) -> bool:
     return cell is not None and cell.value is not None
 
 
-def compare_table(board: Board, places: Sequence[int], gaps: Sequence[Gap]) -> TableView:
+def compare_table(board: Board, places: Sequence[int], gaps: Sequence[Gap]) -> Table:
     """The differences as a table, one row per metric and pair; the means are the same as on the page Models."""
     labels = system_labels(board)
     headers = (
@@ -248,15 +248,15 @@ def compare_table(board: Board, places: Sequence[int], gaps: Sequence[Gap]) -> T
                 gap.finding,
                 gap.pair,
                 *(means[gap.column.signature][place] for place in places),
-                ranged_cell(gap.difference, low, high),
-                ranged_cell(gap.d_z, d_z_low, d_z_high, 2),
+                estimate_cell(gap.difference, low, high),
+                estimate_cell(gap.d_z, d_z_low, d_z_high, 2),
                 *(gap.wins, gap.ties, gap.losses),
-                (gap.p_holm, p_text(gap.p_holm)),
-                (gap.p, p_text(gap.p) or gap.untested or ""),
+                number_cell(gap.p_holm, p_value(gap.p_holm)),
+                gap.untested or "" if gap.p is None else number_cell(gap.p, p_value(gap.p)),
                 gap.n,
             )
         )
-    return table_of(headers, rows)
+    return Table("", headers, rows)
 
 
 def headline(gaps: Sequence[Gap], labels: Sequence[str]) -> str:
@@ -359,20 +359,20 @@ def _texts(entries: Sequence[Entry], prompts: Sequence[str]) -> dict[str, tuple[
     return found
 
 
-def differing_table(rows: Sequence[Differing], labels: Sequence[str]) -> TableView:
+def differing_table(rows: Sequence[Differing], labels: Sequence[str]) -> Table:
     """The prompts as a table, one row each."""
     headers = ("prompt", "difference", *labels, "text", "category")
-    places = places_for_all(row.spread / 10 for row in rows)
+    places = places_for(row.spread / 10 for row in rows)
     cells: list[tuple[Cell, ...]] = [
         (
             row.prompt_id,
-            *((value, number_text(value, places)) for value in (row.spread, *row.values)),
+            *(number_cell(value, number(value, places)) for value in (row.spread, *row.values)),
             shortened(row.prompt, _EXCERPT),
             row.category,
         )
         for row in rows
     ]
-    return table_of(headers, cells)
+    return Table("", headers, cells)
 
 
 def explore_link(board: Board, place: int, prompt_id: str) -> str:

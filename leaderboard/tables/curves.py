@@ -13,10 +13,10 @@ from benchmark.metrics.partition import Partition, utility_curve
 from benchmark.metrics.valid import valid_distinct_curve
 from benchmark.scoring.resampling import Floats, bootstrap_means
 from benchmark.scoring.shards import INVALID
+from divbench.core.tables import Cell, Table, estimate_cell, number_cell
 from leaderboard.data.board import Board, Entry, ranking_column
 from leaderboard.data.score_index import plausible, read_columns
 from leaderboard.tables.systems import system_labels
-from leaderboard.tables.table_view import Cell, TableView, ranged_cell, table_of
 
 PATIENCES = tuple(place / 10 for place in range(11))
 _HEADLINE = "valid_distinct_k"
@@ -98,7 +98,7 @@ def shown_points(count: int) -> list[int]:
     return sorted({index for index in kept if index < count} | {count - 1})
 
 
-def curves_table(curves: Sequence[Curve], of: str) -> TableView:
+def curves_table(curves: Sequence[Curve], of: str) -> Table:
     """The curves as a table, one row per system; only some points if there are more than `COLUMNS`.
 
     Args:
@@ -109,10 +109,10 @@ def curves_table(curves: Sequence[Curve], of: str) -> TableView:
     headers = ("system", *(f"{of} = {longest[i]:g}" for i in kept), "prompts")
     rows: list[tuple[Cell, ...]] = []
     for curve in curves:
-        there = [ranged_cell(curve.mean[i], curve.low[i], curve.high[i], 2) for i in kept if i < len(curve.at)]
-        empty = [(None, "")] * (len(kept) - len(there))
-        rows.append((curve.name, *there, *empty, (max(curve.prompts), _counts(curve.prompts))))
-    return table_of(headers, rows)
+        there = [estimate_cell(curve.mean[i], curve.low[i], curve.high[i], 2) for i in kept if i < len(curve.at)]
+        empty = [None] * (len(kept) - len(there))
+        rows.append((curve.name, *there, *empty, number_cell(max(curve.prompts), _counts(curve.prompts))))
+    return Table("", headers, rows)
 
 
 def _counts(prompts: Sequence[int]) -> str:

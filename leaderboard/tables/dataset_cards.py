@@ -10,7 +10,7 @@ from datasets_build.build import read_manifest
 from datasets_build.load import SUITES, data_folder, find_split, load_table
 from datasets_build.sources import DATASETS, Config, Source, find_config
 from divbench.core.errors import DivBenchError, InputError
-from leaderboard.tables.table_view import TableView, table_of
+from divbench.core.tables import Table
 from submissions.untrusted.plain_text import shortened
 
 REPO = "ORG/divbench"  # placeholder for the repository, which the publisher chooses
@@ -78,39 +78,39 @@ def _built(source: Source, config: Config) -> tuple[str | None, Mapping[str, int
     return manifest.revision, {name: split.bytes for name, split in manifest.splits.items()}
 
 
-def overview(found: Sequence[Card]) -> TableView:
+def overview(found: Sequence[Card]) -> Table:
     """One row per dataset."""
     headers = ("dataset", "rows", "splits", "description", "paper", "licence", "version")
     rows = [
         (c.name, c.rows, len(c.splits), c.about, c.source.paper or "ours", c.source.licence, c.source.version)
         for c in found
     ]
-    return table_of(headers, rows)
+    return Table("", headers, rows)
 
 
-def suites_table() -> TableView:
+def suites_table() -> Table:
     """One row per suite."""
     rows = []
     for suite in SUITES:
         _, config = find_config(suite.config)
         count = find_split(config, suite.split).count
         rows.append((suite.name, suite.title, count, f"{suite.config}/{suite.split}", sample_command(suite.name)))
-    return table_of(("suite", "description", "prompts", "source", "how to generate responses"), rows)
+    return Table("", ("suite", "description", "prompts", "source", "how to generate responses"), rows)
 
 
-def splits_table(card: Card) -> TableView:
+def splits_table(card: Card) -> Table:
     """One row per split."""
     rows = [(split.name, split.count, card.sizes.get(split.name)) for split in card.config.splits]
-    return table_of(("split", "rows", "bytes of the local build"), rows)
+    return Table("", ("split", "rows", "bytes of the local build"), rows)
 
 
-def fields_table(card: Card) -> TableView:
+def fields_table(card: Card) -> Table:
     """One row per field."""
     rows = [
         (field.name, f"{field.type}{', may be null' if field.nullable else ''}", card.config.fields[field.name])
         for field in card.config.schema
     ]
-    return table_of(("field", "type", "meaning"), rows)
+    return Table("", ("field", "type", "meaning"), rows)
 
 
 def facts(card: Card) -> tuple[tuple[str, str], ...]:
@@ -158,7 +158,7 @@ def in_the_shell(card: Card) -> str:
     return "\n".join(lines)
 
 
-def samples(name: str, split: str, mirror: Path | None = None) -> TableView | Missing:
+def samples(name: str, split: str, mirror: Path | None = None) -> Table | Missing:
     """The first rows of a split as text, from local files only.
 
     Returns:
@@ -179,7 +179,7 @@ def samples(name: str, split: str, mirror: Path | None = None) -> TableView | Mi
     except DivBenchError:
         return Missing(f"The rows of {name}/{split} are not available here; to get them: divbench data build {name}")
     texts = [[_text(row[field]) for field in config.schema.names] for row in rows]
-    return table_of(config.schema.names, texts)
+    return Table("", config.schema.names, texts)
 
 
 def _text(value: Any) -> str:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from math import ceil, floor, log10
 
 from benchmark.analysis.ranking import Standing
+from divbench.core.tables import listed, number, places_for
 from leaderboard.data.board import REFERENCE_TYPES, Board, Column, Entry
 from leaderboard.data.reference.systems import SHOWN_ATTACKS
 from leaderboard.tables.models import direction_text
 from leaderboard.tables.systems import system_ids, system_labels
-from leaderboard.tables.table_view import listed, number_text, places_for_all
 
 _MARGIN = 0.04  # share of the scale left free on both sides, so that no whisker ends at the edge
 _AGAIN = "Scores of other versions or models of the metric are not comparable: to be ranked, score these again."
@@ -120,7 +120,7 @@ def forest(
     partial.sort(key=lambda place: standing[place].rank is None)
     ends = [end for cell in there.values() for end in (cell.value, cell.low, cell.high) if end is not None]
     scale = _Scale.over(ends)
-    digits = places_for_all(c.high - c.low for c in there.values() if c.low is not None and c.high is not None)
+    digits = places_for(c.high - c.low for c in there.values() if c.low is not None and c.high is not None)
     quality = next((c for metric in QUALITY for c in board.columns if c.metric == metric), None)
     groups = [standing[place].group or 0 for place in ranked]
     rows = []
@@ -213,10 +213,10 @@ class _Scale:
     def mark(self, value: float | None, low: float | None, high: float | None, digits: int) -> Mark:
         assert value is not None  # noqa: S101 - callers pass only cells with a value
         if low is None or high is None:
-            return Mark(number_text(value, digits), "", self.at(value), None, None, value, None)
-        interval = f"[{number_text(low, digits)}, {number_text(high, digits)}]"
+            return Mark(number(value, digits), "", self.at(value), None, None, value, None)
+        interval = f"[{number(low, digits)}, {number(high, digits)}]"
         ends = self.at(low), self.at(high)
-        return Mark(number_text(value, digits), interval, self.at(value), *ends, value, (low, high))
+        return Mark(number(value, digits), interval, self.at(value), *ends, value, (low, high))
 
     def ticks(self) -> tuple[tuple[float, str], ...]:
         """Three to six round numbers on the scale, with their positions."""
@@ -231,7 +231,7 @@ def _quality(entry: Entry, column: Column | None) -> str:
     cell = None if column is None else entry.cells.get(column.signature)
     if column is None or cell is None or cell.value is None:
         return ""
-    return _percent(cell.value) if column.metric == "valid_share" else number_text(cell.value, 2)
+    return _percent(cell.value) if column.metric == "valid_share" else number(cell.value, 2)
 
 
 def _percent(share: float) -> str:

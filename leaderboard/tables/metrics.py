@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from benchmark.metrics import FAMILIES, METRICS
 from benchmark.metrics.metric import bounds_text
 from divbench.core.errors import counted
+from divbench.core.tables import Cell, Table, estimate_cell, number, number_cell
 from leaderboard.data.board import Board
 from leaderboard.data.metric_study.build import systems_agreement
 from leaderboard.data.metric_study.files import SetTexts
 from leaderboard.data.metric_study.pair_accuracies import COLUMNS, PairStudy
 from leaderboard.data.metric_study.record import MEASURES, Agreement, Measure, MetricStudy, Number, Task
 from leaderboard.tables.models import DIRECTIONS
-from leaderboard.tables.table_view import Cell, TableView, number_text, ranged_cell, table_of
 
 _KNOWN = {metric.id: metric for metric in METRICS}
 NOTHING = Number(None, None, None)
@@ -29,7 +29,7 @@ def agreements_of(study: MetricStudy | None, boards: Sequence[Board]) -> tuple[A
     return (*(study.agreements if study else ()), *filter(None, map(systems_agreement, boards)))
 
 
-def correlations(study: MetricStudy, measure: Measure) -> TableView:
+def correlations(study: MetricStudy, measure: Measure) -> Table:
     """A measure of each metric, with intervals: its mean over tasks if there is one, then each task.
 
     One row per metric, the best mean first.
@@ -45,11 +45,11 @@ def correlations(study: MetricStudy, measure: Measure) -> TableView:
         (
             each.name,
             _KNOWN[each.name].family if each.name in _KNOWN else each.origin,
-            *(ranged_cell(*found.get(each.name, NOTHING)) for found in columns.values()),
+            *(estimate_cell(*found.get(each.name, NOTHING)) for found in columns.values()),
         )
         for each in shown
     ]
-    return table_of(("metric", "family", *columns), rows)
+    return Table("", ("metric", "family", *columns), rows)
 
 
 def _averaged(study: MetricStudy) -> int:
@@ -89,35 +89,33 @@ def about_study(study: MetricStudy, measure: Measure) -> str:
         names = ", ".join(each.name for each in study.metrics if each.name in fewer)
         lines.append(f"On fewer sets, because they lack scores of some: {names}, and metrics studied with them.")
     if measure == "human_spearman" and ceilings:
-        said = ", ".join(
-            f"{task.name} {number_text(task.noise_ceiling[0], 2)}" for task in ceilings if task.noise_ceiling
-        )
+        said = ", ".join(f"{task.name} {number(task.noise_ceiling[0], 2)}" for task in ceilings if task.noise_ceiling)
         lines.append(f"Noise ceiling from disagreement between raters: {said}.")
     return " ".join(lines)
 
 
-def pair_accuracies(study: PairStudy) -> TableView:
+def pair_accuracies(study: PairStudy) -> Table:
     """The share of prompt pairs ordered correctly, by split and on average; one row per model and metric."""
     rows = [
         (
             block.title,
             row.metric,
-            *(ranged_cell(*row.cells.get(name, NOTHING)) for name in COLUMNS),
+            *(estimate_cell(*row.cells.get(name, NOTHING)) for name in COLUMNS),
             row.pairs,
         )
         for block in study.blocks
         for row in block.rows
     ]
-    return table_of(("model", "metric", *COLUMNS, "pairs"), rows)
+    return Table("", ("model", "metric", *COLUMNS, "pairs"), rows)
 
 
-def agreement_table(agreement: Agreement) -> TableView:
+def agreement_table(agreement: Agreement) -> Table:
     """The rank correlation between every two metrics."""
     rows: list[tuple[Cell, ...]] = [
-        (name, *((rho, number_text(rho, 2)) for rho in row))
+        (name, *(number_cell(rho, number(rho, 2)) for rho in row))
         for name, row in zip(agreement.metrics, agreement.matrix(), strict=True)
     ]
-    return table_of(("metric", *agreement.metrics), rows)
+    return Table("", ("metric", *agreement.metrics), rows)
 
 
 def described(name: str, study: MetricStudy | None) -> tuple[tuple[str, str], ...]:
@@ -146,15 +144,15 @@ def described(name: str, study: MetricStudy | None) -> tuple[tuple[str, str], ..
     return tuple(lines)
 
 
-def disagreements(study: MetricStudy, metric: str) -> TableView:
+def disagreements(study: MetricStudy, metric: str) -> Table:
     """The response sets for which the ranks by the metric and by people differ most, task by task."""
     headers = ("task", "response set", "human score", "human rank", "metric value", "metric rank", "sets")
     rows: list[tuple[Cell, ...]] = []
     for task in study.tasks:
         for each in task.disagreements.get(metric, []):
             numbers = (each.human, each.human_rank, each.value, each.metric_rank, task.evaluated)
-            rows.append((task.name, each.set_id, *((number, f"{number:,.4g}") for number in numbers)))
-    return table_of(headers, rows)
+            rows.append((task.name, each.set_id, *(number_cell(value, f"{value:,.4g}") for value in numbers)))
+    return Table("", headers, rows)
 
 
 def disagreement_text(

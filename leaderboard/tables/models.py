@@ -8,9 +8,9 @@ from typing import Any
 
 from benchmark.analysis.ranking import Standing
 from divbench.core.errors import counted
+from divbench.core.tables import Cell, Table, estimate_cells, listed, number_cell
 from leaderboard.data.board import Board, Column, Entry, facts, ranking_column
 from leaderboard.tables.systems import system_labels
-from leaderboard.tables.table_view import Cell, TableView, listed, ranged_texts, table_of
 
 ANY = "any"
 QUALITY = ("utility_k", "utility_k_reported", "mean_head_quality", "valid_share", "first_quality", "coherence")
@@ -76,9 +76,10 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelsTable(TableView):
+class ModelsTable:
     """A table of systems."""
 
+    table: Table
     entries: tuple[Entry, ...]
     beside: tuple[str, ...]  # names of the facts in the last columns, in their order
 
@@ -123,15 +124,19 @@ def models_table(
     rows = [
         (
             labels[place],
-            (standing[place].rank, rank_text(standing[place])),
+            number_cell(standing[place].rank, rank_text(standing[place])),
             *(cells[place] for cells in scores),
-            *((known[place][name], fact_text(name, known[place][name])) for name in beside),
+            *(_fact_cell(name, known[place][name]) for name in beside),
         )
         for place in places
     ]
-    made = table_of(headers, rows)
-    entries = tuple(board.entries[place] for place in places)
-    return ModelsTable(made.headers, made.values, made.shown, made.kinds, entries, tuple(beside))
+    return ModelsTable(Table("", headers, rows), tuple(board.entries[place] for place in places), tuple(beside))
+
+
+def _fact_cell(name: str, value: Any) -> Cell:
+    text = fact_text(name, value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number_cell(value, text) if is_number else text or None
 
 
 def _known(entry: Entry, length: float, main: Column | None) -> dict[str, Any]:
@@ -148,17 +153,10 @@ def heading(column: Column) -> str:
     return f"{column.label} (lower = more diverse)" if column.direction < 0 else column.label
 
 
-def cell_texts(board: Board, column: Column) -> list[str]:
-    """The display text of each entry in a column, such as `2.89 [2.50, 3.31]`."""
-    cells = [entry.cells.get(column.signature) for entry in board.entries]
-    return ranged_texts([(None, None, None) if cell is None else (cell.value, cell.low, cell.high) for cell in cells])
-
-
 def score_cells(board: Board, column: Column) -> list[Cell]:
-    """The value of each entry in a column, with its display text."""
+    """The value of each entry in a column, shown with its interval, such as `2.89 [2.50, 3.31]`."""
     cells = [entry.cells.get(column.signature) for entry in board.entries]
-    values = [None if cell is None else cell.value for cell in cells]
-    return list(zip(values, cell_texts(board, column), strict=True))
+    return estimate_cells([(None, None, None) if cell is None else (cell.value, cell.low, cell.high) for cell in cells])
 
 
 def about_models(board: Board, made: ModelsTable, most: int | None = None, since: str = "") -> str:
@@ -186,14 +184,14 @@ def about_models(board: Board, made: ModelsTable, most: int | None = None, since
     return " ".join(lines)
 
 
-def columns_table(board: Board) -> TableView:
+def columns_table(board: Board) -> Table:
     """The meaning, source and signature of each column of a board, one row per column."""
     headers = ("column", "description", "unit", "direction", "origin", "source", "version", "signature")
     rows = [
         (c.label, c.title, c.unit, direction_text(c), c.origin, c.paper, c.version, str(c.signature))
         for c in board.columns
     ]
-    return table_of(headers, rows)
+    return Table("", headers, rows)
 
 
 def direction_text(column: Column) -> str:

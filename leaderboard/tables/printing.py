@@ -12,7 +12,7 @@ from leaderboard.data.scores import BoardScores
 from leaderboard.tables.curves import class_curves, shown_points
 from leaderboard.tables.export import about_json, all_ranks
 from leaderboard.tables.forest import forest
-from leaderboard.tables.models import cell_texts
+from leaderboard.tables.models import score_cells
 from leaderboard.tables.systems import system_labels
 
 _COLUMN = 22  # width of a system's column in characters, with its border
@@ -50,7 +50,7 @@ def print_metrics(board: Board, console: Console) -> None:
     """Print all metrics of a board, one row each; systems that do not fit side by side follow in further tables."""
     labels = system_labels(board)
     heads = [f"{column.label} {ARROWS[column.direction]}" for column in board.columns]
-    cells = [list(map(_two_lines, cell_texts(board, column))) for column in board.columns]
+    cells = [score_cells(board, column) for column in board.columns]
     most = max(1, (console.width - max(map(len, heads), default=0) - 4) // _COLUMN)
     title = f"{_title(board)}; ↑ higher is more diverse"
     for start in range(0, len(labels), most):
@@ -73,11 +73,6 @@ def print_curves(board: Board, console: Console) -> None:
     title = "Expected number of different valid responses among m, mean over prompts"
     columns = ("system", *(str(1 + point) for point in shown))
     console.print(to_terminal(Table(title, columns, rows)))
-
-
-def _two_lines(cell: str) -> tuple[str, ...]:
-    """Put the interval of a number on a second line."""
-    return tuple(cell.replace(" [", "\n[", 1).split("\n"))
 
 
 def board_json(board: Board, scores: Callable[[Board], BoardScores] = BoardScores) -> dict[str, Any]:

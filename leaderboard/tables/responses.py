@@ -15,9 +15,9 @@ from benchmark.scoring.result_files import PER_PROMPT_FILE
 from benchmark.scoring.surprisal_columns import COLUMN as SURPRISALS
 from benchmark.scoring.text_free import COLUMN as FACTS
 from divbench.core.errors import InputError, counted
+from divbench.core.tables import Table
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.tables.prompts import ListedPrompt
-from leaderboard.tables.table_view import TableView, table_of
 from submissions.checking.response_kinds import is_blank, is_placeholder, is_refusal, is_scorable
 
 MOST_LETTERS = 20_000  # maximum number of characters of a response on a page
@@ -262,7 +262,7 @@ def by_class(view: PromptView) -> tuple[ShownResponse, ...]:
     return tuple(sorted(view.responses, key=lambda r: (r.group is None, r.group or 0, r.number)))
 
 
-def responses_table(view: PromptView) -> TableView:
+def responses_table(view: PromptView) -> Table:
     """The responses as a table grouped by class, one row each; columns without any value are left out."""
     rows = [
         (
@@ -282,24 +282,24 @@ def responses_table(view: PromptView) -> TableView:
         for place, name in enumerate(RESPONSE_COLUMNS)
         if name in _ALWAYS or any(row[place] not in {"", None} for row in rows)
     ]
-    return table_of([RESPONSE_COLUMNS[place] for place in kept], [[row[place] for place in kept] for row in rows])
+    return Table("", [RESPONSE_COLUMNS[place] for place in kept], [[row[place] for place in kept] for row in rows])
 
 
-def scores_table(view: PromptView) -> TableView:
+def scores_table(view: PromptView) -> Table:
     """The scores as a table with one row per metric."""
     rows = [(s.column.label, s.value, s.system_mean, s.ranked_mean, s.column.unit, s.reason) for s in view.scores]
     numbers = ("this prompt", "system mean", "mean of ranked systems")
-    return table_of(("metric", *numbers, "unit", "missing because"), rows)
+    return Table("", ("metric", *numbers, "unit", "missing because"), rows)
 
 
-def curve_table(view: PromptView) -> TableView:
+def curve_table(view: PromptView) -> Table:
     """The a_k curve as a table with one row per position; empty if there is no curve."""
     curve = view.curve or PositionCurve((), ())
     rows = [
         (place, rate, None if math.isnan(error) else error)
         for place, (rate, error) in enumerate(zip(curve.rate, curve.error, strict=True), 1)
     ]
-    return table_of(("position k", "a_k (bits/byte)", "standard error"), rows)
+    return Table("", ("position k", "a_k (bits/byte)", "standard error"), rows)
 
 
 def summary(view: PromptView) -> str:

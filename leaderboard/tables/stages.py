@@ -19,10 +19,10 @@ from benchmark.scoring.resampling import Floats
 from benchmark.scoring.result_schema import MOST
 from benchmark.scoring.surprisal_columns import COLUMN as SURPRISALS
 from divbench.core.errors import counted
+from divbench.core.tables import Cell, Table, estimate_cell, number, number_cell, p_value
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.data.score_index import read_columns
 from leaderboard.tables.compare import finding
-from leaderboard.tables.table_view import Cell, TableView, number_text, p_text, ranged_cell, table_of
 from submissions.untrusted.plain_text import shortened
 
 # Words in a name that indicate each stage, in training order; many RLVR models are called instruct.
@@ -270,7 +270,7 @@ def contrasts(
     )
 
 
-def contrasts_table(found: Sequence[Contrast], column: Column) -> TableView:
+def contrasts_table(found: Sequence[Contrast], column: Column) -> Table:
     """The contrasts as a table with one row per pair; if any pair is untested, the last column says why."""
     sides = ("prompts", "first", "second", "difference [95% interval]")
     headers = ("stages", "finding", *sides, "d_z", "p", "p (Holm)", "untested because")
@@ -279,21 +279,21 @@ def contrasts_table(found: Sequence[Contrast], column: Column) -> TableView:
             f"{c.a} − {c.b}",
             finding(c.p_holm, c.difference, c.means_agree, (c.a, c.b), column),
             c.n,
-            (c.mean_a, number_text(c.mean_a, 3)),
-            (c.mean_b, number_text(c.mean_b, 3)),
-            ranged_cell(c.difference, c.low, c.high, 3),
-            (c.d_z, number_text(c.d_z, 2)),
-            (c.p, p_text(c.p)),
-            (c.p_holm, p_text(c.p_holm)),
+            number_cell(c.mean_a, number(c.mean_a, 3)),
+            number_cell(c.mean_b, number(c.mean_b, 3)),
+            estimate_cell(c.difference, c.low, c.high, 3),
+            number_cell(c.d_z, number(c.d_z, 2)),
+            number_cell(c.p, p_value(c.p)),
+            number_cell(c.p_holm, p_value(c.p_holm)),
             c.untested or "",
         )
         for c in found
     ]
     kept = len(headers) if any(c.untested for c in found) else len(headers) - 1
-    return table_of(headers[:kept], [row[:kept] for row in rows])
+    return Table("", headers[:kept], [row[:kept] for row in rows])
 
 
-def quantiles_table(series: Series, values: Floats) -> TableView:
+def quantiles_table(series: Series, values: Floats) -> Table:
     """The distribution of a metric over prompts, one row per stage.
 
     Args:
@@ -305,12 +305,12 @@ def quantiles_table(series: Series, values: Floats) -> TableView:
         there = column[np.isfinite(column)]
         mean, *quantiles = [float(x) for x in (there.mean(), *np.quantile(there, QUANTILES))] if len(there) else _NONE
         spread = float(there.std(ddof=1)) if len(there) > 1 else None
-        numbers = ((x, number_text(x, 3)) for x in (mean, spread, *quantiles))
+        numbers = (number_cell(x, number(x, 3)) for x in (mean, spread, *quantiles))
         rows.append((stage, len(there), *numbers, entry.result.manifest.name))
-    return table_of(headers, rows)
+    return Table("", headers, rows)
 
 
-def curves_table(found: StageCurves) -> TableView:
+def curves_table(found: StageCurves) -> Table:
     """The mean curves with their standard errors over prompts: one row per position, one column per stage."""
     headers = ("position k", *found.stages)
     rows: list[tuple[Cell, ...]] = []
@@ -319,15 +319,15 @@ def curves_table(found: StageCurves) -> TableView:
             f"{mean:.3f}" if math.isnan(error) else f"{mean:.3f} ± {error:.3f}"
             for mean, error in zip(means, errors, strict=True)
         )
-        rows.append((place, *zip(means, texts, strict=True)))
-    return table_of(headers, rows)
+        rows.append((place, *map(number_cell, means, texts)))
+    return Table("", headers, rows)
 
 
-def published_table() -> TableView:
+def published_table() -> Table:
     """Published results of the study of OLMo's stages (arXiv:2606.01811, Table 4), as printed."""
     columns = ("mean", "std", "n", "difference", "d_z", "p")
     rows: dict[str, dict[str, str]] = {}
     for one in read_published()["decan-4"]:
         rows.setdefault(one.row, {})[one.column] = one.printed
     texts = [(row, *(cells.get(column, "") for column in columns)) for row, cells in rows.items()]
-    return table_of(("D_Ca_n", *columns), texts)
+    return Table("", ("D_Ca_n", *columns), texts)

@@ -8,12 +8,12 @@ import numpy as np
 
 from benchmark.analysis.ranking import Standing
 from benchmark.scoring.resampling import Floats
+from divbench.core.tables import Cell, Table, estimate_cell
 from leaderboard.data.board import Board, Column, Entry, facts
 from leaderboard.data.scores import prompt_row
 from leaderboard.tables.models import direction_text, fact_text, group_name, rank_text
 from leaderboard.tables.responses import by_class, make_view
 from leaderboard.tables.systems import system_labels
-from leaderboard.tables.table_view import Cell, TableView, ranged_cell, table_of
 from submissions.untrusted.plain_text import cut
 
 _FACTS = {
@@ -69,7 +69,7 @@ _CANDIDATES = 5  # number of systems that are compared exactly for each one that
 _LETTERS = 300  # maximum number of characters of a response in the table
 
 
-def facts_table(board: Board, place: int) -> TableView:
+def facts_table(board: Board, place: int) -> Table:
     """How a system was sampled and who submitted it, one fact per row, with `unknown` for unknown facts."""
     entry = board.entries[place]
     manifest, known = entry.result.manifest, facts(entry)
@@ -79,7 +79,7 @@ def facts_table(board: Board, place: int) -> TableView:
         known["mode"] += f": {_MODES[known['mode']]}"
     stated = [name for name in _FACTS if name not in (*_GENERATION, "origin", "notes") or known[name]]
     rows = [(_FACTS[name], fact_text(name, known[name]) or "unknown") for name in stated]
-    return table_of(("fact", "value"), [*rows, ("suite", f"{board.suite}, {board.terms}")])
+    return Table("", ("fact", "value"), [*rows, ("suite", f"{board.suite}, {board.terms}")])
 
 
 def _stated_text(value: Any) -> str:
@@ -90,7 +90,7 @@ def _stated_text(value: Any) -> str:
     return ", ".join(map(repr, value)) if isinstance(value, tuple) else str(value)
 
 
-def system_scores(board: Board, place: int, standing: Sequence[tuple[Column, Standing | None]]) -> TableView:
+def system_scores(board: Board, place: int, standing: Sequence[tuple[Column, Standing | None]]) -> Table:
     """The scores of a system, one row per metric.
 
     Args:
@@ -102,14 +102,12 @@ def system_scores(board: Board, place: int, standing: Sequence[tuple[Column, Sta
         cell = entry.cells.get(column.signature)
         if cell is None:
             continue
-        mean = ranged_cell(cell.value, cell.low, cell.high)
+        mean = estimate_cell(cell.value, cell.low, cell.high)
         rank = "" if stands is None else rank_text(stands)
         lacking = sum(cell.missing.values())
-        rows.append(
-            (column.label, mean, rank, direction_text(column), (lacking, str(lacking or "")), str(column.signature))
-        )
+        rows.append((column.label, mean, rank, direction_text(column), lacking or None, str(column.signature)))
     headers = ("metric", "mean [95% interval]", "rank", "direction", "prompts without a value", "signature")
-    return table_of(headers, rows)
+    return Table("", headers, rows)
 
 
 def extreme_prompts(values: Floats, direction: int) -> tuple[list[int], list[int]]:
@@ -156,10 +154,10 @@ def nearest_systems(
     return sorted(found, key=lambda each: (-each[1], each[0]))[:count]
 
 
-def neighbours_table(board: Board, near: Sequence[tuple[int, float]]) -> TableView:
+def neighbours_table(board: Board, near: Sequence[tuple[int, float]]) -> Table:
     """The systems from `nearest_systems`, one per row."""
     labels = system_labels(board)
-    return table_of(("system", "Spearman's rho over prompts"), [(labels[place], rho) for place, rho in near])
+    return Table("", ("system", "Spearman's rho over prompts"), [(labels[place], rho) for place, rho in near])
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,14 +203,14 @@ def _read(
     return tuple(made)
 
 
-def extremes_table(found: Sequence[Extreme]) -> TableView:
+def extremes_table(found: Sequence[Extreme]) -> Table:
     """The prompts with their responses, one response per row, with the letter of its class."""
     rows = [
         (each.value if i == 0 else None, each.prompt if i == 0 else "", _class(group, is_invalid=is_invalid), text)
         for each in found
         for i, (text, group, is_invalid) in enumerate(zip(each.responses, each.groups, each.invalid, strict=True))
     ]
-    return table_of(("value", "prompt", "class", "response"), rows)
+    return Table("", ("value", "prompt", "class", "response"), rows)
 
 
 def _class(group: int | None, *, is_invalid: bool) -> str:

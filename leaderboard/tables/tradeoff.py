@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.scoring.resampling import FLOAT32_ROUNDING, Floats
+from divbench.core.tables import Table, listed
 from leaderboard.data.board import Board, Column
 from leaderboard.data.scores import BoardScores
-from leaderboard.tables.models import QUALITY, cell_texts, heading
+from leaderboard.tables.models import QUALITY, heading, score_cells
 from leaderboard.tables.systems import system_labels
-from leaderboard.tables.table_view import TableView, listed, table_of
 
 # The first metric that a board has is the default axis. Neither utility_k, which includes diversity, nor coherence,
 # which depends on the language model, is a default.
@@ -160,9 +160,9 @@ def _comparable(values: Floats) -> Floats:
         return np.asarray(np.round(values / step), np.float64)
 
 
-def tradeoff_table(board: Board, made: Tradeoff) -> TableView:
+def tradeoff_table(board: Board, made: Tradeoff) -> Table:
     """The systems as a table, in the order of `Tradeoff.ordered`."""
-    texts = {column.signature: cell_texts(board, column) for column in (made.x, made.y)}
+    cells = {column.signature: score_cells(board, column) for column in (made.x, made.y)}
     heads = tuple(heading(column) for column in (made.x, made.y))
     headers = ("system", "type", *heads, "on front")
     words = {True: "yes", False: "no", None: "not eligible"}
@@ -170,13 +170,13 @@ def tradeoff_table(board: Board, made: Tradeoff) -> TableView:
         (
             point.label,
             point.type,
-            (point.x, texts[made.x.signature][point.place]),
-            (point.y, texts[made.y.signature][point.place]),
+            cells[made.x.signature][point.place],
+            cells[made.y.signature][point.place],
             words[point.on_front],
         )
         for point in made.ordered()
     ]
-    return table_of(headers, rows)
+    return Table("", headers, rows)
 
 
 def about_tradeoff(board: Board, made: Tradeoff) -> str:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from benchmark.metrics import METRICS, Metric
 from benchmark.scoring.inputs import input_of
 from divbench.core.errors import counted
+from divbench.core.tables import Cell, Table, estimate_cell, number
 from leaderboard.data.board import RANKED_BY
 from leaderboard.data.metric_study.files import PAID, GamingRecord
 from leaderboard.data.metric_study.record import MetricStudy
 from leaderboard.tables.measures import FITTED, agreements, metric_sentences
-from leaderboard.tables.table_view import Cell, TableView, number_text, ranged_cell, table_of
 
 ROWS = 10
 
@@ -31,35 +31,37 @@ class Trusted:
 def trusted(study: MetricStudy, gaming: GamingRecord | None, most: int = ROWS) -> tuple[Trusted, ...]:
     """The metrics that agree best with people, best first, each with the attacks that it rewards."""
     sentences = metric_sentences(study)
-    found = [(number, name) for name, number in agreements(study).items() if number.value is not None]
+    found = [(agreement, name) for name, agreement in agreements(study).items() if agreement.value is not None]
     found.sort(key=lambda each: (-(each[0].value or 0.0), each[1]))
     made = []
-    for number, name in found[:most]:
+    for agreement, name in found[:most]:
         gains = {attack: gain.value or 0.0 for attack, gain in gaming.gains(name).items()} if gaming else {}
         paid = [attack for attack, gain in gains.items() if gain > PAID]
         worst = max(paid, key=lambda attack: gains[attack], default=None)
-        said = "" if worst is None else f"{worst.replace('-', ' ')} +{number_text(gains[worst], 2)}"
+        gain = "" if worst is None else f"{worst.replace('-', ' ')} +{number(gains[worst], 2)}"
         about = sentences.get(name, "")
         made.append(
-            Trusted(name, number.value or 0.0, number.low, number.high, about, len(paid) if gains else None, said)
+            Trusted(
+                name, agreement.value or 0.0, agreement.low, agreement.high, about, len(paid) if gains else None, gain
+            )
         )
     return tuple(made)
 
 
-def trusted_table(rows: Sequence[Trusted]) -> TableView:
+def trusted_table(rows: Sequence[Trusted]) -> Table:
     """The metrics from `trusted` as a table."""
     numbers = ("agreement with people [95%]", "attacks rewarded")
     cells: list[tuple[Cell, ...]] = [
         (
             row.metric,
-            ranged_cell(row.value, row.low, row.high, 2),
-            (row.paid, "–" if row.paid is None else str(row.paid)),
+            estimate_cell(row.value, row.low, row.high, 2),
+            row.paid,
             row.worst,
             row.about,
         )
         for row in rows
     ]
-    return table_of(("metric", *numbers, "largest gain of an attack", "what it measures"), cells)
+    return Table("", ("metric", *numbers, "largest gain of an attack", "what it measures"), cells)
 
 
 def trust_sentence(rows: Sequence[Trusted], study: MetricStudy, gaming: GamingRecord | None) -> str:
@@ -69,7 +71,7 @@ def trust_sentence(rows: Sequence[Trusted], study: MetricStudy, gaming: GamingRe
     best = rows[0]
     tasks = next(each.tasks for each in study.overall if each.metric == best.metric)
     said = (
-        f"{best.metric} agrees best with people: Spearman {number_text(best.value, 2)}, mean of {tasks} tasks with "
+        f"{best.metric} agrees best with people: Spearman {number(best.value, 2)}, mean of {tasks} tasks with "
         "response sets that people wrote to be more or less diverse."
     )
     robust = [row for row in rows if row.paid == 0]

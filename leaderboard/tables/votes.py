@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.votes import Strength
 from divbench.core.errors import counted
+from divbench.core.tables import Cell, Table, number, number_cell, with_interval
 from leaderboard.data.board import Board, Column, ranking_column
 from leaderboard.data.vote_results import VoteResults
-from leaderboard.tables.table_view import Cell, TableView, number_text, ranged_text, table_of
 from submissions.judgements.votes import Answer, Question
 from submissions.untrusted.plain_text import shortened
 
@@ -38,7 +38,7 @@ def outcome_text(left: str, right: str, answers: Mapping[Question, Answer], chec
     return f"{said} Left: {shortened(left, _NAME)}. Right: {shortened(right, _NAME)}."
 
 
-def metrics_of_pair(board: Board, values: Mapping[str, tuple[float | None, float | None]]) -> TableView:
+def metrics_of_pair(board: Board, values: Mapping[str, tuple[float | None, float | None]]) -> Table:
     """The values of each metric for a pair of response sets, and the side that it rates more diverse."""
     rows = []
     for column in board.columns:
@@ -46,7 +46,7 @@ def metrics_of_pair(board: Board, values: Mapping[str, tuple[float | None, float
         if column.direction and left is not None and right is not None:
             gap = (left - right) * column.direction
             rows.append((column.label, left, right, "left" if gap > 0 else "right" if gap < 0 else "no difference"))
-    return table_of(("metric", "left", "right", "more diverse"), rows)
+    return Table("", ("metric", "left", "right", "more diverse"), rows)
 
 
 def votes_text(found: VoteResults) -> str:
@@ -96,7 +96,7 @@ def best_metric(found: VoteResults, question: Question) -> tuple[str, Estimate] 
     return None if best is None else (best.metric, best.share)
 
 
-def strengths_table(found: VoteResults) -> TableView:
+def strengths_table(found: VoteResults) -> Table:
     """The strengths of systems on both questions, the most different first, with the board's headline."""
     column = None if found.board is None else ranking_column(found.board)
     rows: list[tuple[Cell, ...]] = []
@@ -105,20 +105,20 @@ def strengths_table(found: VoteResults) -> TableView:
         second, headline = other.get(own.system), _headline(found, column, own.system)
         rows.append(
             (
-                (own.rank, _rank(own)),
+                number_cell(own.rank, _rank(own)),
                 own.system,
-                (own.points.value, _points(own)),
-                (None, "") if second is None else (second.points.value, _points(second)),
-                (own.votes, f"{own.votes:.0f}"),
-                (headline, number_text(headline, 3)),
+                number_cell(own.points.value, _points(own)),
+                None if second is None else number_cell(second.points.value, _points(second)),
+                number_cell(own.votes, number(own.votes, 0)),
+                number_cell(headline, number(headline, 3)),
             )
         )
     headers = ("rank", "system", SHORT["more_different"], SHORT["preferred"], "votes", column.label if column else "")
     last = len(headers) - (column is None)
-    return table_of(headers[:last], [row[:last] for row in rows])
+    return Table("", headers[:last], [row[:last] for row in rows])
 
 
-def agreement_table(found: VoteResults) -> TableView:
+def agreement_table(found: VoteResults) -> Table:
     """The share of votes that each metric predicts, for both questions; the best first."""
     second = {each.metric: each for each in found.agreement["preferred"]}
     ordered = sorted(
@@ -128,10 +128,10 @@ def agreement_table(found: VoteResults) -> TableView:
     rows: list[tuple[Cell, ...]] = []
     for each in ordered:
         other = second[each.metric].share
-        shares = (each.share.value, _share(each.share)), (other.value, _share(other))
+        shares = number_cell(each.share.value, _share(each.share)), number_cell(other.value, _share(other))
         rows.append((each.metric, *shares, each.votes))
     headers = ("metric", SHORT["more_different"], SHORT["preferred"], "votes")
-    return table_of(headers, rows)
+    return Table("", headers, rows)
 
 
 def _headline(found: VoteResults, column: Column | None, system: str) -> float | None:
@@ -145,4 +145,4 @@ def _points(found: Strength) -> str:
 
 
 def _share(found: Estimate) -> str:
-    return ranged_text(found.value, found.low, found.high, 2)
+    return with_interval(found.value, found.low, found.high, 2)

@@ -10,8 +10,7 @@ from benchmark.analysis.gss.pairs import PairComparison, PairEvaluation
 from benchmark.analysis.metaeval.report import cell
 from benchmark.scoring.resampling import LEVEL
 from datasets_build.gssbench import SPLITS
-from divbench.core import tables
-from divbench.core.tables import Cell, Report, Styled, Table, p_value
+from divbench.core.tables import Block, Cell, Report, Styled, Table, p_value, to_terminal
 
 SHORT = {"complement": "compl.", "factualqa": "factual", "random_choice": "choice", "intersection": "inters."}
 _OVERALL = {
@@ -28,8 +27,8 @@ _NARROW = (((*SPLITS, MEAN), ()), ((MEAN, BALANCED, HALF, TIES, MISSING, _N), (M
 
 def report_of(study: GssStudy, console: Console) -> Report:
     """The report of a study, its printed tables as wide as the console allows."""
-    blocks: list[tables.Block] = [legend(study)]
-    printed: list[tables.Block] = []
+    blocks: list[Block] = [legend(study)]
+    printed: list[Block] = []
     for block in filter(lambda each: each.rows, study.blocks):  # a model may have no rows; the notes say why
         below = []
         if block.model is not None and block.model.comparisons:
@@ -102,8 +101,7 @@ def _table(
 def _that_fit(block: Block, console: Console) -> list[Table]:
     """One table with the intervals of the means, or two narrower ones where the console is too narrow for it."""
     whole = _table(block, intervals=(MEAN, BALANCED))
-    rendered = tables.to_terminal(whole, break_numbers=False)
-    if console.measure(rendered, options=console.options.update(width=10_000)).maximum <= console.width:
+    if console.measure(to_terminal(whole), options=console.options.update(width=10_000)).maximum <= console.width:
         return [whole]
     narrow = [_table(block, "", *each) for each in _NARROW]
     return [each for each in narrow if len(each.columns) > 2]  # published numbers have only the mean there
@@ -133,7 +131,7 @@ def _differences(title: str, comparisons: Mapping[str, PairComparison]) -> Table
     for name, found in comparisons.items():
         strict = {part: found.strict.get(part) for part in _OVERALL}
         p = strict["mean_of_splits"].p if strict["mean_of_splits"] else None
-        rows.append((name, *(cell(each, interval=True) for each in strict.values()), p_value(p, 3)))
+        rows.append((name, *(cell(each, interval=True) for each in strict.values()), p_value(p)))
     return Table(title, ("scorer", *_OVERALL.values(), "p (mean of splits)"), rows)
 
 

@@ -134,7 +134,7 @@ def _differences(title: str, comparisons: Sequence[Comparison]) -> Table:
         by_metric.setdefault(each.a, {})[each.measure] = each.difference
     names = [name for name in _COMPARED if any(name in found for found in by_metric.values())]
     rows = [
-        (metric, *(cell(found.get(name), interval=True) for name in names), p_value(found["spearman"].p, 3))
+        (metric, *(cell(found.get(name), interval=True) for name in names), p_value(found["spearman"].p))
         for metric, found in by_metric.items()
     ]
     return Table(title, ("metric", *(_MEASURES[name][0] for name in names), "p (Spearman)"), rows)

@@ -107,9 +107,8 @@ def _records(found: Iterable[Reproduced]) -> Table:
     for each in found:
         for cell in each.cells:
             p = cell.published
-            printed = Styled(p.printed, "number")
             rows.append(
-                (each.id, p.row, p.column, cell.ours, printed, cell.difference, cell.said, cell.bundled, p.source)
+                (each.id, p.row, p.column, cell.ours, p.printed, cell.difference, cell.said, cell.bundled, p.source)
             )
     columns = ("table", "row", "column", "ours", "published", "difference", "verdict", "bundled", "source")
     return Table("", columns, rows)

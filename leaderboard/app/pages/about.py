@@ -3,12 +3,12 @@
 import gradio as gr
 
 from datasets_build.citation import divbench_citation
+from divbench.core.tables import Table
 from leaderboard.app import components
 from leaderboard.app.permalinks import wire
 from leaderboard.data.live_results import LiveResults
 from leaderboard.tables import about
 from leaderboard.tables.page_text import CITE
-from leaderboard.tables.table_view import TableView
 
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
@@ -27,6 +27,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     wire(page, live, [], lambda query: [], lambda given: [], [])
 
 
-def _table(made: TableView, label: str, name: str) -> None:
-    with_all = {"value": made.value(), "datatype": list(made.kinds), "column_widths": made.widths()}
-    components.table(label, name, height=640, wrap=True, show_search="filter", buttons=["copy"], **with_all)
+def _table(made: Table, label: str, name: str) -> None:
+    components.table(
+        label, name, height=640, wrap=True, show_search="filter", buttons=["copy"], **components.content(made)
+    )

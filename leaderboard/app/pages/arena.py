@@ -12,6 +12,7 @@ from typing import Any
 import gradio as gr
 
 from divbench.core.errors import DivBenchError
+from divbench.core.tables import Table
 from leaderboard.app import components
 from leaderboard.app.asked import Asked
 from leaderboard.app.permalinks import QUIET, chosen, chosen_or_first, count_on, wire
@@ -24,7 +25,6 @@ from leaderboard.data.vote_results import VoteResults
 from leaderboard.figures.board_plots import votes_figure
 from leaderboard.figures.response_sets import response_sets
 from leaderboard.tables import page_text
-from leaderboard.tables.table_view import TableView
 from leaderboard.tables.votes import (
     ANSWERS,
     QUESTIONS,
@@ -125,7 +125,7 @@ def _wire_ballot(page: gr.Blocks, polls: Polls | None, ballot: _Ballot) -> None:
         except DivBenchError:
             return components.no_table()
         view = None if offer is None or offer.answers is None or offer.pair.check else _metrics(offer)
-        return components.filled(view) if view is not None and view.values else components.no_table()
+        return components.filled(view) if view is not None and view.rows else components.no_table()
 
     start = page.load(opened, [ballot.state], ballot.outputs(), queue=False, **QUIET)
     start.then(None, js=count_on("asked"))
@@ -208,7 +208,7 @@ def _judged(kept: Mapping[str, str], offer: Offer) -> list[Any]:
     ]
 
 
-def _metrics(offer: Offer) -> TableView:
+def _metrics(offer: Offer) -> Table:
     """Tabulate the metric values of the two complete response sets."""
     board, contest, pair = offer.arena.board, offer.arena.contest, offer.pair
     place = contest.prompts.index(pair.prompt_id)
@@ -291,7 +291,7 @@ def _results(page: gr.Blocks, live: LiveResults, polls: Polls | None) -> None:
         asked: Question = next((name for name in SHORT if name == given["question"]), "more_different")
         figure = None if column is None else votes_figure(one, asked, column)
         tables = [
-            components.filled(view) if view.values else components.no_table()
+            components.filled(view) if view.rows else components.no_table()
             for view in (agreement_table(one), strengths_table(one))
         ]
         return [votes_text(one), components.drawn(figure), *tables]

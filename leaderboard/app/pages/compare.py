@@ -7,6 +7,7 @@ from typing import Any
 import gradio as gr
 
 from divbench.core.errors import DivBenchError
+from divbench.core.tables import Table
 from leaderboard.app import components
 from leaderboard.app.asked import Asked
 from leaderboard.app.downloads import Downloads
@@ -29,7 +30,6 @@ from leaderboard.tables.compare import (
 )
 from leaderboard.tables.models import PRESETS, columns_of
 from leaderboard.tables.systems import first_systems, places_of, system_ids, system_labels
-from leaderboard.tables.table_view import table_of
 from leaderboard.tables.tradeoff import default_axes
 from submissions.untrusted.plain_text import shortened
 
@@ -202,7 +202,7 @@ def _reading(board: Board, places: Sequence[int], prompt_id: str | None) -> list
     beside = side_by_side(board, places, prompt_id)
     widths: Any = [_ANSWER if holds else 60 for holds in beside.texts]
     table = (
-        components.filled(table_of(beside.headers, beside.rows), widths=widths)
+        components.filled(Table("", beside.headers, beside.rows), column_widths=widths)
         if beside.rows
         else components.no_table()
     )

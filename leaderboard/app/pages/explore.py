@@ -296,8 +296,8 @@ def _answers(view: PromptView) -> Any:
     made, colours = responses_table(view), shared_classes(view)
     places = [None if response.group is None else colours.get(response.group) for response in by_class(view)]
     tints = ["" if place is None else components.tinted(*TINTS[place % len(TINTS)]) for place in places]
-    widths = [_WIDTHS.get(name, 110) for name in made.headers]
-    return components.filled(made, styling=[[tint] * len(made.headers) for tint in tints], widths=widths)
+    widths = [_WIDTHS.get(name, 110) for name in made.columns]
+    return components.filled(made, styling=[[tint] * len(made.columns) for tint in tints], column_widths=widths)
 
 
 def _read_tokens(snapshot: Snapshot, given: Mapping[str, Any]) -> list[Any]:
@@ -313,7 +313,7 @@ def _read_tokens(snapshot: Snapshot, given: Mapping[str, Any]) -> list[Any]:
     return [
         said,
         components.drawn(token_figure(read.costs)),
-        components.filled(live_models.tokens_table(read), widths=[44, 80, 80, "66%"]),
+        components.filled(live_models.tokens_table(read), column_widths=[44, 80, 80, "66%"]),
     ]
 
 

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 import gradio as gr
 
+from divbench.core.tables import Table
 from leaderboard.app import components
 from leaderboard.app.asked import Asked
 from leaderboard.app.permalinks import QUIET, chosen_or_first, wire
@@ -17,7 +18,6 @@ from leaderboard.figures.forest_table import trust_table
 from leaderboard.figures.gss_heat_map import heat_map
 from leaderboard.figures.heat_maps import agreement_map, correlation_map
 from leaderboard.tables import metrics, page_text
-from leaderboard.tables.table_view import TableView, table_of
 from leaderboard.tables.trust import (
     dominated_sentence,
     fitted_sentence,
@@ -114,7 +114,7 @@ def _controls(there: Studies, agreements: Mapping[str, Agreement], asked: Asked)
     measures = [(MEASURES[name], name) for name in metrics.measures_of(there.study)] if there.study else []
     over = [(f"{each.over}: {each.group}", name) for name, each in agreements.items()]
     metric = chosen_or_first(asked, "metric", names)
-    rows = metrics.disagreements(there.study, metric).shown if there.study and metric else ()
+    rows = metrics.disagreements(there.study, metric).texts if there.study and metric else ()
     cases = [
         (f"{row[0]}, {row[1]}: people {row[3]}, metric {row[5]} of {row[6]}", str(i)) for i, row in enumerate(rows)
     ]
@@ -153,10 +153,11 @@ def _metric(there: Studies, metric: Any, case: Any) -> list[Any]:
     if there.study is None or not isinstance(metric, str) or there.study.entry(metric) is None:
         return [components.no_table(), components.no_table(), gr.Textbox(visible=False), components.no_table()]
     view = metrics.disagreements(there.study, metric)
+    described = Table("", ("property", "value"), metrics.described(metric, there.study))
     return [
-        components.filled(table_of(("property", "value"), metrics.described(metric, there.study)), widths=[220, 900]),
-        components.filled(view) if view.values else components.no_table(),
-        *_case(there, metric, case if view.values else None),
+        components.filled(described, column_widths=[220, 900]),
+        components.filled(view) if view.rows else components.no_table(),
+        *_case(there, metric, case if view.rows else None),
     ]
 
 
@@ -167,8 +168,8 @@ def _case(there: Studies, metric: str, case: Any) -> list[Any]:
     if found is None:
         return [gr.Textbox(NO_TEXTS, visible=True), components.no_table()]
     context, texts = found
-    return [gr.Textbox(context, visible=True), components.filled(_numbered(texts), widths=[60, 900])]
+    return [gr.Textbox(context, visible=True), components.filled(_numbered(texts), column_widths=[60, 900])]
 
 
-def _numbered(texts: Sequence[str]) -> TableView:
-    return table_of(("#", "response"), [(str(place), text) for place, text in enumerate(texts, 1)])
+def _numbered(texts: Sequence[str]) -> Table:
+    return Table("", ("#", "response"), [(str(place), text) for place, text in enumerate(texts, 1)])

@@ -102,7 +102,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         drawn = forest(board, ranked_by, live.scores(board).standings(ranked_by), _kept(board, given), MOST)
         front = forest_table(drawn, lambda own: f"system{_address(table=board.name, system=own)}")
         front += other_boards(board, snapshot.boards, _address)
-        files = downloads.write(made.frame(), f"{board.name}-{given['show']}")
+        files = downloads.write(made.table.frame(), f"{board.name}-{given['show']}")
         most = None if given["rows"] == ALL else MOST
         said = about_models(board, made, most, given["since"] or "")
         return [str(front), _component(made, most), *components.files(files), said]
@@ -264,8 +264,8 @@ def _controls(snapshot: Snapshot, asked: Asked, study: Any) -> list[Any]:
 
 def _component(made: ModelsTable, most: int | None) -> Any:
     """Show the first rows of the table; the downloads have all rows."""
-    made = replace(made, values=made.values[:most], shown=made.shown[:most], entries=made.entries[:most])
+    table = replace(made.table, rows=made.table.rows[:most])
     # Colours for the rows of people and known-bad baselines; their type says the same in words.
     marks = {"human": components.tinted("#009e73", 13), "baseline": components.tinted("#e69f00", 15)}
-    styling = [[marks.get(entry.result.manifest.system.type, "")] * len(made.headers) for entry in made.entries]
-    return components.filled(made, styling=styling)
+    styling = [[marks.get(entry.result.manifest.system.type, "")] * len(table.columns) for entry in made.entries[:most]]
+    return components.filled(table, styling=styling)

@@ -41,7 +41,9 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         components.note("printed", 3, page_text.PRINTED_STAGES)
         made = stages.published_table()
         components.table(
-            page_text.PRINTED, "published", value=made.value(), datatype="str", column_widths=made.widths()
+            page_text.PRINTED,
+            "published",
+            **components.content(made),
         )
 
     wire(
@@ -118,7 +120,7 @@ def _shown(live: LiveResults, given: Mapping[str, Any]) -> list[Any]:
     spread = distributions_figure(stages.by_stage(series.stages, values.T), scores.prompts, column.label, column.unit)
     return [
         _about(board, series, curves),
-        components.filled(tested, widths=tested.widths(7, 20)),
+        components.filled(tested, column_widths=components.widths(tested, 7, 20)),
         *_curves(curves),
         components.drawn(spread),
         components.filled(stages.quantiles_table(series, values)),

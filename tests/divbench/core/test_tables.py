@@ -16,14 +16,12 @@ from divbench.core.tables import (
     check_report_path,
     escape_csv,
     escape_markdown,
-    interval,
-    number,
-    p_value,
+    estimate_cell,
+    estimate_cells,
     plain,
     print_blocks,
     to_csv,
     to_markdown,
-    with_interval,
     write_report,
 )
 
@@ -102,33 +100,31 @@ def test_metric_names_stay_readable_in_markdown() -> None:
 def test_numbers_keep_their_digits_and_what_is_missing_is_empty() -> None:
     table = Table("", ("name", "value", "left"), (("a", 0.1 + 0.2, None), ("b", -1, -2.5e-7)), numbers=("value",))
     assert to_csv(table) == "name,value,left\na,0.30000000000000004,\nb,-1,-2.5e-07\n"
-    assert to_markdown(table).splitlines()[1:3] == ["| --- | ---: | --- |", "| a | 0.3000 | - |"]
+    assert to_markdown(table).splitlines()[1:3] == ["| --- | ---: | --- |", "| a | 0.300 | - |"]
 
 
-def test_a_text_that_looks_like_a_formula_is_a_number_only_where_the_table_says_so() -> None:
+def test_a_number_is_no_formula() -> None:
     texts = ("-1.5", "+.5", "-1e-3", "-1+2", "-x", "+1e", "-1 ", "-inf", "-\u0661")
-    assert [escape_csv(text) for text in texts] == [f"'{text}" for text in texts]
-    written = to_csv(Table("", ("a",), [(Styled(text, "number"),) for text in texts])).splitlines()[1:]
-    assert written == [*texts[:3], *(f"'{text}" for text in texts[3:])]
+    assert [escape_csv(text) for text in texts] == [*texts[:3], *(f"'{text}" for text in texts[3:])]
 
 
-def test_styles_and_lines() -> None:
-    table = Table("", ("a", "b"), ((Styled("best", "bold"), ("0.5", "[0.1, 0.9]")),))
-    assert to_markdown(table).splitlines()[-1] == r"| **best** | 0.5 [0.1, 0.9] |"
-    assert to_csv(table) == 'a,b\nbest,"0.5 [0.1, 0.9]"\n'
-    lines = printed(table).splitlines()
-    assert any("best" in line and "0.5" in line and "[0.1" not in line for line in lines)
+def test_a_number_with_its_own_text_is_shown_as_the_text_and_sorted_by_the_number() -> None:
+    rows = [("x", estimate_cell(0.5, 0.25, 0.75), 1234, None), ("y", None, None, Styled("best", "bold"))]
+    table = Table("", ("name", "mean", "n", "note"), rows)
+    assert table.texts == (("x", "0.50 [0.25, 0.75]", "1,234", ""), ("y", "", "", "best"))
+    assert table.values == (("x", 0.5, 1234, None), ("y", None, None, "best"))
+    assert table.kinds == ["str", "number", "number", "str"]
+    assert list(map(str, table.frame().dtypes[1:3])) == ["float64", "Int64"]
+    assert to_csv(table) == "name,mean,n,note\nx,0.5,1234,\ny,,,best\n"
+    assert to_markdown(table).splitlines()[2:] == ["| x | 0.50 [0.25, 0.75] | 1,234 | - |", "| y | - | - | **best** |"]
+    assert "0.50 [0.25, 0.75]" in printed(table)
 
 
-def test_formats() -> None:
-    assert [number(x) for x in (None, 0.12345, -99.99994, 100.0, 12345.67)] == [
-        *("-", "0.1235", "-99.9999", "100.0", "12345.7")
-    ]
-    assert [interval(None, None), interval(0.1, 0.25)] == ["", "[0.1000, 0.2500]"]
-    assert with_interval(None, None, None) == "-"
-    assert with_interval(0.5, None, None) == "0.500"
-    assert with_interval(0.5, 0.25, 0.75) == "0.500 [0.25, 0.75]"
-    assert [p_value(None), p_value(0.012345), p_value(0.012345, 3)] == ["-", "0.012", "0.0123"]
+def test_a_column_of_intervals_has_the_decimals_that_their_median_width_justifies() -> None:
+    cells = estimate_cells([(1.23456, 1.2, 1.3), (2.5, 2.45, 2.56), (3.0, None, None), (None, None, None)])
+    assert Table("", ("a",), [[cell] for cell in cells]).texts == (
+        *(("1.235 [1.200, 1.300]",), ("2.500 [2.450, 2.560]",), ("3.000",), ("",)),
+    )
 
 
 def test_a_report_is_written_by_its_ending(tmp_path: Path) -> None:
@@ -152,11 +148,11 @@ def test_a_table_too_wide_for_the_terminal_is_a_paragraph_per_row() -> None:
     wide, narrow = io.StringIO(), io.StringIO()
     print_blocks([table], Console(file=wide, width=60))
     print_blocks([table], Console(file=narrow, width=30))
-    assert "│ distinct_k │     0.5000 │          - │" in wide.getvalue()
+    assert "│ distinct_k │      0.500 │          - │" in wide.getvalue()
     assert [line.rstrip() for line in narrow.getvalue().splitlines()] == [
         "Title",
         "metric distinct_k; difference",
-        "0.5000; Bonferroni -",
-        "metric ead; difference 0.2500;",
+        "0.500; Bonferroni -",
+        "metric ead; difference 0.250;",
         "Bonferroni 1",
     ]

@@ -66,7 +66,7 @@ def test_tables_hold_the_numbers_of_the_pure_functions(site_address: str, browse
     labels = [system_labels(board)[place] for place in places]
     view = compare_table(board, places, found)
     shows(browser, "gaps", view)
-    assert {row[1] for row in view.shown} >= {"varied more diverse", "no significant difference"}
+    assert {row[1] for row in view.texts} >= {"varied more diverse", "no significant difference"}
     assert value(browser, "headline") == headline(found, labels)
     assert value(browser, "note") == about_compare(found)
     assert gaps(browser) == []
@@ -74,11 +74,11 @@ def test_tables_hold_the_numbers_of_the_pure_functions(site_address: str, browse
     by = next(column for column in board.columns if column.label == "self_bleu")
     prompts = differing(scores, places, by)
     view = differing_table(prompts, labels)
-    first = view.shown[0][0]
+    first = view.texts[0][0]
     until(
-        lambda: [row[0] for row in rows(browser, "prompts")][:5] == [row[0] for row in view.shown[:5]], "other prompts"
+        lambda: [row[0] for row in rows(browser, "prompts")][:5] == [row[0] for row in view.texts[:5]], "other prompts"
     )
-    assert rows(browser, "prompts")[0] == list(view.shown[0])
+    assert rows(browser, "prompts")[0] == list(view.texts[0])
     responses_are(browser, board, ids, first)  # those of the first prompt, unless another is asked for
     figure = drawn(browser, "forest")
     assert all(

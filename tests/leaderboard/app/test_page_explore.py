@@ -8,11 +8,11 @@ from urllib.parse import urlencode
 
 import pytest
 
+from divbench.core.tables import Table
 from leaderboard.data.board import Board, Entry
 from leaderboard.data.scores import prompt_row
 from leaderboard.tables.prompts import prompts_of
 from leaderboard.tables.responses import curve_table, make_view, responses_table, scores_table
-from leaderboard.tables.table_view import TableView
 from submissions.checking.validate import open_submission
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import console_errors, open_page, shown_anew, until
@@ -49,12 +49,12 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def same(browser: Any, table: str, wanted: TableView) -> None:
+def same(browser: Any, table: str, wanted: Table) -> None:
     """The table on the page is the one that was made, as far as it is laid out."""
     found = rows(browser, table)
     assert found
     assert [[flat(cell) for cell in row] for row in found] == [
-        [flat(c) for c in row] for row in wanted.shown[: len(found)]
+        [flat(c) for c in row] for row in wanted.texts[: len(found)]
     ]
 
 

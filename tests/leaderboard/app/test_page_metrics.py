@@ -60,8 +60,8 @@ def test_a_permalink_shows_the_study_that_ships_here(site_address: str, browser:
     open_page(browser, f"{site_address}/metrics?measure=roc_auc&metric=vendi_score&over=sets:{over.group}&case=1")
     view = correlations(shipped_study(), "roc_auc")
     shown = column(browser, "correlations", 0)
-    assert shown == [row[0] for row in view.shown][: len(shown)]
-    assert column(browser, "correlations", 2) == [row[2] for row in view.shown][: len(shown)]
+    assert shown == [row[0] for row in view.texts][: len(shown)]
+    assert column(browser, "correlations", 2) == [row[2] for row in view.texts][: len(shown)]
     sentence = dict(described("vendi_score", None))["In one sentence"]
     assert any(sentence in text for text in column(browser, "about-metric", 1))
     assert "not included" in value(browser, "context")

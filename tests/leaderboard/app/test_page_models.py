@@ -20,7 +20,7 @@ from leaderboard.data.metric_study.files import load_studies
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.forest import forest
 from leaderboard.tables.measures import metric_sentences
-from leaderboard.tables.models import cell_texts, rank_text
+from leaderboard.tables.models import rank_text, score_cells
 from submissions.checking.validate import open_submission
 from tests.leaderboard.app.test_stale_choices import pick
 from tests.leaderboard.boards import load_boards
@@ -115,9 +115,9 @@ def test_the_table_shows_the_numbers_of_the_results_by_rank(site_address: str, b
     assert HOSTILE_NAME in shown
     assert column(browser, "systems", 1) == [ranks[name] for name in shown]
     headings = [e.text.split("\n")[0] for e in browser.find_elements("css selector", "#systems thead th")]
-    texts = dict(zip(names, cell_texts(board, chosen), strict=True))
+    texts = dict(zip(names, score_cells(board, chosen), strict=True))
     place = next(i for i, heading in enumerate(headings) if heading.startswith("distinct_n"))
-    assert column(browser, "systems", place) == [texts[name] for name in shown]
+    assert column(browser, "systems", place) == [texts[name].text for name in shown]
 
 
 @pytest.mark.thorough
@@ -218,7 +218,7 @@ def test_downloads_equal_the_table_which_sorts_by_number_and_texts_move_along(
     _downloads_equal_the_table(browser, tmp_path, values)
     ascending = sorted(board.entries, key=lambda entry: entry.cells[chosen.signature].value or 0.0)
     wanted = [entry.result.manifest.name for entry in ascending]
-    texts = dict(zip([entry.result.manifest.name for entry in board.entries], cell_texts(board, chosen), strict=True))
+    texts = dict(zip([entry.result.manifest.name for entry in board.entries], score_cells(board, chosen), strict=True))
     heading = browser.find_element("css selector", "#systems th[data-heading='2']")
     told = heading.get_attribute("title")
     assert told.startswith("ead: ")

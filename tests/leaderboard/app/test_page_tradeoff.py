@@ -9,12 +9,12 @@ from urllib.parse import quote
 import pandas as pd
 import pytest
 
+from divbench.core.tables import Table
 from leaderboard.data.board import Board
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.curves import curves_table, distinct_curves, patience_curves
 from leaderboard.tables.page_text import FIGURES
 from leaderboard.tables.systems import places_of, system_ids
-from leaderboard.tables.table_view import TableView
 from leaderboard.tables.tradeoff import default_axes, tradeoff, tradeoff_table
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, on_a_phone, open_page, shown_anew, until
@@ -53,9 +53,9 @@ def address(judged: Path) -> Iterator[str]:
         yield f"{url}/tradeoff"
 
 
-def shows(browser: Any, table: str, view: TableView) -> None:
+def shows(browser: Any, table: str, view: Table) -> None:
     """The table on the page comes to hold what the table view does."""
-    wanted = [[cell.strip() for cell in row] for row in view.shown]
+    wanted = [[cell.strip() for cell in row] for row in view.texts]
     until(lambda: rows(browser, table) == wanted, f"{table} is not {wanted[0]} …")
 
 

@@ -91,8 +91,8 @@ def test_every_system_has_its_numbers(results: Path, client: TestClient) -> None
         standing = [(column, scores.standings(column)[place]) for column in board.columns]
         wanted = system_scores(board, place, standing)
         found = {row[0]: row for row in page.tables["scores"][1:]}
-        assert [row[1] for row in found.values()] == [row[1] for row in wanted.shown]
-        assert found[main.label] == list(next(row for row in wanted.shown if row[0] == main.label))
+        assert [row[1] for row in found.values()] == [row[1] for row in wanted.texts]
+        assert found[main.label] == list(next(row for row in wanted.texts if row[0] == main.label))
         assert page.tables["facts"][1:] == [list(row) for row in facts_table(board, place).shown]
         ends = extremes(board, board.entries[place], scores.prompts, values[:, place], main.direction)
         for name, end in zip(("most", "least"), ends, strict=True):
@@ -118,7 +118,7 @@ def test_how_a_system_was_prompted_is_all_there(results: Path) -> None:
     manifest = manifest.model_copy(update={"generation": generation})
     changed = replace(entry, result=entry.result.model_copy(update={"manifest": manifest}))
     table = facts_table(replace(board, entries=(changed, *board.entries[1:])), 0)
-    found = {row[0]: row[1] for row in table.shown}
+    found = {row[0]: row[1] for row in table.texts}
     assert found["sampling mode"] == "in-context: one chat that grows with each response"
     assert (found["top-p"], found["maximum tokens per response"], found["chat template"]) == ("0.9", "100", "no")
     assert (found["system prompt"], found["stops at"]) == ("Be creative.", r"'\n', 'END'")

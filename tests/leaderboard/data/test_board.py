@@ -15,7 +15,7 @@ from divbench.core.files import content_id
 from leaderboard.data.board import Board, Column, frame, make_boards, ranking_column
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.export import about_json, as_csv, export
-from leaderboard.tables.models import cell_texts
+from leaderboard.tables.models import score_cells
 from leaderboard.tables.prompts import find_entry
 from leaderboard.tables.systems import system_labels
 from submissions.schema import Generation, Manifest, Submitter, System
@@ -246,7 +246,7 @@ def test_cells_show_the_places_that_their_intervals_make_meaningful() -> None:
         result("a", aggregate("distinct_n", 0.51234, low=0.1, high=0.9)),
         result("b", aggregate("distinct_n", -0.001, low=None, high=None)),
     )
-    assert cell_texts(board, board.columns[0]) == ["0.51 [0.10, 0.90]", "0.00"]
+    assert score_cells(board, board.columns[0]) == ["0.51 [0.10, 0.90]", "0.00"]
 
 
 def test_equal_names_are_told_apart() -> None:

@@ -98,7 +98,7 @@ def test_the_table_of_models_is_that_of_the_application(results: Path, exported:
     wanted = models_table(board, ranks, scores.standings(ranks), columns, beside, Filter(), scores.bytes_a_response)
     head, *rows = Page.read(exported.folder / "index.html").tables["systems"]
     assert tuple(text for text, _ in head) == wanted.headers
-    assert tuple(tuple(text for text, _ in row) for row in rows) == wanted.shown
+    assert tuple(tuple(text for text, _ in row) for row in rows) == wanted.texts
     numbers = 0
     for row, values in zip(rows, wanted.values, strict=True):
         for (_, found), value, kind in zip(row, values, wanted.kinds, strict=True):
@@ -114,7 +114,7 @@ def test_the_meaning_of_columns_and_what_ranks_stand_on_the_page_of_models(resul
     head, *rows = page.tables["columns"]
     wanted = columns_table(board)
     assert tuple(text for text, _ in head) == wanted.headers
-    assert tuple(tuple(text for text, _ in row) for row in rows) == wanted.shown
+    assert tuple(tuple(text for text, _ in row) for row in rows) == wanted.texts
     ranks = ranking_column(board)
     assert ranks is not None
     assert f"Ranks are by {ranks.label}." in page.texts["p"]

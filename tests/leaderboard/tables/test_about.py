@@ -60,7 +60,7 @@ def test_published_rows_have_the_number_of_classes_and_their_source() -> None:
     assert (paper["distinct_as_printed"] - paper["distinct"]).round(9).to_list() == [1.0] * 20
     others = frame[~frame["source"].str.contains("Table 1")]
     assert (others["distinct_as_printed"] == others["distinct"]).all()
-    assert made.shown[0][2] == f"{made.values[0][2]:.2f}"
+    assert made.texts[0][2] == f"{made.values[0][2]:.2f}"
 
 
 def test_notes_that_are_shown_as_plain_text_have_no_marks_of_code() -> None:

@@ -12,6 +12,7 @@ from scipy import stats
 from benchmark.analysis.contrast.paired import paired_contrast
 from benchmark.scoring.resampling import holm, level_for
 from divbench.core.errors import InputError
+from divbench.core.tables import Table
 from leaderboard.data.board import Board, Column
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.compare import (
@@ -25,7 +26,7 @@ from leaderboard.tables.compare import (
     headline,
     side_by_side,
 )
-from leaderboard.tables.models import cell_texts
+from leaderboard.tables.models import score_cells
 from leaderboard.tables.prompts import find_entry
 from leaderboard.tables.systems import system_ids, system_labels
 from submissions.checking.validate import open_submission
@@ -162,14 +163,14 @@ def test_the_table_holds_the_numbers_and_the_means_of_the_page_models(
 ) -> None:
     view = compare_table(board, places, gaps)
     assert len(view.values) == len(gaps)
-    assert view.headers[3:6] == tuple(f"mean of {name}" for name in THREE)
-    for row, shown, gap in zip(view.values, view.shown, gaps, strict=True):
+    assert view.columns[3:6] == tuple(f"mean of {name}" for name in THREE)
+    for row, shown, gap in zip(view.values, view.texts, gaps, strict=True):
         means = [board.entries[place].cells[gap.column.signature].value for place in places]
         numbers = (*means, gap.difference, gap.d_z)
         assert row[:3] == (gap.column.label, gap.finding, gap.pair)
         assert row[3:] == (*numbers, gap.wins, gap.ties, gap.losses, gap.p_holm, gap.p, gap.n)
-        texts = cell_texts(board, gap.column)  # as the page Models writes them
-        assert shown[3:6] == tuple(texts[place] for place in places)
+        texts = score_cells(board, gap.column)  # as the page Models writes them
+        assert shown[3:6] == Table("", THREE, [[texts[place] for place in places]]).texts[0]
         written = shown[6].split(" ")[0]
         digits = len(written.partition(".")[2])
         assert float(written) == pytest.approx(gap.difference, abs=0.51 * 10**-digits)
@@ -208,7 +209,7 @@ def test_prompts_stand_by_the_range_of_their_values(
         assert row.spread == pytest.approx(spread[row.prompt_id])
         assert (row.prompt, row.category) == (suite.by_id[row.prompt_id].prompt, suite.by_id[row.prompt_id].category)
     view = differing_table(found, THREE)
-    assert view.headers[:5] == ("prompt", "difference", *THREE)
+    assert view.columns[:5] == ("prompt", "difference", *THREE)
     assert [row[:2] for row in view.values] == [(row.prompt_id, row.spread) for row in found]
     assert submission.manifest.name == "varied"
 

@@ -24,12 +24,12 @@ def study() -> MetricStudy:
 
 def test_correlations_are_those_of_the_study_best_first(study: MetricStudy) -> None:
     view = correlations(study, "spearman")
-    assert view.headers[2] == "mean of 9 tasks"
+    assert view.columns[2] == "mean of 9 tasks"
     means = [row[2] for row in view.values if row[2] is not None]
     assert means == sorted(means, reverse=True)
     assert all(row[2] is None for row in view.values[len(means) :])  # those without a mean come last
     for row in view.values:
-        for name, value in zip(view.headers[3:], row[3:], strict=True):
+        for name, value in zip(view.columns[3:], row[3:], strict=True):
             task = study.task(name)
             assert task is not None
             found = {each.metric: each.measures for each in task.results}
@@ -37,7 +37,7 @@ def test_correlations_are_those_of_the_study_best_first(study: MetricStudy) -> N
 
 
 def test_a_measure_shows_only_tasks_that_have_it(study: MetricStudy) -> None:
-    shown = correlations(study, "human_spearman").headers[2:]  # there is no mean
+    shown = correlations(study, "human_spearman").columns[2:]  # there is no mean
     assert set(shown) == {
         task.name for task in study.tasks if any("human_spearman" in each.measures for each in task.results)
     }
@@ -47,13 +47,13 @@ def test_a_measure_shows_only_tasks_that_have_it(study: MetricStudy) -> None:
 def test_the_mean_is_over_the_tasks_that_the_caption_names(study: MetricStudy) -> None:
     for measure in MEASURES:
         view, text = correlations(study, measure), about_study(study, measure)
-        tasks = [study.task(name) for name in view.headers]
+        tasks = [study.task(name) for name in view.columns]
         averaged = [
             place
             for place, task in enumerate(tasks)
             if task is not None and task.label == "binary" and not task.name.endswith("_with_hds")
         ]
-        if not view.headers[2].startswith("mean of "):
+        if not view.columns[2].startswith("mean of "):
             assert "mean is over" not in text
             continue
         assert f"The mean is over the {len(averaged)} tasks" in text
@@ -67,7 +67,7 @@ def test_what_the_table_is_of_is_said(study: MetricStudy) -> None:
         assert MEASURES[measure][1:] in text
         assert study.profile in text
         assert "95%" in text
-        tasks = list(filter(None, map(study.task, correlations(study, measure).headers)))
+        tasks = list(filter(None, map(study.task, correlations(study, measure).columns)))
         sets = sum(task.evaluated for task in tasks)
         assert f", on {len(tasks)} tasks with {sets:,} response sets (some are in several tasks)" in text
         assert "lack scores of some: template_rate, templates_per_token, and metrics studied with them." in text

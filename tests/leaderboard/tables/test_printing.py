@@ -8,11 +8,12 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from rich.console import Console
 
+from divbench.core.tables import Styled
 from leaderboard.data.board import Board, ranking_column
 from leaderboard.data.reference.results import WithReference
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.export import export
-from leaderboard.tables.models import cell_texts
+from leaderboard.tables.models import score_cells
 from leaderboard.tables.printing import board_json, print_curves, print_front, print_metrics
 from leaderboard.tables.systems import system_labels
 from tests.cases import each
@@ -36,8 +37,9 @@ def test_many_systems_are_printed_in_tables_that_fit(width: int) -> None:
     assert all(label in text for label in system_labels(board))
     column = ranking_column(board)
     assert column is not None
-    for number in cell_texts(board, column):
-        value, interval = number.split(" ", 1)
+    for number in score_cells(board, column):
+        assert isinstance(number, Styled)
+        value, interval = number.text.split(" ", 1)
         assert value in text
         assert interval in text
     tables = text.count("┏")

@@ -201,7 +201,7 @@ def test_what_is_missing_is_said(results: Path) -> None:
     said = " ".join(remarks(view, board.profile))
     assert "No quality: the profile lexical has no reward model" in said
     assert "No curve: the profile lexical has no language model" in said
-    assert responses_table(view).headers == ("class", "response", "#", "bytes")
+    assert responses_table(view).columns == ["class", "response", "#", "bytes"]
     assert curve_table(view).values == ()
 
 

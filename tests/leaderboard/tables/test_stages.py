@@ -141,7 +141,7 @@ def test_curves_are_means_over_the_prompts_that_all_stages_have(series: Series) 
     table = curves_table(found)
     assert [row[0] for row in table.values] == list(range(1, 11))
     assert table.values[3][1:] == pytest.approx(tuple(found.means[:, 3]))
-    assert table.shown[0][1] == f"{found.means[0, 0]:.3f} ± {found.errors[0, 0]:.3f}"
+    assert table.texts[0][1] == f"{found.means[0, 0]:.3f} ± {found.errors[0, 0]:.3f}"
 
 
 def test_without_curves_there_is_a_reason(series: Series, results: Path) -> None:
@@ -195,7 +195,7 @@ def test_contrasts_are_scipys(board: Board, series: Series, metric: str) -> None
     ]
     assert [row[0] for row in table.values] == ["base − SFT", "SFT − DPO"]
     assert [row[5] for row in table.values] == [c.difference for c in found]
-    assert "untested because" not in table.headers
+    assert "untested because" not in table.columns
 
 
 def test_few_prompts_are_not_tested_and_it_is_said(board: Board, series: Series) -> None:
@@ -204,7 +204,7 @@ def test_few_prompts_are_not_tested_and_it_is_said(board: Board, series: Series)
     table = contrasts_table(contrasts(series, ["a", "b"], values, column, resamples=50), column)
     assert [row[-1] for row in table.values] == ["fewer than 5 pairs"] * 2
     assert [row[7] for row in table.values] == [None, None]
-    assert table.shown[0][7] == ""
+    assert table.texts[0][7] == ""
     assert [row[1] for row in table.values] == ["not tested"] * 2
 
 

@@ -45,11 +45,11 @@ def _table(
 
 def test_systems_stand_by_rank_and_ranks_are_those_of_the_whole_board(board: Board) -> None:
     whole, some = _table(board), _table(board, Filter(types=("baseline",)))
-    ranks = [row[1] for row in whole.values]
+    ranks = [row[1] for row in whole.table.values]
     assert ranks == sorted(ranks)
-    by_name = {row[0]: row[1] for row in whole.values}
-    assert {row[0]: row[1] for row in some.values} == {row[0]: by_name[row[0]] for row in some.values}
-    assert 0 < len(some.values) < len(whole.values)
+    by_name = {row[0]: row[1] for row in whole.table.values}
+    assert {row[0]: row[1] for row in some.table.values} == {row[0]: by_name[row[0]] for row in some.table.values}
+    assert 0 < len(some.table.values) < len(whole.table.values)
 
 
 def test_ranks_follow_the_direction_of_the_metric(board: Board) -> None:
@@ -63,8 +63,8 @@ def test_ranks_follow_the_direction_of_the_metric(board: Board) -> None:
 def test_values_are_those_of_the_results_and_texts_say_them(board: Board) -> None:
     made = _table(board)
     column = board.columns[0]
-    place = made.headers.index(column.label)
-    for row, texts, entry in zip(made.values, made.shown, made.entries, strict=True):
+    place = made.table.columns.index(column.label)
+    for row, texts, entry in zip(made.table.values, made.table.texts, made.entries, strict=True):
         cell = entry.cells[column.signature]
         assert row[place] == cell.value
         assert float(texts[place].split()[0]) == pytest.approx(cell.value, abs=0.005)
@@ -73,22 +73,22 @@ def test_values_are_those_of_the_results_and_texts_say_them(board: Board) -> Non
 def test_everything_begins_with_metrics_and_has_no_empty_column(board: Board) -> None:
     made = _table(board, preset="everything")
     columns, beside = columns_of(board, "everything", ())
-    assert made.headers[2 : 2 + len(columns)] == tuple(map(heading, columns))
-    assert made.headers[2 + len(columns) :] == made.beside
+    assert made.table.columns[2 : 2 + len(columns)] == tuple(map(heading, columns))
+    assert made.table.columns[2 + len(columns) :] == made.beside
     assert set(made.beside) < set(beside)  # nobody stated a size or a licence
-    for place, head in enumerate(made.headers[2:], 2):
-        assert any(row[place] not in (None, "") for row in made.shown), head
+    for place, head in enumerate(made.table.columns[2:], 2):
+        assert any(row[place] not in (None, "") for row in made.table.texts), head
     assert made.beside[-1] == "signature"  # a submission's newest
-    assert not [head for head in made.headers if set(head) & set("↑↓")]  # an arrow is the order of a table
-    assert "self_bleu (lower = more diverse)" in made.headers
+    assert not [head for head in made.table.columns if set(head) & set("↑↓")]  # an arrow is the order of a table
+    assert "self_bleu (lower = more diverse)" in made.table.columns
 
 
 def test_the_mean_length_of_responses_is_counted_in_bytes(board: Board, results: Path) -> None:
     from submissions.checking.validate import open_submission
 
     made = _table(board, preset="cost")
-    place = made.headers.index("bytes_a_response")
-    shown = dict(zip((row[0] for row in made.values), (row[place] for row in made.values), strict=True))
+    place = made.table.columns.index("bytes_a_response")
+    shown = dict(zip((row[0] for row in made.table.values), (row[place] for row in made.table.values), strict=True))
     submission, _, _ = open_submission(results.parent / "submissions" / "varied")
     sizes = [len(text.encode()) for row in submission.rows() for text in row.responses]
     assert shown["varied"] == pytest.approx(sum(sizes) / len(sizes))
@@ -160,7 +160,7 @@ def test_what_each_column_means_stands_in_a_table(board: Board) -> None:
     view = columns_table(board)
     assert [row[0] for row in view.values] == [column.label for column in board.columns]
     for row, column in zip(view.values, board.columns, strict=True):
-        found = dict(zip(view.headers, row, strict=True))
+        found = dict(zip(view.columns, row, strict=True))
         assert found["description"] == column.title
         assert (found["unit"], found["origin"], found["source"]) == (column.unit, column.origin, column.paper)
         assert (found["version"], found["signature"]) == (column.version, str(column.signature))

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark.scoring.resampling import Floats
+from divbench.core.tables import Table
 from leaderboard.data.board import Board, Column
 from leaderboard.data.scores import BoardScores
-from leaderboard.tables.models import cell_texts
+from leaderboard.tables.models import score_cells
 from leaderboard.tables.tradeoff import (
     about_tradeoff,
     default_axes,
@@ -134,9 +135,15 @@ def test_the_table_says_what_the_points_are(board: Board, scores: BoardScores) -
     made = tradeoff(scores, x, y)
     view = tradeoff_table(board, made)
     by_label = {point.label: point for point in made.points}
-    texts = dict(zip(by_label, zip(cell_texts(board, x), cell_texts(board, y), strict=True), strict=True))
-    assert view.headers[2:4] == ("distinct_k", "utility_k")
-    for values, shown in zip(view.values, view.shown, strict=True):
+    texts = dict(
+        zip(
+            by_label,
+            Table("", ("x", "y"), list(zip(score_cells(board, x), score_cells(board, y), strict=True))).texts,
+            strict=True,
+        )
+    )
+    assert view.columns[2:4] == ("distinct_k", "utility_k")
+    for values, shown in zip(view.values, view.texts, strict=True):
         point = by_label[values[0]]
         assert values[2:4] == (point.x, point.y)
         assert shown[2:4] == texts[values[0]]
