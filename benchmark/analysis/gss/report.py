@@ -10,7 +10,8 @@ from benchmark.analysis.gss.pairs import PairComparison, PairEvaluation
 from benchmark.analysis.metaeval.report import cell
 from benchmark.scoring.resampling import LEVEL
 from datasets_build.gssbench import SPLITS
-from divbench.core.tables import Block, Cell, Report, Styled, Table, p_value, to_terminal
+from divbench.core.tables import Block as ReportBlock
+from divbench.core.tables import Cell, Report, Styled, Table, p_value, to_terminal
 
 SHORT = {"complement": "compl.", "factualqa": "factual", "random_choice": "choice", "intersection": "inters."}
 _OVERALL = {
@@ -27,8 +28,8 @@ _NARROW = (((*SPLITS, MEAN), ()), ((MEAN, BALANCED, HALF, TIES, MISSING, _N), (M
 
 def report_of(study: GssStudy, console: Console) -> Report:
     """The report of a study, its printed tables as wide as the console allows."""
-    blocks: list[Block] = [legend(study)]
-    printed: list[Block] = []
+    blocks: list[ReportBlock] = [legend(study)]
+    printed: list[ReportBlock] = []
     for block in filter(lambda each: each.rows, study.blocks):  # a model may have no rows; the notes say why
         below = []
         if block.model is not None and block.model.comparisons:

@@ -91,7 +91,7 @@ def test_scores_of_a_file_and_every_kind_of_output(mirror: Path, tmp_path: Path)
     assert of_label["spearman"] == of_label["roc_auc"] == pytest.approx(1.0)
     assert {line["sets"] for line in lines} == {"219"}
     markdown = (tmp_path / "out.md").read_text()
-    assert "| good:label | 1.000 [1.00, 1.00] |" in markdown
+    assert "| good:label | 1.00 [1.00, 1.00] |" in markdown
     assert "no score for 1 set, excluded for all metrics" in markdown
     saved = json.loads((tmp_path / "out.json").read_text())
     assert list(saved["problems"]) == ["good:label", "good:against"]

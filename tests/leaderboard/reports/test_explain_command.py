@@ -268,7 +268,7 @@ def test_the_terminal_shows_numbers_with_units_and_texts_as_they_are(run: Run, w
     assert (code, said) == (0, "")
     assert f"Prompt: {PROMPT}" in printed
     for value, unit in (("d_can", "bits/byte"), ("excess_entropy", "bits")):
-        assert re.search(rf"{found.values[value]:.4f} │ {unit}", printed)
+        assert re.search(rf"{found.values[value]:.3f} │ {unit}", printed)
     assert f"standard error of 0.02 bits/byte: at most about {found.orders_for(0.02)} balanced orders" in printed
     for text in ("[bold]rich[/bold] </s> %{z}", "<script>window.hacked=1</script>", "\\x1b[31mred \\u202eturned"):
         assert text in printed
