@@ -27,7 +27,7 @@ def test_compare_is_the_paired_test_and_names_who_is_more_diverse() -> None:
     means = [each.means[0].value for each in (a, b)]
     assert [found.to_pandas().loc["distinct_n", f"mean {name}"] for name in ("few", "many")] == pytest.approx(means)
     assert f"{means[0]:.3f} │ {means[1]:.3f}" in str(found)
-    assert f"<td>{means[0]:.3f}</td>" in found._repr_html_()
+    assert f"<td>{means[0]:.4f}</td>" in found._repr_html_()
     assert db.compare(a, a, names=("x", "y")).finding("distinct_n") != "x more diverse"
     lows = {db.compare(a, b, resamples=99, seed=seed).contrasts["distinct_n"].low for seed in (0, 0, 1)}
     assert len(lows) == 2
