@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from benchmark.cluster.options import ClusterOptions
-from benchmark.scoring.options import MetricNames, ProfileName, ScoringOptions
+from benchmark.scoring.options import MetricNames, ScoringOptions
 from divbench.core.console import JsonOption, MirrorOption, data_option, err, out, output_option, print_json, progress
 from divbench.core.errors import ConfigurationError, counted
 from divbench.core.option_groups import with_option_groups
@@ -26,7 +26,6 @@ def score(
     folders: Annotated[list[Path], typer.Argument(help="Submission folders; the models are loaded once.")],
     *,
     scoring: ScoringOptions,
-    profile: ProfileName = "offline",
     results: Annotated[Path, output_option("--out", help="Folder of results.")] = Path("results"),
     internals: Annotated[
         Path | None,
@@ -59,13 +58,13 @@ def score(
 
     D_Can with a language model of your choice, on a GPU if available (docs/gpu.md):
 
-      divbench score subs/my-model --lm Qwen/Qwen2.5-3B@COMMIT
+      divbench score subs/my-model --set lm=Qwen/Qwen2.5-3B@COMMIT
 
     On a Ray cluster, with the same numbers (docs/scaling.md):
 
       divbench score subs/my-model --cluster HOST:6379
 
-    The bundled language model is meant for trying things out; for numbers to publish, choose a model with --lm. To
+    The bundled language model is meant for trying things out; for numbers to publish, choose a model with --set lm. To
     compare systems with different numbers of responses, set --k to the smallest number. Perplexity, energy, entropies
     and EigenScores of hidden states need the output of divbench metrics internals or divbench generate --internals.
     """
@@ -80,7 +79,7 @@ def score(
 
     if internals is not None and len(folders) > 1:
         raise ConfigurationError("--internals is for a single submission", "score the submissions one at a time")
-    chosen = scoring.profile(profile, metric)
+    chosen = scoring.load(metric)
     find_suite = cache_of(partial(load_suite, mirror=mirror))
     with progress() as bar:
         opened = [open_submission(folder, find_suite) for folder in bar.track(folders, description="checking")]

@@ -10,10 +10,10 @@ from divbench.core.errors import ConfigurationError, counted
 if TYPE_CHECKING:
     import pandas as pd
 
-    from benchmark.analysis.estimate import Estimate
     from benchmark.analysis.metaeval.evaluate import TaskReport
     from benchmark.analysis.metaeval.overall import Overall
     from benchmark.metrics.metric import Missing
+    from benchmark.scoring.estimate import Estimate
     from divbench.core.tables import Cell, Table
 
 BESIDE = ("valid_distinct_k", "distance_beside_prompt", "embedding_diversity", "self_bleu", "distinct_n")
@@ -148,14 +148,13 @@ def evaluate_metric(
             set, or a number is negative.
         InputError: A file of labelled sets is rejected, or a released file has other bytes.
     """
-    from benchmark.analysis.estimate import Resampling
     from benchmark.analysis.metaeval.evaluate import evaluate_task
     from benchmark.analysis.metaeval.inputs import load_tasks
     from benchmark.analysis.metaeval.overall import evaluate_overall
     from benchmark.analysis.metaeval.scores import Scores, metric_scores, released_scores, unique_sets
     from benchmark.metrics.metric import Missing
     from benchmark.scoring.backends import ScoringBackends
-    from benchmark.scoring.profiles import with_reading
+    from benchmark.scoring.estimate import Resampling
     from divbench.scores import check_resampling, choose_metrics
     from leaderboard.data.metric_study.score_file import measured_scores
 
@@ -179,7 +178,7 @@ def evaluate_metric(
     if len(reasons) == len(found):
         raise ConfigurationError(f"{title} gave no number for any set", f"the first: {reasons[0]}")
     if chosen:
-        backends = ScoringBackends(with_reading(chosen[0], format="completion"))  # as `divbench metrics metaeval` reads
+        backends = ScoringBackends(chosen[0].replace(format="completion"))  # as `divbench metrics metaeval` reads
         known |= {each.name: each for each in metric_scores(labelled, chosen[1], backends)}
     columns = [Scores(title, "function", found), *released, *(known[each] for each in wanted)]
     how = Resampling(resamples=resamples, seed=seed)

@@ -225,7 +225,7 @@ def score_all(
     except ConfigurationError as error:
         if "--" not in error.hint:
             raise
-        own = f"with_models(find_profile({chosen.name!r}), embedder='ORG/NAME@COMMIT')"
+        own = f"find_profile({chosen.name!r}).replace(embedder='ORG/NAME@COMMIT')"
         hint = f"{error.hint}; in Python, give a profile of your own: profile={own}, from benchmark.scoring.profiles"
         raise type(error)(error.message, hint) from error
 
@@ -253,7 +253,8 @@ def _score(
     """Score the response sets of one system."""
     import numpy as np
 
-    from benchmark.analysis.estimate import estimates
+    from benchmark.scoring.estimate import bootstrap_means
+    from benchmark.scoring.result_schema import signature_line
     from benchmark.surprisal.engine import ResponseSet
     from submissions.checking.languages import is_foreign_set
 
@@ -262,24 +263,14 @@ def _score(
     values = {metric.id: tuple(row[metric.id] for row in found) for metric in metrics}
     numbers = np.array([[v if isinstance(v, float) else np.nan for v in column] for column in values.values()]).T
     means = []
-    found_means = estimates(numbers, resamples=resamples, seed=seed)
+    found_means = bootstrap_means(numbers, resamples=resamples, seed=seed)
     for metric, column, mean in zip(metrics, values.values(), found_means, strict=True):
         reasons = Counter(value.reason for value in column if not isinstance(value, float))
         n, missing = len(column) - reasons.total(), dict(sorted(reasons.items()))
         means.append(Mean(metric.id, metric.direction, mean.value, mean.low, mean.high, n, missing))
-    signatures = {metric.id: _signature(metric, backends.profile) for metric in metrics}
+    signatures = {metric.id: signature_line(metric, backends.profile) for metric in metrics}
     sizes, foreign = tuple(map(len, responses)), sum(map(is_foreign_set, prompts, responses))
     return Scores(backends.profile.name, names, values, tuple(means), sizes, signatures, foreign)
-
-
-def _signature(metric: "Metric", profile: "Profile") -> str:
-    """The signature of a metric's values, as `divbench score` writes it, without suite and k."""
-    from benchmark.scoring.inputs import input_of
-    from benchmark.scoring.result_schema import signature_parts
-
-    models, parameters = input_of(metric).signed(profile, None, None)
-    of_metric = (*sorted(metric.parameters.items()), *parameters)
-    return "|".join((metric.id, *signature_parts(metric.version, of_metric, models, profile.name)))
 
 
 def _scored(
@@ -312,7 +303,7 @@ def choose_metrics(
     """
     from benchmark.metrics import METRICS
     from benchmark.scoring.inputs import computed, input_of
-    from benchmark.scoring.profiles import PROFILES, find_profile, with_named
+    from benchmark.scoring.profiles import PROFILES, find_profile
 
     names = {each.name for each in PROFILES}
     if isinstance(metrics, str) and metrics in names:
@@ -328,7 +319,7 @@ def choose_metrics(
     has_models = any(set(input_of(metric).sources) - {"tagger"} for metric in asked)
     named = _WITH_MODELS if has_models else ("lexical",)
     candidates = [find_profile(name) for name in named] if profile is None else [_profile(profile)]
-    for candidate in (with_named(each, wanted) for each in candidates):
+    for candidate in (each.replace(metrics=wanted) for each in candidates):
         there = {metric.id for metric in candidate.metrics()}
         lacking = next((metric for metric in asked if metric.id not in there), None)
         if lacking is None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.scoring.resampling import Floats, bootstrap_means
+from benchmark.scoring.estimate import bootstrap_means
+from benchmark.scoring.resampling import Floats
 from leaderboard.data.board import Board, Column
 from leaderboard.data.metric_study.files import PAID
 from leaderboard.data.reference.results import WithReference
@@ -67,7 +68,8 @@ def attacks_table() -> str:
     for attack in KINDS:
         result, cell = entries[attack.name].result, entries[attack.name].cells[column.signature]
         ends = intervals[attack.name]
-        assert ends is not None
+        assert ends.low is not None
+        assert ends.high is not None
         assert cell.value is not None
         assert cell.low is not None
         assert cell.high is not None

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.analysis.estimate import Estimate, estimate
 from benchmark.analysis.metaeval.set_files import write_sets
+from benchmark.scoring.estimate import Estimate, estimate
 from benchmark.scoring.resampling import resample_weights
 from divbench.core.errors import InputError, need
 from divbench.core.files import canonical_json

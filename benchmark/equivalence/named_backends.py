@@ -30,7 +30,7 @@ def find_partition_spec(name: str, algorithm: str = "greedy", *, short_answers: 
     if kind == "judge":
         judge, _, url = model.partition("@")
         if not judge or not url or short_answers:
-            raise ConfigurationError(f"{name!r} names no judge", "write judge=NAME@URL, without --short-answers")
+            raise ConfigurationError(f"{name!r} names no judge", "write judge=NAME@URL, without short-answers")
         # The server's name for its model is part of the signature; it is requested once, then cached.
         return PartitionSpec(LLMJudgeSpec(url, judge).identified(JudgementCache(default_judgements_path())), "judge")
     backend = _backend(kind, model)

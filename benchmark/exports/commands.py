@@ -9,8 +9,10 @@ import typer
 from rich.text import Text
 
 from benchmark.exports.choices import DiversityName, PoolUnit, Relationship
+from benchmark.scoring.options import OFFLINE, ProfileOptions
 from divbench.core.console import JsonOption, MirrorOption, data_option, err, out, output_option, print_json, progress
 from divbench.core.errors import ConfigurationError, counted
+from divbench.core.option_groups import with_option_groups
 from divbench.core.tables import Table, plain, to_terminal
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ Metrics = Annotated[
 
 
 @app.command()
+@with_option_groups
 def dpo(
     folder: Annotated[Path, typer.Argument(help="Submission folder.")],
     rewards: Annotated[
@@ -90,15 +93,7 @@ def dpo(
         Path | None,
         data_option(help="Internals file, for looe and nll; default: internals.parquet in the submission folder."),
     ] = None,
-    profile: Annotated[
-        str | None, _pairs_option(help="Profile with the embedder for --diversity embedding; default: offline.")
-    ] = None,
-    embedder: Annotated[
-        str | None,
-        _pairs_option(
-            help="Sentence-transformers model for embedding: ORG/NAME@COMMIT or a folder; default: the profile's."
-        ),
-    ] = None,
+    models: ProfileOptions = OFFLINE,
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -140,7 +135,7 @@ def dpo(
         generation, None if conversational is None else "conversational" if conversational else "standard"
     )
     rewarded = read_rewards(rewards, suite.by_id.keys(), generation.k)
-    measure = _measure(diversity, submission, internals, profile, embedder)
+    measure = _measure(diversity, submission, internals, models)
     with progress() as bar:
         task = bar.add_task("measuring diversity", total=submission.prompts)
         candidates = candidates_of(
@@ -339,30 +334,24 @@ def _measure(
     diversity: DiversityName,
     submission: "Submission",
     internals: Path | None,
-    profile: str | None,
-    embedder: str | None,
+    models: ProfileOptions,
 ) -> "Measure":
     """Return the chosen measure of diversity, with its model loaded."""
     from benchmark.exports.diversities import measure_embeddings, measure_internals
-    from benchmark.models.device_options import device_named
     from benchmark.models.embedder import SentenceTransformersEmbedder
     from benchmark.scoring.internals_file import INTERNALS_FILE, open_internals
-    from benchmark.scoring.profiles import find_profile, with_models
 
     if diversity == "embedding":
         if internals is not None:
             raise ConfigurationError("--diversity embedding reads no internals", "leave out --internals")
-        chosen = with_models(find_profile(profile or "offline"), embedder=embedder).embedder
-        if chosen is None:
-            raise ConfigurationError(
-                f"the profile {profile} has no embedder", "choose another profile, or name an embedder with --embedder"
-            )
-        return measure_embeddings(SentenceTransformersEmbedder(chosen, device_named().one))
-    if profile is not None or embedder is not None:
-        raise ConfigurationError(
-            f"--diversity {diversity} reads no embeddings",
-            "leave out --profile and --embedder, or use --diversity embedding",
-        )
+        profile = models.load()
+        if profile.embedder is None:
+            hint = "choose another profile, or name an embedder: --set embedder=MODEL"
+            raise ConfigurationError(f"the profile {profile.name} has no embedder", hint)
+        return measure_embeddings(SentenceTransformersEmbedder(profile.embedder, profile.device))
+    if models.settings:
+        hint = "leave out --set, or use --diversity embedding"
+        raise ConfigurationError(f"--diversity {diversity} reads no embeddings", hint)
     path = internals or submission.folder / INTERNALS_FILE
     if not path.is_file():
         raise ConfigurationError(

@@ -50,7 +50,7 @@ _KNOWN = (
         r"not implemented for '(Half|BFloat16)'|BFloat16 is not supported|does not support bfloat16"
         r"|CUBLAS_STATUS_(NOT_SUPPORTED|ARCH_MISMATCH)",
         "{device} does not compute in {dtype}",
-        "--dtype float16 on a GPU, --dtype float32 elsewhere",
+        "--set dtype=float16 on a GPU, dtype=float32 elsewhere",
     ),
     (
         r"automatic conversion of the weights",  # a mixture's experts are joined on the device
@@ -111,7 +111,7 @@ _UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 def _does_not_fit(text: str, device: str, dtype: str, name: str) -> ConfigurationError:
     """Explain a lack of memory; torch's message tells whether other processes use the GPU."""
     found, own = _OF_GPU.search(text), _OWN.search(text)
-    smaller = "a smaller model" + (", --dtype float16" if dtype == "float32" else "")
+    smaller = "a smaller model" + (", --set dtype=float16" if dtype == "float32" else "")
     if found is None:
         return ConfigurationError(f"{name} in {dtype} does not fit {device}", f"{smaller} or another --device")
     total, free = (float(found[i]) * _UNITS[found[i + 1]] for i in (1, 3))

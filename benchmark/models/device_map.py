@@ -23,7 +23,12 @@ class DeviceChoice:
     @property
     def one(self) -> str:
         """Device for a model that runs on a single one."""
-        return "cuda" if self.device == ALL_GPUS else self.device
+        return single_device(self.device)
+
+
+def single_device(device: str) -> str:
+    """Return the device for a model that runs on a single one."""
+    return "cuda" if device == ALL_GPUS else device
 
 
 def choose_device(device: str | None = None, dtype: Dtype | None = None, *, mps: bool = True) -> DeviceChoice:
@@ -40,7 +45,7 @@ def choose_device(device: str | None = None, dtype: Dtype | None = None, *, mps:
     chosen = dtype or ("float16" if device_kind(found) == "cuda" else "float32")
     defaults = [] if device is not None else [f"device {found} ({why})"]
     defaults += [f"precision {chosen}"] if dtype is None and (defaults or chosen != "float32") else []
-    note = f"Chosen by default: {', '.join(defaults)}. To change: --device, --dtype." if defaults else None
+    note = f"Chosen by default: {', '.join(defaults)}. To change: --device, --set dtype=NAME." if defaults else None
     return DeviceChoice(found, chosen, note)
 
 
@@ -96,5 +101,5 @@ def check_not_offloaded(model: Any, name: str, device: str) -> None:
     if outside := sorted({str(place) for place in getattr(model, "hf_device_map", {}).values()} & slow):
         raise ConfigurationError(
             f"{name} does not fit the devices: some of its weights are on {' and '.join(outside)}",
-            "give it more GPUs (--gpus-per-actor on a cluster), or a smaller --dtype",
+            "give it more GPUs (--gpus-per-actor on a cluster), or a smaller precision (--set dtype=NAME)",
         )

@@ -11,11 +11,6 @@ from divbench.core.console import models_option
 if TYPE_CHECKING:
     from benchmark.models.device_map import DeviceChoice
 
-DEVICE_HELP = "Device of the models: cuda, cuda:1, mps or cpu; default: the best available (printed to stderr)."
-DTYPE_HELP = (
-    "Precision of the language model; log-probabilities are float32 or better; default: float16 on cuda, else float32."
-)
-
 _DEVICE = re.compile(r"cpu|auto|(cuda|mps|xpu)(:\d+)?")  # xpu: Intel's GPUs, on which we have tested nothing
 
 
@@ -30,8 +25,16 @@ def checked_device(name: str | None) -> str | None:
     raise typer.BadParameter(f"there is no device {name!r}: give cuda, cuda:1, mps, cpu or auto (all GPUs)")
 
 
-DeviceOption = Annotated[str | None, models_option(callback=checked_device, help=DEVICE_HELP)]
-DtypeOption = Annotated[Dtype | None, models_option(help=DTYPE_HELP)]
+DeviceOption = Annotated[
+    str | None,
+    models_option(
+        callback=checked_device,
+        help=(
+            "Device of the models: cuda, cuda:1, mps, cpu, or auto (the language model over all GPUs); default: the "
+            "best available (printed to stderr)."
+        ),
+    ),
+]
 
 
 def device_named(device: str | None = None, dtype: Dtype | None = None, *, mps: bool = True) -> "DeviceChoice":

@@ -108,7 +108,7 @@ def _check_causal(lm: "HFCausalLM") -> None:
     if not np.isfinite(found).any():
         raise ConfigurationError(
             f"{lm.signature} gives no finite probabilities",
-            "check its weights, which may have become NaN in training, or choose another --dtype",
+            "check its weights, which may have become NaN in training, or choose another precision (--set dtype=NAME)",
         )
     if _spread(found) > _tolerance(lm):
         raise ConfigurationError(

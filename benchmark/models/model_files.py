@@ -18,7 +18,7 @@ from divbench.core.files import sha256_of
 
 Loaded_co = TypeVar("Loaded_co", covariant=True)
 _ONE_AT_A_TIME = RLock()  # transformers loads a model under global settings, such as not to tie weights
-NEEDS_EAGER = "this kind of model needs --attention eager"
+NEEDS_EAGER = "this kind of model needs --set attention=eager"
 _SETTINGS = (".json", ".jinja", ".model", ".txt")  # endings of configurations, chat templates and tokenisers
 
 
@@ -74,7 +74,7 @@ class ModelFiles:
         if self.revision is None:
             raise ConfigurationError(
                 f"no commit of {self.name} is pinned in this version",
-                "give one with --embedder, --bert-score, --sts or --equivalence: ORG/NAME@<40 hex digits>, from the "
+                "give one with --set embedder=, bert-score=, sts= or equivalence=: ORG/NAME@<40 hex digits>, from the "
                 "model's page under Files, History, or a folder",
             )
         return self.revision

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -28,10 +28,6 @@ from benchmark.surprisal.engine import SetSurprisals
 from benchmark.validity.backend import Reasons, ValidityJudge
 from submissions.checking.response_kinds import is_scorable, scorable_responses
 from submissions.schema import Reported
-
-if TYPE_CHECKING:
-    from benchmark.scoring.internals_file import HowRead
-    from benchmark.scoring.profiles import Profile
 
 # Sources of inputs beside the texts: a model of the profile (by the name of its field), internals of the generating
 # model, or values that came with the submission (*reported*).
@@ -94,35 +90,6 @@ class MetricInput:
     sources: tuple[Source, ...] = ()  # sources other than the texts, in the order in which signatures name them
     whole_curve: bool = False  # whether the language model must have read responses at every position of the orders
     only: EmbedderSpec | None = None  # the one embedder for which the input is defined; None: any
-
-    def models(self, profile: "Profile") -> dict[Source, Any]:
-        """Return the specification of each of its models; None for a model that the profile lacks."""
-        found = {source: getattr(profile, source) for source in self.sources if source not in ("internals", "reported")}
-        return {key: spec.get(self.name) if key == "pair_scorers" else spec for key, spec in found.items()}
-
-    def is_available(self, profile: "Profile", *, internals: bool) -> bool:
-        """Return whether the input can be made: the profile has all its models, and internals exist if needed."""
-        if any(spec is None for spec in self.models(profile).values()):
-            return False
-        if self.whole_curve and not profile.orders.whole_curve:
-            return False
-        if self.only is not None and self.only != profile.embedder:
-            return False
-        return internals or "internals" not in self.sources
-
-    def signed(
-        self, profile: "Profile", reported_by: str | None, read: "HowRead | None"
-    ) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-        """Return what it adds to a signature: its models, and parameters other than the metric's own.
-
-        Raises:
-            ConfigurationError: A model is not pinned.
-        """
-        specs = {**self.models(profile), "internals": read if "internals" in self.sources else None}
-        models = tuple(spec.signature for spec in specs.values() if spec is not None)
-        if specs.get("causal_lm") is not None:
-            return models, (("layout", str(profile.layout)), ("orders", str(profile.orders)))
-        return models, (("reported-by", reported_by or "not stated"),) if "reported" in self.sources else ()
 
 
 def _ngrams(tokenise: Tokeniser) -> Make:

@@ -1,40 +1,27 @@
-"""Options shared by every command that scores with a profile.
+"""Options shared by every command that runs models.
 
 Each is part of a result's identity: it is in the signatures of the numbers, or in the key of the result.
 """
 
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Unpack, cast
 
-import typer
-
-from benchmark.models.choices import EQUIVALENCE_NAMES, Algorithm, Attention, Boundaries, Format, OrderKind
-from benchmark.models.device_options import DtypeOption, checked_device, device_named
-from divbench.core.console import d_can_option, data_option, models_option
+from benchmark.models.choices import EQUIVALENCE_NAMES
+from benchmark.models.device_options import DeviceOption, device_named
+from divbench.core.console import data_option, models_option
 from divbench.core.errors import ConfigurationError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from benchmark.metrics import Metric
-    from benchmark.scoring.profiles import Profile
+    from benchmark.models.device_map import DeviceChoice
+    from benchmark.scoring.profiles import Changes, Profile
     from benchmark.scoring.scorer import Options
-
-_equivalence_option = partial(typer.Option, rich_help_panel="Equivalence")
 
 # Heavy modules are imported where they are used: this file is read for `--help`.
 
-ProfileName = Annotated[
-    str,
-    models_option(
-        help=(
-            "Profile of models: lexical (texts only), syntax (adds part-of-speech tags), semantic (adds embeddings), "
-            "offline (adds the language model that comes with the package) or paper (the papers' models)."
-        )
-    ),
-]
 MetricNames = Annotated[
     list[str] | None, data_option(help="Metric to compute (repeatable); default: all metrics of the profile.")
 ]
@@ -42,142 +29,67 @@ CacheOption = Annotated[
     Path | None,
     models_option(help="Cache file for surprisals from the language model; default: a file in the user's cache."),
 ]
+SETTINGS = (
+    *("lm", "lm-server", "dtype", "attention", "format", "boundaries", "orders", "order-count"),
+    *("embedder", "bert-score", "sts", "equivalence", "algorithm", "short-answers", "reward"),
+)
+_SETTINGS_HELP = (
+    "Setting in place of the profile's (repeatable): lm, embedder, bert-score or sts=MODEL (ORG/NAME@COMMIT or a "
+    "folder); lm-server=URL; dtype=float32; attention=eager; format=completion; boundaries=paper; orders=endpoint; "
+    f"order-count=2; equivalence=BACKEND ({EQUIVALENCE_NAMES}); algorithm=average; short-answers=true; "
+    "reward=skywork-1.7b."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
-    """Values of the options; each field has the name of its option."""
+    """The options of a command that runs a model named by an argument."""
 
-    lm: Annotated[
-        str | None,
-        models_option(help="Language model of D_Can: ORG/NAME@COMMIT on the Hub, or a folder; default: the profile's."),
-    ] = None
-    lm_server: Annotated[
-        str | None,
-        models_option(
-            help=(
-                "Server that runs the model of --lm and returns log-probabilities of prompts, such as vLLM: "
-                "http://HOST:PORT, or NAME@URL if it has another name there; --lm then gives its tokeniser and commit."
-            )
-        ),
-    ] = None
-    dtype: DtypeOption = None
-    device: Annotated[
-        str | None,
-        models_option(
-            callback=checked_device,
-            help=(
-                "Device of the models: cuda, cuda:1, mps, cpu, or auto (the language model over all GPUs); default: "
-                "the best available (printed to stderr)."
-            ),
-        ),
-    ] = None
-    attention: Annotated[
-        Attention,
-        models_option(help="Attention implementation of the language model; eager for the few models without sdpa."),
-    ] = "sdpa"
-    format: Annotated[
-        Format | None, d_can_option(help="Prompt format of D_Can; default: the profile's (instruct).")
-    ] = None
-    boundaries: Annotated[
-        Boundaries | None,
-        d_can_option(help="Token boundaries: exact, or paper to replicate published numbers; default: the profile's."),
-    ] = None
-    orders: Annotated[
-        OrderKind | None,
-        d_can_option(
-            help=(
-                "Response orderings for D_Can (endpoint: only a_n and C, much cheaper); default: the profile's "
-                "(balanced; paper: 50 uniform)."
-            )
-        ),
-    ] = None
-    order_count: Annotated[
-        int | None,
-        d_can_option(
-            min=1,
-            help=(
-                "Number of Latin squares (balanced), trees of n orders (endpoint) or uniform orders; "
-                "default: the profile's, or 1."
-            ),
-        ),
-    ] = None
-    embedder: Annotated[
-        str | None,
-        models_option(help="Sentence-transformers model: ORG/NAME@COMMIT or a folder; default: the profile's."),
-    ] = None
-    bert_score: Annotated[
-        str | None,
-        models_option(help="Model of BERTScore (roberta-large): ORG/NAME@COMMIT or a folder; default: the profile's."),
-    ] = None
-    sts: Annotated[
-        str | None,
-        models_option(help="Cross-encoder of STS diversity: ORG/NAME@COMMIT or a folder; default: the profile's."),
-    ] = None
-    equivalence: Annotated[
-        str | None,
-        _equivalence_option(
-            help=f"Equivalence backend: {EQUIVALENCE_NAMES}; default: the profile's.",
-        ),
-    ] = None
-    algorithm: Annotated[
-        Algorithm | None,
-        _equivalence_option(
-            help=(
-                "Clustering algorithm of --equivalence: greedy (as published, default), or order-independent "
-                "(components, complete, average)."
-            )
-        ),
-    ] = None
-    short_answers: Annotated[
-        bool,
-        _equivalence_option(
-            "--short-answers", help="Word-overlap rule of --equivalence for responses of up to five words."
-        ),
-    ] = False
-    reward: Annotated[
-        str | None, models_option(help="Reward model for utility: skywork-27b or skywork-1.7b; default: the profile's.")
+    device: DeviceOption = None
+    settings: Annotated[
+        list[str] | None, models_option("--set", metavar="KEY=VALUE", help="dtype=float32, float16 or bfloat16.")
     ] = None
 
-    def profile(self, name: str, named: "Collection[str] | None" = None) -> "Profile":
-        """Return the named profile with the chosen models and response orderings.
-
-        Args:
-            named: Ids of metrics requested by name; see `with_named`.
-
-        Raises:
-            ConfigurationError: There is no such profile, backend or reward model, or a model's name is malformed.
-            ServerFault: A judge's server cannot be asked for the name of its model.
-        """
-        from benchmark.models.hf_lm import CausalLMSpec, find_causal_lm_spec
-        from benchmark.models.server_lm import find_served_lm_spec
-        from benchmark.scoring.profile_overrides import on_device, with_overrides
-        from benchmark.scoring.profiles import find_profile, with_models, with_named, with_reading
-
-        chosen = with_reading(
-            with_named(find_profile(name), named), self.format, self.boundaries, self.orders, self.order_count
-        )
-        chosen = with_models(chosen, embedder=self.embedder, bert_score=self.bert_score, sts=self.sts)
-        chosen = with_overrides(
-            chosen,
-            self.equivalence,
-            self.algorithm,
-            short_answers=self.short_answers,
-            reward=self.reward,
-        )
-        spec = chosen.causal_lm if self.lm is None else find_causal_lm_spec(self.lm)
-        if self.lm_server is not None:
-            if self.lm is None:
-                raise ConfigurationError("--lm-server needs --lm", "name the model: --lm ORG/NAME@COMMIT, or a folder")
-            chosen = replace(chosen, causal_lm=find_served_lm_spec(self.lm, self.lm_server))
-        elif isinstance(spec, CausalLMSpec):
-            chosen = replace(chosen, causal_lm=replace(spec, attention=self.attention))
-        return on_device(chosen, device_named(self.device, self.dtype)) if chosen.has_models else chosen
+    def choice(self) -> "DeviceChoice":
+        """Return the device and precision; a default is reported on stderr."""
+        return device_named(self.device, parse_settings(self.settings, ("dtype",)).get("dtype"), mps=False)
 
 
 @dataclass(frozen=True, slots=True)
-class ScoringOptions(ModelOptions):
-    """Values of the options of models and of numbers."""
+class ProfileOptions:
+    """The options of a command that runs the models of a profile."""
+
+    profile: Annotated[
+        str,
+        models_option(
+            help=(
+                "Profile of models: lexical (texts only), syntax (adds part-of-speech tags), semantic (adds "
+                "embeddings), offline (adds the language model that comes with the package) or paper (the papers')."
+            )
+        ),
+    ] = "offline"
+    device: DeviceOption = None
+    settings: Annotated[list[str] | None, models_option("--set", metavar="KEY=VALUE", help=_SETTINGS_HELP)] = None
+
+    def load(self, metrics: "Collection[str] | None" = None, **defaults: "Unpack[Changes]") -> "Profile":
+        """Return the profile with its settings; `metrics` are ids requested by name, `defaults` the command's own."""
+        from benchmark.scoring.profiles import find_profile
+
+        changes = defaults | parse_settings(self.settings)
+        profile = find_profile(self.profile).replace(**changes, metrics=metrics)
+        if not profile.has_models:
+            return profile
+        choice = device_named(self.device, changes.get("dtype"))
+        return profile.replace(device=choice.device, dtype=choice.dtype)
+
+
+# Options of commands, with the profile that each runs by default.
+LEXICAL, SEMANTIC, OFFLINE = (ProfileOptions(profile=name) for name in ("lexical", "semantic", "offline"))
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringOptions(ProfileOptions):
+    """The options of a command that scores submissions."""
 
     k: Annotated[
         int | None, data_option(min=1, help="Number of responses to use per prompt, from the first; default: all.")
@@ -192,28 +104,50 @@ class ScoringOptions(ModelOptions):
         return Options(k=self.k, resamples=self.resamples, seed=self.seed)
 
 
-def metrics_named(names: "list[str] | None", profile: "Profile", *, internals: bool = False) -> "tuple[Metric, ...]":
-    """Return the named metrics of a profile; all of them if none is named.
+def parse_settings(texts: "Collection[str] | None", known: "Sequence[str]" = SETTINGS) -> "Changes":
+    """Parse the values of `--set KEY=VALUE` into the changes of a profile."""
+    from typing import get_type_hints
 
-    Raises:
-        ConfigurationError: The profile has no such metric.
-    """
+    from pydantic import TypeAdapter, ValidationError
+
+    from benchmark.scoring.profiles import Changes
+
+    types = get_type_hints(Changes, include_extras=True)
+    changes: Any = {}
+    for text in texts or ():
+        key, equals, value = text.partition("=")
+        if key not in known:
+            raise ConfigurationError(f"there is no setting {key!r}", did_you_mean(key, known))
+        name = key.replace("-", "_")
+        try:
+            if not (equals and value):
+                raise ConfigurationError(f"--set {text} has no value", f"write --set {key}=VALUE")
+            changes[name] = TypeAdapter(types[name]).validate_python(value)
+        except ValidationError as error:
+            reason = error.errors(include_url=False)[0]["msg"]
+            raise ConfigurationError(f"--set {text} is not valid", reason[0].lower() + reason[1:]) from error
+    return cast("Changes", changes)
+
+
+def metrics_named(names: "list[str] | None", profile: "Profile", *, internals: bool = False) -> "tuple[Metric, ...]":
+    """Return the named metrics of a profile; all of them if none is named."""
     from benchmark.metrics import METRICS
     from benchmark.scoring.inputs import input_of
 
-    there = profile.metrics(internals=internals)
+    available = profile.metrics(internals=internals)
     for name in names or []:
-        if all(each.id != name for each in there):
-            if any(each.id == name for each in profile.metrics(internals=True)):
-                hint = "compute them: divbench metrics internals SUBMISSION --model ID"
-                raise ConfigurationError(f"{name} needs the internals of the model that generated the responses", hint)
-            curve = any(m.id == name and input_of(m).whole_curve for m in METRICS)
-            if curve and profile.causal_lm is not None and not profile.orders.whole_curve:
-                message = f"{name} needs surprisals at every position, and {profile.orders.kind} orders give the last"
-                raise ConfigurationError(message, "choose --orders balanced, or leave --orders out")
-            if profile.reward is None and any(m.id == name and "reward" in input_of(m).sources for m in METRICS):
-                hint = "choose one: --reward skywork-1.7b or skywork-27b, or --profile paper"
-                raise ConfigurationError(f"{name} needs a reward model, and the profile {profile.name} has none", hint)
-            hint = did_you_mean(name, [each.id for each in there])
-            raise ConfigurationError(f"the profile {profile.name} has no metric {name!r}", hint)
-    return tuple(each for each in there if not names or each.id in names)
+        if any(metric.id == name for metric in available):
+            continue
+        if any(metric.id == name for metric in profile.metrics(internals=True)):
+            hint = "compute them: divbench metrics internals SUBMISSION --model ID"
+            raise ConfigurationError(f"{name} needs the internals of the model that generated the responses", hint)
+        source = next((input_of(metric) for metric in METRICS if metric.id == name), None)
+        if source is not None and source.whole_curve and profile.causal_lm and not profile.orders.whole_curve:
+            message = f"{name} needs surprisals at every position, and {profile.orders.kind} orders give the last"
+            raise ConfigurationError(message, "choose --set orders=balanced, or leave orders out")
+        if source is not None and "reward" in source.sources and profile.reward is None:
+            hint = "choose one: --set reward=skywork-1.7b or skywork-27b, or --profile paper"
+            raise ConfigurationError(f"{name} needs a reward model, and the profile {profile.name} has none", hint)
+        hint = did_you_mean(name, [metric.id for metric in available])
+        raise ConfigurationError(f"the profile {profile.name} has no metric {name!r}", hint)
+    return tuple(metric for metric in available if not names or metric.id in names)

@@ -9,16 +9,21 @@ orderings; use it to reproduce their numbers, not as a recommendation.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Annotated, Any, TypedDict, Unpack
+
+from pydantic import Field
 
 from benchmark.equivalence.classifiers import GENERATION_SIMILARITY
 from benchmark.equivalence.learned.backend import Learned
+from benchmark.equivalence.named_backends import find_partition_spec
 from benchmark.equivalence.partitioning import PartitionSpec
 from benchmark.equivalence.rules import Rouge1
 from benchmark.metrics import METRICS, Metric, Reads
 from benchmark.models.bundled_lm.spec import OFFLINE_LM
-from benchmark.models.choices import Boundaries, Format, OrderKind
+from benchmark.models.choices import Algorithm, Attention, Boundaries, Dtype, Format, OrderKind
+from benchmark.models.device_map import single_device
 from benchmark.models.embedder import ALL_MINILM_L6_V2, EmbedderSpec
-from benchmark.models.hf_lm import CausalLMSpec
+from benchmark.models.hf_lm import CausalLMSpec, find_causal_lm_spec
 from benchmark.models.model_files import ModelFiles, find_model_files
 from benchmark.models.pair_scorer import (
     ROBERTA_LARGE_BERT_SCORE,
@@ -26,14 +31,45 @@ from benchmark.models.pair_scorer import (
     CrossEncoderSpec,
     PairScorerSpec,
 )
-from benchmark.models.reward import SKYWORK_REWARD_GEMMA_27B, RewardModelSpec
-from benchmark.models.server_lm import ServedLMSpec
+from benchmark.models.reward import (
+    SKYWORK_REWARD_GEMMA_27B,
+    SKYWORK_REWARD_QWEN3_1_7B,
+    HFRewardSpec,
+    RewardModelSpec,
+)
+from benchmark.models.server_lm import ServedLMSpec, find_served_lm_spec
 from benchmark.models.tagger import PATTERN_TAGGER, TaggerSpec
-from benchmark.scoring.inputs import input_of, metrics_from
+from benchmark.scoring.inputs import MetricInput, Source, input_of, metrics_from
+from benchmark.scoring.internals_file import HowRead
 from benchmark.surprisal.engine import OrderPlan
 from benchmark.surprisal.prompt_layout import PAPER_INSTRUCT, Layout
 from benchmark.validity.backend import ValiditySpec
 from divbench.core.errors import ConfigurationError, did_you_mean
+
+# Reward models by their names on the command line; quality thresholds are specific to a model.
+REWARDS = {"skywork-27b": SKYWORK_REWARD_GEMMA_27B, "skywork-1.7b": SKYWORK_REWARD_QWEN3_1_7B}
+
+
+class Changes(TypedDict, total=False):
+    """What `Profile.replace` changes; None keeps the profile's own. Models are `ORG/NAME@COMMIT` or a folder."""
+
+    lm: str | None  # language model of D_Can
+    lm_server: str | None  # server that runs it: http://HOST:PORT, or NAME@URL if it has another name there
+    dtype: Dtype | None  # precision of the language model
+    device: str | None  # device of all models, as torch names it, or *auto*: the language model over all GPUs
+    attention: Attention | None
+    format: Format | None
+    boundaries: Boundaries | None  # *exact* also adds the beginning-of-text token as the model does, *paper* never
+    orders: OrderKind | None  # another kind has one Latin square, tree or order if no count is named
+    order_count: Annotated[int | None, Field(ge=1)]
+    embedder: str | None  # truncates texts as the profile's own does, or at 256 tokens
+    bert_score: str | None  # a roberta-large model, because BERTScore's layer and baseline are specific to it
+    sts: str | None
+    equivalence: str | None  # as `find_partition_spec` names backends
+    algorithm: Algorithm | None  # of the named backend; default: *greedy*
+    short_answers: bool
+    reward: str | None  # one of `REWARDS`
+    metrics: Collection[str] | None  # ids of metrics requested by name; those that read tags add the tagger
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +103,110 @@ class Profile:
         return bool(self.embedder or self.causal_lm or self.pair_scorers or self.reward)
 
     def metrics(self, metrics: tuple[Metric, ...] = METRICS, *, internals: bool = False) -> tuple[Metric, ...]:
-        """Return the metrics whose inputs this profile can make.
+        """Return the metrics whose inputs can be made, given whether internals of the generating model exist."""
+        return tuple(metric for metric in metrics if self._can_make(input_of(metric), internals=internals))
 
-        Args:
-            internals: Whether internals of the generating model are available; no profile can make them.
-        """
-        return tuple(m for m in metrics if input_of(m).is_available(self, internals=internals))
+    def signed(
+        self, metric: Metric, reported_by: str | None = None, read: HowRead | None = None
+    ) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+        """Return the models and parameters in the signature of a metric, its own parameters first."""
+        source = input_of(metric)
+        specs = {**self._models(source), "internals": read if "internals" in source.sources else None}
+        models = tuple(spec.signature for spec in specs.values() if spec is not None)
+        parameters = tuple(sorted(metric.parameters.items()))
+        if specs.get("causal_lm") is not None:
+            parameters += (("layout", str(self.layout)), ("orders", str(self.orders)))
+        elif "reported" in source.sources:
+            parameters += (("reported-by", reported_by or "not stated"),)
+        return models, parameters
+
+    def replace(self, **changes: Unpack[Changes]) -> "Profile":
+        """Return the profile with other models, another way of reading responses, or on another device."""
+        device = changes.get("device")
+        tags = metrics_from("tagger", [metric for metric in METRICS if metric.id in (changes.get("metrics") or ())])
+        return replace(
+            self,
+            embedder=self._embedder(changes.get("embedder")),
+            causal_lm=self._causal_lm(changes),
+            layout=self._layout(changes.get("format"), changes.get("boundaries")),
+            orders=self._orders(changes.get("orders"), changes.get("order_count")),
+            pair_scorers=self._pair_scorers(changes.get("bert_score"), changes.get("sts")),
+            partition=self._partition(changes),
+            reward=self._reward(changes.get("reward"), device),
+            tagger=PATTERN_TAGGER if tags else self.tagger,
+            device=self.device if device is None else single_device(device),
+        )
+
+    def _models(self, source: MetricInput) -> dict[Source, Any]:
+        """Return the specification of each model of an input; None for a model that the profile lacks."""
+        specs = {name: getattr(self, name) for name in source.sources if name not in ("internals", "reported")}
+        return {name: spec.get(source.name) if name == "pair_scorers" else spec for name, spec in specs.items()}
+
+    def _can_make(self, source: MetricInput, *, internals: bool) -> bool:
+        if any(spec is None for spec in self._models(source).values()):
+            return False
+        if source.whole_curve and not self.orders.whole_curve:
+            return False
+        if source.only is not None and source.only != self.embedder:
+            return False
+        return internals or "internals" not in source.sources
+
+    def _embedder(self, name: str | None) -> EmbedderSpec | None:
+        return (
+            self.embedder if name is None else replace(self.embedder or ALL_MINILM_L6_V2, files=find_model_files(name))
+        )
+
+    def _causal_lm(self, changes: Changes) -> CausalLMSpec | ServedLMSpec | None:
+        name, server = changes.get("lm"), changes.get("lm_server")
+        if server is not None:
+            if name is None:
+                raise ConfigurationError("lm-server needs lm", "name the model: --set lm=ORG/NAME@COMMIT, or a folder")
+            return find_served_lm_spec(name, server)
+        spec = self.causal_lm if name is None else find_causal_lm_spec(name)
+        if not isinstance(spec, CausalLMSpec):
+            return spec
+        return replace(
+            spec,
+            device=changes.get("device") or spec.device,
+            dtype=changes.get("dtype") or spec.dtype,
+            attention=changes.get("attention") or spec.attention,
+        )
+
+    def _layout(self, format: Format | None, boundaries: Boundaries | None) -> Layout:  # noqa: A002 - its name
+        layout = replace(self.layout, format=format or self.layout.format)
+        if boundaries is None:
+            return layout
+        return replace(layout, boundaries=boundaries, bos="model" if boundaries == "exact" else "never")
+
+    def _orders(self, kind: OrderKind | None, count: int | None) -> OrderPlan:
+        plan = self.orders if kind in (None, self.orders.kind) else OrderPlan(kind or "balanced")
+        return plan if count is None else replace(plan, count=count)
+
+    def _pair_scorers(self, bert_score: str | None, sts: str | None) -> Mapping[Reads, PairScorerSpec]:
+        scorers = dict(self.pair_scorers)
+        if bert_score is not None:
+            scorers["pairs:bert_score"] = replace(ROBERTA_LARGE_BERT_SCORE, files=find_model_files(bert_score))
+        if sts is not None:
+            scorers["pairs:sts"] = CrossEncoderSpec(find_model_files(sts))
+        return MappingProxyType(scorers)
+
+    def _partition(self, changes: Changes) -> PartitionSpec | None:
+        name, algorithm = changes.get("equivalence"), changes.get("algorithm")
+        short_answers = changes.get("short_answers", False)
+        if name is not None:
+            return find_partition_spec(name, algorithm or "greedy", short_answers=short_answers)
+        if algorithm is not None or short_answers:
+            hint = "name the backend with it: --set equivalence=NAME"
+            raise ConfigurationError("algorithm and short-answers need equivalence", hint)
+        return self.partition
+
+    def _reward(self, name: str | None, device: str | None) -> RewardModelSpec | None:
+        if name is not None and name not in REWARDS:
+            raise ConfigurationError(f"there is no reward model {name!r}", f"one of {', '.join(REWARDS)}")
+        spec = self.reward if name is None else REWARDS[name]
+        if device is None or not isinstance(spec, HFRewardSpec):
+            return spec
+        return replace(spec, device=single_device(device))
 
 
 # The sent-BERT of Tevet & Berant (arXiv:2004.02990, section 5), under which `embedding_diversity` ranks as theirs. We
@@ -124,62 +258,8 @@ PROFILES: tuple[Profile, ...] = (
 
 
 def find_profile(name: str) -> Profile:
-    """Return the profile with a name.
-
-    Raises:
-        ConfigurationError: There is no such profile.
-    """
+    """Return the profile with a name."""
     for profile in PROFILES:
         if profile.name == name:
             return profile
     raise ConfigurationError(f"there is no profile {name!r}", did_you_mean(name, [p.name for p in PROFILES]))
-
-
-def with_named(profile: Profile, names: Collection[str] | None) -> Profile:
-    """Return the profile, with the tagger added if a named metric reads part-of-speech tags."""
-    named = metrics_from("tagger", [metric for metric in METRICS if metric.id in (names or ())])
-    return replace(profile, tagger=PATTERN_TAGGER) if named else profile
-
-
-def with_models(
-    profile: Profile, *, embedder: str | None = None, bert_score: str | None = None, sts: str | None = None
-) -> Profile:
-    """Replace models of a profile, each named as `ORG/NAME@COMMIT` or a folder; None keeps the profile's own.
-
-    Args:
-        embedder: Sentence-transformers model; texts are truncated as for the profile's own, or at 256 tokens.
-        bert_score: A roberta-large model, because BERTScore's layer and baseline are specific to it.
-
-    Raises:
-        ConfigurationError: As `find_model_files`.
-    """
-    scorers = dict(profile.pair_scorers)
-    if embedder is not None:
-        own = profile.embedder or ALL_MINILM_L6_V2
-        profile = replace(profile, embedder=replace(own, files=find_model_files(embedder)))
-    if bert_score is not None:
-        scorers["pairs:bert_score"] = replace(ROBERTA_LARGE_BERT_SCORE, files=find_model_files(bert_score))
-    if sts is not None:
-        scorers["pairs:sts"] = CrossEncoderSpec(find_model_files(sts))
-    return replace(profile, pair_scorers=MappingProxyType(scorers))
-
-
-def with_reading(
-    profile: Profile,
-    format: Format | None = None,  # noqa: A002 - as the command's option
-    boundaries: Boundaries | None = None,
-    orders: OrderKind | None = None,
-    count: int | None = None,
-) -> Profile:
-    """Replace a profile's prompt format, token boundaries or response orderings; None keeps the profile's own.
-
-    Boundaries also decide whether a beginning-of-text token is added: as the model does with *exact*, never with
-    *paper*. If the kind of orders changes and no count is given, there is one Latin square, tree or order.
-    """
-    layout = replace(profile.layout, format=format or profile.layout.format)
-    if boundaries is not None:
-        layout = Layout(layout.format, boundaries, "model" if boundaries == "exact" else "never")
-    plan = profile.orders
-    if orders is not None and orders != plan.kind:
-        plan = OrderPlan(orders)
-    return replace(profile, layout=layout, orders=plan if count is None else replace(plan, count=count))

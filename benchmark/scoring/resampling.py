@@ -8,7 +8,6 @@ import hashlib
 import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -17,93 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 Alternative = Literal["two-sided", "greater", "less"]
 LEVEL = 0.95  # coverage of all intervals
-_DRAWS_AT_ONCE = 4_000_000
-_COLUMNS_AT_ONCE = 1024  # whose resampled means are in memory: 80 MB of 10,000 resamples
-FEW = 30  # values; percentile intervals of fewer are widened, see `level_for`
 FEWEST_PAIRS = 5  # with fewer, not even a one-sided signed-rank test can reach 5%
-_ROUNDING = 1e-12  # the same numbers summed in another order differ by less, relative to values of at least 1
+ROUNDING = 1e-12  # the same numbers summed in another order differ by less, relative to values of at least 1
 # The same texts in another batch of a model have values that differ by less, relatively. (Exceptions, by up to 1e-5:
 # bottleneck, learned_diversity, and excess entropy and total correlation, which are differences.)
 FLOAT32_ROUNDING = 1e-6
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A bootstrap interval."""
-
-    low: float
-    high: float
-
-
-def bootstrap_means(
-    values: Floats,
-    *,
-    clusters: Sequence[Hashable] | None = None,
-    resamples: int = 10_000,
-    level: float = LEVEL,
-    seed: int = 0,
-    few: int = FEW,
-    standardise: bool = False,
-) -> list[Interval | None]:
-    """Compute percentile bootstrap intervals of column means, with the same resamples of rows for all columns.
-
-    For each column the distribution is that of `scipy.stats.bootstrap(..., method="percentile")`; sharing resamples
-    between the metrics of a table costs a fraction of that.
-
-    Args:
-        values: [rows, columns], NaN where missing; missing values are left out of means.
-        few: Number of values (or clusters) below which intervals are widened; 0: never.
-        standardise: Whether each resample's mean is divided by its standard deviation (ddof 1), as in `cohens_dz`; not
-            for clusters.
-
-    Returns:
-        The interval of each column; None if fewer than two rows (or clusters) have a value.
-    """
-    rows, columns = values.shape
-    if rows == 0:
-        return [None] * columns
-    if columns > _COLUMNS_AT_ONCE:  # such as all pairs of many systems; the same seed draws the same resamples
-        starts = range(0, columns, _COLUMNS_AT_ONCE)
-        blocks = (values[:, start : start + _COLUMNS_AT_ONCE] for start in starts)
-        of_block = partial(
-            bootstrap_means,
-            clusters=clusters,
-            resamples=resamples,
-            level=level,
-            seed=seed,
-            few=few,
-            standardise=standardise,
-        )
-        return [each for block in blocks for each in of_block(block)]
-    there = np.isfinite(values).astype(np.float64)
-    filled = np.where(there > 0, values, 0.0)
-    if standardise:  # centred, so that small differences of large values are not lost
-        centres = filled.sum(axis=0) / np.maximum(there.sum(axis=0), 1)
-        with np.errstate(over="ignore"):
-            squares = np.square(filled - centres) * there
-    is_whole = clusters is None and bool(there.all())  # then each resample has as many values as there are rows
-    if clusters is not None:  # a mean needs only the sum and the count of each cluster
-        codes, rows = cluster_codes(rows, clusters)
-        there, filled = (np.array([np.bincount(codes, each, rows) for each in x.T]).T for x in (there, filled))
-    rng = np.random.default_rng(seed)
-    means = np.empty((resamples, columns))
-    step = max(1, _DRAWS_AT_ONCE // rows)
-    for start in range(0, resamples, step):
-        size = min(step, resamples - start)
-        weights = _drawn(rows, size, rng).astype(np.float64)
-        counts = float(rows) if is_whole else weights @ there
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            found = (weights @ filled) / counts
-            if standardise:  # NaN, so left out, for a resample whose values do not vary
-                variance = (weights @ squares) / counts - np.square(found - centres)
-                variance[variance <= _ROUNDING * squares.max(axis=0)] = np.nan
-                found /= np.sqrt(variance * counts / (counts - 1))
-            means[start : start + size] = found
-    made: list[Interval | None] = []
-    for column in range(columns):
-        n = int(np.count_nonzero(there[:, column]))
-        made.append(percentile_interval(means[:, column], level_for(n, level, few)) if n >= 2 else None)
-    return made
 
 
 def resample_weights(
@@ -128,7 +45,7 @@ def resample_weights(
     codes, count = cluster_codes(rows, clusters)
     if count == 0:
         return np.zeros((resamples, 0), np.int64)
-    return _drawn(count, resamples, np.random.default_rng(seed))[:, codes]
+    return drawn_weights(count, resamples, np.random.default_rng(seed))[:, codes]
 
 
 def weighted_means(values: Floats, weights: Floats) -> Floats:
@@ -176,39 +93,6 @@ def cluster_codes(rows: int, clusters: Sequence[Hashable] | None) -> tuple[NDArr
     return codes, len(numbers)
 
 
-def percentile_interval(values: ArrayLike, level: float = LEVEL) -> Interval | None:
-    """Return the interval that holds the middle `level` of resampled values; None if fewer than two are finite.
-
-    Args:
-        values: [resamples]; values that are not finite are left out.
-    """
-    given = np.asarray(values, np.float64)
-    there = given[np.isfinite(given)]
-    if len(there) < 2:
-        return None
-    tail = (1 - level) / 2
-    low, high = np.quantile(there, [tail, 1 - tail])
-    return Interval(float(low), float(high))
-
-
-def level_for(n: int, level: float = LEVEL, few: int = FEW) -> float:
-    """Return the level of a percentile interval from n values, or clusters, that covers about `level`.
-
-    Resampled means of few values vary too little, and by the normal distribution instead of Student's t. The expanded
-    percentile interval makes up for both (Hesterberg 2015, section 5.3). Simulated from scores of real systems, it
-    raises coverage from .84 to .89 with 8 prompts (the mean of six metrics), but values that hardly vary are covered
-    less often under either.
-
-    >>> [round(level_for(n), 4) for n in (5, 10, 29, 30)]
-    [0.9981, 0.9829, 0.9629, 0.95]
-    """
-    from scipy.special import ndtr, stdtrit
-
-    if n < 2 or n >= few:
-        return level
-    return float(1 - 2 * ndtr(-stdtrit(n - 1, (1 + level) / 2) * (n / (n - 1)) ** 0.5))
-
-
 @dataclass(frozen=True, slots=True)
 class SignedRank:
     """Wilcoxon's signed-rank test."""
@@ -245,7 +129,7 @@ def wilcoxon(a: Floats, b: Floats, alternative: Alternative = "two-sided") -> Si
     if n < FEWEST_PAIRS:
         return SignedRank(n, None, None, None, f"fewer than {FEWEST_PAIRS} pairs")
     # The median, because under a mean or maximum one huge value would turn the differences of the others into ties.
-    unit = _ROUNDING * max(1.0, float(np.median(np.abs([first, second]))))
+    unit = ROUNDING * max(1.0, float(np.median(np.abs([first, second]))))
     steps = np.round(differences(first, second) / unit)
     if not steps.any():
         return SignedRank(n, 0.0, 1.0, 0.0)
@@ -290,7 +174,7 @@ def differences(a: Floats, b: Floats) -> Floats:
 
 def equal_up_to_rounding(a: Floats, b: Floats) -> NDArray[np.bool_]:
     """Return whether values are equal up to rounding in float32; NaN equals nothing."""
-    return np.asarray(np.isclose(a, b, rtol=FLOAT32_ROUNDING, atol=_ROUNDING))
+    return np.asarray(np.isclose(a, b, rtol=FLOAT32_ROUNDING, atol=ROUNDING))
 
 
 def rounding_of(values: Floats) -> Floats:
@@ -299,7 +183,7 @@ def rounding_of(values: Floats) -> Floats:
     >>> rounding_of(np.array([0.0, -1e9])).tolist()
     [1e-12, 1000.000000000001]
     """
-    return _ROUNDING + FLOAT32_ROUNDING * np.abs(values)
+    return ROUNDING + FLOAT32_ROUNDING * np.abs(values)
 
 
 def bonferroni(p: ArrayLike) -> Floats:
@@ -364,7 +248,7 @@ def welch(a: Floats, b: Floats) -> Welch:
     return Welch(t, df, 2 * float(stdtr(df, -abs(t))), gap / pooled**0.5)
 
 
-def _drawn(things: int, resamples: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def drawn_weights(things: int, resamples: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Draw from `things` items as many with replacement, `resamples` times; return counts [resamples, things]."""
     draws = rng.integers(things, size=(resamples, things)) + np.arange(resamples)[:, None] * things
     return np.bincount(draws.ravel(), minlength=resamples * things).reshape(resamples, things)

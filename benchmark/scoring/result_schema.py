@@ -11,7 +11,6 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, St
 
 from benchmark.metrics import Metric
 from benchmark.models.provenance import ModelRun
-from benchmark.scoring.inputs import input_of
 from benchmark.scoring.internals_file import HowRead, Part
 from benchmark.scoring.profiles import Profile
 from datasets_build.schema import Suite
@@ -74,6 +73,12 @@ def signature_parts(
     return tuple(f"{name}:{value}" for name, value in named if value is not None)
 
 
+def signature_line(metric: Metric, profile: Profile) -> str:
+    """Return the signature of a metric's values without suite and k."""
+    models, parameters = profile.signed(metric)
+    return "|".join((metric.id, *signature_parts(metric.version, parameters, models, profile.name)))
+
+
 class Signature(Part):
     """Everything that a number depends on except the texts. Numbers with different signatures never share a column."""
 
@@ -113,8 +118,7 @@ def sign(
     Raises:
         ConfigurationError: A model is not pinned.
     """
-    models, parameters = input_of(metric).signed(profile, reported_by, read)
-    parameters = (*sorted(metric.parameters.items()), *parameters)
+    models, parameters = profile.signed(metric, reported_by, read)
     return Signature(
         metric=metric.id,
         version=metric.version,

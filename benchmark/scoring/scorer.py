@@ -22,10 +22,11 @@ from benchmark.metrics import METRICS, Metric
 from benchmark.models.provenance import ModelRun
 from benchmark.scoring import surprisal_columns
 from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.estimate import bootstrap_means
 from benchmark.scoring.inputs import computed, metrics_from
 from benchmark.scoring.internals_file import InternalsFile
 from benchmark.scoring.profiles import Profile
-from benchmark.scoring.resampling import LEVEL, bootstrap_means
+from benchmark.scoring.resampling import LEVEL
 from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, read_result
 from benchmark.scoring.result_schema import Aggregate, Counts, IntervalMethod, Result, ResultKey, sign
 from benchmark.scoring.shards import (
@@ -264,25 +265,22 @@ def aggregates(path: Path, metrics: Sequence[Metric], key: ResultKey) -> list[Ag
         for row in batch.to_pylist():
             for item in row["missing"]:
                 reasons[item["metric"]][item["reason"]] += 1
-    intervals = bootstrap_means(values, resamples=key.resamples, level=key.level, seed=key.seed)
-    made = []
-    for column, metric, interval, signature in zip(values.T, metrics, intervals, key.signatures, strict=True):
-        there = column[np.isfinite(column)]
-        made.append(
-            Aggregate(
-                metric=metric.id,
-                version=metric.version,
-                direction=metric.direction,
-                value=float(np.mean(there)) if len(there) else None,
-                low=interval.low if interval else None,
-                high=interval.high if interval else None,
-                n=len(there),
-                missing=dict(sorted(reasons[metric.id].items())),
-                origin="computed" if computed([metric]) else "reported",
-                signature=signature,
-            )
+    means = bootstrap_means(values, resamples=key.resamples, level=key.level, seed=key.seed)
+    return [
+        Aggregate(
+            metric=metric.id,
+            version=metric.version,
+            direction=metric.direction,
+            value=mean.value,
+            low=mean.low,
+            high=mean.high,
+            n=mean.n or 0,
+            missing=dict(sorted(reasons[metric.id].items())),
+            origin="computed" if computed([metric]) else "reported",
+            signature=signature,
         )
-    return made
+        for metric, mean, signature in zip(metrics, means, key.signatures, strict=True)
+    ]
 
 
 def library_versions(profile: Profile) -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from benchmark.cluster.options import ClusterOptions
-from benchmark.scoring.options import CacheOption, MetricNames, ProfileName, ScoringOptions
+from benchmark.scoring.options import CacheOption, MetricNames, ScoringOptions
 from divbench.core.console import MirrorOption, err, termination_signals
 from divbench.core.option_groups import with_option_groups
 
@@ -31,7 +31,6 @@ class WorkerOptions:
     """Options of a worker; each field is the option of the same name."""
 
     store: Annotated[str, _service_option(help="Store of the service: a folder, or hf://datasets/ORG/NAME.")]
-    profile: ProfileName
     results_store: Annotated[
         str | None,
         _service_option(
@@ -78,7 +77,7 @@ class WorkerOptions:
         from submissions.storage.file_store import open_store
 
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # the Hub's client reads it when it is imported
-        chosen = scoring.profile(self.profile, self.metric)
+        chosen = scoring.load(self.metric)
         return Worker(
             name=_checked_name(self.name or f"worker-{token_hex(3)}"),
             store=open_store(self.store, existing=existing),

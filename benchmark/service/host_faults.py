@@ -13,7 +13,7 @@ from submissions.storage.commits import LocalDiskFault
 from submissions.work_queue.errors import UnknownSubmission
 
 MAX_HOST_FAILURES = 3  # in a row, after which a worker ends
-_MEMORY = "free some memory or add more, or choose a smaller model, another --dtype or another --device"
+_MEMORY = "free some memory or add more, or choose a smaller model, another precision or another --device"
 _DISK = "free disk space (results, caches, temporary files), or grant write permission"
 _DEVICE = "start the worker again; if that does not help, check the device and its driver"
 _DISK_ERRORS = {

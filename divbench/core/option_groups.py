@@ -23,6 +23,8 @@ def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
             continue
         for field in fields(groups[each.name]):
             default = Parameter.empty if field.default is MISSING else field.default
+            if each.default is not Parameter.empty:  # a group with defaults of the command
+                default = getattr(each.default, field.name)
             shown.append(Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=field.type))
 
     def run(**values: Any) -> None:

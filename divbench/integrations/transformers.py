@@ -18,8 +18,8 @@ from transformers import Trainer, TrainerCallback
 from benchmark.metrics.metric import Metric, Missing
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import score_sets
+from benchmark.scoring.estimate import bootstrap_means
 from benchmark.scoring.profiles import find_profile
-from benchmark.scoring.resampling import bootstrap_means
 from benchmark.surprisal.engine import ResponseSet
 from divbench.core.errors import ConfigurationError
 from divbench.scores import choose_metrics
@@ -75,9 +75,7 @@ def change_since(first: Sequence[float], last: Sequence[float], drop: float) -> 
     # Not widened: with four prompts, one that has nothing to lose would hide the collapse of the others. Simulated, a
     # loss of exactly `drop` is a collapse in 8% of cases with four prompts, and in 4% with eight or more.
     change, excess = bootstrap_means(gaps, resamples=2000, few=0)
-    if change is None or excess is None:
-        return None, None, has_lost
-    return change.low, change.high, excess.high < 0 or has_lost
+    return change.low, change.high, has_lost or (excess.high is not None and excess.high < 0)
 
 
 class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of transformers are not read

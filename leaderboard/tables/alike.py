@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from benchmark.analysis.across.study import Homogeneity
-from benchmark.analysis.estimate import Estimate
+from benchmark.scoring.estimate import Estimate
 from divbench.core.tables import Cell, Table, estimate_cell, number, with_interval
 from submissions.untrusted.plain_text import shortened
 

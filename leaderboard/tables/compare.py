@@ -10,15 +10,8 @@ import numpy as np
 
 from benchmark.analysis.ranking import prompt_wins
 from benchmark.equivalence.partition_columns import COLUMN as CLASSES
-from benchmark.scoring.resampling import (
-    FEWEST_PAIRS,
-    bootstrap_means,
-    cohens_dz,
-    differences,
-    holm,
-    mean_agrees,
-    wilcoxon,
-)
+from benchmark.scoring.estimate import bootstrap_means
+from benchmark.scoring.resampling import FEWEST_PAIRS, cohens_dz, differences, holm, mean_agrees, wilcoxon
 from divbench.core.tables import Cell, Table, estimate_cell, number, number_cell, p_value, places_for
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.data.scores import BoardScores, prompt_row
@@ -191,7 +184,7 @@ def compare(
         both, own = values[there], gaps[there, i]
         won = prompt_wins(both, end_of(column) or 1)[:, 0, 1]
         d_z, d_z_interval = cohens_dz(gaps[:, i]), of_d_z[i]
-        varies = interval is not None and bool(np.isfinite(d_z))
+        varies = interval.low is not None and bool(np.isfinite(d_z))
         made.append(
             Gap(
                 column=column,
@@ -200,9 +193,9 @@ def compare(
                 names=(labels[places[first]], labels[places[second]]),
                 n=len(both),
                 difference=float(own.mean()) if len(own) else None,
-                interval=None if interval is None else (interval.low, interval.high),
+                interval=interval.interval,
                 d_z=d_z if varies else None,
-                d_z_interval=(d_z_interval.low, d_z_interval.high) if d_z_interval and varies else None,
+                d_z_interval=d_z_interval.interval if varies else None,
                 wins=int((won == 1).sum()),
                 ties=int((won == 0.5).sum()),
                 losses=int((won == 0).sum()),

@@ -11,7 +11,8 @@ from benchmark.equivalence.partition_columns import COLUMN, REPORTED_COLUMN
 from benchmark.metrics.metric import Unscorable
 from benchmark.metrics.partition import Partition, utility_curve
 from benchmark.metrics.valid import valid_distinct_curve
-from benchmark.scoring.resampling import Floats, bootstrap_means
+from benchmark.scoring.estimate import bootstrap_means
+from benchmark.scoring.resampling import Floats
 from benchmark.scoring.shards import INVALID
 from divbench.core.tables import Cell, Table, estimate_cell, number_cell
 from leaderboard.data.board import Board, Entry, ranking_column
@@ -132,14 +133,14 @@ def _curves(
         values, reported = values_of(board.entries[place])
         if not values.size:
             continue
-        intervals = bootstrap_means(values)  # as the scorer does, so the last point has the headline's interval
+        means = bootstrap_means(values)  # as the scorer does, so the last point has the headline's interval
         made.append(
             Curve(
                 labels[place],
                 positions,
                 tuple(np.nanmean(values, axis=0).tolist()),
-                tuple(None if each is None else each.low for each in intervals),
-                tuple(None if each is None else each.high for each in intervals),
+                tuple(mean.low for mean in means),
+                tuple(mean.high for mean in means),
                 tuple(np.isfinite(values).sum(axis=0).tolist()),
                 reported,
             )

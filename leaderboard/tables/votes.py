@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.votes import Strength
+from benchmark.scoring.estimate import Estimate
 from divbench.core.errors import counted
 from divbench.core.tables import Cell, Table, number, number_cell, with_interval
 from leaderboard.data.board import Board, Column, ranking_column

@@ -22,15 +22,14 @@ from benchmark.metrics.text_overlap import self_bleu
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import score_set
 from benchmark.scoring.inputs import computed
-from benchmark.scoring.profiles import find_profile, with_reading
+from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.result_files import PER_PROMPT_FILE
-from benchmark.scoring.result_schema import sign
+from benchmark.scoring.result_schema import sign, signature_line
 from benchmark.scoring.scorer import score_submission
 from datasets_build.schema import Prompt
 from divbench.core import console
 from divbench.core.errors import ConfigurationError, DivBenchError, InputError, MissingExtra
 from divbench.response_sets import response_sets
-from divbench.scores import _signature
 from submissions.checking.validate import open_submission
 from submissions.schema import Manifest, Row
 from submissions.storage.submission_folders import write_submission
@@ -261,14 +260,14 @@ def test_a_profile_in_place_of_metrics_gives_all_that_it_computes() -> None:
         (lambda: db.compare(A, A, seed=-1), ConfigurationError, "seed is -1"),
         (lambda: db.evaluate_metric(len, seed=-1), ConfigurationError, "seed is -1"),
         (
-            lambda: db.score([["a", "b"]], "total_correlation", profile=with_reading(OFFLINE, orders="endpoint")),
+            lambda: db.score([["a", "b"]], "total_correlation", profile=OFFLINE.replace(orders="endpoint")),
             ConfigurationError,
             "total_correlation needs surprisals at every position, and endpoint orders give the last",
         ),
         (
             lambda: db.score([["a", "b"]], ["vendi_score"], profile="paper"),
             ConfigurationError,
-            r"--embedder.*; in Python, give a profile of your own: profile=with_models\(find_profile\('paper'\)",
+            r"--set embedder.*; in Python, give a profile of your own: profile=find_profile\('paper'\)\.replace\(",
         ),
     ],
 )
@@ -334,13 +333,13 @@ def test_scores_have_signatures_and_are_compared_only_where_these_are_equal() ->
     names = ["distinct_n", "d_can", "valid_distinct_k"]
     sets = {f"p{i}": [f"a cat {i}", f"two dogs {i}", "rain"] for i in range(6)}
     exact = db.score(sets, names, profile=OFFLINE)
-    paper = db.score(sets, names, profile=with_reading(OFFLINE, format="completion"))
+    paper = db.score(sets, names, profile=OFFLINE.replace(format="completion"))
     for name in names:
         metric = next(each for each in METRICS if each.id == name)
-        assert exact.signatures[name] == _signature(metric, OFFLINE)
+        assert exact.signatures[name] == signature_line(metric, OFFLINE)
     for metric in computed(OFFLINE.metrics()):
         signed = str(sign(metric, OFFLINE, TOY, 3, None))
-        assert signed.replace(f"|data:{TOY.name}@{TOY.revision}|k:3", "") == _signature(metric, OFFLINE)
+        assert signed.replace(f"|data:{TOY.name}@{TOY.revision}|k:3", "") == signature_line(metric, OFFLINE)
     assert exact.signatures["distinct_n"] == paper.signatures["distinct_n"]
     with pytest.raises(InputError, match=r"d_can are not comparable: .*layout:instruct.* and .*layout:completion"):
         db.compare(exact, paper)

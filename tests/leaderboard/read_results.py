@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.profile_overrides import with_overrides
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import score_submission
 from benchmark.surprisal.engine import SurprisalReader
@@ -32,7 +31,7 @@ STAGES = ("base", "sft", "dpo")
 
 def backends() -> ScoringBackends:
     """Those of the profile offline, with fakes for its models and a reward model."""
-    profile = with_overrides(replace(find_profile("offline"), reward=HashReward()), "rouge-1")
+    profile = replace(find_profile("offline"), reward=HashReward()).replace(equivalence="rouge-1")
     reader = SurprisalReader(HashLM(), profile.layout, profile.orders)
     return ScoringBackends(profile, embedder=HashEmbedder(), reader=reader)
 

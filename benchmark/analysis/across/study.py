@@ -15,7 +15,7 @@ from benchmark.analysis.across.classes import (
     same_class,
     several_of_one,
 )
-from benchmark.analysis.estimate import Estimate, estimates
+from benchmark.scoring.estimate import Estimate, bootstrap_means
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def homogeneity(
     one = several_of_one(part, size).mean(axis=1) if chosen else np.full(len(found.prompts), np.nan)
     several = one_of_several(part, size) if chosen else one
     columns = [*(each[:, a, b] for each in (found.similarity, same, common, together) for a, b in places), *gains]
-    made = iter(estimates(np.stack([*columns, one, several], axis=1), resamples=resamples, seed=seed))
+    made = iter(bootstrap_means(np.stack([*columns, one, several], axis=1), resamples=resamples, seed=seed))
     alike, in_class, shared, covered = ({place: next(made) for place in places} for _ in range(4))
     gained = {pair: next(made) for pair in pairs}
     of_one, of_several = made

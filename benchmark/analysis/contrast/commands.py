@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from benchmark.analysis.contrast.choices import Expected, Length, Pairing, PromptSet
-from benchmark.scoring.options import CacheOption
+from benchmark.scoring.options import LEXICAL, CacheOption, ProfileOptions
 from divbench.core.console import (
     JsonOption,
     MirrorOption,
     data_option,
     deliver,
     err,
-    models_option,
     output_option,
     progress,
     statistics_option,
 )
 from divbench.core.errors import ConfigurationError
+from divbench.core.option_groups import with_option_groups
 from divbench.core.tables import check_report_path
 
 if TYPE_CHECKING:
@@ -32,11 +32,12 @@ if TYPE_CHECKING:
 _labels_option = partial(typer.Option, rich_help_panel="Labels")
 
 # Options, by argument name, that only one mode of the command uses: giving one in another mode is an error.
-_OF_SYSTEMS = ("length", "alternative", "pairs", "prompt_set", "profile", "k", "cache")
+_OF_SYSTEMS = ("length", "alternative", "pairs", "prompt_set", "profile", "device", "settings", "k", "cache")
 _OF_LABELS = ("label_column", "positive", "negative", "against")
 _OF_TESTS = ("length", "alternative", "pairs")
 
 
+@with_option_groups
 def contrast(
     context: typer.Context,
     systems: Annotated[
@@ -48,15 +49,7 @@ def contrast(
             )
         ),
     ],
-    profile: Annotated[
-        str,
-        models_option(
-            help=(
-                "Profile of models: lexical (texts only), semantic (adds embeddings, for --across), offline (the "
-                "models that come with the package) or paper (the models of the papers)."
-            )
-        ),
-    ] = "lexical",
+    models: ProfileOptions = LEXICAL,
     length: Annotated[
         Length,
         data_option(
@@ -141,7 +134,6 @@ def contrast(
     from benchmark.analysis.contrast.study import contrast_systems, number_of_tests, texts_of
     from benchmark.analysis.contrast.systems import open_systems
     from benchmark.scoring.backends import ScoringBackends
-    from benchmark.scoring.profiles import find_profile
     from benchmark.surprisal.cache import default_cache_path
 
     check_report_path(destination)
@@ -158,7 +150,7 @@ def contrast(
         _refuse_given(context, _OF_LABELS, "needs --labels")
         if across:
             _refuse_given(context, _OF_TESTS, "cannot be used with --across: it is an option of paired tests")
-        backends = ScoringBackends(find_profile(profile), cache or default_cache_path())
+        backends = ScoringBackends(models.load(), cache or default_cache_path())
         opened = open_systems(systems, prompt_set=prompt_set, k=k, mirror=mirror)
         if across:
             report = _across_report(opened, backends, resamples, seed)

@@ -27,10 +27,10 @@ from benchmark.analysis.contrast.labels import (
     macro_f1,
     stars,
 )
-from benchmark.analysis.estimate import estimate
 from benchmark.analysis.metaeval import agreement
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.compute import Value
+from benchmark.scoring.estimate import estimate
 from benchmark.scoring.resampling import LEVEL, Floats, holm, resample_weights, welch
 from benchmark.scoring.result_schema import package_version
 

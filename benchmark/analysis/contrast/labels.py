@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.metaeval import agreement
 from benchmark.scoring.compute import Value
+from benchmark.scoring.estimate import Estimate
 from benchmark.scoring.resampling import Floats
 from divbench.core.errors import need
 

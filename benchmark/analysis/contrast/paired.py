@@ -10,11 +10,11 @@ import numpy as np
 from benchmark.analysis.contrast.choices import Expected, Pairing
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.compute import Value
+from benchmark.scoring.estimate import bootstrap_means
 from benchmark.scoring.resampling import (
     Alternative,
     Floats,
     bonferroni,
-    bootstrap_means,
     cohens_dz,
     differences,
     holm,
@@ -124,8 +124,8 @@ def paired_contrast(
                 mean_a=_mean(numbers[a][there]),
                 mean_b=_mean(numbers[b][there]),
                 difference=_mean(gaps[i][there]),
-                low=interval.low if interval else None,
-                high=interval.high if interval else None,
+                low=interval.low,
+                high=interval.high,
                 d_z=_there(cohens_dz(gaps[i])),
                 statistic=test.statistic,
                 rank_biserial=test.rank_biserial,

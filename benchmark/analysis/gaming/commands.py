@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from benchmark.scoring.options import ModelOptions, ProfileName
+from benchmark.scoring.options import SEMANTIC, ProfileOptions
 from divbench.core.console import JsonOption, MirrorOption, data_option, deliver, output_option, progress
 from divbench.core.option_groups import with_option_groups
 from divbench.core.tables import check_report_path
@@ -16,14 +16,13 @@ from divbench.core.tables import check_report_path
 def gaming(
     folder: Annotated[Path, typer.Argument(help="Submission folder of the system to attack.")],
     *,
-    models: ModelOptions,
+    models: ProfileOptions = SEMANTIC,
     real: Annotated[
         list[Path] | None,
         data_option(
             help="Submission folder of another real system; may be repeated. Gains are in units of their range."
         ),
     ] = None,
-    profile: ProfileName = "semantic",
     metric: Annotated[
         list[str] | None, data_option(help="Metric to study; may be repeated; default: all of the profile's.")
     ] = None,
@@ -63,7 +62,7 @@ def gaming(
     from submissions.gaming.derive import find_attack
 
     check_report_path(destination)
-    chosen = models.profile(profile, metric)
+    chosen = models.load(metric)
     opened = [open_submission(each, partial(load_suite, mirror=mirror))[:2] for each in (folder, *(real or []))]
     suite = opened[0][1]
     if len({each.revision for _, each in opened}) > 1:

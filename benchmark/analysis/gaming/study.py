@@ -12,11 +12,11 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.analysis.estimate import Estimate, estimates
 from benchmark.metrics import Metric
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import score_sets
+from benchmark.scoring.estimate import Estimate, bootstrap_means
 from benchmark.scoring.inputs import computed
 from benchmark.scoring.result_schema import sign
 from benchmark.surprisal.engine import ResponseSet
@@ -100,12 +100,12 @@ def study_gaming(
     widths = np.array([r[1] - r[0] if has_range(r := ranges[metric.id]) else 1.0 for metric in chosen])
 
     def scores(name: str, *, is_attack: bool) -> dict[str, Scores]:
-        means = estimates(values[name], resamples=resamples, seed=seed)
+        means = bootstrap_means(values[name], resamples=resamples, seed=seed)
         if not is_attack:
             counts = _there(values[name])
             return {m.id: Scores(mean, n) for m, mean, n in zip(chosen, means, counts, strict=True)}
         differences = (values[name] - values[source]) * directions / widths
-        gains = estimates(differences, resamples=resamples, seed=seed)
+        gains = bootstrap_means(differences, resamples=resamples, seed=seed)
         both = zip(chosen, means, _there(differences), gains, strict=True)
         return {m.id: Scores(mean, n, gain) for m, mean, n, gain in both}
 

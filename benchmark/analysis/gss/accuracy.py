@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from benchmark.analysis.estimate import Estimate, Resampling
 from benchmark.analysis.gss.pairs import (
     PairComparison,
     PairEvaluation,
@@ -20,6 +19,7 @@ from benchmark.analysis.reproduce.cells import Published
 from benchmark.analysis.reproduce.gssbench import MARGIN
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
+from benchmark.scoring.estimate import Estimate, Resampling
 from benchmark.scoring.inputs import metrics_from
 from benchmark.scoring.resampling import LEVEL
 from benchmark.scoring.result_schema import Aggregate, Result, Signature

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from benchmark.models.choices import Algorithm
+from benchmark.scoring.options import OFFLINE, ProfileOptions
 from divbench.core.console import (
     JsonOption,
     data_option,
     deliver,
     err,
-    models_option,
     out,
     output_option,
     progress,
     statistics_option,
 )
 from divbench.core.errors import ConfigurationError, InputError
+from divbench.core.option_groups import with_option_groups
 from divbench.core.tables import check_report_path
 
 if TYPE_CHECKING:
@@ -38,13 +38,12 @@ if TYPE_CHECKING:
 _SUITE = "gssbench"
 
 
+@with_option_groups
 def gss(
     submissions: Annotated[
         list[Path] | None, typer.Argument(help="Submission folders of the suite gssbench, or their result folders.")
     ] = None,
-    profile: Annotated[
-        str, models_option(help="Profile of models for submissions: lexical, offline or paper, as in divbench score.")
-    ] = "offline",
+    models: ProfileOptions = OFFLINE,
     scores: Annotated[
         list[Path] | None,
         data_option(
@@ -59,18 +58,6 @@ def gss(
             "--all-metrics", help="All metrics of the profile, including the slow ones (D_Can and its family)."
         ),
     ] = False,
-    equivalence: Annotated[
-        str | None, models_option(help="Equivalence backend, as in divbench score; default: the profile's.")
-    ] = None,
-    algorithm: Annotated[
-        Algorithm | None,
-        models_option(
-            help=(
-                "Clustering algorithm of --equivalence: greedy (as published, default), or order-independent "
-                "(components, complete, average)."
-            )
-        ),
-    ] = None,
     k: Annotated[int | None, data_option(help="Number of responses per prompt, from the first; default: all.")] = None,
     against: Annotated[
         str | None,
@@ -100,7 +87,7 @@ def gss(
 
       divbench metrics gss subs/model-a subs/model-b --out table.md
 
-    With other models than the profile's, score first (divbench score --embedder, --lm) and give the result:
+    A result of divbench score:
 
       divbench metrics gss results/0123456789abcdef --against eigenscore_output
 
@@ -108,15 +95,13 @@ def gss(
 
       divbench metrics gss --scores mine.csv
     """
-    from benchmark.analysis.estimate import Resampling
     from benchmark.analysis.gss.accuracy import Model, evaluate, published_blocks
     from benchmark.analysis.gss.pairs import load_pairs, sanity_scores, scorers_of_file
     from benchmark.analysis.gss.report import report_of
     from benchmark.analysis.reproduce.cells import read_published
-    from benchmark.models.device_options import device_named
     from benchmark.scoring.backends import ScoringBackends
-    from benchmark.scoring.profile_overrides import on_device, with_overrides
-    from benchmark.scoring.profiles import find_profile, with_named
+    from benchmark.scoring.estimate import Resampling
+    from benchmark.scoring.profiles import find_profile
     from benchmark.surprisal.cache import default_cache_path
     from datasets_build.load import load_suite
 
@@ -128,8 +113,7 @@ def gss(
     for scorer in (each for model in files for each in model.scorers):
         for problem in scorer.problems:
             err().print(f"{scorer.name}: {problem}", style="yellow", markup=False)
-    chosen = with_overrides(with_named(find_profile(profile), metric), equivalence, algorithm)
-    chosen = on_device(chosen, device_named()) if submissions and chosen.has_models else chosen
+    chosen = models.load(metric) if submissions else find_profile(models.profile)
     wanted = _wanted(metric, all_metrics, against, [each.name for model in files for each in model.scorers])
     suite = load_suite(_SUITE)
     given = [_open(folder, suite) for folder in submissions or []]
@@ -138,13 +122,13 @@ def gss(
         if isinstance(each, _Submitted):
             work.metrics(each)  # raises before the work
     with progress() as bar:
-        models = [*_models(given, work, bar), *files]
+        evaluated = [*_models(given, work, bar), *files]
         references = sanity_scores(pairs, seed)
-        task = bar.add_task("evaluating", total=sum(len(each.scorers) for each in models) + len(references))
+        task = bar.add_task("evaluating", total=sum(len(each.scorers) for each in evaluated) + len(references))
         study = evaluate(
             pairs,
             f"{suite.name}@{suite.revision}",
-            models,
+            evaluated,
             references,
             Resampling(resamples=resamples, seed=seed),
             against=against,

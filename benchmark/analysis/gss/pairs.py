@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from benchmark.analysis.estimate import Estimate, estimate
 from benchmark.analysis.metaeval import agreement
 from benchmark.analysis.metaeval.scores import file_scores
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
+from benchmark.scoring.estimate import Estimate, estimate
 from benchmark.scoring.resampling import LEVEL, Floats, weights_with_original
 from benchmark.scoring.result_files import PER_PROMPT_FILE, require_result
 from datasets_build.gssbench import SPLITS

@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from rich.console import Console
 
-from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.gss.accuracy import BALANCED, HALF, MEAN, MISSING, TIES, Block, GssStudy, Row
 from benchmark.analysis.gss.pairs import PairComparison, PairEvaluation
 from benchmark.analysis.metaeval.report import cell
+from benchmark.scoring.estimate import Estimate
 from benchmark.scoring.resampling import LEVEL
 from datasets_build.gssbench import SPLITS
 from divbench.core.tables import Block as ReportBlock

@@ -6,39 +6,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from benchmark.models.device_options import DeviceOption, DtypeOption
+from benchmark.scoring.options import LEXICAL, ProfileOptions
 from divbench.core.console import (
     JsonOption,
     data_option,
     deliver,
     err,
     metrics_option,
-    models_option,
     output_option,
     statistics_option,
     steps,
 )
 from divbench.core.errors import ConfigurationError
+from divbench.core.option_groups import with_option_groups
 from divbench.core.tables import check_report_path
 from submissions.untrusted.plain_text import one_line
 
 if TYPE_CHECKING:
-    from benchmark.analysis.estimate import Resampling
     from benchmark.analysis.metaeval.evaluate import TaskReport
     from benchmark.analysis.metaeval.labelled import Labelled
     from benchmark.analysis.metaeval.overall import Overall
     from benchmark.analysis.metaeval.scores import Progress, Scores
+    from benchmark.scoring.estimate import Resampling
 
 Metrics = Annotated[list[str] | None, metrics_option(help="Metric of the profile; may be repeated; default: all.")]
 TimeLimit = Annotated[float, metrics_option(min=0.01, help="Seconds that --external may take per set.")]
-Lm = Annotated[
-    str | None,
-    models_option(help="Language model of D_Can, as in divbench score: ORG/NAME@COMMIT or a folder."),
-]
-Embedder = Annotated[
-    str | None,
-    models_option(help="Sentence-transformers model: ORG/NAME@COMMIT or a folder; default: the profile's."),
-]
 Resamples = Annotated[int, statistics_option(min=100, help="Number of bootstrap resamples over contexts.")]
 Seed = Annotated[int, statistics_option(min=0, help="Random seed of the resamples.")]
 Numbers = Annotated[Path | None, output_option("--out", help="Output file of all numbers: .json or .md.")]
@@ -48,6 +40,7 @@ Mirror = Annotated[
 ]
 
 
+@with_option_groups
 def metaeval(
     tasks: Annotated[
         list[str] | None,
@@ -58,12 +51,7 @@ def metaeval(
             )
         ),
     ] = None,
-    profile: Annotated[
-        str,
-        metrics_option(
-            help="Profile of metrics to test: lexical (seconds), offline (minutes), paper (the papers' models)."
-        ),
-    ] = "lexical",
+    models: ProfileOptions = LEXICAL,
     metric: Metrics = None,
     external: Annotated[
         list[str] | None,
@@ -88,10 +76,6 @@ def metaeval(
         str | None, statistics_option(help="Metric to compare all others with, on the same sets and resamples.")
     ] = None,
     time_limit: TimeLimit = 60.0,
-    embedder: Embedder = None,
-    lm: Lm = None,
-    dtype: DtypeOption = None,
-    device: DeviceOption = None,
     resamples: Resamples = 1000,
     seed: Seed = 0,
     destination: Annotated[
@@ -122,15 +106,15 @@ def metaeval(
 
       divbench metrics metaeval sweep.parquet
     """
-    from benchmark.analysis.estimate import Resampling
-    from benchmark.analysis.metaeval.inputs import given_scores, load_tasks, package_metrics, profile_of
+    from benchmark.analysis.metaeval.inputs import given_scores, load_tasks, package_metrics
     from benchmark.analysis.metaeval.report import report_of
+    from benchmark.scoring.estimate import Resampling
 
     check_report_path(destination)
     how = Resampling(resamples=resamples, seed=seed)
     labelled = load_tasks(list(tasks or []), mirror)
     with steps() as tell:
-        chosen = profile_of(profile, metric, embedder=embedder, lm=lm, dtype=dtype, device=device)
+        chosen = models.load(metric, format="completion")
         given = given_scores(  # before our metrics, which may take hours: a misspelt name is told at once
             labelled,
             external or [],

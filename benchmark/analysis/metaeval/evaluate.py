@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.analysis.estimate import Estimate, Resampling, estimate
 from benchmark.analysis.metaeval import agreement
 from benchmark.analysis.metaeval.decoding import Draws, Ranking, ranking_test, resampled_spearman
 from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.analysis.metaeval.scores import Scores
+from benchmark.scoring.estimate import Estimate, Resampling, estimate
 from benchmark.scoring.resampling import weights_with_original
 
 Floats = NDArray[np.float64]

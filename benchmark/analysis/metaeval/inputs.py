@@ -1,7 +1,6 @@
 """What `metaeval` evaluates: the tasks, and the scores of metrics, functions and files."""
 
-from collections.abc import Collection, Iterable
-from dataclasses import replace
+from collections.abc import Iterable
 from pathlib import Path
 
 from benchmark.analysis.metaeval.labelled import BINARY_TASKS, Labelled, load_labelled, task_names
@@ -15,13 +14,9 @@ from benchmark.analysis.metaeval.scores import (
 )
 from benchmark.analysis.metaeval.set_files import SUFFIX, check_apart, read_set_file
 from benchmark.analysis.reproduce import qwen25_scores
-from benchmark.models.choices import Dtype
-from benchmark.models.device_options import device_named
-from benchmark.models.hf_lm import find_causal_lm_spec
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.inputs import computed
-from benchmark.scoring.profile_overrides import on_device
-from benchmark.scoring.profiles import Profile, find_profile, with_models, with_named, with_reading
+from benchmark.scoring.profiles import Profile
 from benchmark.surprisal.cache import default_cache_path
 from divbench.core.errors import ConfigurationError
 
@@ -35,29 +30,6 @@ def load_tasks(named: list[str], mirror: Path | None) -> list[Labelled]:
     if files:
         check_apart(made)
     return made
-
-
-def profile_of(
-    name: str,
-    named: Collection[str] | None = None,
-    *,
-    embedder: str | None = None,
-    lm: str | None = None,
-    dtype: Dtype | None = None,
-    device: str | None = None,
-) -> Profile:
-    """Return a profile whose language model reads the responses as continuations of their contexts.
-
-    A default device or precision is chosen here and reported on stderr.
-
-    Args:
-        named: Ids of metrics that are requested by name; see `with_named`.
-        embedder: Sentence-transformers model; None: the profile's.
-    """
-    chosen = with_reading(with_named(with_models(find_profile(name), embedder=embedder), named), format="completion")
-    if lm is not None:
-        chosen = replace(chosen, causal_lm=find_causal_lm_spec(lm))
-    return on_device(chosen, device_named(device, dtype)) if chosen.has_models else chosen
 
 
 def package_metrics(

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmark.analysis.estimate import Estimate, Resampling, estimate
 from benchmark.analysis.metaeval import agreement
 from benchmark.analysis.metaeval.evaluate import FEWEST_TESTED, chance_of
 from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.analysis.metaeval.scores import Scores
+from benchmark.scoring.estimate import Estimate, Resampling, estimate
 from benchmark.scoring.resampling import Floats, weights_with_original
 
 OVERALL = ("spearman", "oca_directional", "roc_auc")

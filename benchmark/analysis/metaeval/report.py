@@ -4,10 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.metaeval.decoding import Draws
 from benchmark.analysis.metaeval.evaluate import Comparison, DecodingTest, Evaluation, TaskReport
 from benchmark.analysis.metaeval.overall import OVERALL, Overall
+from benchmark.scoring.estimate import Estimate
 from divbench.core.errors import counted
 from divbench.core.tables import Block, Cell, Report, Styled, Table, p_value, with_interval
 

@@ -7,16 +7,15 @@ from typing import get_args
 import numpy as np
 import pandas as pd
 
-from benchmark.analysis.estimate import Estimate, Resampling
 from benchmark.analysis.metaeval.evaluate import TaskReport, evaluate_task
 from benchmark.analysis.metaeval.labelled import CONFIGS, Labelled, task_names
 from benchmark.analysis.metaeval.overall import evaluate_overall
 from benchmark.analysis.metaeval.scores import Scores
-from benchmark.metrics import METRICS, Metric
-from benchmark.scoring.inputs import input_of
+from benchmark.metrics import METRICS
+from benchmark.scoring.estimate import Estimate, Resampling
 from benchmark.scoring.profiles import Profile
 from benchmark.scoring.resampling import LEVEL, Floats
-from benchmark.scoring.result_schema import package_version, signature_parts
+from benchmark.scoring.result_schema import package_version, signature_line
 from datasets_build.sources import find_config
 from divbench.core.errors import ConfigurationError
 from divbench.core.files import content_id
@@ -115,7 +114,7 @@ def entry_of(scores: Scores, profile: Profile) -> MetricEntry:
     metric = next((each for each in METRICS if each.id == scores.name), None)
     if metric is not None and origin == "metric":
         return MetricEntry(
-            name=metric.id, origin="metric", negated=metric.direction == -1, signature=signature_of(metric, profile)
+            name=metric.id, origin="metric", negated=metric.direction == -1, signature=signature_line(metric, profile)
         )
     kind = origin.rstrip(",")
     return MetricEntry(
@@ -123,17 +122,6 @@ def entry_of(scores: Scores, profile: Profile) -> MetricEntry:
         origin="released" if kind == "released" else "file" if kind == "file" else "external",
         negated=scores.origin.endswith("negated"),
         signature=_line(scores.origin),
-    )
-
-
-def signature_of(metric: Metric, profile: Profile) -> str:
-    """The signature of a metric without the data and k."""
-    models, parameters = input_of(metric).signed(profile, None, None)
-    return "|".join(
-        (
-            metric.id,
-            *signature_parts(metric.version, (*sorted(metric.parameters.items()), *parameters), models, profile.name),
-        )
     )
 
 

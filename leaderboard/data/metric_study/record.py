@@ -10,7 +10,7 @@ from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from benchmark.analysis.estimate import Estimate
+from benchmark.scoring.estimate import Estimate
 from benchmark.scoring.internals_file import Part
 from benchmark.scoring.result_schema import Hex, Word
 

@@ -21,11 +21,11 @@ from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import Value
 from benchmark.scoring.inputs import metrics_from
-from benchmark.scoring.profiles import find_profile, with_reading
+from benchmark.scoring.profiles import find_profile
+from benchmark.scoring.result_schema import signature_line
 from datasets_build.sources.tevet import content_digits
 from divbench.core.errors import InputError, first_line
 from divbench.core.files import atomic_file
-from leaderboard.data.metric_study.build import signature_of
 from leaderboard.data.metric_study.files import MEASURED, SCORES_FILE
 
 _ID, _HINT = "set_id", "delete the file to compute all metrics again"
@@ -91,9 +91,9 @@ def measured_scores(tasks: Sequence[Labelled], names: Sequence[str]) -> dict[str
     sets = unique_sets(tasks)
     if not all(name.endswith(f"-{content_digits(*content)}") for name, content in sets.items()):
         return {}
-    profile = with_reading(find_profile("offline"), format="completion")  # as in the study
+    profile = find_profile("offline").replace(format="completion")  # as in the study
     known, ids = read_scores(MEASURED / SCORES_FILE, names), list(sets)
-    found = {each.id: known.get(signature_of(each, profile)) for each in METRICS if each.id in names}
+    found = {each.id: known.get(signature_line(each, profile)) for each in METRICS if each.id in names}
     return {name: scores for name, scores in found.items() if scores is not None and _covers(scores, ids)}
 
 
@@ -117,7 +117,7 @@ def study_scores(
     """
     reading = metrics_from("causal_lm", metrics)
     read = [task for task in tasks if max(map(len, task.responses)) <= most_read]
-    signatures = {each.id: signature_of(each, backends.profile) for each in metrics}
+    signatures = {each.id: signature_line(each, backends.profile) for each in metrics}
     known = read_scores(path)
     for some, of in (([each for each in metrics if each not in reading], tasks), (list(reading), read)):
         ids = list(unique_sets(of))

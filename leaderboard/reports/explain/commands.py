@@ -1,26 +1,25 @@
 """`divbench metrics explain`."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from benchmark.models.choices import Boundaries, Dtype, Format, OrderKind
-from benchmark.models.device_options import DeviceOption, DtypeOption, device_named
+from benchmark.scoring.options import OFFLINE, ProfileOptions
 from divbench.core.console import JsonOption, MirrorOption, d_can_option, data_option, err, out, print_json, progress
 from divbench.core.errors import ConfigurationError, InputError, counted
+from divbench.core.option_groups import with_option_groups
 
 if TYPE_CHECKING:
     from benchmark.analysis.explain import Explanation
     from benchmark.models.causal_lm import CausalLM
+    from benchmark.scoring.profiles import Profile
     from benchmark.surprisal.engine import OrderPlan
     from benchmark.surprisal.prompt_layout import Layout
     from leaderboard.reports.explain.sources import Found
 
-_UNIFORM_ORDERS = 50  # where --count is not given: as in the paper
 
-
+@with_option_groups
 def explain(
     source: Annotated[
         Path | None,
@@ -28,35 +27,9 @@ def explain(
     ] = None,
     dataset: Annotated[str | None, data_option(help="Dataset to take the set from, such as contest.")] = None,
     split: Annotated[str | None, data_option(help="Split of the dataset, such as prompt_gen.")] = None,
-    set_id: Annotated[str | None, data_option("--set", help="Id of the set (set_id).")] = None,
+    set_id: Annotated[str | None, data_option("--set-id", help="Id of the set (set_id).")] = None,
     prompt: Annotated[str | None, data_option(help="Id of a submission's prompt (prompt_id).")] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="Causal language model: a folder, or ORG/NAME@COMMIT; default: the bundled one.",
-            rich_help_panel="Models",
-        ),
-    ] = None,
-    device: DeviceOption = None,
-    dtype: DtypeOption = None,
-    format: Annotated[
-        Format | None,
-        d_can_option(
-            help="Prompt format; default: completion for contest, mcdiv and dectest, instruct for all others."
-        ),
-    ] = None,
-    boundaries: Annotated[
-        Boundaries, d_can_option(help="Token boundaries; paper replicates published numbers.")
-    ] = "exact",
-    orders: Annotated[OrderKind, d_can_option(help="Response orderings; endpoint gives a_n alone.")] = "balanced",
-    count: Annotated[
-        int | None,
-        d_can_option(
-            min=1,
-            help="Number of Latin squares (balanced), trees (endpoint) or orders (uniform); default: 1, or 50 orders.",
-        ),
-    ] = None,
-    seed: Annotated[int, d_can_option(min=0, help="Random seed of the orders.")] = 42,
+    models: ProfileOptions = OFFLINE,
     precision: Annotated[
         float | None,
         d_can_option(
@@ -78,7 +51,7 @@ def explain(
 
     A set of a dataset, with figures:
 
-      divbench metrics explain --dataset scenarios --split scenarios --set noise-bread --out noise.html
+      divbench metrics explain --dataset scenarios --split scenarios --set-id noise-bread --out noise.html
 
     The responses of a submission to one prompt:
 
@@ -88,20 +61,13 @@ def explain(
 
       divbench metrics explain set.json --precision 0.01
     """
-    from benchmark.surprisal.engine import OrderPlan
-    from benchmark.surprisal.prompt_layout import Layout
     from leaderboard.reports.explain.rows import figures_of, notes, print_explanation
     from leaderboard.reports.figure_page import check_figure_path, write_figures
 
     check_figure_path(destination)
     found = _find(source, dataset, split, set_id, prompt, mirror)
-    layout = Layout(
-        found.format if format is None else format,
-        boundaries,
-        "never" if boundaries == "paper" else "model",
-    )
-    plan = OrderPlan(orders, count or (_UNIFORM_ORDERS if orders == "uniform" else 1), seed)
-    explained = _explain(found, load_model(model, device, dtype), layout, plan)
+    profile = models.load(format=found.format)
+    explained = _explain(found, load_model(profile), profile.layout, profile.orders)
     wanted = None if precision is None else explained.orders_for(precision)
     if destination is not None:
         said = [explained.given.prompt, *notes(explained, found.left_out, precision)]
@@ -113,24 +79,16 @@ def explain(
         print_explanation(explained, found.title, out(), found.left_out, precision)
 
 
-def load_model(name: str | None, device: str | None = None, dtype: "Dtype | None" = None) -> "CausalLM":
-    """Load the language model.
+def load_model(profile: "Profile") -> "CausalLM":
+    """Load the language model of a profile."""
+    from benchmark.models.hf_lm import load_causal_lm
+    from benchmark.models.server_lm import ServedLMSpec
 
-    Args:
-        name: A folder, or `ORG/NAME@COMMIT`; None: the bundled one.
-        device: Device, as torch names it; None: the best one, reported on stderr.
-        dtype: Precision of the model; None: by the device.
-
-    Raises:
-        ConfigurationError: It cannot be found or loaded.
-        MissingExtra: torch or transformers is not installed.
-    """
-    from benchmark.models.bundled_lm.spec import OFFLINE_LM
-    from benchmark.models.hf_lm import find_causal_lm_spec, load_causal_lm
-
-    choice = device_named(device, dtype)
-    spec = OFFLINE_LM if name is None else find_causal_lm_spec(name)
-    return load_causal_lm(replace(spec, device=choice.device, dtype=choice.dtype))
+    spec = profile.causal_lm
+    if spec is None:
+        hint = "choose --profile offline, or name a model: --set lm=MODEL"
+        raise ConfigurationError(f"the profile {profile.name} has no language model", hint)
+    return spec.load() if isinstance(spec, ServedLMSpec) else load_causal_lm(spec)
 
 
 def _find(
@@ -152,7 +110,7 @@ def _find(
     if source is None:
         return sources.from_dataset(str(dataset), split, set_id, mirror)
     if split is not None or set_id is not None:
-        raise ConfigurationError("--split and --set need a dataset", "give --dataset, too")
+        raise ConfigurationError("--split and --set-id need a dataset", "give --dataset, too")
     return sources.from_submission(source, prompt, mirror) if source.is_dir() else sources.from_json(source)
 
 

@@ -59,7 +59,7 @@ def from_dataset(name: str, split: str | None, set_id: str | None, mirror: Path 
     ids = [str(each) for each in table["set_id"].to_pylist()]
     if set_id is None or set_id not in ids:
         what = "no set is named" if set_id is None else f"{name}/{split} has no set {set_id!r}"
-        raise ConfigurationError(what, f"name one with --set, such as {', '.join(ids[:3])}")
+        raise ConfigurationError(what, f"name one with --set-id, such as {', '.join(ids[:3])}")
     (row,) = table.slice(ids.index(set_id), 1).to_pylist()
     form: Format = "completion" if source.name == _COMPLETIONS else "instruct"
     return _found(f"{name}/{split}, set {set_id}", str(row[prompt]), row["responses"], form)

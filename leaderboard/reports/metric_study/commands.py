@@ -3,24 +3,25 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from benchmark.analysis.metaeval.commands import Lm, Metrics, Resamples, Seed
-from benchmark.models.device_options import DeviceOption, DtypeOption
-from benchmark.scoring.options import CacheOption
+from benchmark.analysis.metaeval.commands import Metrics, Resamples, Seed
+from benchmark.scoring.options import OFFLINE, CacheOption, ProfileOptions
 from divbench.core.console import JsonOption, err, metrics_option, models_option, out, output_option, print_json, steps
 from divbench.core.errors import ConfigurationError
+from divbench.core.option_groups import with_option_groups
 from divbench.core.tables import Table, to_terminal, with_interval
 
 if TYPE_CHECKING:
-    from benchmark.analysis.estimate import Resampling
     from benchmark.metrics import Metric
+    from benchmark.scoring.estimate import Resampling
     from benchmark.scoring.profiles import Profile
     from leaderboard.data.metric_study.pair_accuracies import PairStudy
     from leaderboard.data.metric_study.record import MetricStudy
 
 
+@with_option_groups
 def metrics_study(
     destination: Annotated[Path, output_option("--out", help="Output folder.")] = Path("metric-study"),
-    profile: Annotated[str, metrics_option(help="Profile of metrics to study: lexical, offline or paper.")] = "offline",
+    models: ProfileOptions = OFFLINE,
     task: Annotated[
         list[str] | None,
         metrics_option(help="Task, such as contest or mcdiv/story_gen; may be repeated; default: all."),
@@ -35,9 +36,6 @@ def metrics_study(
         list[Path] | None,
         metrics_option(help="Result folder of the suite gssbench, for accuracies on prompt pairs; may be repeated."),
     ] = None,
-    lm: Lm = None,
-    dtype: DtypeOption = None,
-    device: DeviceOption = None,
     most_read: Annotated[
         int,
         models_option(
@@ -74,11 +72,10 @@ def metrics_study(
 
       divbench metrics study --profile lexical --task contest --out study
     """
-    from benchmark.analysis.estimate import Resampling
-    from benchmark.analysis.metaeval.inputs import profile_of
     from benchmark.analysis.metaeval.labelled import load_labelled
     from benchmark.analysis.metaeval.scores import released_scores
     from benchmark.scoring.backends import ScoringBackends
+    from benchmark.scoring.estimate import Resampling
     from benchmark.surprisal.cache import default_cache_path
     from leaderboard.data.metric_study.build import make_study, study_tasks
     from leaderboard.data.metric_study.files import (
@@ -95,7 +92,7 @@ def metrics_study(
     from leaderboard.data.metric_study.record import MetricStudy
     from leaderboard.data.metric_study.score_file import study_scores
 
-    chosen = profile_of(profile, metric, lm=lm, dtype=dtype, device=device)
+    chosen = models.load(metric, format="completion")
     wanted = _metrics(chosen, metric)
     how = Resampling(resamples=resamples, seed=seed)
     pairs = _pairs(gss or [], how)

@@ -21,20 +21,12 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 from scipy.stats import ttest_1samp
 
-from benchmark.analysis.estimate import Estimate, estimate
 from benchmark.analysis.human_ratings import _alpha
 from benchmark.analysis.metaeval import agreement
 from benchmark.analysis.power import prompts_needed
 from benchmark.analysis.ranking import standings
-from benchmark.scoring.resampling import (
-    Interval,
-    bootstrap_means,
-    cohens_dz,
-    mean_agrees,
-    resample_weights,
-    weights_with_original,
-    wilcoxon,
-)
+from benchmark.scoring.estimate import Estimate, bootstrap_means, estimate
+from benchmark.scoring.resampling import cohens_dz, mean_agrees, resample_weights, weights_with_original, wilcoxon
 from divbench.core.console import out, progress
 from divbench.core.tables import Table, to_markdown
 
@@ -66,9 +58,9 @@ def scores(metric: str, k: int, baselines: bool = False) -> tuple[list[str], Flo
     return list(found), np.array(rows, dtype=np.float64)
 
 
-def covers(interval: Interval | Estimate | None, truth: float) -> bool:
+def covers(interval: Estimate, truth: float) -> bool:
     """Return whether an interval has the truth in it, up to rounding."""
-    if interval is None or interval.low is None or interval.high is None:
+    if interval.low is None or interval.high is None:
         return False
     return interval.low - 1e-9 <= truth <= interval.high + 1e-9
 

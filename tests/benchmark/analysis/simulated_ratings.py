@@ -18,13 +18,13 @@ import numpy as np
 import typer
 from rich.text import Text
 
-from benchmark.analysis.estimate import Estimate, Resampling
 from benchmark.analysis.human_ratings import krippendorff_alpha, write_rated_sets
 from benchmark.analysis.metaeval.evaluate import evaluate_task
 from benchmark.analysis.metaeval.labelled import Labelled, load_labelled
 from benchmark.analysis.metaeval.scores import Scores, metric_scores, released_scores
 from benchmark.analysis.metaeval.set_files import read_set_file
 from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.estimate import Estimate, Resampling
 from benchmark.scoring.profiles import find_profile
 from divbench.core.console import MirrorOption, out
 from divbench.core.tables import Table, to_markdown

@@ -28,9 +28,9 @@ from benchmark.analysis.across.classes import (
 )
 from benchmark.analysis.across.report import report_of
 from benchmark.analysis.across.study import cluster_order, homogeneity
-from benchmark.analysis.estimate import estimates
 from benchmark.metrics.metric import MOST_FOR_MODELS
 from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.estimate import bootstrap_means
 from benchmark.scoring.profiles import find_profile
 from divbench.core.errors import ConfigurationError
 from submissions.schema import Generation, Manifest, Row, Submitter, System
@@ -122,7 +122,7 @@ def test_nothing_valid_is_missing_not_alike() -> None:
 
 
 def test_intervals_are_of_prompts_and_skip_missing_values() -> None:
-    made = estimates(np.array([[1.0, np.nan, np.nan], [3.0, np.nan, 2.0], [2.0, np.nan, 4.0]]), resamples=200)
+    made = bootstrap_means(np.array([[1.0, np.nan, np.nan], [3.0, np.nan, 2.0], [2.0, np.nan, 4.0]]), resamples=200)
     assert made[0].value == 2
     assert made[0].low is not None
     assert made[1].value is None

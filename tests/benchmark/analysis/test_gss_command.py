@@ -315,7 +315,7 @@ def test_metrics_of_states_that_were_not_read_have_no_accuracy(
         (["nowhere", "--metric", "energy", "--all-metrics"], 2, "--all-metrics exclude each other"),
         (["nowhere", "--against", "distinct_n"], 2, "there are no scores named 'distinct_n'"),
         (["nowhere", "--out", "x.txt"], 2, "does not end in .md, .csv, .json"),
-        (["nowhere", "--equivalence", "nothing"], 2, "there is no backend 'nothing'"),
+        (["nowhere", "--set", "equivalence=nothing"], 2, "there is no backend 'nothing'"),
     ],
 )
 def test_what_cannot_be_done_is_told(

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from benchmark.analysis.estimate import Resampling
 from benchmark.analysis.gss.accuracy import (
     TABLE_2,
     GssStudy,
@@ -22,6 +21,7 @@ from benchmark.analysis.gss.report import notes, report_of
 from benchmark.analysis.reproduce.cells import read_published
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.estimate import Resampling
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.result_schema import Result
 from benchmark.scoring.scorer import Options, score_submission

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmark.analysis.estimate import Resampling
 from benchmark.analysis.metaeval.agreement import Floats
 from benchmark.analysis.metaeval.evaluate import evaluate_task
 from benchmark.analysis.metaeval.labelled import BINARY_TASKS, Labelled, load_labelled, task_names
@@ -20,6 +19,7 @@ from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import Value
+from benchmark.scoring.estimate import Resampling
 from benchmark.scoring.profiles import find_profile
 from divbench.core.errors import ConfigurationError
 from divbench.core.files import plain_json

@@ -149,7 +149,7 @@ def test_what_cannot_be_done_is_told(arguments: list[str], status: int, message:
         (["--external", "nomodule:f", "--metric", "d_can"], 2, "nomodule cannot be imported"),
         (["--external", "spread"], 2, "does not name a function"),
         (["--profile", "nothing"], 2, "there is no profile"),
-        (["--profile", "paper", "--embedder", "org/name"], 2, "'org/name' is not pinned"),
+        (["--profile", "paper", "--set", "embedder=org/name"], 2, "'org/name' is not pinned"),
         (["--against", "nothing"], 2, "there are no scores named"),
     ],
 )

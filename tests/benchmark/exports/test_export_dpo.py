@@ -309,7 +309,7 @@ def test_internals_that_do_not_fit(submission: Submission, tmp_path: Path) -> No
         (["--rho", "nan"], "rho must be in 0 … 1"),
         (["--out", "no/such/pairs.jsonl"], "there is no folder"),
         (["--table", "no/such/table.csv"], "there is no folder"),
-        (["--embedder", "org/name"], "reads no embeddings"),
+        (["--set", "embedder=org/name"], "reads no embeddings"),
         (["--diversity", "embedding", "--internals", "x.parquet"], "reads no internals"),
         (["--diversity", "embedding", "--profile", "lexical"], "has no embedder"),
     ],

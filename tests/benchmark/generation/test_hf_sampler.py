@@ -335,5 +335,5 @@ def test_a_model_without_fast_attention_is_sampled_with_eager(
     found: list[Outcome] = []
     made.sample([request("The river")], lambda place, outcome: found.append(outcome))
     assert isinstance(found[0], Sampled)
-    with pytest.raises(ConfigurationError, match="--attention eager"):
+    with pytest.raises(ConfigurationError, match="--set attention=eager"):
         load_causal_lm(spec_named(str(tmp_path)))

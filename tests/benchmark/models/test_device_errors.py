@@ -170,8 +170,8 @@ OLD_GPU = (
         (RuntimeError("CUDA error: invalid device ordinal"), "there is no cuda", "cuda:0, and CUDA_VISIBLE_DEVICES"),
         (RuntimeError("CUDA error: no kernel image is available for execution on the device"), "no kernels", "install"),
         (RuntimeError("CUDA error: CUDA-capable device(s) is/are busy or unavailable"), "exclusive use", "wait"),
-        (RuntimeError(OLD_GPU), "cuda does not compute in bfloat16", "--dtype"),
-        (RuntimeError("\"addmm_impl_cpu_\" not implemented for 'Half'"), "does not compute in bfloat16", "--dtype"),
+        (RuntimeError(OLD_GPU), "cuda does not compute in bfloat16", "dtype="),
+        (RuntimeError("\"addmm_impl_cpu_\" not implemented for 'Half'"), "does not compute in bfloat16", "dtype="),
         (
             RuntimeError("CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`"),
             "cuBLAS",

@@ -193,7 +193,7 @@ def test_the_best_device_is_chosen_and_said(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: there["cuda"])
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA H200")
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: there["mps"])
-    said = "Chosen by default: device cuda (NVIDIA H200), precision float16. To change: --device, --dtype."
+    said = "Chosen by default: device cuda (NVIDIA H200), precision float16. To change: --device, --set dtype=NAME."
     assert choose_device() == DeviceChoice("cuda", "float16", said)
     assert choose_device(dtype="bfloat16").dtype == "bfloat16"
     there["cuda"] = False
@@ -211,7 +211,7 @@ def test_what_is_named_is_taken_and_nothing_is_looked_for(monkeypatch: pytest.Mo
     assert choose_device("cpu") == DeviceChoice("cpu", "float32")
     named = choose_device("cuda:1")
     assert (named.device, named.dtype) == ("cuda:1", "float16")
-    assert named.note == "Chosen by default: precision float16. To change: --device, --dtype."
+    assert named.note == "Chosen by default: precision float16. To change: --device, --set dtype=NAME."
     assert choose_device(ALL_GPUS) == DeviceChoice(ALL_GPUS, "float16", named.note)
     assert choose_device(ALL_GPUS).one == "cuda"
 

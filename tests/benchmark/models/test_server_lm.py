@@ -253,10 +253,12 @@ def test_scoring_by_a_server_gives_the_numbers_of_the_same_weights_at_home(
 ) -> None:
     folder, lm = demo(tmp_path / "in", "system"), saved(model, tmp_path)
     home = {"DIVBENCH_HOME": str(tmp_path / "home")}
-    models = ("--profile", "offline", "--format", "completion", "--lm", lm)
+    models = ("--profile", "offline", "--set", "format=completion", "--set", f"lm={lm}")
     chosen = (*models, "--metric", "a_n", "--out", tmp_path / "out")
     [here] = document(divbench("score", folder, *chosen, "--json", **home))["results"]
-    [there] = document(divbench("score", folder, *chosen, "--lm-server", server.url, "--json", **home))["results"]
+    [there] = document(divbench("score", folder, *chosen, "--set", f"lm-server={server.url}", "--json", **home))[
+        "results"
+    ]
     [mine], [theirs] = here["result"]["scores"], there["result"]["scores"]
     assert theirs["value"] == pytest.approx(mine["value"], abs=1e-5)
     assert theirs["n"] == mine["n"] > 2  # that fit its context
@@ -266,5 +268,5 @@ def test_scoring_by_a_server_gives_the_numbers_of_the_same_weights_at_home(
     assert server.seen
     text = json.dumps(there) + (Path(there["folder"]) / "result.json").read_text()
     assert server.url not in text, "the address stays private"
-    ended = divbench("score", folder, "--profile", "offline", "--lm-server", server.url, **home)
-    assert (ended.returncode, "--lm-server needs --lm" in ended.stderr) == (2, True)
+    ended = divbench("score", folder, "--profile", "offline", "--set", f"lm-server={server.url}", **home)
+    assert (ended.returncode, "lm-server needs lm" in ended.stderr) == (2, True)

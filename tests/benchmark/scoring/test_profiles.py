@@ -8,7 +8,7 @@ from benchmark.models.embedder import ALL_MINILM_L6_V2
 from benchmark.models.model_files import ModelFiles
 from benchmark.models.pair_scorer import ROBERTA_LARGE_BERT_SCORE, CrossEncoderSpec
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.profiles import PROFILES, Profile, find_profile, with_models, with_reading
+from benchmark.scoring.profiles import PROFILES, Profile, find_profile
 from benchmark.scoring.result_schema import sign
 from benchmark.scoring.scorer import Options, score_submission
 from benchmark.surprisal.engine import OrderPlan
@@ -35,28 +35,28 @@ def test_the_paper_is_read_as_its_authors_did() -> None:
 
 def test_numbers_of_the_paper_need_an_embedder_that_is_named() -> None:
     metric = next(metric for metric in PAPER.metrics() if metric.reads == "embeddings")
-    with pytest.raises(ConfigurationError, match=r"bert-large-nli-stsb-mean-tokens is pinned.*--embedder"):
+    with pytest.raises(ConfigurationError, match=r"bert-large-nli-stsb-mean-tokens is pinned.*--set embedder"):
         sign(metric, PAPER, suite_of(1), 2, None)
     assert f"|model:org/name@{COMMIT[:12]},float32,128-tokens,unknown-words-transliterated|" in str(
-        sign(metric, with_models(PAPER, embedder=NAMED), suite_of(1), 2, None)
+        sign(metric, PAPER.replace(embedder=NAMED), suite_of(1), 2, None)
     )
 
 
 def test_models_that_are_named_take_the_place_of_the_profiles() -> None:
-    found = with_models(LEXICAL, embedder=NAMED, bert_score=NAMED, sts=NAMED)
+    found = LEXICAL.replace(embedder=NAMED, bert_score=NAMED, sts=NAMED)
     assert found.embedder is not None
     assert (found.embedder.files, found.embedder.max_tokens) == (FILES, ALL_MINILM_L6_V2.max_tokens)
     assert found.pair_scorers["pairs:sts"] == CrossEncoderSpec(FILES)
     layer = f"layer-17,idf-off,baseline-{ROBERTA_LARGE_BERT_SCORE.baseline}"
     assert found.pair_scorers["pairs:bert_score"].signature == f"org/name@{COMMIT[:12]},float32,512-tokens,{layer}"
-    one = with_models(PAPER, sts=NAMED)
+    one = PAPER.replace(sts=NAMED)
     assert one.pair_scorers["pairs:bert_score"] == ROBERTA_LARGE_BERT_SCORE
     assert (one.embedder, one.causal_lm) == (PAPER.embedder, PAPER.causal_lm)
 
 
 @pytest.mark.parametrize("profile", PROFILES, ids=lambda profile: profile.name)
 def test_nothing_named_changes_nothing(profile: Profile) -> None:
-    assert with_reading(with_models(profile)) == profile
+    assert profile.replace() == profile
 
 
 @pytest.mark.parametrize(
@@ -65,26 +65,25 @@ def test_nothing_named_changes_nothing(profile: Profile) -> None:
         (OFFLINE, {"boundaries": "paper"}, PAPER_INSTRUCT, OrderPlan()),
         (OFFLINE, {"format": "completion"}, Layout("completion"), OrderPlan()),
         (OFFLINE, {"orders": "uniform"}, Layout(), OrderPlan("uniform", 1)),
-        (OFFLINE, {"orders": "uniform", "count": 50}, Layout(), OrderPlan("uniform", 50)),
-        (OFFLINE, {"orders": "balanced", "count": 2}, Layout(), OrderPlan("balanced", 2)),
-        (OFFLINE, {"count": 3}, Layout(), OrderPlan("balanced", 3)),
+        (OFFLINE, {"orders": "uniform", "order_count": 50}, Layout(), OrderPlan("uniform", 50)),
+        (OFFLINE, {"orders": "balanced", "order_count": 2}, Layout(), OrderPlan("balanced", 2)),
+        (OFFLINE, {"order_count": 3}, Layout(), OrderPlan("balanced", 3)),
         (PAPER, {"format": "completion"}, Layout("completion", "paper", "never"), OrderPlan("uniform", 50)),
         (PAPER, {"boundaries": "exact"}, Layout(), OrderPlan("uniform", 50)),
         (PAPER, {"orders": "uniform"}, PAPER_INSTRUCT, OrderPlan("uniform", 50)),
         (PAPER, {"orders": "balanced"}, PAPER_INSTRUCT, OrderPlan("balanced", 1)),
-        (PAPER, {"count": 2}, PAPER_INSTRUCT, OrderPlan("uniform", 2)),
+        (PAPER, {"order_count": 2}, PAPER_INSTRUCT, OrderPlan("uniform", 2)),
     ],
 )
 def test_reading_is_the_profiles_but_for_what_is_said(
     profile: Profile, options: dict[str, str | int], layout: Layout, orders: OrderPlan
 ) -> None:
-    found = with_reading(profile, **options)  # type: ignore[arg-type]
+    found = profile.replace(**options)  # type: ignore[arg-type]
     assert (found.layout, found.orders) == (layout, orders)
 
 
 def test_a_submission_is_scored_with_models_from_folders(tmp_path: Path) -> None:
-    profile = with_models(
-        PAPER,
+    profile = PAPER.replace(
         embedder=str(save_sentence_bert(tmp_path / "sentences")),
         sts=str(save_cross_encoder(tmp_path / "pairs")),
     )
@@ -107,9 +106,9 @@ def test_a_submission_is_scored_with_models_from_folders(tmp_path: Path) -> None
 
 
 def test_another_family_than_roberta_is_refused_for_bert_score(tmp_path: Path) -> None:
-    spec = with_models(PAPER, bert_score=str(save_roberta(tmp_path / "small"))).pair_scorers["pairs:bert_score"]
+    spec = PAPER.replace(bert_score=str(save_roberta(tmp_path / "small"))).pair_scorers["pairs:bert_score"]
     with pytest.raises(ConfigurationError, match="no RoBERTa with 17 layers"):
         spec.load()
-    spec = with_models(PAPER, bert_score=str(save_sentence_bert(tmp_path / "bert"))).pair_scorers["pairs:bert_score"]
+    spec = PAPER.replace(bert_score=str(save_sentence_bert(tmp_path / "bert"))).pair_scorers["pairs:bert_score"]
     with pytest.raises(ConfigurationError, match="no RoBERTa"):
         spec.load()

@@ -13,12 +13,10 @@ from rich.console import Console
 
 from benchmark.metrics import METRICS
 from benchmark.models.bundled_lm.spec import OFFLINE_LM
-from benchmark.models.device_map import DeviceChoice
 from benchmark.models.provenance import ModelRun
 from benchmark.scoring import backends as loading
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.printing import print_result
-from benchmark.scoring.profile_overrides import on_device
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.result_files import read_result
 from benchmark.scoring.result_schema import Result
@@ -117,7 +115,7 @@ def test_embedder_scorers_and_classifier_are_on_the_device_that_was_chosen(monke
     others: Any = {"pair_scorers": {"pairs:sts": Spec("pairs:sts")}, "partition": Spec("partition")}
     profile = replace(find_profile("offline"), causal_lm=None, **others)
     for device in ("cpu", "cuda:1"):
-        backends = ScoringBackends(on_device(profile, DeviceChoice(device, "float32")))
+        backends = ScoringBackends(profile.replace(device=device))
         backends.load([metric for metric in METRICS if metric.reads in {"embeddings", "pairs:sts", "partition"}])
         assert asked == {"embedder": device, "pairs:sts": device, "partition": device}
         assert {run.device for run in backends.runs()} == {device}

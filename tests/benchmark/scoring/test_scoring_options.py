@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from benchmark.analysis.gaming.commands import gaming
 from benchmark.models.bundled_lm.spec import OFFLINE_LM
-from benchmark.scoring.options import ScoringOptions, metrics_named
+from benchmark.scoring.options import SEMANTIC, SETTINGS, ProfileOptions, ScoringOptions, metrics_named
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options, result_id
-from benchmark.service.commands import rescore, score
-from datasets_build.load import load_suite
+from benchmark.service.commands import score
 from divbench.core.errors import ConfigurationError
 from submissions.checking.validate import open_submission
 from submissions.storage.folder_store import FolderStore
@@ -22,61 +22,67 @@ from tests.conftest import divbench, document
 from tests.submissions.working import demo, submit_kept
 
 NAMED = f"org/name@{'a' * 40}"
-OTHERS: dict[str, dict[str, Any]] = {
-    "k": {"k": 2},
-    "resamples": {"resamples": 200},
-    "seed": {"seed": 1},
-    "lm": {"lm": NAMED},
-    "lm_server": {"lm": NAMED, "lm_server": "http://localhost:8000"},
-    "dtype": {"dtype": "bfloat16"},
-    "device": {"device": "cuda"},
-    "attention": {"attention": "eager"},
-    "format": {"format": "completion"},
-    "boundaries": {"boundaries": "paper"},
-    "orders": {"orders": "uniform"},
-    "order_count": {"order_count": 2},
-    "embedder": {"embedder": NAMED},
-    "bert_score": {"bert_score": NAMED},
-    "sts": {"sts": NAMED},
-    "equivalence": {"equivalence": "embedding"},
-    "algorithm": {"equivalence": "embedding", "algorithm": "complete"},
-    "short_answers": {"equivalence": "embedding", "short_answers": True},
-    "reward": {"reward": "skywork-1.7b"},
+OTHERS: dict[str, tuple[str, ...]] = {
+    "lm": (f"lm={NAMED}",),
+    "lm-server": (f"lm={NAMED}", "lm-server=http://localhost:8000"),
+    "dtype": ("dtype=bfloat16",),
+    "attention": ("attention=eager",),
+    "format": ("format=completion",),
+    "boundaries": ("boundaries=paper",),
+    "orders": ("orders=uniform",),
+    "order-count": ("order-count=2",),
+    "embedder": (f"embedder={NAMED}",),
+    "bert-score": (f"bert-score={NAMED}",),
+    "sts": (f"sts={NAMED}",),
+    "equivalence": ("equivalence=embedding",),
+    "algorithm": ("equivalence=embedding", "algorithm=complete"),
+    "short-answers": ("equivalence=embedding", "short-answers=true"),
+    "reward": ("reward=skywork-1.7b",),
 }
 
 
 def test_every_option_is_part_of_a_results_identity(tmp_path: Path) -> None:
     submission, suite, _ = open_submission(demo(tmp_path / "in", "system"))
 
-    def made_by(**chosen: Any) -> str:
-        options = ScoringOptions(**chosen)
-        return result_id(submission, suite, options.profile("offline"), options.numbers())
+    def made_by(*settings: str, **others: Any) -> str:
+        options = ScoringOptions(settings=list(settings), **others)
+        return result_id(submission, suite, options.load(), options.numbers())
 
     assert made_by() == result_id(submission, suite, find_profile("offline"), Options())
-    assert OTHERS.keys() == {field.name for field in fields(ScoringOptions)}
-    ids = {name: made_by(**chosen) for name, chosen in OTHERS.items()}
-    assert len({made_by(), *ids.values()}) == 1 + len(OTHERS)
+    assert set(SETTINGS) == OTHERS.keys()
+    ids = [made_by(*settings) for settings in OTHERS.values()]
+    ids += [made_by(device="cuda"), made_by(k=2), made_by(resamples=200), made_by(seed=1)]
+    assert len({made_by(), *ids}) == 1 + len(ids)
 
 
-def test_commands_have_every_option_with_its_default() -> None:
-    for command in (score, rescore):
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["lm=no-such-model"], "neither a folder nor the name of a model"),
+        (["lm-server=http://localhost:8000"], "lm-server needs lm"),
+        (["reward=none"], "no reward model 'none'"),
+        (["equivalence=none"], "no backend 'none'"),
+        (["algorithm=greedy"], "need equivalence"),
+        (["short-answers=true"], "need equivalence"),
+        (["order-count=0"], "order-count=0 is not valid"),
+        (["orders=some"], "orders=some is not valid"),
+        (["embeder=x"], "no setting 'embeder'"),
+        (["embedder"], "has no value"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(settings: list[str], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        ProfileOptions(settings=settings).load()
+
+
+def test_a_command_has_the_options_of_its_groups_with_its_own_defaults() -> None:
+    for command, defaults in ((score, ScoringOptions()), (gaming, SEMANTIC)):
         shown = signature(command).parameters
-        for field in fields(ScoringOptions):
-            assert (shown[field.name].default, shown[field.name].annotation) == (field.default, field.type)
-        assert "scoring" not in shown
-
-
-def test_what_cannot_be_chosen_is_said() -> None:
-    assert load_suite("demo").prompts
-    for chosen in (
-        ScoringOptions(lm="no-such-model"),
-        ScoringOptions(reward="none"),
-        ScoringOptions(equivalence="none"),
-        ScoringOptions(algorithm="greedy"),
-        ScoringOptions(short_answers=True),
-    ):
-        with pytest.raises(ConfigurationError):
-            chosen.profile("offline")
+        for field in fields(defaults):
+            assert (shown[field.name].default, shown[field.name].annotation) == (
+                getattr(defaults, field.name),
+                field.type,
+            )
 
 
 def test_a_negative_seed_is_refused_before_scoring(tmp_path: Path) -> None:
@@ -87,7 +93,7 @@ def test_a_negative_seed_is_refused_before_scoring(tmp_path: Path) -> None:
 def test_a_worker_gives_the_result_that_score_gives_with_the_same_options(tmp_path: Path) -> None:
     folder, store = demo(tmp_path / "in", "system"), FolderStore(tmp_path / "store")
     [name] = submit_kept(store, [folder])
-    models = ("--profile", "offline", "--lm", OFFLINE_LM.folder, "--orders", "endpoint", "--metric", "a_n")
+    models = ("--profile", "offline", "--set", f"lm={OFFLINE_LM.folder}", "--set", "orders=endpoint", "--metric", "a_n")
     scoring = (*models, "--k", 2, "--resamples", 200, "--seed", 3, "--cache", tmp_path / "cache.sqlite")
     home = {"DIVBENCH_HOME": str(tmp_path / "home")}
     [by_hand] = document(divbench("score", folder, *scoring, "--out", tmp_path / "results", "--json", **home))[
@@ -104,23 +110,23 @@ def test_a_worker_gives_the_result_that_score_gives_with_the_same_options(tmp_pa
     assert score["signature"]["parameters"]["orders"] == "endpoint-1-seed:42"
     ended = divbench("submissions", "rescore", *service, **home)
     assert json.loads(ended.stdout.splitlines()[-1])["there"] == 1
-    ended = divbench("submissions", "rescore", *service, "--order-count", 2, **home)
+    ended = divbench("submissions", "rescore", *service, "--set", "order-count=2", **home)
     assert json.loads(ended.stdout.splitlines()[-1])["scored"] == 1
 
 
 def test_a_metric_of_the_whole_curve_under_endpoint_orders_is_refused_with_the_fix() -> None:
-    profile = ScoringOptions(orders="endpoint").profile("offline")
+    profile = ProfileOptions(settings=["orders=endpoint"]).load()
     with pytest.raises(ConfigurationError, match="retained_surprise needs surprisals at every position") as caught:
         metrics_named(["retained_surprise"], profile)
-    assert caught.value.hint == "choose --orders balanced, or leave --orders out"
+    assert caught.value.hint == "choose --set orders=balanced, or leave orders out"
     assert [metric.id for metric in metrics_named(["d_can"], profile)] == ["d_can"]
     with pytest.raises(ConfigurationError, match="the profile lexical has no metric 'retained_surprise'"):
-        metrics_named(["retained_surprise"], ScoringOptions(orders="endpoint").profile("lexical"))
+        metrics_named(["retained_surprise"], ProfileOptions("lexical", settings=["orders=endpoint"]).load())
 
 
 def test_a_metric_of_rewards_says_how_to_name_a_reward_model() -> None:
     with pytest.raises(ConfigurationError, match="utility_k needs a reward model, and the profile lexical") as caught:
-        metrics_named(["utility_k"], ScoringOptions().profile("lexical"))
-    assert "--reward skywork-1.7b" in caught.value.hint
-    rated = ScoringOptions(reward="skywork-1.7b").profile("lexical")
+        metrics_named(["utility_k"], ProfileOptions("lexical").load())
+    assert "--set reward=skywork-1.7b" in caught.value.hint
+    rated = ProfileOptions("lexical", settings=["reward=skywork-1.7b"]).load()
     assert [metric.id for metric in metrics_named(["utility_k"], rated)] == ["utility_k"]

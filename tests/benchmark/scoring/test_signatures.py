@@ -13,7 +13,7 @@ from benchmark.models.bundled_lm.spec import OFFLINE_LM
 from benchmark.models.embedder import ALL_MINILM_L6_V2
 from benchmark.models.tagger import PATTERN_TAGGER
 from benchmark.scoring.internals_file import HowRead
-from benchmark.scoring.profiles import PROFILES, Profile, find_profile, with_named
+from benchmark.scoring.profiles import PROFILES, Profile, find_profile
 from benchmark.scoring.result_schema import Result, Signature, from_version_1, sign
 from benchmark.surprisal.engine import OrderPlan
 from benchmark.surprisal.prompt_layout import Layout
@@ -165,8 +165,8 @@ def test_a_profile_computes_what_it_has_the_models_for() -> None:
     assert len(texts_alone) < len(METRICS)
     tagged = find_profile("syntax").metrics()
     assert tagged == tuple(metric for metric in METRICS if metric in texts_alone or metric.id in OF_TAGS)
-    assert with_named(OFFLINE, ["vendi_score"]) == OFFLINE == with_named(OFFLINE, None)
-    named = with_named(OFFLINE, ["template_rate"]).metrics()
+    assert OFFLINE.replace(metrics=["vendi_score"]) == OFFLINE
+    named = OFFLINE.replace(metrics=["template_rate"]).metrics()
     assert [metric.id for metric in named if metric not in OFFLINE.metrics()] == OF_TAGS
     ends = replace(FULL, orders=OrderPlan("endpoint")).metrics()
     assert ends == tuple(metric for metric in METRICS if metric.reads not in ("surprisals:curve", *OF_INTERNALS))

@@ -13,20 +13,9 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.stats import bootstrap
 
-from benchmark.scoring import resampling
-from benchmark.scoring.resampling import (
-    FEW,
-    Alternative,
-    Interval,
-    bonferroni,
-    bootstrap_means,
-    cohens_dz,
-    holm,
-    percentile_interval,
-    resample_weights,
-    welch,
-    wilcoxon,
-)
+from benchmark.scoring import estimate
+from benchmark.scoring.estimate import FEW, Estimate, bootstrap_means, percentile_interval
+from benchmark.scoring.resampling import Alternative, bonferroni, cohens_dz, holm, resample_weights, welch, wilcoxon
 
 Floats = NDArray[np.float64]
 
@@ -42,12 +31,8 @@ def with_holes() -> Floats:
     return values
 
 
-def limits(intervals: list[Interval | None]) -> Floats:
-    made = []
-    for interval in intervals:
-        assert interval is not None
-        made.append([interval.low, interval.high])
-    return np.array(made)
+def limits(estimates: list[Estimate]) -> Floats:
+    return np.array([mean.interval for mean in estimates], np.float64)
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95])
@@ -80,7 +65,7 @@ def test_intervals_of_clusters_equal_a_plain_resampling() -> None:
     expected = np.quantile([np.nanmean(values[rows], axis=0) for rows in picked], [0.05, 0.95], axis=0).T
     ours = limits(bootstrap_means(values, clusters=names, resamples=300, level=0.9, seed=3, few=0))
     assert ours == pytest.approx(expected, abs=1e-12)
-    assert bootstrap_means(values, clusters=["one"] * 60) == [None] * 3
+    assert [mean.interval for mean in bootstrap_means(values, clusters=["one"] * 60)] == [None] * 3
 
 
 def test_columns_share_their_resamples() -> None:
@@ -94,7 +79,7 @@ def test_columns_share_their_resamples() -> None:
 def test_resampling_in_parts_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     values = with_holes()
     whole = bootstrap_means(values, resamples=500)
-    monkeypatch.setattr(resampling, "_DRAWS_AT_ONCE", 7 * len(values))
+    monkeypatch.setattr(estimate, "_DRAWS_AT_ONCE", 7 * len(values))
     # Up to the order in which a library sums, which may follow the shape.
     assert limits(bootstrap_means(values, resamples=500)) == pytest.approx(limits(whole), rel=1e-12)
 
@@ -134,7 +119,7 @@ def test_standardised_intervals_equal_a_plain_resampling_and_cover_large_effects
     normal = 3 + np.random.default_rng(0).normal(size=(100, 400))
     found = limits(bootstrap_means(normal, resamples=1000, standardise=True))
     assert np.mean((found[:, 0] <= 3) & (found[:, 1] >= 3)) > 0.91
-    assert bootstrap_means(np.ones((40, 1)), standardise=True) == [None]
+    assert bootstrap_means(np.ones((40, 1)), standardise=True) == [Estimate(None, n=40)]
 
 
 def test_wider_levels_and_fewer_rows_give_wider_intervals() -> None:
@@ -153,11 +138,12 @@ def test_wider_levels_and_fewer_rows_give_wider_intervals() -> None:
 def test_fewer_than_two_values_have_no_interval(rows: int, there: int) -> None:
     values = np.full((rows, 2), np.nan)
     values[:there] = 1.0
-    assert bootstrap_means(values) == [None, None]
+    count = min(there, rows)
+    assert bootstrap_means(values) == [Estimate(1.0 if count else None, n=count)] * 2
 
 
 def test_two_equal_values_have_an_interval_of_no_width() -> None:
-    assert bootstrap_means(np.array([[2.0], [2.0], [np.nan]]), resamples=200) == [Interval(2.0, 2.0)]
+    assert bootstrap_means(np.array([[2.0], [2.0], [np.nan]]), resamples=200) == [Estimate(2.0, 2.0, 2.0, n=2)]
 
 
 CLUSTERS = ["b", "a", "b", "c", "a", "b", "d", "e", "e", "f"]
@@ -204,7 +190,7 @@ def test_resample_weights_of_nothing_and_of_too_few_names() -> None:
 def test_a_percentile_interval_leaves_out_what_is_not_finite() -> None:
     values = np.arange(101.0)
     found = percentile_interval(values, 0.9)
-    assert limits([found])[0] == pytest.approx([5.0, 95.0])
+    assert found == pytest.approx((5.0, 95.0))
     assert percentile_interval(np.append(values, [np.nan, np.inf]), 0.9) == found
     assert percentile_interval([1.0, math.nan]) is None
     assert percentile_interval([]) is None
@@ -348,7 +334,4 @@ def test_many_columns_are_resampled_alike_in_blocks_that_bound_memory() -> None:
     assert peak < 2 * 2500 * 1000 * 8  # twice the means of all resamples; without blocks, four times
     for column in (0, 1, 1023, 1024, 2499):
         (alone,) = bootstrap_means(values[:, [column]], resamples=1000, level=0.5)
-        at = found[column]
-        assert at is not None
-        assert alone is not None
-        assert (at.low, at.high) == pytest.approx((alone.low, alone.high))
+        assert found[column].interval == pytest.approx(alone.interval)

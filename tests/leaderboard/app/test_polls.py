@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from benchmark.analysis.estimate import Estimate
+from benchmark.scoring.estimate import Estimate
 from divbench.core.errors import ConfigurationError
 from leaderboard.app.voting import polls as module
 from leaderboard.app.voting.polls import Offer, Polls

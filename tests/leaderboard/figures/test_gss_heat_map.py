@@ -1,7 +1,7 @@
 """The heat map of GSSBench: the numbers of its blocks, and untrusted names only as text."""
 
-from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.gss.accuracy import MEAN, Block, Row
+from benchmark.scoring.estimate import Estimate
 from leaderboard.figures.gss_heat_map import heat_map
 
 

@@ -17,7 +17,6 @@ from benchmark.analysis.explain import Explanation
 from benchmark.analysis.explain import explain as explain_set
 from benchmark.metrics import surprisal
 from benchmark.metrics.metric import Missing
-from benchmark.models.causal_lm import CausalLM
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.prompt_layout import Layout
 from datasets_build.load import load_suite, load_table
@@ -43,7 +42,7 @@ Write = Callable[..., Path]
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """The command in this process, with a model that needs no weights."""
-    monkeypatch.setattr(commands, "load_model", lambda name, device, dtype: HashLM())
+    monkeypatch.setattr(commands, "load_model", lambda profile: HashLM())
 
     def start(*arguments: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["divbench", "metrics", "explain", *map(str, arguments)])
@@ -92,12 +91,11 @@ def test_the_options_decide_how_a_set_is_read(run: Run, write: Write) -> None:
     responses = ("a b c", "a b d", "a c d")
     for options, layout, plan in (
         ([], Layout(), OrderPlan()),
-        (["--format", "completion"], Layout("completion"), OrderPlan()),
-        (["--boundaries", "paper"], Layout("instruct", "paper", "never"), OrderPlan()),
-        (["--orders", "uniform"], Layout(), OrderPlan("uniform", 50)),
-        (["--orders", "uniform", "--count", 4, "--seed", 7], Layout(), OrderPlan("uniform", 4, 7)),
-        (["--orders", "endpoint", "--count", 2], Layout(), OrderPlan("endpoint", 2)),
-        (["--orders", "exact"], Layout(), OrderPlan("exact")),
+        (["--set", "format=completion"], Layout("completion"), OrderPlan()),
+        (["--set", "boundaries=paper"], Layout("instruct", "paper", "never"), OrderPlan()),
+        (["--set", "orders=uniform", "--set", "order-count=4"], Layout(), OrderPlan("uniform", 4)),
+        (["--set", "orders=endpoint", "--set", "order-count=2"], Layout(), OrderPlan("endpoint", 2)),
+        (["--set", "orders=exact"], Layout(), OrderPlan("exact")),
     ):
         code, printed, _ = run(path, *options, "--json")
         made = json.loads(printed)
@@ -108,16 +106,16 @@ def test_the_options_decide_how_a_set_is_read(run: Run, write: Write) -> None:
 
 def test_a_set_of_a_dataset_is_read_in_its_format(run: Run) -> None:
     where = ("--dataset", "scenarios", "--split", "scenarios")
-    code, printed, _ = run(*where, "--set", "noise-bread", "--json")
+    code, printed, _ = run(*where, "--set-id", "noise-bread", "--json")
     row = load_table("scenarios", "scenarios").to_pylist()[0]
     assert row["set_id"] == "noise-bread"
     assert code == 0
     assert d_can_of(printed) == expected(row["context"], tuple(row["responses"]), Layout())
     for options, message in (
         ((*where,), "such as noise-bread"),
-        ((*where, "--set", "no-such"), "no set 'no-such'"),
+        ((*where, "--set-id", "no-such"), "no set 'no-such'"),
         (("--dataset", "scenarios"), "name one of scenarios with --split: scenarios, mode_count"),
-        (("--dataset", "scenarios", "--split", "x", "--set", "y"), "no split 'x'"),
+        (("--dataset", "scenarios", "--split", "x", "--set-id", "y"), "no split 'x'"),
         (("--dataset", "x", "--split", "x"), "no dataset 'x'"),
         (("--dataset", "demo", "--split", "prompts"), "demo has no response sets (one of contest, "),
     ):
@@ -130,7 +128,7 @@ def test_a_set_of_a_dataset_is_read_in_its_format(run: Run) -> None:
 def test_sets_that_go_on_from_a_beginning_are_completions(run: Run, mirror: Path) -> None:
     where = ("--dataset", "contest", "--split", "prompt_gen", "--mirror", mirror)
     row = load_table("contest", "prompt_gen", mirror=mirror).to_pylist()[3]
-    code, printed, _ = run(*where, "--set", row["set_id"], "--json")
+    code, printed, _ = run(*where, "--set-id", row["set_id"], "--json")
     assert code == 0
     assert json.loads(printed)["prompt"] == row["context"]
     assert d_can_of(printed) == expected(row["context"], tuple(row["responses"]), Layout("completion"))
@@ -220,7 +218,7 @@ def test_a_set_at_the_limits_is_taken(write: Write) -> None:
 
 
 def test_a_set_longer_than_the_model_reads_says_so(run: Run, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "load_model", lambda name, device, dtype: HashLM(context=10))
+    monkeypatch.setattr(commands, "load_model", lambda profile: HashLM(context=10))
     code, _, said = run(write())
     assert (code, "cannot be scored: longer than the model's context" in said) == (1, True)
 
@@ -233,16 +231,19 @@ def test_a_set_longer_than_the_model_reads_says_so(run: Run, write: Write, monke
         (["nowhere.json"], "there is no file nowhere.json"),
         (["set.json", "--prompt", "p"], "--prompt needs a submission"),
         (["--dataset", "scenarios", "--prompt", "p"], "--prompt needs a submission"),
-        (["set.json", "--split", "p"], "--split and --set need a dataset"),
-        (["set.json", "--set", "p"], "--split and --set need a dataset"),
+        (["set.json", "--split", "p"], "--split and --set-id need a dataset"),
+        (["set.json", "--set-id", "p"], "--split and --set-id need a dataset"),
         (["set.json", "--out", "no/folder.html"], "cannot be written"),
         (["set.json", "--out", "."], "cannot be written"),
-        (["set.json", "--orders", "endpoint", "--count", "0"], "--count"),
+        (["set.json", "--set", "orders=endpoint", "--set", "order-count=0"], "order-count=0"),
         (["set.json", "--precision", "0"], "--precision"),
         (["set.json", "--precision", "nan"], "--precision"),
         (["set.json", "--precision", "inf"], "a standard error of inf is impossible"),
-        (["set.json", "--orders", "uniform", "--count", "1", "--precision", "0.1"], "too few orders were read"),
-        (["set.json", "--format", "chat"], "--format"),
+        (
+            ["set.json", "--set", "orders=uniform", "--set", "order-count=1", "--precision", "0.1"],
+            "too few orders were read",
+        ),
+        (["set.json", "--set", "format=chat"], "format=chat"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -258,7 +259,7 @@ def test_wrong_usage_exits_2_before_anything_is_written(
 
 
 def test_exact_orders_of_a_large_set_cannot_be_had(run: Run, write: Write) -> None:
-    code, _, said = run(write(responses=["a"] * 7), "--orders", "exact")
+    code, _, said = run(write(responses=["a"] * 7), "--set", "orders=exact")
     assert (code, "the limit is 6 responses" in said) == (2, True)
 
 
@@ -351,25 +352,8 @@ def test_a_real_model_is_loaded_from_a_folder(write: Write, tmp_path: Path) -> N
         assert "".join(token["text"] for token in row["tokens"]) == row["text"]
     first = made["responses"][0]
     assert sum(token["bits"] for token in first["tokens"]) == pytest.approx(first["bits_alone"], abs=1e-3)
-    ended = divbench("metrics", "explain", write(), "--model", "no-such-model")
+    ended = divbench("metrics", "explain", write(), "--set", "lm=no-such-model")
     assert (ended.returncode, "is neither a folder nor the name of a model" in ended.stderr) == (2, True)
-
-
-def test_without_a_name_the_model_is_that_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    from benchmark.models import hf_lm
-    from benchmark.models.bundled_lm.spec import OFFLINE_LM
-
-    asked: list[hf_lm.CausalLMSpec] = []
-
-    def load(spec: hf_lm.CausalLMSpec) -> CausalLM:
-        asked.append(spec)
-        return HashLM()
-
-    monkeypatch.setattr(hf_lm, "load_causal_lm", load)
-    commands.load_model(None, "cpu", "float32")
-    commands.load_model(f"org/name@{'0' * 40}", "cuda", "bfloat16")
-    assert asked[0] == OFFLINE_LM
-    assert (asked[1].name, asked[1].device, asked[1].dtype) == ("org/name", "cuda", "bfloat16")
 
 
 def test_sources_raise_what_the_front_door_knows(tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ import pytest
 
 from benchmark.analysis.metaeval.labelled import load_labelled
 from benchmark.metrics import METRICS
-from benchmark.scoring.profiles import find_profile, with_named, with_reading
-from leaderboard.data.metric_study.build import signature_of, study_tasks
+from benchmark.scoring.profiles import find_profile
+from benchmark.scoring.result_schema import signature_line
+from leaderboard.data.metric_study.build import study_tasks
 from leaderboard.data.metric_study.files import MEASURED, SCORES_FILE, read_record, read_texts
 from leaderboard.data.metric_study.record import MetricStudy
 from leaderboard.data.metric_study.score_file import read_scores
@@ -87,9 +88,9 @@ def test_what_cannot_be_studied_is_told_before_the_work(tmp_path: Path) -> None:
 
 def wanted_signatures() -> dict[str, str]:
     """Those of the metrics that a study of all metrics has."""
-    profile = with_reading(with_named(find_profile("offline"), ["template_rate"]), format="completion")
+    profile = find_profile("offline").replace(metrics=["template_rate"], format="completion")
     wanted = [each for each in profile.metrics() if each.direction and each.reads != "reported"]
-    return {metric.id: signature_of(metric, profile) for metric in wanted}
+    return {metric.id: signature_line(metric, profile) for metric in wanted}
 
 
 @pytest.mark.thorough

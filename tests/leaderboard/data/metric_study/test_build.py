@@ -10,13 +10,13 @@ from pydantic import ValidationError
 from scipy.stats import rankdata, spearmanr
 from sklearn.metrics import roc_auc_score
 
-from benchmark.analysis.estimate import Resampling
 from benchmark.analysis.metaeval.labelled import CONFIGS, Labelled
 from benchmark.analysis.metaeval.scores import Scores
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.compute import Value
-from benchmark.scoring.profiles import find_profile, with_reading
+from benchmark.scoring.estimate import Resampling
+from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.result_schema import sign
 from datasets_build.schema import Suite
 from divbench.core.errors import ConfigurationError
@@ -187,7 +187,7 @@ def test_worst_disagreements_are_those_of_a_plain_search() -> None:
 
 
 def test_signatures_are_those_of_results_without_the_data() -> None:
-    profile = with_reading(find_profile("offline"), format="completion")
+    profile = find_profile("offline").replace(format="completion")
     tasks = [task("contest/story_gen")]
     columns = [scores(name, tasks, 0) for name in ("d_can", "self_bleu")]
     columns.append(Scores("released:sent_bert", "released with the texts, 3 decimals", columns[0].values))

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmark.analysis.estimate import Resampling
 from benchmark.analysis.gss.accuracy import MEAN, Block, GssStudy, evaluate, published_blocks
 from benchmark.analysis.gss.pairs import sanity_scores
+from benchmark.scoring.estimate import Resampling
 from benchmark.scoring.profiles import find_profile
 from datasets_build.gssbench import SPLITS
 from divbench.core.errors import InputError

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmark.analysis.estimate import Resampling
+from benchmark.scoring.estimate import Resampling
 from divbench.core.errors import ConfigurationError
 from leaderboard.data.metric_study.build import make_study
 from leaderboard.data.metric_study.merge import merged

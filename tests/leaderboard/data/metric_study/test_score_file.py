@@ -13,7 +13,7 @@ from benchmark.analysis.metaeval.scores import Scores, metric_scores
 from benchmark.metrics import METRICS, Metric, Version
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.profiles import find_profile, with_reading
+from benchmark.scoring.profiles import find_profile
 from divbench.core.errors import InputError
 from leaderboard.data.metric_study import score_file
 from leaderboard.data.metric_study.score_file import measured_scores, read_scores, study_scores, write_scores
@@ -84,7 +84,7 @@ def test_scores_that_come_with_the_package_are_those_that_it_computes(mirror: Pa
     assert set(found) == {"distinct_n", "self_bleu", "d_can"}
     (ours,) = metric_scores([few], CHOSEN[:1], ScoringBackends(LEXICAL))
     assert found["distinct_n"].column(few.set_ids) == pytest.approx(ours.column(few.set_ids), rel=1e-6)
-    reading = with_reading(find_profile("offline"), format="completion")
+    reading = find_profile("offline").replace(format="completion")
     (read,) = metric_scores([few], [m for m in METRICS if m.id == "d_can"], ScoringBackends(reading))
     assert found["d_can"].column(few.set_ids) == pytest.approx(read.column(few.set_ids), rel=1e-4)
     assert measured_scores([few, task("own/sets")], ["distinct_n"]) == {}  # a set that is not among them

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 import pytest
 
-from benchmark.analysis.estimate import Estimate, estimate
+from benchmark.scoring.estimate import Estimate, estimate
 from benchmark.scoring.resampling import Floats, resample_weights
 
 
