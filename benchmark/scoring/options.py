@@ -5,9 +5,9 @@ Each is part of a result's identity: it is in the signatures of the numbers, or 
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Unpack, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from benchmark.models.choices import EQUIVALENCE_NAMES
+from benchmark.models.choices import EQUIVALENCE_NAMES, Format
 from benchmark.models.device_options import DeviceOption, device_named
 from divbench.core.console import data_option, models_option
 from divbench.core.errors import ConfigurationError, did_you_mean
@@ -71,12 +71,12 @@ class ProfileOptions:
     device: DeviceOption = None
     settings: Annotated[list[str] | None, models_option("--set", metavar="KEY=VALUE", help=_SETTINGS_HELP)] = None
 
-    def load(self, metrics: "Collection[str] | None" = None, **defaults: "Unpack[Changes]") -> "Profile":
-        """Return the profile with its settings; `metrics` are ids requested by name, `defaults` the command's own."""
+    def load(self, metrics: "Collection[str] | None" = None, *, format: Format | None = None) -> "Profile":  # noqa: A002
+        """Return the profile with its settings; `metrics` are ids requested by name, `format` is the default one."""
         from benchmark.scoring.profiles import find_profile
 
-        changes = defaults | parse_settings(self.settings)
-        profile = find_profile(self.profile).replace(**changes, metrics=metrics)
+        changes: Changes = {"metrics": metrics, "format": format, **parse_settings(self.settings)}
+        profile = find_profile(self.profile).replace(**changes)
         if not profile.has_models:
             return profile
         choice = device_named(self.device, changes.get("dtype"))

@@ -45,7 +45,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     monkeypatch.setattr(commands, "load_model", lambda profile: HashLM())
 
     def start(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["divbench", "metrics", "explain", *map(str, arguments)])
+        monkeypatch.setattr(sys, "argv", ["divbench", "metrics", "explain", "--device", "cpu", *map(str, arguments)])
         with pytest.raises(SystemExit) as end:
             main()
         printed = capsys.readouterr()
@@ -344,7 +344,7 @@ def test_a_page_without_pairs_has_two_figures() -> None:
 def test_a_real_model_is_loaded_from_a_folder(write: Write, tmp_path: Path) -> None:
     model_of("ours").save_pretrained(tmp_path / "lm")
     tokeniser("ours").save_pretrained(tmp_path / "lm")
-    ended = divbench("metrics", "explain", write(), "--model", tmp_path / "lm", "--json")
+    ended = divbench("metrics", "explain", write(), "--set", f"lm={tmp_path / 'lm'}", "--json")
     assert ended.returncode == 0, ended.stderr
     made = document(ended)
     assert made["model"].startswith("lm@")
