@@ -19,7 +19,6 @@ from divbench.core.files import atomic_folder, content_id, readable_json, sha256
 
 MANIFEST = "manifest.json"
 ROWS_A_GROUP = 1000
-Progress = Callable[[str, int], None]
 
 
 class BuiltSplit(BaseModel):
@@ -49,16 +48,11 @@ class Manifest(BaseModel):
     dropped: dict[str, dict[str, int]]  # number of the source's units left out, by split and reason
 
 
-Part = tuple[Source, Config, Manifest]
-"""A built config, with its source and the manifest of its build."""
+Part = tuple[Source, Config, Manifest]  # a built config, with its source and the manifest of its build
 
 
 def split_table(config: Config, split: Split, fetch: Fetcher) -> Iterator[pa.Table]:
-    """Yield the rows of a split as tables of at most 1,000 rows, each of exactly the config's schema.
-
-    Raises:
-        InputError: A row does not conform, or the number of rows is not the expected one.
-    """
+    """Yield the rows of a split as tables of at most 1,000 rows, each of exactly the config's schema."""
     number = 0
     remaining = iter(split.rows(fetch))
     while group := list(islice(remaining, ROWS_A_GROUP)):
@@ -74,28 +68,19 @@ def build(
     config: Config,
     out: Path,
     fetch: Fetcher,
-    progress: Progress = lambda split, rows: None,
+    progress: Callable[[int], None] = lambda rows: None,
 ) -> Manifest:
-    """Build a config.
-
-    Args:
-        out: Folder of datasets; this one goes to `out/data/<config>` and replaces an older build.
-        progress: Called with the split and the number of rows written since the last call.
-
-    Raises:
-        InputError: A file or row is invalid.
-        ConfigurationError: A file is not available.
-    """
+    """Build a config into `out/data/<config>`, in place of an older build; `progress` gets the rows written."""
     folder = out / "data" / config.name
     folder.parent.mkdir(parents=True, exist_ok=True)
     splits: dict[str, BuiltSplit] = {}
-    with atomic_folder(folder, replace=True) as made:
+    with atomic_folder(folder, replace=True) as temporary:
         for split in config.splits:
-            path = made / f"{split.name}.parquet"
+            path = temporary / f"{split.name}.parquet"
             with pq.ParquetWriter(path, config.schema, compression="zstd") as writer:
                 for table in split_table(config, split, fetch):
                     writer.write_table(table)
-                    progress(split.name, len(table))
+                    progress(len(table))
             splits[split.name] = BuiltSplit(
                 file=path.name, rows=split.count, bytes=path.stat().st_size, sha256=sha256_of(path)
             )
@@ -110,7 +95,9 @@ def build(
             absent=sorted(fetch.absent),
             dropped={s.name: dict(counts) for s in config.splits if s.dropped and (counts := s.dropped(fetch))},
         )
-        (made / MANIFEST).write_text(readable_json(manifest.model_dump(mode="json")), encoding="utf-8", newline="\n")
+        (temporary / MANIFEST).write_text(
+            readable_json(manifest.model_dump(mode="json")), encoding="utf-8", newline="\n"
+        )
     return manifest
 
 
@@ -135,11 +122,7 @@ def verify(folder: Path) -> list[str]:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read the manifest of a built config.
-
-    Raises:
-        InputError: It is missing or malformed.
-    """
+    """Read the manifest of a built config."""
     path = folder / MANIFEST
     try:
         return Manifest.model_validate_json(path.read_text(encoding="utf-8"))

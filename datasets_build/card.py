@@ -35,7 +35,7 @@ def card(parts: Sequence[Part], repo: str, tag: str) -> str:
 
     front = yaml.safe_dump(_front_matter(parts), sort_keys=False, allow_unicode=True, width=1000)
     blocks = ["---", front.rstrip(), "---", "# DivBench datasets", "", ABOUT, "", USE, ""]
-    first = parts[0][1]
+    _, first, _ = parts[0]
     blocks += [
         "```python",
         "from datasets import load_dataset",
@@ -67,8 +67,11 @@ def _section(source: Source, config: Config, manifest: Manifest) -> list[str]:
         f"Version {manifest.version}, revision {manifest.revision}.",
         "",
     ]
-    if origins := source.origins(config):
-        lines += [f"Files: {'; '.join(origins)}.", ""]
+    files = source.files_of(config)
+    folders = sorted({file.urls[0].rpartition("/")[0] for file in files if file.urls})
+    archives = sorted({file.found_in for file in files if not file.urls})
+    if files:
+        lines += [f"Files: {'; '.join([*folders, *archives])}.", ""]
     lines += ["| split | rows | bytes | SHA-256 |", "|---|---|---|---|"]
     lines += [f"| {name} | {s.rows:,} | {s.bytes:,} | `{s.sha256}` |" for name, s in manifest.splits.items()]
     lines += ["", "| field | type | what |", "|---|---|---|"]

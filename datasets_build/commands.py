@@ -12,26 +12,13 @@ from divbench.core.tables import Table, styled, to_terminal
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    help="List, build, check, publish and fetch datasets.",
+    help="List, build, check, publish and fetch datasets, in the folder DIVBENCH_HOME/built.",
 )
-
 Names = Annotated[list[str] | None, typer.Argument(help="Datasets, such as mcdiv; default: all.")]
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        help="Folder of built datasets; default: DIVBENCH_HOME/built, or one in the user's cache. Other commands read "
-        "only the default.",
-    ),
-]
-Token = Annotated[
-    str | None,
-    typer.Option(envvar="HF_TOKEN", show_envvar=True, help="Access token of the Hub; default: the logged-in user's."),
-]
 
 
 @app.command("list")
-def list_datasets(destination: Out = None, json: JsonOption = False) -> None:
+def list_datasets(json: JsonOption = False) -> None:
     """List the datasets (splits, rows, licence, source, whether built) and the suites that they contain.
 
     Example: divbench data list
@@ -44,7 +31,7 @@ def list_datasets(destination: Out = None, json: JsonOption = False) -> None:
     rows: list[dict[str, Any]] = []
     for source in DATASETS:
         for config in source.configs:
-            folder = data_folder(destination) / "data" / config.name
+            folder = data_folder() / "data" / config.name
             built, revision = "no", None
             if folder.is_dir():
                 try:
@@ -66,7 +53,7 @@ def list_datasets(destination: Out = None, json: JsonOption = False) -> None:
                     "generated_here": not source.files,
                     "built": built,
                     "revision": revision,
-                    "suites": [s.name for s in SUITES if s.config == config.name],
+                    "suites": [suite.name for suite in SUITES if suite.config == config.name],
                 }
             )
     if json:
@@ -88,7 +75,14 @@ def list_datasets(destination: Out = None, json: JsonOption = False) -> None:
 def build(
     names: Names = None,
     mirror: MirrorOption = None,
-    destination: Out = None,
+    destination: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            help="Folder to build in; default: DIVBENCH_HOME/built, or one in the user's cache. Other commands read "
+            "only the default.",
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Build datasets from checked sources as Parquet files with a manifest.
@@ -105,37 +99,34 @@ def build(
     from datasets_build.load import data_folder
     from datasets_build.sources import find_config
 
-    chosen = [find_config(name) for name in names or _all()]
-    made = []
+    folder = data_folder(destination)
+    manifests = []
     with progress() as bar:
-        for source, config in chosen:
+        for source, config in [find_config(name) for name in names or _all()]:
             task = bar.add_task(config.name, total=sum(split.count for split in config.splits))
-            fetch = Fetcher(
-                source,
-                mirror,
-                progress=lambda path, size: bar.update(task, description=f"{config.name}: {path}"),  # noqa: B023
-            )
-            folder = data_folder(destination)
-            made.append(run(source, config, folder, fetch, lambda split, n: bar.advance(task, n)))  # noqa: B023
+            fetch = Fetcher(source, mirror, progress=lambda path: bar.update(task, description=path))  # noqa: B023
+            manifests.append(run(source, config, folder, fetch, lambda rows: bar.advance(task, rows)))  # noqa: B023
             bar.update(task, description=config.name)
     if json:
-        print_json([manifest.model_dump(mode="json") for manifest in made])
+        print_json([manifest.model_dump(mode="json") for manifest in manifests])
         return
     cells = []
-    for manifest in made:
+    for manifest in manifests:
         rows = sum(split.rows for split in manifest.splits.values())
         size = sum(split.bytes for split in manifest.splits.values())
         left_out = ", ".join(
-            f"{n} of {s}: {why}" for s, counts in manifest.dropped.items() for why, n in counts.items()
+            f"{count} of {split}: {reason}"
+            for split, counts in manifest.dropped.items()
+            for reason, count in counts.items()
         )
         cells.append((manifest.config, f"{rows:,}", f"{size:,}", manifest.revision, left_out))
     columns = ("name", "rows", "bytes", "revision", "left out")
     out().print(to_terminal(Table("Built", columns, cells, numbers=("rows", "bytes"))))
-    for manifest in made:
+    for manifest in manifests:
         if manifest.absent:
             text = f"{manifest.config}: without {', '.join(manifest.absent)}; columns from there are null"
             err().print(text, style="yellow", markup=False)
-    out().print(f"in {data_folder(destination)}", markup=False)
+    out().print(f"in {folder}", markup=False)
 
 
 @app.command()
@@ -147,28 +138,26 @@ def info(
 
     Example: divbench data info mcdiv
     """
+    from dataclasses import asdict
+
     from datasets_build.sources import find_config
 
     source, config = find_config(name)
-    about: dict[str, Any] = {
-        "name": config.name,
-        "about": config.about,
-        "made": config.made,
-        "version": source.version,
-        "splits": {split.name: split.count for split in config.splits},
-        "fields": {field.name: [str(field.type), config.fields[field.name]] for field in config.schema},
-        "licence": source.licence,
-        "paper": source.paper,
-        "citation": source.citation,
-        "flaws": list(source.flaws),
-        "files": [
-            {"path": f.path, "sha256": f.sha256, "urls": list(f.urls), "found_in": f.found_in, "optional": f.optional}
-            for f in source.files
-            if any(f.path in split.reads for split in config.splits)
-        ],
-    }
     if json:
-        print_json(about)
+        document = {
+            "name": config.name,
+            "about": config.about,
+            "made": config.made,
+            "version": source.version,
+            "splits": {split.name: split.count for split in config.splits},
+            "fields": {field.name: [str(field.type), config.fields[field.name]] for field in config.schema},
+            "licence": source.licence,
+            "paper": source.paper,
+            "citation": source.citation,
+            "flaws": list(source.flaws),
+            "files": [asdict(file) for file in source.files_of(config)],
+        }
+        print_json(document)
         return
     console = out()
     console.print(f"{name}: {config.about}. {config.made}", markup=False)
@@ -177,10 +166,9 @@ def info(
     fields = [(field.name, str(field.type), config.fields[field.name]) for field in config.schema]
     console.print(to_terminal(Table("Splits", ("split", "rows"), splits)))
     console.print(to_terminal(Table("Fields", ("field", "type", "what"), fields, numbers=())))
-    for file in about["files"]:
-        asked = ", optional and not downloaded" if not file["urls"] else ""
-        origin = file["urls"][0] if file["urls"] else file["found_in"]
-        console.print(f"{file['path']}{asked}: SHA-256 {file['sha256']}, {origin}", markup=False, soft_wrap=True)
+    for file in source.files_of(config):
+        note = "" if file.urls else ", optional and not downloaded"
+        console.print(f"{file.path}{note}: SHA-256 {file.sha256}, {file.origin}", markup=False, soft_wrap=True)
     for flaw in source.flaws:
         console.print(f"- {flaw}", markup=False)
     for line in source.citation.splitlines():
@@ -207,21 +195,21 @@ def prompts(
     from datasets_build.load import load_suite
     from divbench.core.files import write_text
 
-    found = load_suite(suite, mirror=mirror)
-    rows = [{"prompt_id": each.prompt_id, "prompt": each.prompt} for each in found.prompts]
+    loaded = load_suite(suite, mirror=mirror)
+    rows = [{"prompt_id": prompt.prompt_id, "prompt": prompt.prompt} for prompt in loaded.prompts]
     shown = destination is None  # in ASCII, so that no character of a prompt can control a terminal
     lines = "".join(dumps(row, ensure_ascii=shown) + "\n" for row in rows)
     if destination is not None:
         write_text(destination, lines)
         err().print(f"written: {destination}", markup=False, soft_wrap=True)
     if json:
-        print_json({"suite": found.name, "revision": found.revision, "prompts": rows})
+        print_json({"suite": loaded.name, "revision": loaded.revision, "prompts": rows})
     elif destination is None:
         sys.stdout.write(lines)
 
 
 @app.command("verify")
-def verify_(names: Names = None, destination: Out = None, json: JsonOption = False) -> None:
+def verify_(names: Names = None, json: JsonOption = False) -> None:
     """Check built datasets against their manifests (bytes and counts). Exit 1 if anything is wrong or missing.
 
     Example: divbench data verify
@@ -230,41 +218,33 @@ def verify_(names: Names = None, destination: Out = None, json: JsonOption = Fal
     from datasets_build.load import data_folder
     from datasets_build.sources import find_config
 
-    found: dict[str, list[str]] = {}
+    problems: dict[str, list[str]] = {}
     for name in names or _all():
         find_config(name)
-        folder = data_folder(destination) / "data" / name
-        found[name] = verify(folder) if folder.is_dir() else ["not built"]
+        folder = data_folder() / "data" / name
+        problems[name] = verify(folder) if folder.is_dir() else ["not built"]
     if json:
-        print_json(found)
+        print_json(problems)
     else:
         cells = [
-            styled((name, "; ".join(problems) or "whole"), "red" if problems else "")
-            for name, problems in found.items()
+            styled((name, "; ".join(lines) or "whole"), "red" if lines else "") for name, lines in problems.items()
         ]
         out().print(to_terminal(Table("Verified", ("name", ""), cells, numbers=())))
-    if any(found.values()):
+    if any(problems.values()):
         raise typer.Exit(1)
 
 
 @app.command("card")
-def card_(
-    names: Names = None,
-    destination: Out = None,
-    repo: Annotated[str, typer.Option(help="Hub dataset repository of the card.")] = "ORG/divbench",
-    tag: Annotated[str, typer.Option(help="Version tag.")] = "v1.0.0",
-    json: JsonOption = False,
-) -> None:
-    """Print the dataset card (README.md) of the built datasets.
+def card_(names: Names = None, json: JsonOption = False) -> None:
+    """Print the dataset card (README.md) of the built datasets, as it will be published.
 
-    Example: divbench data card --repo ORG/divbench --tag v1.0.0
+    Example: divbench data card
     """
     from datasets_build.card import card
     from datasets_build.load import data_folder
     from datasets_build.publish import parts_of
 
-    folder = data_folder(destination)
-    text = card(parts_of(folder, names or _built(folder)), repo, tag)
+    text = card(parts_of(data_folder(), names or _built()), "ORG/divbench", "v1.0.0")
     if json:
         print_json({"card": text})
     else:
@@ -277,13 +257,12 @@ def publish(
     names: Names = None,
     tag: Annotated[str, typer.Option(help="Version tag; an existing tag is never moved.")] = "v1.0.0",
     private: Annotated[bool, typer.Option("--private", help="Private visibility of a new repository.")] = False,
-    destination: Out = None,
-    token: Token = None,
     json: JsonOption = False,
 ) -> None:
     """Publish the built datasets as one tagged commit. Publishing the same datasets again changes nothing.
 
-    The head of the repository then has exactly these datasets: others that it had remain only under earlier tags.
+    The head of the repository then has exactly these datasets: others that it had remain only under earlier tags. The
+    Hub's token is that of HF_TOKEN or of the logged-in user.
 
     Example: divbench data publish ORG/divbench --tag v1.0.0
     """
@@ -292,20 +271,17 @@ def publish(
     from datasets_build.load import data_folder
     from datasets_build.publish import publish as run
 
-    folder = data_folder(destination)
-    done = run(folder, names or _built(folder), repo, tag, private=private, token=token)
-    how = "published" if done.changed else "already there, nothing done"
-    say(asdict(done), f"{how}: {done.repo} {done.tag} at {done.commit}", as_json=json)
-    if done.removed:
-        text = f"no longer at the head of {done.repo}: {', '.join(done.removed)}; earlier tags keep them"
+    published = run(data_folder(), names or _built(), repo, tag, private=private)
+    outcome = "published" if published.changed else "already there, nothing done"
+    say(asdict(published), f"{outcome}: {repo} {tag} at {published.commit}", as_json=json)
+    if published.removed:
+        text = f"no longer at the head of {repo}: {', '.join(published.removed)}; earlier tags keep them"
         err().print(text, style="yellow", markup=False)
 
 
 @app.command()
 def pull(
     repo: Annotated[str, typer.Argument(help="Hub dataset repository, such as org/divbench or org/divbench@v1.0.0.")],
-    destination: Out = None,
-    token: Token = None,
     json: JsonOption = False,
 ) -> None:
     """Download published datasets, check them, and store them with the built ones.
@@ -316,9 +292,9 @@ def pull(
     from datasets_build.publish import pull as run
 
     name, _, revision = repo.partition("@")
-    names = run(name, data_folder(destination), revision or None, token=token)
+    names = run(name, data_folder(), revision or None)
     document = {"repo": name, "revision": revision or None, "configs": names}
-    say(document, f"{', '.join(names)} in {data_folder(destination)}", as_json=json)
+    say(document, f"{', '.join(names)} in {data_folder()}", as_json=json)
 
 
 @app.command("solution-pairs")
@@ -345,13 +321,13 @@ def solution_pairs(
 
     if destination.suffix != ".parquet":
         raise ConfigurationError(f"pairs are written to a .parquet file, not to {destination}", "--out NAME.parquet")
-    made = conform(solution_path_pairs(read_questions(file), str(file)), PAIRS, str(file))
-    if not len(made):
+    pairs = conform(solution_path_pairs(read_questions(file), str(file)), PAIRS, str(file))
+    if not len(pairs):
         raise InputError(f"{file} has no questions", "write one JSON object per line")
     with atomic_file(destination) as temporary:
-        pq.write_table(made, temporary, compression="zstd")
-    document = {"file": str(destination), "pairs": len(made)}
-    say(document, f"{counted(len(made), 'pair')} in {destination}", as_json=json)
+        pq.write_table(pairs, temporary, compression="zstd")
+    document = {"file": str(destination), "pairs": len(pairs)}
+    say(document, f"{counted(len(pairs), 'pair')} in {destination}", as_json=json)
 
 
 def _all() -> list[str]:
@@ -360,11 +336,12 @@ def _all() -> list[str]:
     return [config.name for source in DATASETS for config in source.configs]
 
 
-def _built(folder: Path) -> list[str]:
+def _built() -> list[str]:
     """Return the names of the built datasets, in the order of `DATASETS`."""
+    from datasets_build.load import data_folder
     from divbench.core.errors import ConfigurationError
 
-    names = [name for name in _all() if (folder / "data" / name).is_dir()]
+    names = [name for name in _all() if (data_folder() / "data" / name).is_dir()]
     if not names:
-        raise ConfigurationError(f"nothing is built in {folder}", "build first: divbench data build")
+        raise ConfigurationError(f"nothing is built in {data_folder()}", "build first: divbench data build")
     return names

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from datasets_build.build import read_manifest, split_table
-from datasets_build.download import Fetcher, Progress, home, offline
+from datasets_build.download import Fetcher, home, offline
 from datasets_build.schema import Prompt, Suite, conform
 from datasets_build.sources import DATASETS, Config, Source, Split, find_config
 from divbench.core.console import err
@@ -30,11 +30,7 @@ def data_folder(data: Path | None = None) -> Path:
 
 
 def find_split(config: Config, name: str) -> Split:
-    """Find a split of a config.
-
-    Raises:
-        ConfigurationError: There is no split of that name.
-    """
+    """Find a split of a config."""
     for split in config.splits:
         if split.name == name:
             return split
@@ -54,18 +50,11 @@ def load_table(
 ) -> pa.Table:
     """Load a split as an Arrow table: from the build if there is one, otherwise from its source's files.
 
-    Args:
-        data: Folder of built datasets; default: the package's own.
-        mirror: Folder with released files; default: the one that DIVBENCH_MIRROR names.
-        network: Whether to download what is not available locally, and keep it; never if HF_HUB_OFFLINE is set.
-        first: Number of rows to load, from the first; rows after them are not made. Default: all rows.
-
-    Raises:
-        ConfigurationError: No such config or split, or its files are not available.
-        InputError: A file is invalid.
+    With `first`, only that many rows are made. `network` downloads what is not available locally, unless
+    HF_HUB_OFFLINE is set.
     """
     source, config = find_config(name, datasets)
-    wanted = find_split(config, split)
+    of_config = find_split(config, split)
     folder = data_folder(data) / "data" / name
     if folder.is_dir():
         manifest = read_manifest(folder)
@@ -74,22 +63,15 @@ def load_table(
             if not path.is_file() or sha256_of(path) != manifest.splits[split].sha256:
                 raise InputError(f"{path} has changed since it was built", f"rebuild it: divbench data build {name}")
             return pq.read_table(path, schema=config.schema).slice(0, first)
-    fetch = Fetcher(source, mirror, network=network and not offline(), progress=_announce())
+    fetch = Fetcher(source, mirror, network=network and not offline(), progress=_announce)
     if first is not None:
-        return conform(list(islice(wanted.rows(fetch), first)), config.schema, f"{name}/{split}")
-    return pa.concat_tables([config.schema.empty_table(), *split_table(config, wanted, fetch)])
+        return conform(list(islice(of_config.rows(fetch), first)), config.schema, f"{name}/{split}")
+    return pa.concat_tables([config.schema.empty_table(), *split_table(config, of_config, fetch)])
 
 
-def _announce() -> Progress:
-    """Report on stderr that a file is being downloaded, once per file."""
-    known: set[str] = set()
-
-    def report(path: str, size: int) -> None:
-        if path not in known:
-            known.add(path)
-            err().print(f"downloading {path}", markup=False, soft_wrap=True)
-
-    return report
+def _announce(path: str) -> None:
+    """Report on stderr that a file is being downloaded."""
+    err().print(f"downloading {path}", markup=False, soft_wrap=True)
 
 
 def load_split(
@@ -101,18 +83,7 @@ def load_split(
     repo: str | None = None,
     revision: str | None = None,
 ) -> "datasets.Dataset":
-    """Load a split as a `datasets.Dataset`.
-
-    Args:
-        data: Folder of built datasets, if `repo` is not given.
-        mirror: Folder with released files, if `repo` is not given.
-        repo: Hub dataset repository published by this package; nothing local is read.
-        revision: Tag or commit of the repository.
-
-    Raises:
-        ConfigurationError: As in `load_table`, the repository has no such config or cannot be reached, or `revision` is
-            given without `repo`.
-    """
+    """Load a split as a `datasets.Dataset`: as `load_table` does, or as published to a repository at a revision."""
     import datasets as library
 
     if repo is None:
@@ -173,32 +144,19 @@ SUITES: tuple[SuiteSource, ...] = (
 )
 
 
-def find_suite(name: str, suites: tuple[SuiteSource, ...] = SUITES) -> SuiteSource:
-    """Find the source of a suite.
-
-    Raises:
-        UnknownSuite: There is no suite of that name.
-    """
-    for suite in suites:
+def find_suite(name: str) -> SuiteSource:
+    """Find the source of a suite."""
+    for suite in SUITES:
         if suite.name == name:
             return suite
-    raise UnknownSuite(f"there is no suite {name!r}", did_you_mean(name, [s.name for s in suites]))
+    raise UnknownSuite(f"there is no suite {name!r}", did_you_mean(name, [suite.name for suite in SUITES]))
 
 
 def load_suite(name: str, mirror: Path | None = None, *, network: bool = True) -> Suite:
-    """Load a suite of prompts.
-
-    Args:
-        mirror: Folder with released files; default: the one that DIVBENCH_MIRROR names. Unused for generated suites.
-        network: As in `load_table`.
-
-    Raises:
-        ConfigurationError: No such suite, or its file is not available.
-        InputError: The file is not the pinned one.
-    """
-    found = find_suite(name)
+    """Load a suite of prompts; `mirror` and `network` are as in `load_table`."""
+    source = find_suite(name)
     prompts = tuple(
-        Prompt(row["prompt_id"], found.category(row), row["prompt"], tuple(row.get("paraphrases") or ()))
-        for row in load_table(found.config, found.split, mirror=mirror, network=network).to_pylist()
+        Prompt(row["prompt_id"], source.category(row), row["prompt"], tuple(row.get("paraphrases") or ()))
+        for row in load_table(source.config, source.split, mirror=mirror, network=network).to_pylist()
     )
-    return Suite(found.name, found.title, prompts)
+    return Suite(source.name, source.title, prompts)

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from datasets_build.build import MANIFEST, Part, read_manifest, verify
 from datasets_build.card import card, licences
-from datasets_build.croissant import croissant
 from datasets_build.sources import find_config
 from divbench.core.errors import ConfigurationError, InputError, first_line
-from divbench.core.files import atomic_folder, readable_json, sha256_of
+from divbench.core.files import atomic_folder, sha256_of
 from divbench.core.hub_retries import ATTEMPTS, connection_error, retrying
 
 if TYPE_CHECKING:
@@ -41,50 +40,32 @@ class _LostRace(Exception):
 
 
 def parts_of(out: Path, names: Sequence[str]) -> list[Part]:
-    """Verify the built configs of these names and return them.
-
-    Raises:
-        InputError: One is not built, or damaged.
-    """
-    made = []
+    """Verify the built configs of these names and return them."""
+    parts = []
     for name in names:
-        source, config = find_config(name)
         folder = out / "data" / name
+        source, config = find_config(name)
         if not folder.is_dir():
-            raise InputError(f"{name} is not built in {out}", f"build it: divbench data build {name} --out {out}")
+            raise InputError(f"{name} is not built in {out}", f"build it: divbench data build {name}")
         if problems := verify(folder):
-            raise InputError(
-                f"{folder}: {'; '.join(problems)}", f"build it again: divbench data build {name} --out {out}"
-            )
-        made.append((source, config, read_manifest(folder)))
-    return made
+            raise InputError(f"{folder}: {'; '.join(problems)}", f"build it again: divbench data build {name}")
+        parts.append((source, config, read_manifest(folder)))
+    return parts
 
 
-def publish(
-    out: Path, names: Sequence[str], repo: str, tag: str, *, private: bool = False, token: str | None = None
-) -> Published:
+def publish(out: Path, names: Sequence[str], repo: str, tag: str, *, private: bool = False) -> Published:
     """Publish built configs in one commit, after which the repository's head has exactly these datasets.
 
     The commit is made on the head that was listed; if someone else committed in between, everything is retried. A
     repository that already holds the same files gets no commit.
-
-    Args:
-        repo: Repository, such as `org/divbench`; created if it does not exist.
-        tag: Version tag, such as `v1.0.0`; never moved.
-        token: Access token of the Hub; default: the logged-in user's.
-
-    Raises:
-        InputError: A config is damaged.
-        ConfigurationError: The repository or tag cannot have that name, or the Hub refuses (rights, tag in use) or
-            cannot be reached.
     """
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
 
     _check_names(repo, tag)  # the Hub would refuse a tag only after the commit
     parts = parts_of(out, names)
-    api = HfApi(token=token)
-    files = _files(out, parts, repo, tag, api.endpoint)
+    api = HfApi()
+    files = _files(out, parts, repo, tag)
     first = ""  # the head before our commit
     removed: set[str] = set()
     try:
@@ -96,7 +77,8 @@ def publish(
                 # If a commit landed and only its response was lost, the next attempt finds the files and sends none.
                 commit, stale = _commit(api, repo, tag, files, head)
                 removed |= stale - {config.name for _, config, _ in parts}
-                _tag(api, repo, tag, commit)
+                if not _is_tagged(api, repo, tag, commit):
+                    api.create_tag(repo, tag=tag, revision=commit, repo_type="dataset")
     except _LostRace as error:
         message = f"{repo} was changed by others during all {ATTEMPTS} attempts"
         raise ConfigurationError(message, "publish again later") from error
@@ -125,12 +107,11 @@ def _check_names(repo: str, tag: str) -> None:
         raise ConfigurationError(f"a tag cannot be named {tag!r}", "name it like v1.0.0")
 
 
-def _files(out: Path, parts: Sequence[Part], repo: str, tag: str, endpoint: str) -> dict[str, Path | bytes]:
+def _files(out: Path, parts: Sequence[Part], repo: str, tag: str) -> dict[str, Path | bytes]:
     """Return the content of every file of the repository, by path."""
     files: dict[str, Path | bytes] = {
         "README.md": card(parts, repo, tag).encode(),
         "LICENSES.md": licences(parts).encode(),
-        "croissant.json": readable_json(croissant(parts, repo, tag, endpoint)).encode(),
     }
     for _, config, manifest in parts:
         names = [MANIFEST, *(split.file for split in manifest.splits.values())]
@@ -147,33 +128,29 @@ def _commit(api: "HfApi", repo: str, tag: str, files: dict[str, Path | bytes], h
     from huggingface_hub.errors import HfHubHTTPError
     from huggingface_hub.hf_api import RepoFile
 
-    there = {
+    present = {
         entry.path: entry
         for entry in api.list_repo_tree(repo, repo_type="dataset", recursive=True, revision=head)
         if isinstance(entry, RepoFile)
     }
-    adds = [path for path, content in files.items() if path not in there or not _same(there[path], content)]
-    stale = [path for path in there if path.startswith("data/") and path not in files]
+    adds = [path for path, content in files.items() if path not in present or not _is_same(present[path], content)]
+    stale = [path for path in present if path.startswith("data/") and path not in files]
     if not adds and not stale:
         return head, frozenset()
-    _refuse_moved_tag(api, repo, tag, None)
-    operations: list[CommitOperationAdd | CommitOperationDelete] = []
-    for path in sorted(adds):
-        content = files[path]
-        operations.append(CommitOperationAdd(path, content if isinstance(content, bytes) else str(content)))
-    operations += [CommitOperationDelete(path) for path in sorted(stale)]
+    _is_tagged(api, repo, tag, None)  # refuses to move the tag
+    operations = [*map(CommitOperationDelete, sorted(stale)), *(CommitOperationAdd(p, files[p]) for p in sorted(adds))]
     try:
-        made = api.create_commit(
+        commit = api.create_commit(
             repo, operations, commit_message=f"Datasets {tag}", repo_type="dataset", parent_commit=head
         )
     except HfHubHTTPError as error:
         if error.response.status_code == 412:
             raise _LostRace from error
         raise
-    return made.oid, frozenset(path.split("/")[1] for path in stale)
+    return commit.oid, frozenset(path.split("/")[1] for path in stale)
 
 
-def _same(entry: "RepoFile", content: Path | bytes) -> bool:
+def _is_same(entry: "RepoFile", content: Path | bytes) -> bool:
     """Tell whether the repository's file has these bytes, by its SHA-256 (LFS) or its git hash."""
     if entry.lfs is not None:
         return isinstance(content, Path) and entry.lfs.sha256 == sha256_of(content)
@@ -181,14 +158,8 @@ def _same(entry: "RepoFile", content: Path | bytes) -> bool:
     return entry.blob_id == sha1(b"blob %d\0" % len(data) + data).hexdigest()  # noqa: S324 - git's own hash
 
 
-def _tag(api: "HfApi", repo: str, tag: str, commit: str) -> None:
-    """Tag the commit unless it has the tag."""
-    if not _refuse_moved_tag(api, repo, tag, commit):
-        api.create_tag(repo, tag=tag, revision=commit, repo_type="dataset")
-
-
-def _refuse_moved_tag(api: "HfApi", repo: str, tag: str, commit: str | None) -> bool:
-    """Tell whether the tag names this commit."""
+def _is_tagged(api: "HfApi", repo: str, tag: str, commit: str | None) -> bool:
+    """Tell whether the tag names this commit; refuse one that names another."""
     for ref in api.list_repo_refs(repo, repo_type="dataset").tags:
         if ref.name == tag:
             if ref.target_commit == commit:
@@ -197,36 +168,27 @@ def _refuse_moved_tag(api: "HfApi", repo: str, tag: str, commit: str | None) -> 
     return False
 
 
-def pull(repo: str, out: Path, revision: str | None = None, *, token: str | None = None) -> list[str]:
-    """Download and verify a repository's datasets; return the names of the configs.
-
-    Raises:
-        ConfigurationError: The repository or revision cannot be downloaded, or holds no datasets of this package.
-        InputError: A downloaded config is damaged.
-    """
+def pull(repo: str, out: Path, revision: str | None = None) -> list[str]:
+    """Download and verify a repository's datasets; return the names of the configs."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError
 
     try:
         patterns = ["data/*/*.parquet", f"data/*/{MANIFEST}"]
-        folder = Path(
-            snapshot_download(repo, repo_type="dataset", revision=revision, allow_patterns=patterns, token=token)
-        )
+        folder = Path(snapshot_download(repo, repo_type="dataset", revision=revision, allow_patterns=patterns))
     except (HfHubHTTPError, OSError, ValueError, connection_error()) as error:
-        at = f" at {revision}" if revision else ""
-        raise ConfigurationError(
-            f"{repo}{at} cannot be downloaded: {first_line(error)}", "check its name and revision"
-        ) from error
-    found = sorted(path.parent for path in folder.glob(f"data/*/{MANIFEST}"))
-    if not found:
+        message = f"{repo}{f' at {revision}' if revision else ''} cannot be downloaded: {first_line(error)}"
+        raise ConfigurationError(message, "check its name and revision") from error
+    configs = sorted(path.parent for path in folder.glob(f"data/*/{MANIFEST}"))
+    if not configs:
         raise ConfigurationError(f"{repo} holds no datasets of this package", "check its name and revision")
-    for each in found:
-        manifest = read_manifest(each)
-        with atomic_folder(out / "data" / each.name, replace=True) as made:
+    for config in configs:
+        manifest = read_manifest(config)
+        with atomic_folder(out / "data" / config.name, replace=True) as temporary:
             for name in (MANIFEST, *(split.file for split in manifest.splits.values())):
-                if "/" in name or name.startswith(".") or not (each / name).is_file():
-                    raise InputError(f"{repo}: the manifest of {each.name} names {name!r}, which is not there")
-                (made / name).write_bytes((each / name).read_bytes())
-            if problems := verify(made):
+                if "/" in name or name.startswith(".") or not (config / name).is_file():
+                    raise InputError(f"{repo}: the manifest of {config.name} names {name!r}, which is not there")
+                (temporary / name).write_bytes((config / name).read_bytes())
+            if problems := verify(temporary):
                 raise InputError(f"{repo}: {'; '.join(problems)}", "pull it again")
-    return [each.name for each in found]
+    return [config.name for config in configs]

@@ -1,4 +1,4 @@
-"""Suites of prompts: on disk a `pyarrow` schema, in code frozen dataclasses."""
+"""Suites of prompts, and tables of exactly a schema."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -21,6 +21,7 @@ PROMPTS = pa.schema(
         pa.field("context_lost", pa.bool_()),  # the rewrite lost what the user had pasted
     ]
 )
+_NO_VALUE_OF_TYPE = (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +63,6 @@ def conform(rows: Iterable[Mapping[str, Any]], schema: pa.Schema, where: str) ->
     """Make a table of exactly this schema.
 
     `pa.Table.from_pylist` drops misspelt columns, fills missing ones with nulls, and accepts nulls in any field.
-
-    Raises:
-        InputError: A row lacks a field, has an unknown one, a null in a field that is not nullable, or a value of
-            another type.
     """
     rows = list(rows)
     names = set(schema.names)
@@ -77,10 +74,14 @@ def conform(rows: Iterable[Mapping[str, Any]], schema: pa.Schema, where: str) ->
             _check_kind(row[field.name], field, f"{where}, row {number}, field {field.name}")
     try:
         return pa.Table.from_pylist(rows, schema=schema)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError):
+    except _NO_VALUE_OF_TYPE:
         for number, row in enumerate(rows, start=1):
             for field in schema:
-                _check_type(row[field.name], field, f"{where}, row {number}, field {field.name}")
+                try:
+                    pa.array([row[field.name]], field.type)
+                except _NO_VALUE_OF_TYPE as error:
+                    message = f"{where}, row {number}, field {field.name}: {error}"
+                    raise InputError(message, f"expected {field.type}") from error
         raise
 
 
@@ -92,10 +93,3 @@ def _check_kind(value: Any, field: "pa.Field[Any]", where: str) -> None:
         raise InputError(f"{where}: {value!r}", f"expected {field.type}")
     if pa.types.is_string(field.type) and isinstance(value, bytes):
         raise InputError(f"{where}: bytes", f"expected {field.type}")
-
-
-def _check_type(value: Any, field: "pa.Field[Any]", where: str) -> None:
-    try:
-        pa.array([value], field.type)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
-        raise InputError(f"{where}: {error}", f"expected {field.type}") from error

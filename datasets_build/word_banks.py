@@ -8,11 +8,7 @@ from typing import Any
 
 @cache
 def word_bank(generator: str, name: str) -> dict[str, Any]:
-    """Read a word bank, once in a process. Callers must not change the result.
-
-    Args:
-        generator: Folder of `datasets_build` with a `banks` folder, such as `gssbench`.
-        name: File in it, without `.toml`.
+    """Read `banks/NAME.toml` of a generator's folder, once in a process. Callers must not change the result.
 
     >>> word_bank("gssbench", "options")["colors"][:3]
     ['beige', 'black', 'blue']

@@ -8,38 +8,29 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from datasets_build.gssbench import complement, factualqa, intersection, random_choice, subset, union
+from datasets_build.gssbench.lattices import intersection, union
+from datasets_build.gssbench.questions import factualqa, random_choice
 from datasets_build.gssbench.rows import PAIRS, PROMPTS
+from datasets_build.gssbench.writing_tasks import complement, subset
 from divbench.core.errors import ConfigurationError
 from divbench.core.rng import stream
 
-VERSION: str = "1.0.0"
-"""Version of the word banks and of the sampling from them; a changed row needs a new version."""
-
-SEED: int = 0
-"""Seed of the published rows."""
+VERSION = "1.0.0"  # of the word banks and of the sampling from them; a changed row needs a new version
+SEED = 0  # of the published rows
 
 _MAKERS: Mapping[str, Callable[[random.Random], Iterator[dict[str, Any]]]] = {
-    "complement": complement.rows,
-    "factualqa": factualqa.rows,
-    "random_choice": random_choice.rows,
-    "subset": subset.rows,
-    "union": union.rows,
-    "intersection": intersection.rows,
+    "complement": complement,
+    "factualqa": factualqa,
+    "random_choice": random_choice,
+    "subset": subset,
+    "union": union,
+    "intersection": intersection,
 }
-
-SPLITS: tuple[str, ...] = tuple(_MAKERS)
-"""The six splits, in the paper's order."""
+SPLITS: tuple[str, ...] = tuple(_MAKERS)  # in the paper's order
 
 
 def pairs(split: str, seed: int = SEED) -> Iterator[dict[str, Any]]:
     """Make the pairs of a split, as rows that fit `PAIRS`.
-
-    Args:
-        split: One of `SPLITS`.
-
-    Raises:
-        ConfigurationError: There is no such split.
 
     >>> row = next(pairs("complement"))
     >>> row["pair_id"], row["template"]
@@ -55,15 +46,10 @@ def prompts(seed: int = SEED) -> Iterator[dict[str, Any]]:
     table: dict[str, dict[str, Any]] = {}
     for split in SPLITS:
         for pair in pairs(split, seed):
-            for side in ("a", "b"):
-                row = table.setdefault(
-                    pair[f"{side}_id"],
-                    {"prompt_id": pair[f"{side}_id"], "prompt": pair[side], "splits": [], "pairs": 0},
-                )
-                if row["prompt"] != pair[side]:  # 10 hex digits collide for about one seed in 80,000
-                    raise ConfigurationError(
-                        f"seed {seed}: two prompts share the id {pair[f'{side}_id']}", "take another"
-                    )
+            for name, text in ((pair["a_id"], pair["a"]), (pair["b_id"], pair["b"])):
+                row = table.setdefault(name, {"prompt_id": name, "prompt": text, "splits": [], "pairs": 0})
+                if row["prompt"] != text:  # 10 hex digits collide for about one seed in 80,000
+                    raise ConfigurationError(f"seed {seed}: two prompts share the id {name}", "take another")
                 if split not in row["splits"]:
                     row["splits"].append(split)
                 row["pairs"] += 1

@@ -1,41 +1,46 @@
-"""Schemas of the pairs and the prompts."""
+"""Rows of prompt pairs: their schemas, and random orders that are the same on any machine and version of Python."""
 
 import hashlib
-from typing import Any
+import random
+from collections.abc import Iterable, Iterator
+from itertools import chain, zip_longest
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
-_TEXTS = ("pair_id", "set_id", "a_id", "b_id", "a", "b", "relation", "template")
+Item = TypeVar("Item")
+
+# Two prompts; the generation space of `a` is strictly smaller than that of `b`. Pairs of one set share texts, so
+# intervals must resample sets, not pairs. (Sets share a few short texts, too: the requests without a topic in *subset*,
+# single constraints in *intersection*.)
+_TEXTS = (
+    "pair_id",  # unique over all splits
+    "set_id",
+    "a_id",  # `prompt_id` of the texts
+    "b_id",
+    "a",
+    "b",
+    "relation",  # letters of the two texts within the set, the smaller space first, such as `AB<ABC`
+    "template",  # family, category, theme or question that the pair was made from
+)
+# Number of options (*random_choice*), alternatives (*union*) or constraints (*intersection*), or level from 1 to 5
+# (*subset*); null elsewhere. More constraints and a higher level make a smaller space.
 _SIZES = ("a_size", "b_size")
-_FIELDS: "list[pa.Field[Any]]" = [pa.field(name, pa.string(), nullable=False) for name in _TEXTS]
-_FIELDS += [pa.field(name, pa.int32()) for name in _SIZES]
-
-PAIRS = pa.schema(_FIELDS)
-"""Two prompts; the generation space of `a` is strictly smaller than that of `b`.
-
-pair_id: Unique over all splits.
-set_id: Id of the set. Pairs of one set share texts, so intervals must resample sets, not pairs. (Sets share a few short
-    texts too: the requests without a topic in *subset*, single constraints in *intersection*.)
-a_id, b_id: `prompt_id` of the texts.
-relation: Letters of the two texts within the set, the smaller space first, such as `AB<ABC`.
-template: Family, category, theme or question that the pair was made from.
-a_size, b_size: Number of options (*random_choice*), alternatives (*union*) or constraints (*intersection*), or level
-    from 1 to 5 (*subset*); null elsewhere. More constraints and a higher level make a smaller space.
-"""
-
+PAIRS = pa.schema(
+    [
+        *(pa.field(name, pa.string(), nullable=False) for name in _TEXTS),
+        *(pa.field(name, pa.int32()) for name in _SIZES),
+    ]
+)
+# The unique texts of all pairs, which are the prompts for a model.
 PROMPTS = pa.schema(
     [
         pa.field("prompt_id", pa.string(), nullable=False),
         pa.field("prompt", pa.string(), nullable=False),
-        pa.field("splits", pa.list_(pa.string()), nullable=False),
-        pa.field("pairs", pa.int32(), nullable=False),
+        pa.field("splits", pa.list_(pa.string()), nullable=False),  # that contain it
+        pa.field("pairs", pa.int32(), nullable=False),  # number of pairs that contain it, over all splits
     ]
 )
-"""The unique texts of all pairs, which are the prompts for a model.
-
-splits: Splits that contain it.
-pairs: Number of pairs that contain it, over all splits.
-"""
 
 
 def prompt_id(prompt: str) -> str:
@@ -55,25 +60,27 @@ def pair_row(
     set_id: str,
     relation: str,
     template: str,
-    sizes: tuple[int, int] | None = None,
+    sizes: tuple[int, int] | tuple[None, None] = (None, None),
 ) -> dict[str, Any]:
-    """Make a row that fits `PAIRS`.
+    """Make a row that fits `PAIRS`; `a` is the text with the smaller generation space."""
+    texts = (pair_id, set_id, prompt_id(a), prompt_id(b), a, b, relation, template)
+    return dict(zip((*_TEXTS, *_SIZES), (*texts, *sizes), strict=True))
 
-    Args:
-        a: Text with the smaller generation space.
-        b: Text with the larger one.
-        sizes: `a_size` and `b_size`, if they are defined.
+
+def shuffled(items: Iterable[Item], rng: random.Random) -> list[Item]:
+    """Return the items in random order: sorted by values of `random()`, whose stream Python guarantees.
+
+    The shuffle in `divbench.core.rng` works differently; the published pairs depend on this one.
     """
-    a_size, b_size = sizes or (None, None)
-    return {
-        "pair_id": pair_id,
-        "set_id": set_id,
-        "a_id": prompt_id(a),
-        "b_id": prompt_id(b),
-        "a": a,
-        "b": b,
-        "relation": relation,
-        "template": template,
-        "a_size": a_size,
-        "b_size": b_size,
-    }
+    keyed = [(rng.random(), item) for item in items]
+    return [item for _, item in sorted(keyed, key=lambda entry: entry[0])]
+
+
+def by_turns(groups: Iterable[Iterable[Item]]) -> Iterator[Item]:
+    """Yield the first item of each group, then the second of each, and so on until all groups are exhausted.
+
+    >>> list(by_turns(["abc", "d", "ef"]))
+    ['a', 'd', 'e', 'b', 'f', 'c']
+    """
+    boxed = ([(item,) for item in group] for group in groups)
+    return (box[0] for box in chain.from_iterable(zip_longest(*boxed)) if box is not None)

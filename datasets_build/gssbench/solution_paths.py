@@ -16,12 +16,7 @@ _ENDED = re.compile(r"[.?!:;…][\"'”’»)\]$]*$")  # a sentence, perhaps wit
 
 
 def read_questions(path: Path) -> Iterator[dict[str, Any]]:
-    """Read the rows of a JSON Lines file of questions with their methods.
-
-    Raises:
-        ConfigurationError: There is no such file.
-        InputError: A line is not a JSON object, or not UTF-8.
-    """
+    """Read the rows of a JSON Lines file of questions with their methods."""
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
@@ -37,16 +32,7 @@ def read_questions(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def solution_path_pairs(rows: Iterable[Mapping[str, Any]], source: str = "questions") -> Iterator[dict[str, Any]]:
-    """Make one pair from each question, as rows that fit `PAIRS`.
-
-    Args:
-        rows: Questions, each with `question` (text), `methods` (at least two different texts) and optionally an `id`,
-            which names the pair instead of the row's number.
-        source: File that the rows are from, for messages.
-
-    Raises:
-        InputError: A row lacks a field, its methods are not at least two different texts, or its id is another row's.
-    """
+    """Make one pair from each question, as rows that fit `PAIRS`."""
     row_of: dict[str, int] = {}
     for number, row in enumerate(rows, start=1):
         at = f"{source}, row {number}, field"

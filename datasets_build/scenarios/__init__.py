@@ -2,12 +2,11 @@
 
 Input: our own word banks (`banks/*.toml`) and a seed. Output: rows of three splits; nothing is downloaded:
 
-- `scenarios` (25 sets of 10): noise, incoherent multi-mode, coherent multi-mode, one mode, mixed; `structures.py`
-- `mode_count` (200 sets of 12): exactly m = 1 to 10 formats out of 67, on one prompt; `mode_count.py`
-- `pos_pattern` (40 sets of 40): one part-of-speech pattern against the same words without it; `pos_pattern.py`
+- `scenarios` (25 sets of 10): noise, incoherent multi-mode, coherent multi-mode, one mode, mixed
+- `mode_count` (200 sets of 12): exactly m = 1 to 10 formats out of 67, on one prompt
+- `pos_pattern` (40 sets of 40): one part-of-speech pattern against the same words without it
 
-The designs are those of the D_Can paper (arXiv:2606.01811, appendix B); each file states how it differs from them. The
-same seed gives the same rows on every machine. A changed word, bank or order changes rows and needs a new `VERSION`.
+The same seed gives the same rows everywhere. A changed word, bank or order changes rows and needs a new `VERSION`.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,16 +14,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from datasets_build.scenarios import mode_count, pos_pattern, structures
+from datasets_build.scenarios.sets import mode_count, pos_pattern, scenarios
 from divbench.core.errors import ConfigurationError
 
-VERSION: str = "1.0.0"
-SEED: int = 0
+VERSION = "1.0.0"
+SEED = 0
 
 _ROWS: dict[str, Callable[[int], Iterator[dict[str, Any]]]] = {
-    "scenarios": structures.rows,
-    "mode_count": mode_count.rows,
-    "pos_pattern": pos_pattern.rows,
+    "scenarios": scenarios,
+    "mode_count": mode_count,
+    "pos_pattern": pos_pattern,
 }
 SPLITS: tuple[str, ...] = tuple(_ROWS)
 
@@ -44,15 +43,7 @@ __all__ = ["SCHEMA", "SEED", "SPLITS", "VERSION", "rows"]
 
 
 def rows(split: str, seed: int = SEED) -> Iterator[dict[str, Any]]:
-    """Make the rows of one split, each with the fields of `SCHEMA`.
-
-    Args:
-        split: One of `SPLITS`.
-        seed: Random seed; every set has its own random stream.
-
-    Raises:
-        ConfigurationError: There is no such split.
-    """
+    """Make the rows of one split, each with the fields of `SCHEMA`; every set has its own random stream."""
     if split not in _ROWS:
         raise ConfigurationError(f"no split {split!r}", f"one of {', '.join(SPLITS)}")
     return _ROWS[split](seed)

@@ -1,25 +1,15 @@
 """Sources of the datasets. To add one, add a module and its `.toml` here and a line in `DATASETS`."""
 
-from datasets_build.sources import demo, gssbench, noveltybench, olmo, scenarios, tevet
+from datasets_build.sources import noveltybench, olmo, tevet
+from datasets_build.sources.generated import DEMO, GSSBENCH, SCENARIOS
 from datasets_build.sources.source import Config, File, Source, Split
 from divbench.core.errors import ConfigurationError, did_you_mean
 
-DATASETS: tuple[Source, ...] = (
-    tevet.SOURCE,
-    noveltybench.SOURCE,
-    gssbench.SOURCE,
-    olmo.SOURCE,
-    scenarios.SOURCE,
-    demo.SOURCE,
-)
+DATASETS: tuple[Source, ...] = (tevet.SOURCE, noveltybench.SOURCE, GSSBENCH, olmo.SOURCE, SCENARIOS, DEMO)
 
 
 def find_config(name: str, datasets: tuple[Source, ...] = DATASETS) -> tuple[Source, Config]:
-    """Find a config and its source.
-
-    Raises:
-        ConfigurationError: There is no config of that name.
-    """
+    """Find a config and its source."""
     for source in datasets:
         for config in source.configs:
             if config.name == name:

@@ -52,11 +52,7 @@ _CONSTANT = ("model", "prompt", "temperature", "top_p", "max_new_tokens", "seed"
 
 
 def raw_rows(prompt_set: str, fetch: Fetch) -> Iterator[dict[str, Any]]:
-    """Yield one row per stage and prompt, with the stages in order of training.
-
-    Raises:
-        InputError: A prompt lacks one of the samples 0 to 9, or a value that should be constant varies.
-    """
+    """Yield one row per stage and prompt, with the stages in order of training."""
     for stage in STAGES:
         path = fetch(_path(stage, prompt_set))
         by_prompt: dict[str, list[dict[str, Any]]] = {}
@@ -64,31 +60,27 @@ def raw_rows(prompt_set: str, fetch: Fetch) -> Iterator[dict[str, Any]]:
             for line in file:
                 row = json.loads(line)
                 by_prompt.setdefault(row["prompt_id"], []).append(row)
-        for prompt_id, found in by_prompt.items():
-            found.sort(key=lambda row: int(row["sample_idx"]))
-            if [row["sample_idx"] for row in found] != list(range(10)):
+        for prompt_id, samples in by_prompt.items():
+            samples.sort(key=lambda row: int(row["sample_idx"]))
+            if [row["sample_idx"] for row in samples] != list(range(10)):
                 raise InputError(f"{path}: {prompt_id} does not have exactly the samples 0 to 9")
-            if any(len({row[name] for row in found}) > 1 for name in _CONSTANT):
+            if any(len({row[name] for row in samples}) > 1 for name in _CONSTANT):
                 raise InputError(f"{path}: a value of {prompt_id} varies that should be constant")
-            responses = [row["response"] for row in found]
+            responses = [row["response"] for row in samples]
             yield {
                 "set_id": f"{stage}/{prompt_id}",
                 "stage": stage,
                 "prompt_id": prompt_id,
                 "responses": responses,
-                "finish_reasons": [row["finish_reason"] for row in found],
+                "finish_reasons": [row["finish_reason"] for row in samples],
                 "original_bytes": [len(text.encode()) for text in responses],
                 "matched_bytes": None,
-                **{name: found[0][name] for name in _CONSTANT},
+                **{name: samples[0][name] for name in _CONSTANT},
             }
 
 
 def matched_rows(prompt_set: str, fetch: Fetch) -> Iterator[dict[str, Any]]:
-    """Yield the rows of `raw_rows`, length-matched and checked against the published report if it is available.
-
-    Raises:
-        InputError: As in `raw_rows`, or a length differs from the published one.
-    """
+    """Yield the rows of `raw_rows`, length-matched and checked against the published report if it is available."""
     rows = list(raw_rows(prompt_set, fetch))
     shortest = shortest_of(rows)
     _compare(fetch, prompt_set, shortest)
@@ -138,26 +130,26 @@ def _path(stage: str, prompt_set: str) -> str:
 
 def _files() -> tuple[File, ...]:
     """List the generations, each at its commit of the repository, and the report."""
-    made = []
+    files = []
     for line in (resources.files("datasets_build.sources") / "olmo.sha256").read_text("utf-8").splitlines():
         sha256, path = line.split()
         name = path.removeprefix("olmo/")
-        made.append(File(path, sha256, urls=(f"{REPOSITORY}/{_COMMITS[name]}/results/rlhf_experiment/{name}",)))
+        files.append(File(path, sha256, urls=(f"{REPOSITORY}/{_COMMITS[name]}/results/rlhf_experiment/{name}",)))
     report = "214a0c517ca15afef4f3ea643a830881cbaec52f7679de0d7a06fe29a1acdb01"
-    made.append(File(REPORT, report, found_in=f"{REPOSITORY}, folder results/rlhf_experiment", optional=True))
-    return tuple(made)
+    files.append(File(REPORT, report, found_in=f"{REPOSITORY}, folder results/rlhf_experiment", optional=True))
+    return tuple(files)
 
 
 def _splits() -> tuple[Split, ...]:
     counts = {"alpacaeval": (800, 600), "nbcurated": (400, 156)}
-    made = []
+    splits = []
     for prompt_set in PROMPT_SETS:
         reads = tuple(_path(stage, prompt_set) for stage in STAGES)
         raw, matched = counts[prompt_set]
-        made.append(Split(prompt_set, partial(raw_rows, prompt_set), reads, raw))
+        splits.append(Split(prompt_set, partial(raw_rows, prompt_set), reads, raw))
         name, rows = f"{prompt_set}_length_matched", partial(matched_rows, prompt_set)
-        made.append(Split(name, rows, (*reads, REPORT), matched, partial(dropped, prompt_set)))
-    return tuple(made)
+        splits.append(Split(name, rows, (*reads, REPORT), matched, partial(dropped, prompt_set)))
+    return tuple(splits)
 
 
 SOURCE = described("olmo", "1.0.0", _files(), {"olmo_stages": (SCHEMA, _splits())})

@@ -4,12 +4,11 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
+from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
-
-from datasets_build.citation import divbench_citation
 
 Row = Mapping[str, Any]
 
@@ -84,23 +83,13 @@ class Source:
     copyright: str = ""  # copyright notice of what is under the MIT licence, which requires copies to have it
 
     def file(self, path: str) -> File:
-        """Find the record of a file.
+        """Find the record of a file."""
+        return {file.path: file for file in self.files}[path]
 
-        Raises:
-            KeyError: This source has no such file.
-        """
-        for file in self.files:
-            if file.path == path:
-                return file
-        raise KeyError(path)
-
-    def origins(self, config: Config) -> tuple[str, ...]:
-        """Return where the files of a config are from: the folders of those published singly, and archives."""
-        read = {path for split in config.splits for path in split.reads}
-        files = [file for file in self.files if file.path in read]
-        folders = sorted({file.urls[0].rpartition("/")[0] for file in files if file.urls})
-        archives = sorted({file.found_in for file in files if file.found_in and not file.urls})
-        return (*folders, *archives)
+    def files_of(self, config: Config) -> tuple[File, ...]:
+        """Return the files that a config reads."""
+        paths = {path for split in config.splits for path in split.reads}
+        return tuple(file for file in self.files if file.path in paths)
 
 
 def described(
@@ -111,20 +100,16 @@ def described(
 ) -> Source:
     """Make a source whose texts are in `NAME.toml` beside its module: licence, citation, flaws and descriptions.
 
-    A source without a citation is our own and cites this package, with its `citation_note`.
-
-    Args:
-        tables: Schema and splits of each config. A config without its own `fields` has those of the whole file.
-
-    Raises:
-        KeyError: A text is missing.
+    A source without a citation is our own and cites this package, with its `citation_note`. A config without its own
+    `fields` has those of the whole file.
     """
     texts = tomllib.loads((resources.files("datasets_build.sources") / f"{name}.toml").read_text("utf-8"))
     configs = []
     for table, (schema, splits) in tables.items():
-        told = texts["configs"][table]
-        fields = told["fields"] if "fields" in told else texts["fields"]
-        configs.append(Config(table, told["about"], told["made"], schema, fields, splits))
+        text = texts["configs"][table]
+        configs.append(
+            Config(table, text["about"], text["made"], schema, text.get("fields") or texts["fields"], splits)
+        )
     return Source(
         name=name,
         title=texts["title"],
@@ -137,3 +122,16 @@ def described(
         configs=tuple(configs),
         copyright=texts.get("copyright", ""),
     )
+
+
+def divbench_citation(key: str = "divbench", note: str | None = None) -> str:
+    """Return the BibTeX entry of this package in its installed version; entries of one file need different keys."""
+    fields = {
+        "title": "DivBench: datasets, metrics and a leaderboard for the output diversity of language models",
+        "author": "{The DivBench developers}",
+        "version": version_of("divbench"),
+        "license": "Apache-2.0",
+        "year": "2026",
+    } | ({} if note is None else {"note": note})
+    lines = ",\n".join(f"  {name} = {{{text}}}" for name, text in fields.items())
+    return f"@software{{{key},\n{lines}\n}}"

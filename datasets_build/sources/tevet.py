@@ -59,14 +59,7 @@ SCHEMA = pa.schema(
 
 
 def read_csv(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
-    """Read the rows of a CSV file, each with exactly the header's fields.
-
-    Args:
-        path: CSV file, UTF-8, quoted as in RFC 4180.
-
-    Raises:
-        InputError: A column is missing, a quote is out of place, or a row has more or fewer fields.
-    """
+    """Read the rows of a CSV file, each with exactly the header's fields."""
     with path.open(encoding="utf-8", newline="") as file:
         reader = csv.reader(file, strict=True)
         try:
@@ -105,24 +98,16 @@ def content_digits(context: str, responses: Sequence[str]) -> str:
 def pairs(task: str, rows: list[dict[str, str]]) -> dict[str, str]:
     """Pair the sets of McDiv: the n-th high set of a `sample_id` with the n-th low one."""
     seen: Counter[tuple[str, str]] = Counter()
-    made = {}
+    names = {}
     for row in rows:
         key = (row["sample_id"], row["label_value"])
-        made[set_id(task, row)] = f"{row['sample_id']}#{seen[key]}"
+        names[set_id(task, row)] = f"{row['sample_id']}#{seen[key]}"
         seen[key] += 1
-    return made
+    return names
 
 
 def rows(task: str, variant: str, fetch: Fetch) -> Iterator[dict[str, Any]]:
-    """Yield the rows of one file, in its order.
-
-    Args:
-        task: One of `TASKS`.
-        variant: Key of `_STEM`.
-
-    Raises:
-        InputError: A file is malformed, a set occurs twice, or a subset relation does not hold.
-    """
+    """Yield the rows of one file, in its order."""
     path = fetch(f"tevet/raw/{_STEM[variant]}{task}.csv")
     raw = read_csv(path, ("sample_id", "context", "label_value", "label_name", "resp_0"))
     reported = _reported(fetch, variant, task, raw)
@@ -166,13 +151,13 @@ def _reported(fetch: Fetch, variant: str, task: str, raw: list[dict[str, str]]) 
     path = fetch.optional(f"tevet/reference/{_STEM[variant]}{task}.csv")
     if path is None:
         return [{} for _ in raw]
-    found = read_csv(path, ("sample_id", "label_value", "metric_averaged_distinct_ngrams"))
-    if len(found) != len(raw):
-        raise InputError(f"{path}: {len(found)} rows for {len(raw)} sets")
-    for number, (values, row) in enumerate(zip(found, raw, strict=True), start=1):
+    columns = read_csv(path, ("sample_id", "label_value", "metric_averaged_distinct_ngrams"))
+    if len(columns) != len(raw):
+        raise InputError(f"{path}: {len(columns)} rows for {len(raw)} sets")
+    for number, (values, row) in enumerate(zip(columns, raw, strict=True), start=1):
         if values["sample_id"] != row["sample_id"] or float(values["label_value"]) != float(row["label_value"]):
             raise InputError(f"{path}, row {number}: sample_id {values['sample_id']}, expected {row['sample_id']}")
-    return found
+    return columns
 
 
 def _check_subset(path: Path, task: str, raw: list[dict[str, str]], whole: set[str], name: str) -> None:
@@ -183,18 +168,18 @@ def _check_subset(path: Path, task: str, raw: list[dict[str, str]], whole: set[s
 
 def _files() -> tuple[File, ...]:
     """List the raw files and, beside them, the released metric columns for the same rows (in `reference`)."""
-    made = []
+    files = []
     for line in (resources.files("datasets_build.sources") / "tevet.sha256").read_text("utf-8").splitlines():
         sha256, path = line.split()
         if path.startswith("tevet/raw/"):
-            made.append(File(path, sha256, urls=(f"{RAW}/{path.removeprefix('tevet/raw/')}",)))
+            files.append(File(path, sha256, urls=(f"{RAW}/{path.removeprefix('tevet/raw/')}",)))
         else:
-            made.append(File(path, sha256, found_in=ARCHIVE, optional=True))
-    return tuple(made)
+            files.append(File(path, sha256, found_in=ARCHIVE, optional=True))
+    return tuple(files)
 
 
 def _splits(variant: str, ending: str = "") -> tuple[Split, ...]:
-    made = []
+    splits = []
     for task, count in zip(TASKS, _COUNTS[variant], strict=True):
         needed = [variant]
         if not variant.startswith("dectest") and variant != "mcdiv":
@@ -203,8 +188,8 @@ def _splits(variant: str, ending: str = "") -> tuple[Split, ...]:
             needed.append("mcdiv_nuggets")
         raw = [f"tevet/raw/{_STEM[each]}{task}.csv" for each in needed]
         reads = (*raw, f"tevet/reference/{_STEM[variant]}{task}.csv")
-        made.append(Split(f"{task}{ending}", partial(rows, task, variant), reads, count))
-    return tuple(made)
+        splits.append(Split(f"{task}{ending}", partial(rows, task, variant), reads, count))
+    return tuple(splits)
 
 
 SOURCE = described(

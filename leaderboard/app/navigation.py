@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from datasets_build.citation import divbench_citation
+from datasets_build.sources.source import divbench_citation
 from leaderboard.data.board import Board
 from leaderboard.data.sources import Snapshot
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from datasets_build.citation import divbench_citation
+from datasets_build.sources.source import divbench_citation
 from leaderboard.data.board import REFERENCE_TYPES, Column, ranking_column
 from leaderboard.data.scores import BoardScores
 from leaderboard.figures.board_plots import system_curves_figure

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.metrics.metric import Missing
-from datasets_build.citation import divbench_citation
+from datasets_build.sources.source import divbench_citation
 from divbench.core.errors import ConfigurationError, InputError
 from divbench.core.files import atomic_folder, write_text
 from leaderboard.data.board import Board, Column

@@ -2,7 +2,7 @@
 
 import gradio as gr
 
-from datasets_build.citation import divbench_citation
+from datasets_build.sources.source import divbench_citation
 from divbench.core.tables import Table
 from leaderboard.app import components
 from leaderboard.app.permalinks import wire

@@ -374,6 +374,6 @@ def by_hand(scores: Floats) -> set[frozenset[int]]:
 
 
 def demo_lines() -> list[str]:
-    from datasets_build.sources import demo
+    from datasets_build.sources.generated import TEXTS
 
-    return (Path(demo.__file__).parents[1] / "demo" / "prompts.jsonl").read_text(encoding="utf-8").splitlines()
+    return TEXTS.read_text(encoding="utf-8").splitlines()

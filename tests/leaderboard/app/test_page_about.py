@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from datasets_build.citation import divbench_citation
+from datasets_build.sources.source import divbench_citation
 from leaderboard.tables.about import HOW_IT_WORKS, paper_citations, published, versions
 from tests.leaderboard.conftest import console_errors, leave_page, until
 

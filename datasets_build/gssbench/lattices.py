@@ -1,20 +1,62 @@
-"""*intersection*: four constraints that one text can meet at once; a request for more of them has a smaller space."""
+"""Sets of prompts ordered by inclusion: the 15 combinations of four things, and the 50 strict inclusions among them.
+
+*union*: four alternatives for one request; a request that allows more of them has a larger space. *intersection*: four
+constraints that one text can meet at once; a request for more of them has a smaller space.
+"""
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import combinations, islice, product
 from typing import Any
 
-from datasets_build.gssbench.lattice import INCLUSIONS, MEMBERS
-from datasets_build.gssbench.rng import shuffled
-from datasets_build.gssbench.rows import pair_row
+from datasets_build.gssbench.rows import by_turns, pair_row, shuffled
 from datasets_build.word_banks import word_bank
 
-PER_GENRE = 3
+UNIONS = 60
+INTERSECTIONS_PER_GENRE = 3
+LETTERS = "ABCD"
+# The non-empty subsets by their letters: A, B, C, D, AB, …, ABCD.
+MEMBERS: tuple[str, ...] = tuple("".join(m) for size in range(1, 5) for m in combinations(LETTERS, size))
+# The smaller subset first. The other 55 of the 105 pairs cannot be compared.
+INCLUSIONS: tuple[tuple[str, str], ...] = tuple(
+    (small, large) for small in MEMBERS for large in MEMBERS if set(small) < set(large)
+)
+Constraints = Mapping[str, str]  # phrases: A is the genre, B the length, C the style, D the structure
 
-Constraints = Mapping[str, str]
-"""Phrases: A is the genre, B the length, C the style, D the structure."""
+
+def union(rng: random.Random) -> Iterator[dict[str, Any]]:
+    """Yield 60 sets of 50 pairs: the strict inclusions among the 15 combinations of four alternatives."""
+    decks = []
+    for name, theme in word_bank("gssbench", "alternatives").items():
+        choices = shuffled(product(theme["requests"], theme["quadruples"]), rng)
+        decks.append([(name, request, quadruple) for request, quadruple in choices])
+    for number, (name, request, quadruple) in enumerate(islice(by_turns(decks), UNIONS), start=1):
+        set_id = f"union-{number:03d}"
+        alternatives = dict(zip(LETTERS, shuffled(quadruple, rng), strict=True))
+        texts = {member: request.format(one_of([alternatives[letter] for letter in member])) for member in MEMBERS}
+        for small, large in INCLUSIONS:
+            yield pair_row(
+                f"{set_id}-{small}-{large}",
+                texts[small],
+                texts[large],
+                set_id=set_id,
+                relation=f"{small}<{large}",
+                template=name,
+                sizes=(len(small), len(large)),
+            )
+
+
+def one_of(alternatives: Sequence[str]) -> str:
+    """Join the alternatives as English does.
+
+    >>> one_of(["lunch"]), one_of(["lunch", "dinner"]), one_of(["breakfast", "lunch", "dinner"])
+    ('lunch', 'lunch or dinner', 'breakfast, lunch, or dinner')
+    """
+    *others, last = alternatives
+    if len(others) < 2:
+        return " or ".join(alternatives)
+    return f"{', '.join(others)}, or {last}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +76,25 @@ class Structure:
     words: tuple[int, int] = (50, 1000)  # shortest and longest text that it suits, in words
 
 
-def rows(rng: random.Random) -> Iterator[dict[str, Any]]:
+def genres() -> list[Genre]:
+    """Read the genres."""
+    return [Genre(**row) for row in word_bank("gssbench", "constraints")["genres"]]
+
+
+def structures(kind: str) -> list[Structure]:
+    """Read the structures that fit a kind of genre."""
+    of_kind = word_bank("gssbench", "constraints")["structures"]
+    return [Structure(**row) for row in of_kind["any"] + of_kind[kind]]
+
+
+def intersection(rng: random.Random) -> Iterator[dict[str, Any]]:
     """Yield 60 sets of 50 pairs, three sets of each of 20 genres.
 
     No two sets have two constraints in common, because they would share the pair made of these two.
     """
     used: set[frozenset[str]] = set()
     chosen = []
-    for genre in genres() * PER_GENRE:
+    for genre in genres() * INTERSECTIONS_PER_GENRE:
         constraints = next(c for c in _candidates(genre, rng) if used.isdisjoint(_couples(c)))
         used |= _couples(constraints)
         chosen.append((genre, constraints))
@@ -58,17 +111,6 @@ def rows(rng: random.Random) -> Iterator[dict[str, Any]]:
                 template=genre.noun.split(" ", 1)[1].replace(" ", "_"),
                 sizes=(len(large), len(small)),
             )
-
-
-def genres() -> list[Genre]:
-    """Read the genres."""
-    return [Genre(**row) for row in word_bank("gssbench", "constraints")["genres"]]
-
-
-def structures(kind: str) -> list[Structure]:
-    """Read the structures that fit a kind of genre."""
-    of_kind = word_bank("gssbench", "constraints")["structures"]
-    return [Structure(**row) for row in of_kind["any"] + of_kind[kind]]
 
 
 def request(constraints: Constraints, member: str) -> str:
