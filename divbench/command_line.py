@@ -1,8 +1,4 @@
-"""The console command `divbench`.
-
-It is in `leaderboard` because that package may import the other three. The module of a command is imported only when
-the command is named, and imports heavy libraries only when the command runs.
-"""
+"""The console command `divbench`: a command's module is imported when it is named, heavy libraries when it runs."""
 
 import errno
 import io
@@ -10,7 +6,6 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -19,7 +14,7 @@ from typing import Annotated, Any, NamedTuple, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from divbench.core.console import err, print_json, simplify_types
+from divbench.core.console import err, print_json
 from divbench.core.errors import ConfigurationError, DivBenchError
 from divbench.core.tables import printable
 
@@ -89,25 +84,6 @@ GROUPS = {
     "people": "Collect human ratings of response sets, and analyse ratings and arena votes.",
     "submissions": "Run a submission service: list, score, retry or withdraw submissions.",
 }
-# Commands that people are likely to guess, and the commands that exist.
-INSTINCTS = {
-    "annotate": "people forms",
-    "arena": "people votes",
-    "check": "validate",
-    "compare": "contrast",
-    "evaluate": "score",
-    "leaderboard": "board serve",
-    "list": "data list",
-    "metric": "metrics show",
-    "rate": "people forms",
-    "sample": "generate",
-    "serve": "board serve",
-    "submission baseline": "metrics baseline",
-    "submission import": "import",
-    "submission validate": "validate",
-    "submissions show": "submissions status",
-    "worker": "submissions score",
-}
 
 
 @contextmanager
@@ -165,29 +141,6 @@ def _needed(named: Sequence[str]) -> Iterable[Command]:
     return exact or first or COMMANDS
 
 
-def suggestion(named: Sequence[str]) -> str | None:
-    """Suggest a command for words that do not name one; None if they do, or if no command is similar.
-
-    >>> suggestion(["gss"]), suggestion(["scor", "x"]), suggestion(["score", "x"])
-    ('divbench metrics gss', 'divbench score', None)
-    """
-    there = {command.words: command.words for command in COMMANDS}
-    last = {words.split()[-1]: words for words in there}
-    firsts = {words.split()[0] for words in there}
-    pair = " ".join(named[:2])
-    if pair in INSTINCTS:
-        meant = INSTINCTS[pair]
-    elif not named or named[0] in firsts:
-        return None
-    else:
-        known = last | {first: first for first in firsts} | INSTINCTS
-        near = get_close_matches(named[0], known, n=1)
-        if not near:
-            return None
-        meant = known[near[0]]
-    return f"divbench {meant}"
-
-
 def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(version("divbench"))
@@ -211,12 +164,7 @@ def main() -> NoReturn:
     arguments = sys.argv[1:]
     named = [word for word in arguments if not word.startswith("-")][:2]
     try:
-        if meant := suggestion(named):
-            typed = " ".join(named if " ".join(named) in INSTINCTS else named[:1])
-            raise ConfigurationError(f"No such command '{typed}'", f"did you mean {meant}?")
-        command = typer.main.get_command(build(named))
-        simplify_types(command)
-        command(prog_name="divbench")
+        build(named)(prog_name="divbench")
     except DivBenchError as error:
         _fail(error, as_json="--json" in arguments)
     except OSError as error:

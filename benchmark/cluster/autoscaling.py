@@ -26,11 +26,7 @@ class Autoscaler:
     credit: float = 0.0  # seconds of scoring that have not been spent on another actor
 
     def request(self, waiting: int) -> int:
-        """Return how many actors to start now; they count as requested.
-
-        Args:
-            waiting: Number of shards not yet assigned to an actor.
-        """
+        """Return how many actors to start now; they count as requested."""
         count = self._earned(waiting) if self.elastic else self.max_actors - self.requested
         self.requested += count
         return count

@@ -57,12 +57,7 @@ class Cluster:
 
 @contextmanager
 def connect(cluster: Cluster) -> Iterator[Any]:
-    """Yield the module `ray`, connected to a cluster for the duration of the block.
-
-    Raises:
-        MissingExtra: Ray is not installed.
-        ConfigurationError: There is no such cluster, or it denies access.
-    """
+    """Yield the module `ray`, connected to a cluster for the duration of the block."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # otherwise it sends usage statistics
     ray = need("ray", "cluster")
     logging.getLogger("ray").setLevel(logging.ERROR)
@@ -107,11 +102,7 @@ def _keeping_sigterm() -> Iterator[None]:
 
 
 def check_reachable(address: str) -> None:
-    """Check that something listens at an address; Ray itself would try for minutes.
-
-    Raises:
-        OSError: Nothing listens there.
-    """
+    """Check that something listens at an address; Ray itself would try for minutes."""
     host, _, port = address.rpartition(":")
     if host and port.isdigit():
         socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()

@@ -44,12 +44,7 @@ class ClusterOptions:
     ] = False
 
     def place(self, events: "Callable[[ActorLost], None]") -> "Cluster | None":
-        """Return the cluster that was named, if one was.
-
-        Raises:
-            ConfigurationError: An option is given that needs --cluster.
-            MissingExtra: Ray is not installed.
-        """
+        """Return the cluster that was named, if one was."""
         if self.cluster is None:
             for name, given in (
                 ("--actors", self.actors is not None),

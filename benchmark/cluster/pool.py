@@ -91,22 +91,12 @@ class Pool:
     # For any thread
 
     def join(self, *, ready: bool = False) -> None:
-        """Wait until the cluster is connected or, if `ready`, until an actor has its models.
-
-        Raises:
-            MissingExtra: Ray is not installed.
-            ConfigurationError: There is no such cluster, no room for an actor, other library versions there, or the
-                models cannot be loaded.
-        """
+        """Wait until the cluster is connected or, if `ready`, until an actor has its models."""
         (self._ready if ready else self._connected).wait()
         self._raise_fault()
 
     def begin(self, metrics: Sequence[Metric]) -> Run:
-        """Begin a run, to be given shards.
-
-        Raises:
-            ConfigurationError: The pool has ended.
-        """
+        """Begin a run, to be given shards."""
         with self._lock:
             self._raise_fault()
             self._run_count += 1
@@ -196,11 +186,7 @@ class Pool:
             self._on_reply(actor.score.remote(task.shard, self._put(task.run.metrics)), partial(self._scored, actor))
 
     def _watch(self) -> None:
-        """Check that the cluster answers and that, while there is work, actors work or start.
-
-        Raises:
-            ConfigurationError: They do not.
-        """
+        """Check that the cluster answers and that, while there is work, actors work or start."""
         now = monotonic()
         if self._busy or not (self._waiting or not self._ready.is_set()):
             self._active = now

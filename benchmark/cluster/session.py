@@ -20,11 +20,7 @@ AHEAD = 4  # waiting shards per actor: the largest is scored next, and no more a
 
 @contextmanager
 def open_cluster(cluster: Cluster, backends: ScoringBackends, metrics: Sequence[Metric]) -> "Iterator[ClusterSession]":
-    """Yield a session; its actors keep their models until the end of the block.
-
-    Args:
-        cluster: Cluster to connect to, or to start, when there is first something to score.
-    """
+    """Yield a session; its actors keep their models until the end of the block."""
     session = ClusterSession(cluster, backends, metrics)
     with redirect_stdout(sys.stderr):  # stdout is for results; Ray would write to it, too
         try:
@@ -44,13 +40,7 @@ class ClusterSession:
         self._lock = Lock()
 
     def load(self) -> int:
-        """Wait until an actor has its models; return the largest number of actors.
-
-        Raises:
-            MissingExtra: Ray is not installed.
-            ConfigurationError: There is no such cluster, no room for an actor, other library versions there, or the
-                models cannot be loaded.
-        """
+        """Wait until an actor has its models; return the largest number of actors."""
         pool = self._connected()
         pool.join(ready=True)
         return pool.size
@@ -64,17 +54,7 @@ class ClusterSession:
     def run(
         self, shards: Iterable[Shard], metrics: Sequence[Metric], check: Callable[[], None] = lambda: None
     ) -> Iterator[tuple[Shard, pa.Table]]:
-        """Score shards; yield each with its table as soon as it is done: a `RunShards` for the scorer.
-
-        Args:
-            shards: Shards to score, consumed as needed.
-            check: Function called now and then. If it raises, the run ends once the shards being scored are finished.
-
-        Raises:
-            MissingExtra: As in `load`.
-            ConfigurationError: As in `load`, or the cluster is gone.
-            ScoringFault: A metric failed, or a prompt ends every actor that scores it.
-        """
+        """Score shards; yield each with its table as soon as it is done: a `RunShards` for the scorer."""
         rest = iter(shards)
         for first in rest:  # without shards no cluster is needed
             pool = self._connected()

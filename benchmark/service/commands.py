@@ -61,11 +61,7 @@ class WorkerOptions:
     mirror: MirrorOption = None
 
     def worker(self, scoring: ScoringOptions, *, existing: bool = False) -> "Worker":
-        """Return a worker with these options.
-
-        Args:
-            existing: Whether a store in a folder must exist; a worker may start before the first submission.
-        """
+        """Return a worker with these options."""
         from secrets import token_hex
 
         from benchmark.scoring.backends import ScoringBackends
@@ -173,12 +169,7 @@ def _on_loss(emit: "EventSink") -> "Callable[[ActorLost], None]":
 
 @contextmanager
 def _on_cluster(made: "Worker", place: "Cluster | None", cache: Path | None) -> "Iterator[Worker]":
-    """Give the worker the actors of a cluster, if one was named, for the duration of the block.
-
-    Args:
-        cache: Cache file given by the user. Without one, actors use no cache of surprisals, because the last digits
-            would depend on which actor read a text first.
-    """
+    """Give the worker the actors of a cluster, if one was named, for the duration of the block."""
     from benchmark.cluster.session import open_cluster
 
     if place is None:
@@ -213,11 +204,7 @@ def stop_on_signals() -> "Stop":
 
 
 def _checked_name(name: str) -> str:
-    """Return the name if it is allowed in public records.
-
-    Raises:
-        ConfigurationError: It is not.
-    """
+    """Return the name if it is allowed in public records."""
     from pydantic import ValidationError
 
     from divbench.core.errors import ConfigurationError

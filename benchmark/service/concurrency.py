@@ -86,11 +86,7 @@ class WorkerState:
 
 
 def run_concurrently(task: Callable[[], None], count: int, stop: Stop) -> None:
-    """Run a function on `count` threads until all have ended; with one thread, on the calling thread.
-
-    Raises:
-        Exception: What the first thread that failed raised; the others were requested to stop.
-    """
+    """Run a function on `count` threads until all have ended; with one thread, on the calling thread."""
     if count == 1:
         task()
         return

@@ -37,11 +37,7 @@ class EventSink(Protocol):
 
 
 def event_writer(worker: str, out: TextIO, show: Callable[[str], None]) -> EventSink:
-    """Return a sink that writes events as JSON lines and shows them in words.
-
-    Args:
-        out: Stream of the lines, each written at once. If its reader is gone, the work goes on.
-    """
+    """Return a sink that writes events as JSON lines and shows them in words."""
     lock = threading.Lock()
 
     def emit(event: str, /, **facts: Any) -> None:

@@ -28,11 +28,7 @@ _PREFIX, _LOCK = "divbench-worker-", ".lock"  # of private folders
 
 
 class NotAcceptable(InputError):
-    """A submission that does not pass its checks.
-
-    Attributes:
-        unsure: Whether the checks were cut short, possibly by a host failure, so that they prove nothing.
-    """
+    """A submission that does not pass its checks."""
 
     def __init__(self, problems: Sequence[Problem], *, unsure: bool = False) -> None:
         errors = [problem for problem in problems if problem.severity == "error"]
@@ -49,12 +45,7 @@ class Suites:
     _loaded: dict[str, Suite] = field(default_factory=dict)
 
     def find(self, name: str) -> Suite:
-        """Return the suite with a name.
-
-        Raises:
-            ConfigurationError: There is none, or its file is not available.
-            InputError: Its file is not the pinned one.
-        """
+        """Return the suite with a name."""
         if name not in self._loaded:
             self._loaded[name] = load_suite(name, self.mirror, network=False)
         return self._loaded[name]
@@ -90,11 +81,7 @@ def remove_left_folders() -> None:
 
 
 def fetch_manifest(store: FileStore, submission_id: str) -> Manifest | None:
-    """Fetch only the manifest of a submission; None if there is no readable one.
-
-    Raises:
-        StoreFault: The store cannot be read.
-    """
+    """Fetch only the manifest of a submission; None if there is no readable one."""
     path = f"submissions/{submission_id}/{MANIFEST_FILE}"
     with private_folder() as folder:
         try:
@@ -109,15 +96,6 @@ def fetch_checked(store: FileStore, submission_id: str, folder: Path, suites: Su
 
     This process opens the Parquet files only after they have passed the checks in a child process, which may crash
     without harm. The child decodes the responses to check them; here they are decoded when they are scored.
-
-    Args:
-        submission_id: Id of the submission; its content must have that id.
-        folder: An empty folder.
-
-    Raises:
-        NotAcceptable: It does not pass.
-        ConfigurationError: The suite is not available.
-        StoreFault: The store cannot be read.
     """
     try:
         fetch(store, submission_id, folder)

@@ -59,11 +59,7 @@ class HostHealth:
         return True
 
     def check(self, error: BaseException) -> None:
-        """End the worker if there were too many host failures.
-
-        Raises:
-            HostFault: The limit is reached.
-        """
+        """End the worker if there were too many host failures."""
         if self.failures >= self.limit:
             times = "time" if self.failures == 1 else "times in a row"
             message = f"this machine failed {self.failures} {times}, the last one with: {public_message(error)}"

@@ -47,17 +47,7 @@ def wait(seconds: float, stop: Stop) -> None:
 
 
 def with_backoff(call: Callable[[], T], stop: Stop, emit: EventSink, grace: float = GRACE) -> T:
-    """Call a function, retrying with growing pauses while the store is unreachable; return its value.
-
-    Args:
-        call: Function that is safe to call more than once.
-        grace: Seconds for which it is retried after a stop was requested.
-
-    Raises:
-        Stopped: A stop was requested while the store was unreachable.
-        NoWriteAccess: The store denied writing `MAX_DENIALS` times in a row; a single denial may be a transient fault.
-        LocalDiskFault: A disk of this machine is full, or not writable.
-    """
+    """Call a function, retrying with growing pauses while the store is unreachable; return its value."""
     pause, until, denials = 1.0, float("inf"), 0
     while True:
         try:
@@ -111,14 +101,7 @@ class ClaimKeeper:
         self._thread.join(10 * TICK)
 
     def check(self) -> None:
-        """Check that the work may continue.
-
-        Raises:
-            ClaimLost: Another worker has the submission now.
-            DamagedState: Its state is damaged.
-            UnknownSubmission: Its state is gone.
-            Stopped: A stop was requested.
-        """
+        """Check that the work may continue."""
         if self._lost is not None:
             raise self._lost
         if self._stop.requested:

@@ -26,11 +26,7 @@ _PATH = re.compile(
 
 
 def public_text(text: str, environment: Mapping[str, str] = os.environ) -> str:
-    """Return a text without tokens, keys, values of environment variables named like secrets, and local folders.
-
-    Args:
-        environment: Environment variables; their names tell which values are secret.
-    """
+    """Return a text without tokens, keys, values of environment variables named like secrets, and local folders."""
     values = {value for name, value in environment.items() if SECRET_NAME.search(name)}
     for value in sorted(values, key=len, reverse=True):
         if len(value) >= _SHORTEST_SECRET and not Path(value).is_dir():

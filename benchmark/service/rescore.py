@@ -32,20 +32,6 @@ def rescore(worker: Worker, stop: Stop, emit: EventSink) -> Counter[str]:
     """Score all scored submissions that have no result of the worker's profile, metrics and options.
 
     Each result is published beside the old ones as soon as it is made, so an interrupted run continues.
-
-    Args:
-        worker: The worker; its lease and poll are not used, since nothing is claimed.
-        stop: Request to stop; shards that are being scored are finished first.
-
-    Returns:
-        The number of submissions by outcome: `scored`, `there` (scored before), `passed_over` (cannot be scored here)
-        or `failed`.
-
-    Raises:
-        ConfigurationError: As `Worker.load`.
-        HostFault: This machine failed too often in succession.
-        NoWriteAccess: The store denies writing.
-        StoreFault: The store cannot be read at the start. After later faults the call waits.
     """
     try:
         shared = WorkerState(stop, emit, HostHealth(worker.max_host_failures), Admissions(worker.has_capacity))
@@ -85,16 +71,7 @@ def _process_all(worker: Worker, shared: WorkerState, scored: Iterator[tuple[Sta
 
 
 def _rescore(worker: Worker, shared: WorkerState, state: State, kept: frozenset[str], admission: Admission) -> str:
-    """Score a submission unless it has the result; return the outcome.
-
-    Args:
-        kept: Ids of its results that the store has.
-
-    Raises:
-        Stopped: A stop was requested.
-        HostFault: As in `rescore`.
-        NoWriteAccess: As in `rescore`.
-    """
+    """Score a submission unless it has the result; return the outcome."""
     name, attempt, emit = state.submission_id, state.current.attempt, shared.emit
 
     def check() -> None:

@@ -80,11 +80,7 @@ class Worker:
     _responses: dict[str, int] = field(default_factory=dict)  # responses per prompt, by submission; it never changes
 
     def obstacle(self, state: State) -> str | None:
-        """Return why this worker cannot score a submission, whatever its content; None if it can.
-
-        Raises:
-            StoreFault: The store cannot be read.
-        """
+        """Return why this worker cannot score a submission, whatever its content; None if it can."""
         name, wanted = state.submission_id, self.options.k
         if not self.suites.has(state.suite):
             return f"the suite {state.suite} is not available here"
@@ -96,15 +92,7 @@ class Worker:
         return f"it has {has} responses per prompt, fewer than --k {wanted}" if has < wanted else None
 
     def load(self) -> int:
-        """Check the folder of results, clean up after killed workers, and load the models, here or in actors.
-
-        Returns:
-            How many submissions may be processed at once.
-
-        Raises:
-            ConfigurationError: The folder cannot be written, the models cannot be loaded, or there is no cluster.
-            MissingExtra: A library is not installed.
-        """
+        """Check the folder of results, clean up after killed workers, and load the models, here or in actors."""
         try:
             self.results.mkdir(parents=True, exist_ok=True)
             with TemporaryFile(dir=self.results):
@@ -123,15 +111,7 @@ class Worker:
         return self.cluster is None or self.cluster.has_capacity
 
     def score(self, submission: Submission, suite: Suite, check: Callable[[], None]) -> Scored:
-        """Score a submission that passed its checks.
-
-        Args:
-            check: Called after each shard, and more often on a cluster; what it raises ends the work.
-
-        Raises:
-            ConfigurationError: As in `score_submission`.
-            ScoringFault: A metric failed, or a prompt ends every actor that scores it.
-        """
+        """Score a submission that passed its checks."""
         return score_submission(
             submission,
             suite,
@@ -145,22 +125,7 @@ class Worker:
 
 
 def work(worker: Worker, stop: Stop, emit: EventSink, *, once: bool = False) -> Counter[str]:
-    """Score pending submissions, oldest first, until stopped.
-
-    Args:
-        stop: Request to stop: claims are released at once; shards that are being scored are finished first.
-        once: Whether to end when no pending submission can be scored here.
-
-    Returns:
-        The number of claims by outcome: `scored`, `rejected`, `failed`, `released`, `lost`.
-
-    Raises:
-        ConfigurationError: As `Worker.load`.
-        HostFault: This machine failed too often in succession.
-        NoWriteAccess: The store denies writing.
-        LocalDiskFault: A disk of this machine is full, or not writable, and a claim cannot be ended.
-        StoreFault: With `once`: the store cannot be read at the start. After later faults the worker waits.
-    """
+    """Score pending submissions, oldest first, until stopped."""
     shared = WorkerState(stop, emit, HostHealth(worker.max_host_failures), Admissions(worker.has_capacity))
     try:
         # Before anything is claimed: a worker that lacks a model or a disk would fail one submission after the other.
@@ -207,11 +172,7 @@ def _process_queue(worker: Worker, shared: WorkerState, once: bool) -> None:
 
 
 def _claim_next(worker: Worker, shared: WorkerState, once: bool) -> Claim | None:
-    """Claim a submission; if none is pending, return None (unless `once`, after a pause).
-
-    Raises:
-        Stopped: A stop was requested while the store was unreachable.
-    """
+    """Claim a submission; if none is pending, return None (unless `once`, after a pause)."""
     if shared.stop.requested:
         return None
     with_backoff(lambda: _adopt_all(worker, shared), shared.stop, shared.emit, grace=0)
@@ -252,13 +213,7 @@ def _claim_wanted(worker: Worker, shared: WorkerState, wanted: Callable[[State],
 
 
 def _process(worker: Worker, shared: WorkerState, claimed: Claim, admission: Admission) -> None:
-    """Process a claim and record its outcome.
-
-    Raises:
-        HostFault: As in `work`.
-        NoWriteAccess: As in `work`.
-        LocalDiskFault: As in `work`.
-    """
+    """Process a claim and record its outcome."""
     state, emit, name = claimed.state, shared.emit, claimed.submission_id
     emit("claimed", submission=name, system=state.name, suite=state.suite, attempt=state.current.attempt)
     began = time.monotonic()
@@ -276,13 +231,7 @@ def _process(worker: Worker, shared: WorkerState, claimed: Claim, admission: Adm
 
 
 def _outcome(worker: Worker, shared: WorkerState, keeper: ClaimKeeper, admission: Admission) -> Outcome:
-    """Fetch, check and score a submission.
-
-    Raises:
-        Stopped: As `ClaimKeeper.check`.
-        QueueError: As `ClaimKeeper.check`.
-        NoWriteAccess: The store denies access.
-    """
+    """Fetch, check and score a submission."""
     name, attempt = keeper.claim.submission_id, keeper.claim.record.attempt
     try:
         with private_folder() as folder:
@@ -344,11 +293,7 @@ def _conclude(worker: Worker, shared: WorkerState, keeper: ClaimKeeper, outcome:
 
 
 def _conclude_failure(worker: Worker, shared: WorkerState, keeper: ClaimKeeper, error: Exception) -> None:
-    """Record a failed attempt; after a host failure, release the submission instead and pause.
-
-    Raises:
-        HostFault: This machine failed too often.
-    """
+    """Record a failed attempt; after a host failure, release the submission instead and pause."""
     name, attempt, log = keeper.claim.submission_id, keeper.claim.record.attempt, log_tail(error)
     with shared.lock:
         shared.failed.add(name)

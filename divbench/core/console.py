@@ -169,17 +169,3 @@ def termination_signals() -> tuple[int, ...]:
     if hangup is None or signal.getsignal(hangup) is signal.SIG_IGN:
         return (signal.SIGTERM,)
     return signal.SIGTERM, hangup
-
-
-def simplify_types(command: Any) -> None:
-    """Hide the type of flags, and name the type of an item for what may be repeated: Typer shows `<list[Path]>`."""
-    context = typer.Context(command)
-    for parameter in (*command.params, command.get_help_option(context)):
-        shown = parameter.display_type(context)
-        if getattr(parameter, "is_bool_flag", False):
-            parameter.metavar = ""
-        elif shown.startswith("<list["):
-            item = shown.removeprefix("<list[").removesuffix("]>").replace("Path", "path")
-            parameter.display_type = lambda _, item=item: f"<{item}>"
-    for each in getattr(command, "commands", {}).values():
-        simplify_types(each)

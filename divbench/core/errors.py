@@ -21,11 +21,7 @@ _FEW = 12  # names that fit into a hint
 
 
 class DivBenchError(Exception):
-    """A problem that the user can fix.
-
-    Attributes:
-        message: Description of the problem, with the file, row and field if there are any.
-    """
+    """A problem that the user can fix."""
 
     exit_status: ClassVar[int] = 2
 
@@ -71,14 +67,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def need(module: str, extra: str) -> ModuleType:
-    """Import a library that an extra installs.
-
-    Args:
-        module: Module to import, such as `sentence_transformers`.
-
-    Raises:
-        MissingExtra: It is not installed.
-    """
+    """Import a library that an extra installs."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
@@ -88,14 +77,7 @@ def need(module: str, extra: str) -> ModuleType:
 
 
 def need_installed(module: str, extra: str) -> None:
-    """Check that a library that an extra installs is there; it is not imported, which can take seconds.
-
-    Args:
-        module: Top-level module, such as `gradio`.
-
-    Raises:
-        MissingExtra: It is not installed.
-    """
+    """Check that a library that an extra installs is there; it is not imported, which can take seconds."""
     if find_spec(module) is None:
         raise _missing(module, extra)
 

@@ -75,12 +75,6 @@ def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """Yield a temporary folder beside `path`, renamed to `path` when the block succeeds and removed when it fails.
 
     Its files are on disk before the rename: what they were made from may be removed afterwards.
-
-    Args:
-        replace: Whether to replace an existing folder. It is moved aside first, and back if the rename fails.
-
-    Raises:
-        FileExistsError: `path` is the current folder, or is a folder that is not empty and `replace` is False.
     """
     if path.exists() and path.samefile("."):
         raise FileExistsError(EEXIST, "is the current folder", str(path))

@@ -7,12 +7,7 @@ from typing import Any
 
 
 def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for each field of its parameters that are dataclasses; Typer reads the new signature.
-
-    Args:
-        command: Function that is called with the dataclasses. Its annotations and those of the fields are types, not
-            strings: `Annotated[..., typer.Option(...)]`, with the options' defaults; a field without one is required.
-    """
+    """Give a command an option for each field of its parameters that are dataclasses; Typer reads the new signature."""
     own = signature(command)
     kinds = [(each.name, each.annotation) for each in own.parameters.values()]
     groups: dict[str, Any] = {name: kind for name, kind in kinds if is_dataclass(kind)}

@@ -31,11 +31,7 @@ def pick(rng: random.Random, items: Sequence[T]) -> T:
 
 
 def some(rng: random.Random, items: Sequence[T], count: int) -> list[T]:
-    """Draw `count` of the items without replacement, in random order.
-
-    Raises:
-        ValueError: There are fewer items.
-    """
+    """Draw `count` of the items without replacement, in random order."""
     if count > len(items):
         raise ValueError(f"{count} of {len(items)} items")
     left = list(items)
@@ -51,11 +47,7 @@ def shuffled(rng: random.Random, items: Sequence[T]) -> list[T]:
 
 
 def different(count: int, make: Callable[[], str]) -> list[str]:
-    """Make `count` different texts; duplicates are replaced.
-
-    Raises:
-        ValueError: `make` returns too few different texts.
-    """
+    """Make `count` different texts; duplicates are replaced."""
     texts: dict[str, None] = {}
     for _ in range(100 * count):
         texts[make()] = None

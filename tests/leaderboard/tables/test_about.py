@@ -4,8 +4,8 @@ import re
 from importlib.metadata import version
 
 from benchmark.metrics import METRICS
-from datasets_build.sources.source import divbench_citation
 from datasets_build.sources import DATASETS
+from datasets_build.sources.source import divbench_citation
 from leaderboard.tables import page_text
 from leaderboard.tables.about import (
     HOW_IT_WORKS,
