@@ -7,144 +7,82 @@ prompt is a message before the prompt. Rows also have `prompt_id` and `meta`, wh
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from benchmark.exports.diversities import Measure
-from benchmark.exports.preference import (
-    Candidates,
-    PoolRule,
-    PreferencePairs,
-    Provenance,
-    preference_pairs,
-    response_rows,
-)
-from benchmark.exports.rewards import Rewards
-from benchmark.exports.scored import json_line
+from benchmark.exports.preference import Measure, Numbers, choose
+from benchmark.exports.results import json_line
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.result_schema import signature_parts
 from datasets_build.schema import Suite
 from divbench.core.errors import ConfigurationError, InputError
 from divbench.core.files import atomic_file
-from divbench.core.tables import Table, to_csv
 from submissions.choices import Mode
-from submissions.schema import Generation
+from submissions.schema import Generation, Problem
 from submissions.storage.submission_folders import Submission
+from submissions.untrusted.findings import Findings, Rejected
+from submissions.untrusted.table_files import lacks_column, read_table
 
-PairFormat = Literal["conversational", "standard"]
-_COLUMNS: "list[pa.Field[Any]]" = [
-    pa.field("prompt_id", pa.string(), nullable=False),
-    pa.field("prompt", pa.string(), nullable=False),
-    pa.field("index", pa.int64(), nullable=False),
-    pa.field("response", pa.string(), nullable=False),
-    pa.field("metric", pa.string(), nullable=False),
-    pa.field("reward", pa.float64()),
-    pa.field("diversity", pa.float64()),
-    pa.field("normalised_diversity", pa.float64()),
-]
-TABLE = pa.schema(_COLUMNS)
 NO_REWARDS = "no rewards"
-_TABLE_ENDINGS = (".csv", ".parquet", ".jsonl")
 _OTHER_PROMPTS: dict[Mode | None, str] = {
     "in-context": "each response was generated with the earlier ones in its context",
     "paraphrase": "the responses are to paraphrases of the prompts",
     "verbalized": "all responses to a prompt were generated in one reply",
     "verbalized-tail": "all responses to a prompt were generated in one reply",
 }
+_COLUMNS = ("prompt_id", "index", "reward")
 _PROMPTS_AT_ONCE = 64
-_ROWS_A_GROUP = 1024
 _PROMPT = "{prompt}"
 
 
-@dataclass(frozen=True, slots=True)
-class Files:
-    """The files to write."""
-
-    pairs: Path
-    table: Path | None = None  # table of all responses, .csv, .parquet or .jsonl; None: none
-
-
-@dataclass(frozen=True, slots=True)
-class Exported:
-    """Summary of an export."""
-
-    pairs: PreferencePairs  # the pairs, and the prompts without a pair
-    provenance: Provenance
-    prompts: int
-    unrewarded: int  # number of responses without a reward to prompts that have some rewards
-    # Number of pairs whose chosen response was cut off at the token limit, as far as is known. Trainers append the end
-    # token to it, so the model learns to stop there.
-    truncated: int
-    format: PairFormat
-    files: Files
-
-    @property
-    def means(self) -> dict[str, dict[str, float]]:
-        """Mean reward and diversity of the chosen and of the rejected responses."""
-        found = {}
-        for side in ("chosen", "rejected"):
-            of_side = {}
-            for name, column in (("reward", "rewards"), ("diversity", "diversities")):
-                values = [row["meta"][column][row["meta"][f"{side}_index"]] for row in self.pairs.rows]
-                of_side[name] = math.fsum(values) / len(values)
-            found[side] = of_side
-        return found
-
-    @property
-    def inverted(self) -> int:
-        """Number of pairs whose chosen response has the lower reward, as overlapping pools allow."""
-        return sum(margin < 0 for margin in self._margins)
-
-    @property
-    def tied(self) -> int:
-        """Number of pairs with equal rewards, as overlapping pools and, by percentile, repeated rewards allow."""
-        return sum(margin == 0 for margin in self._margins)
-
-    @property
-    def _margins(self) -> list[float]:
-        metas = [row["meta"] for row in self.pairs.rows]
-        return [meta["rewards"][meta["chosen_index"]] - meta["rewards"][meta["rejected_index"]] for meta in metas]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the document that `--json` prints."""
-        return {
-            "submission_id": self.provenance.submission_id,
-            "prompts": self.prompts,
-            "pairs": len(self.pairs.rows),
-            "pairs_with_lower_chosen_reward": self.inverted,
-            "pairs_with_equal_rewards": self.tied,
-            "pairs_with_truncated_chosen": self.truncated,
-            "skipped": dict(self.pairs.skipped),
-            "responses_without_reward": self.unrewarded,
-            "metric": self.provenance.metric,
-            "signature": self.provenance.signature,
-            "rho": self.provenance.rule.rho,
-            "rule": self.provenance.rule.by,
-            "seed": self.provenance.seed,
-            "format": self.format,
-            "means": self.means,
-            "files": {
-                "pairs": str(self.files.pairs),
-                "table": None if self.files.table is None else str(self.files.table),
-            },
-        }
+def read_rewards(path: Path, prompt_ids: Collection[str], k: int) -> dict[str, list[float | None]]:
+    """Read the rewards of responses by prompt id from rows of `prompt_id`, `index` and `reward`."""
+    findings = Findings()
+    table = read_table(path, _COLUMNS, findings)
+    if table is None or [column for column in _COLUMNS if lacks_column(table, column, findings)]:
+        raise Rejected(str(path), findings)
+    rewards: dict[str, list[float | None]] = {}
+    first: dict[tuple[str, float | None], int] = {}
+    for number, row in table.rows:
+        name, index, reward = str(row.get("prompt_id")), _number(row.get("index")), _number(row.get("reward"))
+        if name not in prompt_ids:
+            field, message = "prompt_id", f"{name[:40]!r} is not a prompt id of the submission"
+        elif index is None or index not in range(k):
+            field, message = "index", f"{str(row.get('index'))[:40]!r}, expected a whole number in 0 … {k - 1}"
+        elif reward is not None and not math.isfinite(reward):
+            field, message = "reward", f"{str(row['reward'])[:40]!r}, expected a finite number"
+        elif (earlier := first.setdefault((name, index), number)) != number:
+            field, message = "index", f"response {index:g} of {name!r} already appears in row {earlier}"
+        else:
+            rewards.setdefault(name, [None] * k)[int(index)] = reward
+            continue
+        hint = "write one row for each response, counted from 0, with a finite number or null"
+        findings.add(Problem("rewards", "error", path.name, number, field, message, hint))
+    rewards = {name: values for name, values in rewards.items() if any(value is not None for value in values)}
+    if not rewards and not findings.rejected():
+        findings.add(Problem("rewards", "error", path.name, None, "", "no response has a reward", "write one row each"))
+    if findings.rejected():
+        raise Rejected(str(path), findings)
+    return rewards
 
 
-def format_of(generation: Generation, wanted: PairFormat | None = None) -> PairFormat:
-    """Return the format of a submission's pairs: as requested, otherwise as the model was prompted.
+def _number(value: Any) -> float | None:
+    """Return a cell as a number; None if it is empty, NaN if it is no number."""
+    if value is None or value == "":
+        return None
+    try:
+        return math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def is_conversational(generation: Generation, wanted: bool | None = None) -> bool:
+    """Whether pairs are lists of messages: as requested, otherwise as the model was prompted.
 
     If the manifest does not say whether a chat template was used, a system prompt implies one.
-
-    Raises:
-        InputError: The responses were generated from other inputs than the prompts alone, or the manifest's template
-            has no field for a prompt.
-        ConfigurationError: There is a system prompt, for which the format has no field.
     """
     if generation.mode in _OTHER_PROMPTS:
         raise InputError(
@@ -152,145 +90,112 @@ def format_of(generation: Generation, wanted: PairFormat | None = None) -> PairF
             "export a submission whose mode is resample or system-prompt",
         )
     in_chat = generation.chat_template or (generation.chat_template is None and generation.system_prompt is not None)
-    chosen: PairFormat = wanted or ("conversational" if in_chat else "standard")
-    if chosen == "standard" and generation.system_prompt is not None:
+    if conversational := bool(in_chat) if wanted is None else wanted:
+        return conversational
+    if generation.system_prompt is not None:
         raise ConfigurationError(
             "the manifest has a system prompt, and a standard pair has no field for it", "use --conversational"
         )
-    if chosen == "standard" and _PROMPT not in (generation.prompt_template or _PROMPT):
+    if _PROMPT not in (generation.prompt_template or _PROMPT):
         raise InputError(f"the manifest's generation.prompt_template has no {_PROMPT}", "use --conversational")
-    return chosen
+    return False
 
 
-def formatted(row: Mapping[str, Any], pair_format: PairFormat, generation: Generation) -> dict[str, Any]:
-    """Return a row of `PreferencePairs` in the trainers' format, with its other fields unchanged."""
-    if pair_format == "standard":
-        template = generation.prompt_template or _PROMPT
-        return {**row, "prompt": template.replace(_PROMPT, row["prompt"])}
-    system = [] if generation.system_prompt is None else [_message("system", generation.system_prompt)]
-    return {
-        **row,
-        "prompt": [*system, _message("user", row["prompt"])],
-        "chosen": [_message("assistant", row["chosen"])],
-        "rejected": [_message("assistant", row["rejected"])],
-    }
+def formatted(row: Mapping[str, Any], generation: Generation, *, conversational: bool) -> dict[str, Any]:
+    """Return a pair in the trainers' format, with its other fields unchanged."""
+    if not conversational:
+        return {**row, "prompt": (generation.prompt_template or _PROMPT).replace(_PROMPT, row["prompt"])}
+    roles = {"prompt": "user", "chosen": "assistant", "rejected": "assistant"}
+    messages = {field: [{"role": role, "content": row[field]}] for field, role in roles.items()}
+    if generation.system_prompt is not None:
+        messages["prompt"].insert(0, {"role": "system", "content": generation.system_prompt})
+    return {**row, **messages}
 
 
-def _message(role: str, content: str) -> dict[str, str]:
-    return {"role": role, "content": content}
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """The pairs of a submission, and what to know about them."""
+
+    rows: list[dict[str, Any]]  # `prompt_id`, the texts `prompt`, `chosen`, `rejected`, and `meta`, by prompt
+    skipped: Counter[str]  # number of prompts without a pair, by reason
+    unrewarded: int  # number of responses without a reward to prompts that have some rewards
+    truncated: int  # number of pairs whose chosen response was cut off at the token limit, as far as is known
+
+    def means(self, side: str) -> tuple[float, float]:
+        """Return the mean reward and diversity of the chosen or of the rejected responses."""
+        metas = [row["meta"] for row in self.rows]
+        reward, diversity = (
+            math.fsum(meta[column][meta[f"{side}_index"]] for meta in metas) / len(metas)
+            for column in ("rewards", "diversities")
+        )
+        return reward, diversity
+
+    def margins(self) -> list[float]:
+        """Return how much higher the chosen response's reward is than the rejected one's, by pair."""
+        metas = [row["meta"] for row in self.rows]
+        return [meta["rewards"][meta["chosen_index"]] - meta["rewards"][meta["rejected_index"]] for meta in metas]
 
 
-def candidates_of(
+def preference_pairs(
     submission: Submission,
     suite: Suite,
-    rewards: Rewards,
+    rewards: Mapping[str, Numbers],
     measure: Measure,
+    rho: float,
     progress: Callable[[int], None] = lambda prompts: None,
-) -> list[Candidates]:
-    """Return the responses of each prompt with their rewards and diversities, in the suite's order.
-
-    If a prompt has no rewards, or its responses have no diversity, `why` gives the reason.
-
-    Raises:
-        InputError: As in `Measure`.
-    """
-    rows = sorted(submission.rows(), key=lambda row: suite.position[row.prompt_id])
-    made: list[Candidates] = []
-    for start in range(0, len(rows), _PROMPTS_AT_ONCE):
-        shard = rows[start : start + _PROMPTS_AT_ONCE]
-        for row, found in zip(shard, measure.of(shard), strict=True):
-            nothing = (None,) * len(row.responses)
-            reason = found.reason if isinstance(found, Missing) else None
-            made.append(
-                Candidates(
-                    prompt_id=row.prompt_id,
-                    prompt=suite.by_id[row.prompt_id].prompt,
-                    responses=row.responses,
-                    rewards=rewards.get(row.prompt_id, nothing),
-                    diversities=nothing if isinstance(found, Missing) else found,
-                    why=reason if row.prompt_id in rewards else NO_REWARDS,
-                )
-            )
-        progress(len(made))
-    return made
-
-
-def export_pairs(
-    submission: Submission,
-    suite: Suite,
-    candidates: Sequence[Candidates],
-    measure: Measure,
-    rule: PoolRule,
-    pair_format: PairFormat,
-    files: Files,
 ) -> Exported:
-    """Choose the pairs and write the files atomically; the same input gives the same bytes.
-
-    Args:
-        files: Files that passed `check_files`.
-
-    Raises:
-        InputError: No prompt gives a pair; nothing is written.
-    """
+    """Choose a pair for each prompt that gives one, in the suite's order."""
     generation = submission.manifest.generation
     parts = signature_parts(
         1, measure.parameters, (measure.model,), suite=f"{suite.name}@{suite.revision}", k=generation.k
     )
-    provenance = Provenance(measure.name, rule, generation.seed, "|".join((measure.name, *parts)), submission.id)
-    pairs = preference_pairs(candidates, provenance)
-    if not pairs.rows:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in pairs.skipped.items())
+    shared = {
+        "k": generation.k,
+        "metric": measure.name,
+        "rho": rho,
+        "rule": "range",
+        "seed": generation.seed,
+        "signature": "|".join((measure.name, *parts)),
+        "submission_id": submission.id,
+    }
+    pairs: list[dict[str, Any]] = []
+    skipped: Counter[str] = Counter()
+    truncated = 0
+    rows = sorted(submission.rows(), key=lambda row: suite.position[row.prompt_id])
+    for start in range(0, len(rows), _PROMPTS_AT_ONCE):
+        batch = rows[start : start + _PROMPTS_AT_ONCE]
+        for row, diversities in zip(batch, measure.of(batch), strict=True):
+            own = rewards.get(row.prompt_id)
+            pair = Missing(NO_REWARDS) if own is None else choose(row.responses, own, diversities, rho)
+            if isinstance(pair, Missing):
+                skipped[pair.reason] += 1
+                continue
+            chosen, rejected = pair
+            truncated += row.finish_reasons is not None and row.finish_reasons[chosen] == "length"
+            pairs.append(
+                {
+                    "prompt_id": row.prompt_id,
+                    "prompt": suite.by_id[row.prompt_id].prompt,
+                    "chosen": row.responses[chosen],
+                    "rejected": row.responses[rejected],
+                    "meta": {
+                        "rewards": list(own),
+                        "diversities": list(diversities),
+                        "chosen_index": chosen,
+                        "rejected_index": rejected,
+                        **shared,
+                    },
+                }
+            )
+        progress(start + len(batch))
+    if not pairs:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in skipped.items())
         raise InputError(f"no prompt gives a pair, and nothing is written: {reasons}")
-    if files.table is not None:
-        write_table(files.table, candidates, measure.name)
-    with atomic_file(files.pairs) as temporary, _text(temporary) as file:
-        _write_lines(file, (formatted(row, pair_format, generation) for row in pairs.rows))
-    rewarded = [each.rewards for each in candidates if any(reward is not None for reward in each.rewards)]
-    unrewarded = sum(rewards.count(None) for rewards in rewarded)
-    ended = {row.prompt_id: row.finish_reasons for row in submission.rows() if row.finish_reasons is not None}
-    chosen = ((row["prompt_id"], row["meta"]["chosen_index"]) for row in pairs.rows if row["prompt_id"] in ended)
-    truncated = sum(ended[name][position] == "length" for name, position in chosen)
-    return Exported(pairs, provenance, len(candidates), unrewarded, truncated, pair_format, files)
+    return Exported(pairs, skipped, sum(list(own).count(None) for own in rewards.values()), truncated)
 
 
-def write_table(path: Path, candidates: Iterable[Candidates], metric: str) -> None:
-    """Write `response_rows` of all prompts as .csv (escaped as by `to_csv`), .parquet or .jsonl."""
-    rows = (row for each in candidates for row in response_rows(each, metric))
-    with atomic_file(path) as temporary:
-        if path.suffix == ".parquet":
-            with pq.ParquetWriter(temporary, TABLE, compression="zstd") as writer:
-                while group := list(islice(rows, _ROWS_A_GROUP)):
-                    writer.write_table(pa.Table.from_pylist(group, schema=TABLE))
-            return
-        with _text(temporary) as file:
-            if path.suffix == ".jsonl":
-                _write_lines(file, rows)
-                return
-            file.write(to_csv(Table("", TABLE.names, [tuple(row.values()) for row in rows])))
-
-
-def check_files(files: Files, inputs: Iterable[Path | None]) -> None:
-    """Check that the files can be written: known suffixes, existing folders, no input file overwritten.
-
-    Raises:
-        ConfigurationError: A file cannot be written.
-    """
-    wanted = [(files.pairs, (".jsonl",)), *([] if files.table is None else [(files.table, _TABLE_ENDINGS)])]
-    taken = [path.resolve() for path in inputs if path is not None]
-    for path, endings in wanted:
-        if path.suffix not in endings:
-            raise ConfigurationError(f"{path} does not end in {' or '.join(endings)}", "choose one of these suffixes")
-        if not path.parent.is_dir():
-            raise ConfigurationError(f"there is no folder {path.parent} for {path.name}", "create it, or name another")
-        if path.is_dir() or path.resolve() in taken:
-            raise ConfigurationError(f"{path} is a folder, or another input or output", "name another")
-        taken.append(path.resolve())
-
-
-def _text(path: Path) -> TextIO:
-    return path.open("w", encoding="utf-8", newline="\n")
-
-
-def _write_lines(file: TextIO, rows: Iterator[dict[str, Any]]) -> None:
-    for row in rows:
-        file.write(json_line(row))
+def write_pairs(path: Path, exported: Exported, generation: Generation, *, conversational: bool) -> None:
+    """Write the pairs as JSON Lines; the same pairs give the same bytes."""
+    with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+        for row in exported.rows:
+            file.write(json_line(formatted(row, generation, conversational=conversational)))

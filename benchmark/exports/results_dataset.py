@@ -11,63 +11,36 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmark.exports.scored import ScoredResult
+from benchmark.exports.results import ScoredResult
 from divbench.core.errors import ConfigurationError
 from divbench.core.files import atomic_folder, write_text
 from divbench.core.tables import Table, to_markdown
 
 _CARD = Path(__file__).parent / "results_card.md"
-_OF_A_RESULT: "tuple[pa.Field[Any], ...]" = (
-    pa.field("result_id", pa.string(), nullable=False),
-    pa.field("submission_id", pa.string(), nullable=False),
-    pa.field("system", pa.string(), nullable=False),
-    pa.field("system_type", pa.string(), nullable=False),
-    pa.field("model_id", pa.string()),
-    pa.field("suite", pa.string(), nullable=False),
-    pa.field("suite_revision", pa.string(), nullable=False),
-    pa.field("k", pa.int32(), nullable=False),
-    pa.field("profile", pa.string(), nullable=False),
-)
-SCORES = pa.schema(
-    [
-        *_OF_A_RESULT,
-        pa.field("metric", pa.string(), nullable=False),
-        pa.field("direction", pa.int8(), nullable=False),
-        pa.field("value", pa.float64(), nullable=False),
-        pa.field("low", pa.float64()),
-        pa.field("high", pa.float64()),
-        pa.field("n", pa.int32(), nullable=False),
-        pa.field("origin", pa.string(), nullable=False),
-        pa.field("signature", pa.string(), nullable=False),
-    ]
-)
-PROMPTS = pa.schema(
-    [
-        *_OF_A_RESULT,
-        pa.field("prompt_id", pa.string(), nullable=False),
-        pa.field("category", pa.string(), nullable=False),
-        pa.field("metric", pa.string(), nullable=False),
-        pa.field("value", pa.float64(), nullable=False),
-    ]
-)
+_TYPES = {"k": pa.int32(), "n": pa.int32(), "direction": pa.int8()}
+_TYPES |= dict.fromkeys(("value", "low", "high"), pa.float64())
+_OF_RESULTS = ("result_id", "submission_id", "system", "system_type", "model_id", "suite", "suite_revision", "k")
+_OF_RESULTS += ("profile",)
+
+
+def _schema(*columns: str) -> pa.Schema:
+    """Return the schema of a table: the columns of a result, and these."""
+    nullable = ("model_id", "low", "high")
+    return pa.schema(
+        [pa.field(name, _TYPES.get(name, pa.string()), nullable=name in nullable) for name in (*_OF_RESULTS, *columns)]
+    )
+
+
+SCORES = _schema("metric", "direction", "value", "low", "high", "n", "origin", "signature")
+PROMPTS = _schema("prompt_id", "category", "metric", "value")
 
 
 def write_results_dataset(results: Sequence[ScoredResult], destination: Path) -> list[Path]:
-    """Write a folder that is a dataset repository: README.md, scores.parquet and prompts.parquet.
-
-    The same results give the same bytes, in whatever order they are given.
-
-    Args:
-        destination: Folder to create; it must be empty or not exist yet.
-
-    Raises:
-        ConfigurationError: A result is given twice, or `destination` is in use.
-        InputError: A result's table contradicts its `result.json`.
-    """
+    """Write README.md, scores.parquet and prompts.parquet to a new or empty folder."""
     ordered = sorted(results, key=lambda scored: (scored.result.manifest.name, scored.result.result_id))
     ids = [scored.result.result_id for scored in ordered]
-    if twice := next((name for name in ids if ids.count(name) > 1), None):
-        raise ConfigurationError(f"the result {twice} is given twice", "give each result once")
+    if repeated := next((name for name in ids if ids.count(name) > 1), None):
+        raise ConfigurationError(f"the result {repeated} is given twice", "give each result once")
     if destination.exists() and (not destination.is_dir() or any(destination.iterdir())):
         raise ConfigurationError(f"{destination} already exists", "choose another folder with --out, or remove it")
     with atomic_folder(destination) as folder:
@@ -75,48 +48,31 @@ def write_results_dataset(results: Sequence[ScoredResult], destination: Path) ->
             with pq.ParquetWriter(folder / f"{name}.parquet", schema, compression="zstd") as writer:
                 for scored in ordered:
                     writer.write_table(pa.Table.from_pylist(list(rows_of(scored)), schema=schema))
-        write_text(folder / "README.md", _CARD.read_text(encoding="utf-8") + to_markdown(_listed(ordered)) + "\n")
+        write_text(folder / "README.md", _CARD.read_text(encoding="utf-8") + to_markdown(_contents(ordered)) + "\n")
     return [destination / name for name in ("README.md", "scores.parquet", "prompts.parquet")]
 
 
 def _of_result(scored: ScoredResult) -> dict[str, Any]:
-    result = scored.result
-    system = result.manifest.system
-    return {
-        "result_id": result.result_id,
-        "submission_id": result.submission_id,
-        "system": result.manifest.name,
-        "system_type": system.type,
-        "model_id": system.model_id,
-        "suite": result.suite,
-        "suite_revision": result.suite_revision,
-        "k": result.k,
-        "profile": result.profile,
-    }
+    result, manifest = scored.result, scored.result.manifest
+    system = {"system": manifest.name, "system_type": manifest.system.type, "model_id": manifest.system.model_id}
+    return {name: system[name] if name in system else getattr(result, name) for name in _OF_RESULTS}
 
 
 def _scores(scored: ScoredResult) -> Iterator[dict[str, Any]]:
     for score in scored.scores:
-        yield _of_result(scored) | {
-            "metric": score.metric,
-            "direction": score.direction,
-            "value": score.value,
-            "low": score.low,
-            "high": score.high,
-            "n": score.n,
-            "origin": score.origin,
-            "signature": str(score.signature),
-        }
+        values = {name: getattr(score, name) for name in ("metric", "direction", "value", "low", "high", "n", "origin")}
+        yield _of_result(scored) | values | {"signature": str(score.signature)}
 
 
 def _prompts(scored: ScoredResult) -> Iterator[dict[str, Any]]:
     for prompt in scored.prompts():
-        shared = _of_result(scored) | {"prompt_id": prompt.prompt_id, "category": prompt.category}
-        for metric, value in prompt.values.items():
-            yield shared | {"metric": metric, "value": value}
+        shared = _of_result(scored) | {"prompt_id": prompt["prompt_id"], "category": prompt["category"]}
+        for score in scored.scores:
+            if prompt[score.metric] is not None:
+                yield shared | {"metric": score.metric, "value": prompt[score.metric]}
 
 
-def _listed(ordered: Sequence[ScoredResult]) -> Table:
+def _contents(ordered: Sequence[ScoredResult]) -> Table:
     results = [(scored.result, len(scored.scores)) for scored in ordered]
     cells = [
         (r.result_id, r.submission_id, r.manifest.name, r.suite, r.suite_revision, r.k, r.profile, r.prompts, metrics)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.exports.diversities import centre_distances
+from benchmark.exports.preference import centre_distances
 from benchmark.metrics.eigenscore import leave_one_out, min_max
 from benchmark.metrics.metric import Unscorable
 from benchmark.models.bundled_lm.spec import OFFLINE_LM

@@ -13,7 +13,7 @@ import pytest
 from benchmark.equivalence.partitioning import PartitionSpec
 from benchmark.equivalence.rules import Rouge1
 from benchmark.exports.every_eval_ever import write_every_eval_ever
-from benchmark.exports.scored import ScoredResult
+from benchmark.exports.results import ScoredResult
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.result_files import PER_PROMPT_FILE, read_result

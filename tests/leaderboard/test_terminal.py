@@ -54,7 +54,6 @@ FAST: tuple[Step, ...] = (
     ("export dpo", "{}/EVIL --rewards {}/own.jsonl --diversity nll --out {}/no.jsonl", 1),
     ("export every-eval-ever", "{}/results/EVIL --out {}/no", 1),
     ("export dataset", "{}/results/EVIL --out {}/no", 1),
-    ("export harness", "{}/results/EVIL --out {}/no", 1),
     ("export eval-results", "{}/results/EVIL --out {}/no --dataset org/name", 1),
     ("contrast", "{}/EVIL {}/EVIL", 1),
     ("metrics explain", "{}/set.json", 1),

@@ -7,11 +7,10 @@ from pathlib import Path
 from gradio import Error
 from rich.console import Console
 
-from benchmark.exports.eval_results import as_yaml, benchmark_of, entries
+from benchmark.exports.eval_results import entries, write_eval_results
 from benchmark.exports.every_eval_ever import write_every_eval_ever
-from benchmark.exports.harness import write_harness
+from benchmark.exports.results import ScoredResult, open_result
 from benchmark.exports.results_dataset import write_results_dataset
-from benchmark.exports.scored import ScoredResult, open_result
 from divbench.core.errors import DivBenchError
 from leaderboard.app.api import Endpoints
 from leaderboard.data.live_results import LiveResults
@@ -65,7 +64,7 @@ def _exporters(results: Path, out: Path) -> None:
             opened.append(open_result(folder))
         except DivBenchError:
             continue
-        for write in (_every_eval_ever, _harness, _eval_results):
+        for write in (_every_eval_ever, _eval_results):
             with suppress(DivBenchError):  # such as a format that needs a date
                 write(opened[-1], out)
     with suppress(DivBenchError):  # which names the result
@@ -76,9 +75,5 @@ def _every_eval_ever(scored: ScoredResult, out: Path) -> None:
     write_every_eval_ever(scored, out / "every-eval-ever")
 
 
-def _harness(scored: ScoredResult, out: Path) -> None:
-    write_harness(scored, out / "harness")
-
-
 def _eval_results(scored: ScoredResult, out: Path) -> None:
-    as_yaml(entries(scored, benchmark_of("org/divbench")))
+    write_eval_results(out / "results.yaml", entries(scored, "org/divbench"))

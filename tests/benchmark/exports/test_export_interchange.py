@@ -4,30 +4,26 @@ import hashlib
 import json
 import math
 import re
-import time
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from huggingface_hub import parse_eval_result_entries
 
-from benchmark.exports.eval_results import Benchmark, as_yaml, benchmark_of, entries, write_eval_results
-from benchmark.exports.every_eval_ever import file_uuid
-from benchmark.exports.harness import write_harness
+from benchmark.exports.eval_results import entries, write_eval_results
+from benchmark.exports.every_eval_ever import write_every_eval_ever
+from benchmark.exports.results import ScoredResult, open_result
 from benchmark.exports.results_dataset import write_results_dataset
-from benchmark.exports.scored import ScoredResult, epoch_of, open_result
 from benchmark.metrics import METRICS
-from divbench.core.errors import ConfigurationError
+from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE
+from divbench.core.errors import ConfigurationError, InputError
 from divbench.core.files import sha256_of
-from submissions.checking.validate import open_submission
-from submissions.importing.importers import import_submission
-from submissions.schema import Manifest
 from tests.benchmark.interchange import (
     MANIFEST,
     MIDNIGHT,
     OFFLINE,
-    ROWS,
     SUITE,
     UUID4,
     K,
@@ -35,12 +31,11 @@ from tests.benchmark.interchange import (
     files_in,
     fits,
     read_json,
-    read_lines,
-    result_of,
     scored_by,
     submitted,
     table_of,
 )
+from tests.conftest import divbench
 
 
 @pytest.fixture(scope="module")
@@ -178,13 +173,13 @@ def test_metrics_can_be_chosen_and_one_of_another_version_claims_no_bounds(folde
         "divbench.self_bleu",
     ]
     assert len(rows) == 2 * 5
-    assert file_uuid(chosen) != file_uuid(open_result(folder))
+    assert len(files_in(tmp_path)) == 2
     other = chosen.scores[0].model_copy(update={"version": 99, "low": None, "high": None})
     old = replace(chosen, scores=(other,))
     record, _ = exported(old, tmp_path)
     fits(record, "every_eval_ever_aggregate")
     assert record["evaluation_results"][0]["score_details"]["uncertainty"] == {"num_samples": other.n}
-    assert "interval" not in str(entries(old, Benchmark("org/x"))[0].notes)
+    assert "interval" not in str(entries(old, "org/x")[0].notes)
     metric = record["evaluation_results"][0]["metric_config"]
     assert metric["additional_details"]["bounds_status"] == "unknown"
     assert not {"score_type", "min_score", "max_score"} & metric.keys()
@@ -203,20 +198,12 @@ def test_a_result_of_the_first_responses_says_how_many_were_drawn(folder: Path, 
     assert vendi["additional_details"]["bounds_status"] == "unknown"
 
 
-def test_dates_are_midnight_in_utc_on_every_machine(scored: ScoredResult, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patched:
-        patched.setenv("TZ", "Asia/Tokyo")
-        time.tzset()
-        assert epoch_of(scored.result) == MIDNIGHT
-    time.tzset()
-
-
 # Hugging Face
 
 
 def test_eval_results_are_as_published_and_are_read_back(scored: ScoredResult, tmp_path: Path) -> None:
     path = tmp_path / "divbench.yaml"
-    made = entries(scored, Benchmark("org/divbench", "v1.0.0"), source_url="https://example.org/r")
+    made = entries(scored, "org/divbench@v1.0.0")
     write_eval_results(path, made)
     found = yaml.safe_load(path.read_text(encoding="utf-8"))
     fits(found, "hub_eval_results")
@@ -225,7 +212,6 @@ def test_eval_results_are_as_published_and_are_read_back(scored: ScoredResult, t
     for each, score in zip(found, scored.scores, strict=True):
         assert each["dataset"] == {"id": "org/divbench", "task_id": f"made-up_{score.metric}", "revision": "v1.0.0"}
         assert each["date"] == "2025-03-27"
-        assert each["source"] == {"url": "https://example.org/r", "name": f"DivBench result {scored.result.result_id}"}
         assert each["notes"].startswith(f"{score.signature}; mean over {score.n} prompts; ")
         assert f"95% interval {score.low} to {score.high} " in each["notes"] or score.low is None
         way = {1: "higher is", -1: "lower is", 0: "neither way is"}[score.direction]
@@ -234,104 +220,23 @@ def test_eval_results_are_as_published_and_are_read_back(scored: ScoredResult, t
 
 
 def test_eval_results_say_no_more_than_is_known(folder: Path) -> None:
-    scored = open_result(folder, ["distinct_n"])
-    [entry] = yaml.safe_load(as_yaml(entries(scored, benchmark_of("org/divbench"), task_id="dn")))
-    assert entry["dataset"] == {"id": "org/divbench", "task_id": "dn"}
-    assert set(entry) == {"dataset", "value", "date", "notes"}
+    [entry] = entries(open_result(folder, ["distinct_n"]), "org/divbench", task_id="dn")
+    assert (entry.dataset_id, entry.task_id, entry.dataset_revision) == ("org/divbench", "dn", None)
     with pytest.raises(ConfigurationError, match="one task id for"):
-        entries(open_result(folder), benchmark_of("org/divbench"), task_id="dn")
+        entries(open_result(folder), "org/divbench", task_id="dn")
 
 
-@pytest.mark.parametrize(
-    "name", ["divbench", "org/", "/x", "a/b/c", "org/x@", "org/x@a b", "org/x\n", "../x", "o/x@\n"]
-)
-def test_datasets_that_are_none_are_refused(name: str) -> None:
+@pytest.mark.parametrize("name", ["divbench", "a/b/c", "org/x@", "org/x\n", "../x"])
+def test_datasets_that_are_none_are_refused(scored: ScoredResult, name: str) -> None:
     with pytest.raises(ConfigurationError, match="neither ORG/NAME"):
-        benchmark_of(name)
+        entries(scored, name)
 
 
 @pytest.mark.parametrize(("name", "said"), [("x.yml", "does not end in .yaml"), ("no/x.yaml", "no folder")])
 def test_eval_results_go_into_a_yaml_file(scored: ScoredResult, tmp_path: Path, name: str, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
-        write_eval_results(tmp_path / name, entries(scored, Benchmark("org/x")))
+        write_eval_results(tmp_path / name, entries(scored, "org/x"))
     assert list(tmp_path.iterdir()) == []
-
-
-# lm-evaluation-harness
-
-
-def test_the_harness_files_are_as_published(scored: ScoredResult, tmp_path: Path) -> None:
-    results, samples = write_harness(scored, tmp_path)
-    assert results == tmp_path / scored.result.result_id / "results_2025-03-27.json"
-    assert samples.name == "samples_made-up_2025-03-27.jsonl"
-    record, rows = read_json(results), read_lines(samples)
-    fits(record, "lm_eval_results")
-    for row in rows:
-        fits(row, "lm_eval_sample")
-        assert set(row["metrics"]) == {name for name, value in row.items() if isinstance(value, float)}
-
-    # Its hashes: lm_eval/evaluator.py and loggers/evaluation_tracker.py at 034ab03.
-    def sha256(text: str) -> str:
-        return hashlib.sha256(text.encode()).hexdigest()
-
-    for row in rows:
-        assert row["doc_hash"] == sha256(json.dumps(row["doc"], indent=2, ensure_ascii=False))
-        assert row["prompt_hash"] == sha256(row["arguments"]["gen_args_0"]["arg_0"])
-        assert row["target_hash"] == sha256(row["target"])
-    hashes = "".join(row["doc_hash"] + row["prompt_hash"] + row["target_hash"] for row in rows)
-    assert record["task_hashes"] == {"made-up": sha256(hashes)}
-    assert record["model_name_sanitized"] == "..__..__org__model__x"
-    assert record["date"] == MIDNIGHT
-
-
-def test_the_harness_files_keep_all_of_a_number(scored: ScoredResult, tmp_path: Path) -> None:
-    results, samples = write_harness(scored, tmp_path)
-    record, rows = read_json(results), read_lines(samples)
-    found, told = record["results"]["made-up"], record["configs"]["made-up"]["metadata"]["divbench"]
-    for score in scored.scores:
-        assert found[f"{score.metric},none"] == score.value
-        assert found[f"{score.metric}_stderr,none"] == "N/A"
-        higher = {1: True, -1: False, 0: None}[score.direction]
-        assert record["higher_is_better"]["made-up"][score.metric] is higher
-        kept = told["scores"][score.metric]
-        assert kept == {k: v for k, v in score.model_dump(mode="json").items() if k not in ("metric", "value")}
-    assert Manifest.model_validate_json(json.dumps(told["manifest"])) == MANIFEST
-    assert told["interval"] == scored.result.interval.model_dump(mode="json")
-    assert record["versions"] == {"made-up": SUITE.revision}
-    assert record["n-samples"] == {"made-up": {"original": 6, "effective": 6}}
-    drawn = {"temperature": 0.1, "top_p": 0.9, "max_gen_toks": 64, "seed": 3, "until": ["\n\n"]}
-    assert record["config"] == {"model_num_parameters": 7, "model_revision": "abc", "gen_kwargs": drawn}
-    assert record["configs"]["made-up"]["repeats"] == K
-    assert [row["doc_id"] for row in rows] == list(range(6))
-    for row, prompt in zip(rows, table_of(scored.folder), strict=True):
-        values = {score.metric: prompt[score.metric] for score in scored.scores}
-        assert {name: row.get(name) for name in values} == values
-        assert row["metrics"] == [name for name, value in values.items() if value is not None]
-        assert row["resps"] == [prompt["responses"]]
-        asked = row["arguments"]["gen_args_0"]
-        assert asked == {"arg_0": f"Q: {prompt['prompt']}\nA:", "arg_1": drawn}
-
-
-@pytest.mark.parametrize("k", [None, 2])
-def test_harness_samples_come_back_as_the_same_submission(folder: Path, tmp_path: Path, k: int | None) -> None:
-    if k is not None:  # a result of the first k responses has no others
-        folder = scored_by(submitted(tmp_path / "sub"), tmp_path / "results", k)
-    _, samples = write_harness(open_result(folder), tmp_path / "out")
-    known = MANIFEST.model_dump() | {"generation": {}}
-    import_submission(samples, "lm-eval", tmp_path / "back", known, lambda name: SUITE)
-    back, _, _ = open_submission(tmp_path / "back", lambda name: SUITE)
-    assert [(r.prompt_id, r.prompt, r.responses) for r in back.rows()] == [
-        (r.prompt_id, r.prompt, r.responses[: k or K]) for r in ROWS
-    ]
-    assert back.manifest.generation == MANIFEST.generation.model_copy(
-        update={"k": k or K, "prompt_template": None}  # which the format does not say
-    )
-    again = result_of(scored_by(back, tmp_path / "again"))
-    first = {score.metric: score for score in result_of(folder).scores if score.origin == "computed"}
-    compared = [score for score in again.scores if score.metric in first]
-    assert len(compared) > 30
-    for score in compared:
-        assert score == first[score.metric]
 
 
 # A dataset for the Hub
@@ -367,3 +272,56 @@ def test_a_dataset_of_results_opens_with_load_dataset(scored: ScoredResult, tmp_
         with pytest.raises(ConfigurationError) as caught:
             write_results_dataset(given, tmp_path / "one")
         assert hint in str(caught.value.hint)
+
+
+# Results
+
+
+def test_the_same_result_gives_the_same_bytes_and_nothing_untrusted_names_a_path(
+    scored: ScoredResult, tmp_path: Path
+) -> None:
+    for name in ("one", "two"):
+        write_every_eval_ever(scored, tmp_path / name)
+    one, two = files_in(tmp_path / "one"), files_in(tmp_path / "two")
+    assert one == two
+    assert all(re.fullmatch(r"[\w./-]+", path) and ".." not in path for path in one)
+    [lines] = (content.decode() for path, content in one.items() if path.endswith(".jsonl"))
+    assert len(lines.splitlines()) == lines.count("\n")  # the published validator parts lines so
+
+
+def test_results_that_are_not_complete_are_refused(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="has no metric 'no_such'"):
+        open_result(folder, ["no_such"])
+    result = read_json(folder / RESULT_FILE)
+    table = pq.read_table(folder / PER_PROMPT_FILE)
+    pq.write_table(table.drop_columns(["distinct_n"]), tmp_path / PER_PROMPT_FILE)
+    (tmp_path / RESULT_FILE).write_text(json.dumps(result), encoding="utf-8")
+    with pytest.raises(InputError, match="is not a complete result"):
+        open_result(tmp_path)
+    result["per_prompt_sha256"] = sha256_of(tmp_path / PER_PROMPT_FILE)
+    score = next(each for each in result["scores"] if each["metric"] == "ead")
+    score |= {"value": None, "low": None, "high": None, "n": 0, "missing": {"too short": 6}}
+    (tmp_path / RESULT_FILE).write_text(json.dumps(result), encoding="utf-8")
+    with pytest.raises(InputError, match="does not match result"):
+        list(open_result(tmp_path, ["distinct_n"]).prompts())
+    with pytest.raises(InputError, match="no metric has a value"):
+        open_result(tmp_path, ["ead"])
+    chosen = open_result(tmp_path, ["self_bleu", "ead"])
+    assert chosen.left_out == {"ead": {"too short": 6}}
+    record, _ = exported(chosen, tmp_path / "out")
+    assert record["source_metadata"]["additional_details"]["metrics_without_value"] == '["ead"]'
+
+
+def test_the_commands(folder: Path, tmp_path: Path) -> None:
+    chosen = ("--metric", "distinct_n", "--metric", "self_bleu")
+    yaml_file = tmp_path / "x.yaml"
+    for ended, files in (
+        (divbench("export", "every-eval-ever", folder, "--out", tmp_path / "eee", *chosen), tmp_path / "eee"),
+        (divbench("export", "dataset", folder, "--out", tmp_path / "hub", *chosen), tmp_path / "hub"),
+        (divbench("export", "eval-results", folder, "--out", yaml_file, "--dataset", "org/divbench@main"), yaml_file),
+    ):
+        assert ended.returncode == 0, ended.stderr
+        assert "<b>system</b>" in ended.stdout
+        written = sorted(path for path in files.rglob("*") if path.is_file()) if files.is_dir() else [files]
+        assert written
+        assert all(str(path) in ended.stdout for path in written)
