@@ -15,7 +15,7 @@ def __getattr__(name: str) -> Any:
 
         return METRICS
     if name == "score_set":
-        from benchmark.scoring.compute import score_set
+        from benchmark.scoring.inputs import score_set
 
         return score_set
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,12 +13,14 @@ from benchmark.scoring.options import MetricNames, ScoringOptions
 from divbench.core.console import JsonOption, MirrorOption, data_option, err, out, output_option, print_json, progress
 from divbench.core.errors import ConfigurationError, counted
 from divbench.core.option_groups import with_option_groups
-from divbench.core.tables import Styled, Table, to_terminal
+from divbench.core.tables import Styled, Table, interval, to_terminal
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress
 
     from benchmark.cluster.connection import ActorLost
+    from benchmark.scoring.results import Result
 
 
 @with_option_groups
@@ -130,14 +132,42 @@ def score(
     if json:
         print_json({"results": documents})
         return
-    from benchmark.scoring.printing import print_result
-
     for folder, (_, _, report), scored in zip(folders, opened, done, strict=True):
         if count := report.findings.count("warning"):
             err().print(f"{counted(count, 'warning')}: divbench validate {folder}", markup=False)
         print_result(scored.result, out())
         how = "this result already exists; nothing to do" if scored.recognised else "written"
         out().print(f"{how}: {scored.folder}", markup=False)
+
+
+def print_result(result: "Result", console: "Console") -> None:
+    """Print the means with their intervals and the numbers of missing values."""
+    from benchmark.metrics.metric import ARROWS
+    from submissions.checking.response_kinds import kinds_text
+
+    rows = [
+        (
+            f"{score.metric} {ARROWS[score.direction]}",
+            score.value,
+            interval(score.low, score.high),
+            score.n,
+            ", ".join(f"{count} {reason}" for reason, count in score.missing.items()),
+        )
+        for score in result.scores
+    ]
+    columns = ("metric", "mean", "95% interval", "prompts", "missing")
+    title = f"{result.manifest.name} on {result.suite}, k = {result.k}, profile {result.profile}"
+    console.print(to_terminal(Table(title, columns, rows, numbers=columns[1:4])))
+    if error := result.order_error:
+        known = "unknown" if error.a_n is None else f"{error.a_n:.2g} bits/byte (for one prompt {error.a_n_of_one:.2g})"
+        console.print(f"orders {error.orders}: standard error of the mean a_n from the choice of orders: {known}")
+    if result.provenance:
+        console.print(f"models: {' | '.join(map(str, result.provenance))}", markup=False, soft_wrap=True)
+    counts = result.counts
+    console.print(f"{counted(counts.responses, 'response')}: {kinds_text(counts.model_dump())}")
+    if counts.invalid is not None:
+        by_reason = ", ".join(f"{count} {reason}" for reason, count in counts.invalid.items())
+        console.print(f"{sum(counts.invalid.values()):,} not valid{f': {by_reason}' if by_reason else ''}")
 
 
 class OverallProgress:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from benchmark.metrics import Metric
     from benchmark.metrics.metric import Missing
     from benchmark.scoring.backends import ScoringBackends
-    from benchmark.scoring.compute import Value
+    from benchmark.scoring.inputs import Value
     from benchmark.scoring.profiles import Profile
     from benchmark.surprisal.engine import ResponseSet
     from divbench.core.tables import Cell, Table
@@ -254,7 +254,7 @@ def _score(
     import numpy as np
 
     from benchmark.scoring.estimate import bootstrap_means
-    from benchmark.scoring.result_schema import signature_line
+    from benchmark.scoring.results import signature_line
     from benchmark.surprisal.engine import ResponseSet
     from submissions.checking.languages import is_foreign_set
 
@@ -277,7 +277,7 @@ def _scored(
     sets: "Sequence[ResponseSet]", names: Sequence[str], metrics: "Sequence[Metric]", backends: "ScoringBackends"
 ) -> "list[dict[str, Value]]":
     """Score sets in shards, as `divbench score` does, so that the last digits are the same; progress is on stderr."""
-    from benchmark.scoring.compute import score_sets
+    from benchmark.scoring.inputs import score_sets
     from benchmark.scoring.shards import SHARD_PROMPTS
     from divbench.core.console import progress
 

@@ -283,7 +283,7 @@ def _left_out(now: "Snapshot") -> list[dict[str, str]]:
 
 def _there(results: Path) -> Path:
     """Return the folder if it is a results folder."""
-    from benchmark.scoring.result_files import RESULT_FILE
+    from benchmark.scoring.results import RESULT_FILE
     from submissions.storage.submission_folders import MANIFEST_FILE
 
     if not results.is_dir():

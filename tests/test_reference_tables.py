@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.scoring.estimate import bootstrap_means
-from benchmark.scoring.resampling import Floats
+from benchmark.scoring.estimate import Floats, bootstrap_means
 from leaderboard.data.board import Board, Column
 from leaderboard.data.metric_study.files import PAID
 from leaderboard.data.reference.results import WithReference

@@ -16,9 +16,8 @@ from benchmark.metrics.curve_fits import Fit, fit_exponential, fit_sigmoid
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.surprisal_curve import curve_bits, curve_rate
 from benchmark.models.causal_lm import CausalLM
-from benchmark.scoring import surprisal_columns
-from benchmark.scoring.compute import Value
-from benchmark.scoring.inputs import input_of, metrics_from
+from benchmark.scoring.inputs import Value, input_of, metrics_from
+from benchmark.scoring.per_prompt import rate_errors
 from benchmark.surprisal import response_orders
 from benchmark.surprisal.engine import DEFAULT_LAYOUT, OrderPlan, ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.pairwise_surprisal import PairwiseSurprisals, pairwise_surprisals
@@ -210,21 +209,18 @@ def _curves(read: SetSurprisals) -> tuple[Curve, Curve, Estimator]:
     found = read.surprisals
     text = found.byte_counts > 0
     alone = found.unconditional[text]
-    bit_errors, rate_errors = (
-        response_orders.standard_errors(read.design, found.bits),
-        surprisal_columns.rate_errors(read),
-    )
+    in_bits, in_rate = response_orders.standard_errors(read.design, found.bits), rate_errors(read)
     if not text.all():  # means leave empty responses out, but these errors do not
         unknown = np.full(len(text), np.nan)
-        bit_errors, rate_errors = (response_orders.StandardErrors(unknown, "none") for _ in range(2))
+        in_bits, in_rate = (response_orders.StandardErrors(unknown, "none") for _ in range(2))
     return (
-        Curve(_known(read, curve_bits(found)), bit_errors.curve, float(alone.mean())),
+        Curve(_known(read, curve_bits(found)), in_bits.curve, float(alone.mean())),
         Curve(
             _known(read, curve_rate(found)),
-            rate_errors.curve,
+            in_rate.curve,
             float((alone / found.byte_counts[text]).mean()),
         ),
-        rate_errors.estimator,
+        in_rate.estimator,
     )
 
 

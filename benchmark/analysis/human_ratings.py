@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.analysis.metaeval.set_files import write_sets
-from benchmark.scoring.estimate import Estimate, estimate
-from benchmark.scoring.resampling import resample_weights
+from benchmark.scoring.estimate import Estimate, estimate, resample_weights
 from divbench.core.errors import InputError, need
 from divbench.core.files import canonical_json
 from submissions.judgements.rating_forms import FORM_OF

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.scoring.resampling import FEWEST_PAIRS, LEVEL, Floats, equal_up_to_rounding, holm, rounding_of
+from benchmark.scoring.estimate import FEWEST_PAIRS, LEVEL, Floats, equal_up_to_rounding, holm, rounding_of
 
 
 @dataclass(frozen=True, slots=True)

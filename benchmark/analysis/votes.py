@@ -14,8 +14,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import stdtr
 
-from benchmark.scoring.estimate import Estimate, estimate
-from benchmark.scoring.resampling import LEVEL, Floats, holm, weights_with_original
+from benchmark.scoring.estimate import LEVEL, Estimate, Floats, estimate, holm, weights_with_original
 from submissions.judgements.votes import ANSWERS, QUESTIONS, Question, Vote
 
 Integers = NDArray[np.int64]

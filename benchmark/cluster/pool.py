@@ -25,7 +25,7 @@ from benchmark.cluster.autoscaling import BACKLOG_PER_ACTOR, Autoscaler
 from benchmark.cluster.connection import ActorLost, Cluster, check_reachable, connect, short_message
 from benchmark.metrics import Metric
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.compute import ScoringFault
+from benchmark.scoring.inputs import ScoringFault
 from benchmark.scoring.shards import Shard
 from divbench.core.errors import ConfigurationError, DivBenchError
 

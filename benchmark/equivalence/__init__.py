@@ -1,5 +1,5 @@
 """Partitions the responses to a prompt into equivalence classes.
 
 A backend compares two responses at a time, or judges a whole response set; `partitioning` makes classes from its
-decisions, and `partition_columns` defines how a result stores them.
+decisions.
 """

@@ -27,12 +27,7 @@ class Sensitivity:
 def order_sensitivity(
     sets: Sequence[ResponsesToGroup], backend: EquivalenceBackend, *, orders: int = 20, seed: int = 0
 ) -> Sensitivity:
-    """Group each response set greedily in several random orders.
-
-    Args:
-        backend: Backend that scores pairs; it scores each pair once, whatever the number of orders.
-        orders: Number of random orders, at least 2.
-    """
+    """Group each response set greedily in several random orders."""
     memoised = MemoisedBackend(backend)
     rng = np.random.default_rng(seed)
     given = partition_by_pairs(sets, memoised)

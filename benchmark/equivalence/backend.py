@@ -54,9 +54,6 @@ class SetJudge(Protocol):
         """Return the labels [k] of the k responses to each prompt (0, 1, 2, … by first use), or why they are missing.
 
         Equal texts have equal labels; a single text needs no judgement.
-
-        Raises:
-            DivBenchError: The judge is not available. Earlier judgements are in its cache, if it has one.
         """
         ...
 

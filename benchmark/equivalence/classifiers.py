@@ -54,9 +54,6 @@ def find_generation_similarity(name: str, window: int | None = 128) -> Generatio
     """Make the spec of a classifier, `ORG/NAME@COMMIT` on the Hub or a folder.
 
     The published one has no tokeniser; if a folder has none, DeBERTa v3's is used.
-
-    Raises:
-        ConfigurationError: As `find_model_files`.
     """
     files = find_model_files(name)
     folder = files.folder
@@ -65,11 +62,7 @@ def find_generation_similarity(name: str, window: int | None = 128) -> Generatio
 
 
 class ClassifierEquivalence:
-    """Scores pairs by the probability, in [0, 1], that they are equivalent.
-
-    Raises:
-        ConfigurationError: The model is of another family, does not have two outputs, or has too few positions.
-    """
+    """Scores pairs by the probability, in [0, 1], that they are equivalent."""
 
     symmetric = False
 
@@ -145,12 +138,7 @@ class BothWaysNLI:
 
 
 class NLIEquivalence:
-    """Scores pairs by margins, in [−1, 1]; see `BothWaysNLI`.
-
-    Raises:
-        ConfigurationError: The model does not name the labels that the rule needs, or has too few positions; by
-            `scores`, if a prompt leaves no room for responses.
-    """
+    """Scores pairs by margins, in [−1, 1]; see `BothWaysNLI`."""
 
     symmetric = True
     threshold = 0.0

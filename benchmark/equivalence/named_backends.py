@@ -12,17 +12,7 @@ from divbench.core.errors import ConfigurationError
 
 
 def find_partition_spec(name: str, algorithm: str = "greedy", *, short_answers: bool = False) -> PartitionSpec:
-    """Return the partition spec for the name of a backend.
-
-    Args:
-        algorithm: One of `ALGORITHMS`; ignored for a judge.
-        short_answers: Whether responses of up to five words are compared by shared words, as in NoveltyBench's code
-            since v1.0.
-
-    Raises:
-        ConfigurationError: There is no such backend or algorithm, or its model's name is malformed.
-        ServerFault: The server of a judge cannot be asked for its model's name.
-    """
+    """Return the partition spec for the name of a backend."""
     chosen = next((each for each in ALGORITHMS if each == algorithm), None)
     if chosen is None:
         raise ConfigurationError(f"there is no algorithm {algorithm!r}", f"one of {', '.join(ALGORITHMS)}")

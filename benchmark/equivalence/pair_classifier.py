@@ -72,16 +72,7 @@ class PairTokens:
 def load_pair_classifier(
     files: ModelFiles, tokeniser: ModelFiles | None = None, dtype: Dtype = "float32", device: str = "cpu"
 ) -> "PairClassifier":
-    """Load a classifier.
-
-    Args:
-        tokeniser: Files of its tokeniser; None: with the model.
-
-    Raises:
-        ConfigurationError: The files are missing, are not safetensors, differ from the pinned ones, need remote code,
-            or lack weights (as for a model that was not trained to classify); or the model does not fit the device.
-        MissingExtra: torch or transformers is not installed.
-    """
+    """Load a classifier."""
     torch = need("torch", "score")
     transformers = need("transformers", "score")
     where, options = files.locate()
@@ -103,14 +94,7 @@ def load_pair_classifier(
 
 
 class PairClassifier:
-    """A loaded model and its tokeniser.
-
-    Attributes:
-        kind: Family of the model, such as `deberta-v2`.
-        labels: Labels of the outputs, in order.
-        context: Maximum number of tokens per sequence; None: unlimited.
-        batch_tokens: Maximum number of tokens read at once, including padding.
-    """
+    """A loaded model and its tokeniser."""
 
     def __init__(self, model: Any, tokeniser: Any, batch_tokens: int | None = None) -> None:
         self.model = model.eval()
@@ -169,12 +153,7 @@ class PairClassifier:
         ]
 
     def logits(self, sequences: Sequence[PairTokens]) -> Floats:
-        """Compute logits, float64 [sequences, labels]; equal sequences have equal logits, whatever their order.
-
-        Raises:
-            OutOfMemory: A sequence does not fit even alone.
-            ConfigurationError: A logit is infinite or NaN.
-        """
+        """Compute logits, float64 [sequences, labels]; equal sequences have equal logits, whatever their order."""
         # Sorted, so that batches do not depend on the order of the pairs.
         different = sorted(set(sequences), key=lambda one: (-len(one.ids), one.ids, one.types or ()))
         found = {one: row for batch, rows in self._batches(different) for one, row in zip(batch, rows, strict=True)}

@@ -62,22 +62,11 @@ class PartitionSpec:
 
     @property
     def signature(self) -> str:
-        """Return the signature, such as `greedy-v2,rouge-1-f1,no-stemmer,over-0.458`.
-
-        Raises:
-            ConfigurationError: The backend's model is not pinned.
-        """
+        """Return the signature, such as `greedy-v2,rouge-1-f1,no-stemmer,over-0.458`."""
         return f"{self.algorithm}-v{PARTITION_VERSION},{self.backend.signature}"
 
     def load(self, device: str = "cpu") -> EquivalenceBackend | SetJudge:
-        """Load the backend, or the judge with the cache of earlier judgements.
-
-        Args:
-            device: Device of the backend's model, if it has one.
-
-        Raises:
-            ConfigurationError: The model is not pinned or not available.
-        """
+        """Load the backend, or the judge with the cache of earlier judgements."""
         if isinstance(self.backend, LLMJudgeSpec):
             return self.backend.load(JudgementCache(default_judgements_path()))
         return self.backend.load(device)
@@ -134,18 +123,7 @@ def canonical(labels: Sequence[int | None]) -> Labels:
 def partition_sets(
     sets: Sequence[ResponsesToGroup], backend: EquivalenceBackend | SetJudge, spec: PartitionSpec
 ) -> list[Labels | Missing]:
-    """Group each response set according to a spec.
-
-    Args:
-        backend: Backend or judge from `spec.load`, or one to use in its place.
-
-    Returns:
-        For each set canonical labels [k], None for a response in no class that counts; or why they are missing: more
-        than `MOST_FOR_MODELS` different responses, or responses that the backend or the judge cannot group.
-
-    Raises:
-        DivBenchError: The judge is not available.
-    """
+    """Group each response set according to a spec."""
     if isinstance(spec.backend, LLMJudgeSpec):
         return partition_by_judge(sets, cast("SetJudge", backend))
     reasons = [_why_not(each, backend) for each in sets]
@@ -178,11 +156,7 @@ def partition_by_pairs(
 
 
 def partition_by_judge(sets: Sequence[ResponsesToGroup], judge: SetJudge) -> list[Labels | Missing]:
-    """Group each response set by a judge that reads its distinct texts together.
-
-    Returns:
-        For each set labels as from `partition_by_pairs`, or why the judge made no classes.
-    """
+    """Group each response set by a judge that reads its distinct texts together."""
     distinct = [_DistinctTexts.of(each, in_order=True) for each in sets]
     replies = judge.partition([(each.prompt, each.texts) for each in distinct])
     return [
@@ -210,9 +184,6 @@ def rate_first_responses(
     """Make partitions from labels, with the reward and quality of each class's first response.
 
     Only first responses are rated, because metrics read no other qualities.
-
-    Args:
-        reward: The reward model; None: no rewards and no qualities.
     """
     partitions = [each if isinstance(each, Missing) else Partition(each) for each in labels]
     if reward is None:

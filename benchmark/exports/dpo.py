@@ -16,7 +16,7 @@ from typing import Any
 from benchmark.exports.preference import Measure, Numbers, choose
 from benchmark.exports.results import json_line
 from benchmark.metrics.metric import Missing
-from benchmark.scoring.result_schema import signature_parts
+from benchmark.scoring.results import signature_parts
 from datasets_build.schema import Suite
 from divbench.core.errors import ConfigurationError, InputError
 from divbench.core.files import atomic_file

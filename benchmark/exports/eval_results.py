@@ -13,7 +13,7 @@ import yaml
 from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
 from benchmark.exports.results import ScoredResult, date_of, direction_text
-from benchmark.scoring.result_schema import Aggregate, Result
+from benchmark.scoring.results import Aggregate, Result
 from divbench.core.errors import ConfigurationError
 from divbench.core.files import write_text
 

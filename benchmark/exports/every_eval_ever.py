@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 from benchmark.exports.results import ScoredResult, date_of, direction_text, json_line
 from benchmark.metrics import METRICS
-from benchmark.scoring.result_schema import Aggregate, Result
+from benchmark.scoring.results import Aggregate, Result
 from divbench.core.files import atomic_file, canonical_json, readable_json, sha256_of, write_text
 
 Relationship = Literal["first_party", "third_party", "collaborative", "other"]

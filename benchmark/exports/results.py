@@ -10,8 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, require_result
-from benchmark.scoring.result_schema import Aggregate, Result
+from benchmark.scoring.results import PER_PROMPT_FILE, RESULT_FILE, Aggregate, Result, require_result
 from divbench.core.errors import ConfigurationError, InputError, first_line
 
 _COLUMNS = ["prompt_id", "category", "prompt", "responses", "finish_reasons", "answers"]

@@ -314,14 +314,7 @@ def _identity(
 
 
 def _sample(plan: "Plan", loaded: "Model", journal: "Journal", *, own: bool) -> None:
-    """Sample the whole plan; report on stderr what failed and how often.
-
-    Args:
-        own: Whether the prompts are the user's own, so that some may be removed.
-
-    Raises:
-        InputError: Some prompts have no responses yet.
-    """
+    """Sample the whole plan; report on stderr what failed and how often."""
     from benchmark.generation.run import UNPARSED, failures, sample_plan
     from benchmark.generation.sampler import SamplerFault
     from benchmark.generation.setup import expect_same_server, keep_server
@@ -383,11 +376,7 @@ def _of_transformers(sampler: "Sampler") -> "HFSampler":
 
 
 def chosen_layers(lm: Any, layer: str, average: str | None) -> Any:
-    """Return the layers chosen by --layer and --average-layers.
-
-    Raises:
-        ConfigurationError: The model has no such layers, or a value is not a number.
-    """
+    """Return the layers chosen by --layer and --average-layers."""
     from benchmark.generation.internals.read import layers_of
 
     try:

@@ -34,12 +34,7 @@ class HFSampler:
     def __init__(
         self, lm: HFCausalLM, prompting: PromptingSettings, stop: Sequence[str] = (), batch_tokens: int | None = None
     ) -> None:
-        """Create a sampler; nothing is sampled yet.
-
-        Args:
-            stop: Texts that end a response, for models without an EOS token.
-            batch_tokens: Maximum number of tokens per batch, including padding and new tokens.
-        """
+        """Create a sampler; nothing is sampled yet."""
         self.lm = lm
         self.prompting = prompting
         self.signature = lm.signature
@@ -49,11 +44,7 @@ class HFSampler:
         self._prompt_ids = lru_cache(maxsize=100_000)(lambda chat: prompt_ids(lm.tokeniser, prompting, chat))
 
     def prompt_ids(self, request: Request) -> tuple[int, ...]:
-        """Return the tokens of a request's prompt.
-
-        Raises:
-            ConfigurationError: The model has no chat template, or its template rejects the chat.
-        """
+        """Return the tokens of a request's prompt."""
         ids: tuple[int, ...] = self._prompt_ids(request.messages)
         return ids
 

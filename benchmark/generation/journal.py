@@ -51,15 +51,7 @@ class Journal:
         self._database = database
 
     def begin(self, plan: Mapping[str, Any], prompts: Mapping[str, str] | None = None) -> None:
-        """Record the settings of this run, replacing those of an earlier run without responses.
-
-        Args:
-            plan: The settings; `prompts` is the revision of the prompts.
-            prompts: Content of each prompt that the user may remove while it has no responses; None: none.
-
-        Raises:
-            ConfigurationError: The file has responses of another run; the message says what differs.
-        """
+        """Record the settings of this run, replacing those of an earlier run without responses."""
         text = canonical_json(dict(plan)).decode()
         row = self._database.execute("SELECT plan FROM plan").fetchone()
         if row is not None and row[0] == text:
@@ -159,11 +151,7 @@ class Journal:
 
 @contextmanager
 def open_journal(path: Path, *, restart: bool = False) -> Iterator[Journal]:
-    """Open the journal at a path, creating it if needed; an empty one is removed at the end.
-
-    Raises:
-        ConfigurationError: Another run has it open, it cannot be used, or its folder cannot be written.
-    """
+    """Open the journal at a path, creating it if needed; an empty one is removed at the end."""
     lock = FileLock(path.with_name(f"{path.name}.lock"))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

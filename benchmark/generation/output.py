@@ -32,14 +32,7 @@ TOKENS = pa.schema(_COLUMNS)
 def write_output(
     folder: Path, manifest: Manifest, suite: Suite, plan: Plan, journal: Journal, reader: InternalsReader | None = None
 ) -> tuple[Submission, ResponseCounts]:
-    """Write the submission, its token counts, and the internals if there are any.
-
-    Args:
-        reader: Reader of the internals; None: no internals are written.
-
-    Raises:
-        Rejected: The responses do not pass the checks of a submission. The journal keeps them.
-    """
+    """Write the submission, its token counts, and the internals if there are any."""
     with atomic_folder(folder) as made:
         write_submission(made, manifest, rows_of(plan.sets, journal))
         report = validate(made, lambda name: suite)

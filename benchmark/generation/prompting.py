@@ -26,11 +26,7 @@ _PLACE = "{prompt}"
 
 @dataclass(frozen=True, slots=True)
 class PromptingSettings:
-    """How prompts are presented to a model.
-
-    Raises:
-        ConfigurationError: A setting needs a chat template and there is none, or the template has no `{prompt}`.
-    """
+    """How prompts are presented to a model."""
 
     # *resample*: the prompt, K times. *paraphrase*: its i-th paraphrase for the i-th response. *system-prompt*: with a
     # system prompt that asks for novel responses. *in-context*: one chat that grows with each response. *verbalized*,
@@ -76,14 +72,7 @@ def prompting_of(manifest: Manifest) -> PromptingSettings:
 def messages(
     prompting: PromptingSettings, prompt: Prompt, place: int, before: Sequence[str] = (), k: int = 1
 ) -> tuple[Message, ...]:
-    """Return the chat that a response continues.
-
-    Args:
-        prompt: Prompt; in the mode *paraphrase* it needs a paraphrase for each response.
-        place: Index of the response, from 0.
-        before: Earlier responses, which the mode *in-context* shows.
-        k: Number of responses that the modes *verbalized* and *verbalized-tail* ask for at once.
-    """
+    """Return the chat that a response continues."""
     made = [] if prompting.system is None else [Message("system", prompting.system)]
     if is_verbalized(prompting.mode):
         return (*made, Message("user", instruction(prompt, k, prompting.mode)))
@@ -95,11 +84,7 @@ def messages(
 
 
 def check_prompts(prompting: PromptingSettings, prompts: Sequence[Prompt], k: int) -> None:
-    """Reject prompts that a mode cannot use.
-
-    Raises:
-        ConfigurationError: A prompt has fewer paraphrases than requested responses.
-    """
+    """Reject prompts that a mode cannot use."""
     if prompting.mode != "paraphrase":
         return
     few = [prompt for prompt in prompts if len(prompt.paraphrases) < k]
@@ -111,11 +96,7 @@ def check_prompts(prompting: PromptingSettings, prompts: Sequence[Prompt], k: in
 
 
 def prompt_ids(tokeniser: HFTokeniser, prompting: PromptingSettings, chat: Sequence[Message]) -> tuple[int, ...]:
-    """Tokenise a chat for a model of transformers.
-
-    Raises:
-        ConfigurationError: The model has no chat template, or its template rejects this chat.
-    """
+    """Tokenise a chat for a model of transformers."""
     if not prompting.chat_template:
         text = prompting.template.replace(_PLACE, chat[-1].content)
         if tokeniser.special_in(prompting.template):  # else special tokens in a prompt are only text

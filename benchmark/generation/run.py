@@ -56,15 +56,7 @@ class Plan:
 
 
 def sample_plan(plan: Plan, sampler: Sampler, journal: Journal, progress: Progress = lambda items: None) -> None:
-    """Sample every item that is not in the journal yet; record its responses or its error there.
-
-    Args:
-        progress: Called with the number of items done, including those of earlier runs.
-
-    Raises:
-        ConfigurationError: Some prompts are too long, or unusable in this mode; nothing has been sampled.
-        SamplerFault: The sampler fails for all requests. Finished items are in the journal.
-    """
+    """Sample every item that is not in the journal yet; record its responses or its error there."""
     done = journal.done()
     waiting = [item for item in plan.sets if item.id not in done]
     check_prompts(plan.prompting, [item.prompt for item in waiting], plan.k)
@@ -229,11 +221,7 @@ def _keep(journal: Journal, plan: Plan, item: PlannedSet, outcomes: Sequence[Out
 def read_plan(
     plan: Plan, sampler: HFSampler, reader: InternalsReader, journal: Journal, progress: Progress = lambda items: None
 ) -> None:
-    """Read the internals of every item with responses but no internals yet, from the sampled tokens.
-
-    Raises:
-        OutOfMemory: One item's responses do not fit the device's memory.
-    """
+    """Read the internals of every item with responses but no internals yet, from the sampled tokens."""
     done, was_read = journal.done(), journal.read()
     waiting = [item for item in plan.sets if item.id in done and item.id not in was_read]
     count = len(was_read)

@@ -82,11 +82,7 @@ class Sampler(Protocol):
         ...
 
     def sample(self, requests: Sequence[Request], done: Callable[[int, Outcome], None]) -> None:
-        """Sample each request; `done(index, outcome)` is called once for each, in any order, never concurrently.
-
-        Raises:
-            SamplerFault: The sampler fails for all requests. Those without a call of `done` have no outcome.
-        """
+        """Sample each request; `done(index, outcome)` is called once for each, in any order, never concurrently."""
         ...
 
 

@@ -42,15 +42,7 @@ _OPTION_OF = {"submitter.name": "--submitter", "generation.prompt_template": "--
 def settings_of(
     suite: str, temperature: float, top_k: int | None, top_p: float, max_tokens: int | None
 ) -> SamplingSettings:
-    """Return the sampling settings, with the defaults of the suite's authors.
-
-    Args:
-        top_k: Number of tokens to keep; 0: all; None: the authors' setting.
-        max_tokens: Maximum number of tokens of a response; None: the authors' setting.
-
-    Raises:
-        ConfigurationError: The temperature or top_p is out of range.
-    """
+    """Return the sampling settings, with the defaults of the suite's authors."""
     if not 0 < top_p <= 1:
         raise ConfigurationError(f"--top-p is {top_p:g}", "give a number above 0 and at most 1; 1 keeps all tokens")
     if not 0 <= temperature < math.inf:
@@ -73,11 +65,7 @@ class Model:
 
 
 def spec_named(name: str, dtype: Dtype = "float32", device: str = "cpu") -> CausalLMSpec:
-    """Return the spec of a transformers model by its name; *offline* is the bundled model.
-
-    Raises:
-        ConfigurationError: As `find_causal_lm_spec`.
-    """
+    """Return the spec of a transformers model by its name; *offline* is the bundled model."""
     if name == OFFLINE:
         return CausalLMSpec(OFFLINE_LM.name, OFFLINE_LM.revision, OFFLINE_LM.folder, dtype, device)
     return find_causal_lm_spec(name, dtype, device)
@@ -102,9 +90,6 @@ def load(
 
     If no device or precision is given, it is chosen and printed to stderr. Sampling needs float64, which Apple's GPUs
     lack.
-
-    Raises:
-        ConfigurationError: As `load_local` and `load_server`.
     """
     if is_server(name):
         return load_server(name, concurrency, timeout)
@@ -115,11 +100,7 @@ def load(
 def load_local(
     spec: CausalLMSpec, prompting: PromptingSettings, stop: tuple[str, ...], batch_tokens: int | None
 ) -> Model:
-    """Load a transformers model.
-
-    Raises:
-        ConfigurationError: As `load_causal_lm`.
-    """
+    """Load a transformers model."""
     spec = with_supported_attention(spec)
     lm = load_causal_lm(spec)
     libraries = ", ".join(f"{name} {version(name)}" for name in ("divbench", "transformers", "torch"))
@@ -134,11 +115,7 @@ def load_local(
 
 
 def load_server(name: str, concurrency: int, timeout: float) -> Model:
-    """Make the sampler of a model behind a server, named `NAME@URL`.
-
-    Raises:
-        ConfigurationError: The address is malformed.
-    """
+    """Make the sampler of a model behind a server, named `NAME@URL`."""
     model, _, url = name.partition("@http")
     sampler = ServerSampler(f"http{url}", model, concurrency, timeout)
     return Model(sampler, model, None, None, None, f"divbench {version('divbench')}, a server of OpenAI's protocol")
@@ -147,12 +124,7 @@ def load_server(name: str, concurrency: int, timeout: float) -> Model:
 def suite_named(
     name: str | None, prompts: Path | None, columns: Mapping[str, str | None], mirror: Path | None
 ) -> Suite:
-    """Load a suite by its name, or the user's own prompts from a file.
-
-    Raises:
-        ConfigurationError: Both or neither are given, or there is no such suite.
-        Rejected: The file has problems.
-    """
+    """Load a suite by its name, or the user's own prompts from a file."""
     if (name is None) == (prompts is None):
         raise ConfigurationError("give a suite or a file of prompts", "--suite demo, or --prompts FILE")
     if prompts is None:
@@ -162,14 +134,7 @@ def suite_named(
 
 
 def manifest_of(model: Model, plan: Plan, suite: str, stop: tuple[str, ...], given: Mapping[str, Any]) -> Manifest:
-    """Make the manifest of a run; facts known only to a server are included once it has responded.
-
-    Args:
-        given: `name`, `submitter` and `notes`.
-
-    Raises:
-        ConfigurationError: A value is invalid in a manifest: a name is too long, or a text is empty.
-    """
+    """Make the manifest of a run; facts known only to a server are included once it has responded."""
     settings, prompting = plan.sets[0].settings, plan.prompting
     try:
         return Manifest(

@@ -37,9 +37,6 @@ class Sweep:
 def parse_sweep(text: str) -> Sweep:
     """Parse a sweep as written on the command line.
 
-    Raises:
-        ConfigurationError: It is malformed.
-
     >>> parse_sweep("temperature=0.2:1.2:6").values
     (0.2, 0.4, 0.6, 0.8, 1.0, 1.2)
     >>> parse_sweep("top_k=1:100:5").values
@@ -97,9 +94,6 @@ def write_sweep(path: Path, plan: Plan, sweep: Sweep, journal: Journal, manifest
     """Write the labelled sets of a finished plan.
 
     The id of a set depends on its texts, so that sets of different sweeps have different ids.
-
-    Args:
-        plan: Plan of `sweep_items`.
     """
     rows = []
     for item in plan.sets:

@@ -33,6 +33,7 @@ class Missing:
     reason: str
 
 
+ARROWS = {1: "↑", 0: "", -1: "↓"}  # the direction of more diversity
 MOST = 5_000  # responses whose pairs are compared with arithmetic; their distances take 200 MB
 MOST_FOR_MODELS = 2_000  # responses whose pairs are compared with a model, or grouped: minutes, and some gigabytes
 

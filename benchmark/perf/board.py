@@ -27,7 +27,7 @@ import numpy as np
 
 from benchmark.perf.script import option_parser, timed
 from benchmark.perf.synthetic_results import make_results
-from benchmark.scoring.result_files import require_result
+from benchmark.scoring.results import require_result
 from divbench.core.console import print_json
 
 START_SECONDS = 600.0

@@ -24,9 +24,9 @@ from benchmark.analysis.metaeval.overall import evaluate_overall
 from benchmark.analysis.metaeval.scores import metric_scores
 from benchmark.perf.script import Comparison, compare_ways, option_parser, print_document
 from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.estimate import resample_weights
 from benchmark.scoring.inputs import computed, metrics_from
 from benchmark.scoring.profiles import find_profile
-from benchmark.scoring.resampling import resample_weights
 
 TOLERANCE = 1e-9
 

@@ -10,10 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmark.metrics import METRICS, Metric
-from benchmark.scoring.resampling import Floats
-from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE
-from benchmark.scoring.result_schema import Aggregate, Counts, IntervalMethod, Result, Signature
-from benchmark.scoring.shards import INVALID, per_prompt_schema
+from benchmark.scoring.estimate import Floats
+from benchmark.scoring.per_prompt import INVALID, per_prompt_schema
+from benchmark.scoring.results import PER_PROMPT_FILE, RESULT_FILE, Aggregate, Counts, IntervalMethod, Result, Signature
 from divbench.core.files import content_id, sha256_of
 from submissions.schema import Generation, Manifest, Submitter, System
 

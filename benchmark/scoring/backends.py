@@ -66,12 +66,7 @@ class ScoringBackends:
     tagger: Tagger | None = None
 
     def load(self, metrics: Sequence[Metric]) -> None:
-        """Load the models that the metrics need, the small ones first, so that a failure shows early.
-
-        Raises:
-            ConfigurationError: A model is not pinned, not available, or of another kind.
-            MissingExtra: A library is not installed.
-        """
+        """Load the models that the metrics need, the small ones first, so that a failure shows early."""
         profile, sources = self.profile, {source for metric in metrics for source in input_of(metric).sources}
         if "tagger" in sources and self.tagger is None and profile.tagger is not None:
             self.tagger = profile.tagger.load()
@@ -145,11 +140,7 @@ class ScoringBackends:
         metrics: Sequence[Metric],
         finish_reasons: Sequence[Sequence[str | None] | None] | None = None,
     ) -> list[Partition | Missing] | None:
-        """Partition each set's responses; None if no metric reads partitions or the profile has no backend.
-
-        Args:
-            finish_reasons: Finish reason of each response of a set, where known.
-        """
+        """Partition each set's responses; None if no metric reads partitions or the profile has no backend."""
         self.load(metrics)
         if self.equivalence is None or self.profile.partition is None or not metrics_from("partition", metrics):
             return None
@@ -175,12 +166,6 @@ class ScoringBackends:
 
         The result depends only on these sets: the last digits of an embedding depend on the other texts in its batch,
         so the models' caches are cleared first.
-
-        Args:
-            surprisals: Surprisals from `read`; None: they are computed here.
-
-        Raises:
-            ConfigurationError: As in `load`.
         """
         self.load(metrics)
         for model in (self.embedder, self.equivalence):

@@ -1,4 +1,4 @@
-"""Defines the kinds of metric input: how each is made, which models it needs, and what it adds to the signature.
+"""Computes metrics of response sets; defines the kinds of metric input: how each is made, and from which models.
 
 To add a kind, add a line to `METRIC_INPUTS` and a word to `Reads`. No other code depends on a metric's `reads`.
 """
@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -14,10 +15,10 @@ import numpy as np
 from benchmark.equivalence.backend import ResponsePair
 from benchmark.equivalence.learned.backend import PairReader
 from benchmark.equivalence.learned.features import FEATURES
-from benchmark.metrics import METRICS, Metric, Reads
+from benchmark.metrics import METRICS, Metric, Reads, Unscorable
 from benchmark.metrics.internals import ClassedInternals, Internals
 from benchmark.metrics.learned_diversity import COLUMNS
-from benchmark.metrics.metric import MOST_FOR_MODELS, Missing, too_many
+from benchmark.metrics.metric import MOST_FOR_MODELS, Missing, bounds_text, too_many
 from benchmark.metrics.ngrams import Tokeniser, ngram_statistics, tevet_tokens, whitespace_tokens
 from benchmark.metrics.partition import Partition
 from benchmark.metrics.valid import JudgedPartition
@@ -26,6 +27,7 @@ from benchmark.models.pair_scorer import PairScorer
 from benchmark.models.tagger import Tagger, is_in_latin_script
 from benchmark.surprisal.engine import SetSurprisals
 from benchmark.validity.backend import Reasons, ValidityJudge
+from divbench.core.errors import DivBenchError
 from submissions.checking.response_kinds import is_scorable, scorable_responses
 from submissions.schema import Reported
 
@@ -249,3 +251,75 @@ def metrics_from(source: Source, metrics: Sequence[Metric] = METRICS) -> tuple[M
 def computed(metrics: Sequence[Metric]) -> tuple[Metric, ...]:
     """Return the metrics that are computed here; the others are reported with a submission."""
     return tuple(metric for metric in metrics if "reported" not in input_of(metric).sources)
+
+
+ROUNDING = 1e-12  # tolerance at a metric's bounds
+
+Value = float | Missing
+
+
+class ScoringFault(DivBenchError):
+    """An unexpected failure of a metric. It stops the run, so that an error never becomes a score."""
+
+
+def make_inputs(materials: Materials, metrics: Sequence[Metric]) -> dict[str, Sequence[Any]]:
+    """Return the inputs that the metrics read, by name; each is made once."""
+    inputs: dict[str, Sequence[Any]] = {}
+    for each in dict.fromkeys(map(input_of, metrics)):
+        made = each.make(materials)
+        if made is None:
+            raise ScoringFault(f"metrics read {each.name}, and there is nothing to make it", "choose another profile")
+        inputs[each.name] = made
+    return inputs
+
+
+def score_sets(
+    materials: Materials,
+    metrics: Sequence[Metric],
+    names: Sequence[str] | None = None,
+    made: Mapping[str, Sequence[Any]] = MappingProxyType({}),
+) -> list[dict[str, Value]]:
+    """Return the value of each metric for each response set.
+
+    Blank responses and placeholders such as `[Blocked]` are left out before anything is counted, so that they are never
+    scored as novel.
+    """
+    inputs = {**made, **make_inputs(materials, [metric for metric in metrics if metric.reads not in made])}
+    where = [f"set {i}" for i in range(len(materials.sets))] if names is None else names
+    found: list[dict[str, Value]] = [{} for _ in materials.sets]
+    sizes = [len(responses) for responses in materials.sets]
+    for metric in metrics:
+        given_sets = zip(found, inputs[metric.reads], materials.scorable, sizes, where, strict=True)
+        for values, given, responses, k, name in given_sets:
+            if isinstance(given, Missing):
+                values[metric.id] = given
+            elif len(responses) < metric.needs:
+                values[metric.id] = Missing(f"fewer than {metric.needs} responses" if responses else "no response")
+            else:
+                try:
+                    value = float(metric.fn(given))
+                    _check_bounds(metric, value, k, name)
+                    values[metric.id] = value
+                except Unscorable as error:
+                    values[metric.id] = Missing(str(error))
+                except DivBenchError:
+                    raise
+                except Exception as error:
+                    raise ScoringFault(f"{metric.id} failed on {name}: {type(error).__name__}: {error}") from error
+    return found
+
+
+def score_set(responses: Sequence[str], metrics: Sequence[Metric] | None = None) -> dict[str, Value]:
+    """Return the values of one response set for all metrics that need no model.
+
+    >>> values = score_set(["a red cat", "a red cat", "two dogs ran"])
+    >>> values["type_token_ratio"]
+    0.6666666666666666
+    """
+    chosen = [m for m in METRICS if not input_of(m).sources] if metrics is None else metrics
+    return score_sets(Materials([responses]), chosen)[0]
+
+
+def _check_bounds(metric: Metric, value: float, k: int, where: str) -> None:
+    if not metric.within_bounds(value, k, ROUNDING):
+        raise ScoringFault(f"{metric.id} gave {value} on {where}, outside its bounds {bounds_text(metric.bounds)}")

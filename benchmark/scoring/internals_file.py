@@ -91,11 +91,7 @@ class HowRead(Part):
 
 
 def write_internals(path: Path, how: HowRead, rows: Iterable[tuple[str, Internals]]) -> None:
-    """Write the file atomically, streaming the rows.
-
-    Args:
-        rows: Pairs of prompt id and internals; each id occurs once, preferably in the suite's order.
-    """
+    """Write the file atomically, streaming the rows."""
     said = how.model_dump_json(exclude={"changed"} if how.changed is None else None)
     schema = SCHEMA.with_metadata({_KEY: said.encode()})
     with atomic_file(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
@@ -122,11 +118,7 @@ def record(prompt_id: str, internals: Internals) -> dict[str, Any]:
 
 
 def internals_of(row: dict[str, Any], how: HowRead) -> Internals:
-    """Return the internals in a row of the file; the inverse of `record`.
-
-    Raises:
-        ValueError: The row is inconsistent.
-    """
+    """Return the internals in a row of the file; the inverse of `record`."""
     columns = [row["tokens"], *(row[name] for name in _SUMS)]
     responses = tuple(_scores(*values) for values in zip(*columns, strict=True))
     if len(responses) != how.k:
@@ -198,11 +190,7 @@ class InternalsFile:
         return made
 
     def of(self, prompt_ids: Sequence[str]) -> list[Internals]:
-        """Return the internals of prompts.
-
-        Raises:
-            InputError: The file has no row of a prompt, or the row is damaged.
-        """
+        """Return the internals of prompts."""
         return [self._group(prompt_id)[prompt_id] for prompt_id in prompt_ids]
 
     def rows(self) -> Iterator[tuple[str, Internals]]:
@@ -224,12 +212,7 @@ class InternalsFile:
 
 
 def open_internals(path: Path, submission_id: str) -> InternalsFile:
-    """Open the internals of a submission.
-
-    Raises:
-        Rejected: The file is damaged or has other columns.
-        InputError: The file lacks its metadata, or belongs to another submission.
-    """
+    """Open the internals of a submission."""
     findings = Findings()
     file = open_parquet(path, SCHEMA, findings, MAX_BYTES)
     if file is None:
@@ -250,13 +233,7 @@ def open_internals(path: Path, submission_id: str) -> InternalsFile:
 
 
 def find_internals(submission: Submission, given: Path | None = None) -> InternalsFile | None:
-    """Open the given file of internals, or the one beside a submission's files; None if there is neither.
-
-    Raises:
-        ConfigurationError: The given file does not exist.
-        Rejected: As `open_internals`.
-        InputError: As `open_internals`.
-    """
+    """Open the given file of internals, or the one beside a submission's files; None if there is neither."""
     if given is not None and not given.is_file():
         raise ConfigurationError(f"there is no file {given}", _HINT)
     path = given or submission.folder / INTERNALS_FILE

@@ -20,25 +20,24 @@ from filelock import FileLock
 
 from benchmark.metrics import METRICS, Metric
 from benchmark.models.provenance import ModelRun
-from benchmark.scoring import surprisal_columns
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.estimate import bootstrap_means
+from benchmark.scoring.estimate import LEVEL, bootstrap_means
 from benchmark.scoring.inputs import computed, metrics_from
 from benchmark.scoring.internals_file import InternalsFile
+from benchmark.scoring.per_prompt import INVALID, order_error, per_prompt_schema
 from benchmark.scoring.profiles import Profile
-from benchmark.scoring.resampling import LEVEL
-from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, read_result
-from benchmark.scoring.result_schema import Aggregate, Counts, IntervalMethod, Result, ResultKey, sign
-from benchmark.scoring.shards import (
-    INVALID,
-    RunShards,
-    Shard,
-    per_prompt_schema,
-    runs_of,
-    score_shards,
-    sets_of,
-    shards_of,
+from benchmark.scoring.results import (
+    PER_PROMPT_FILE,
+    RESULT_FILE,
+    Aggregate,
+    Counts,
+    IntervalMethod,
+    Result,
+    ResultKey,
+    read_result,
+    sign,
 )
+from benchmark.scoring.shards import RunShards, Shard, runs_of, score_shards, sets_of, shards_of
 from datasets_build.schema import Suite
 from divbench.core.errors import ConfigurationError
 from divbench.core.files import atomic_file, atomic_folder, content_id, readable_json, sha256_of
@@ -80,20 +79,7 @@ def score_submission(
     progress: Callable[[int], None] = lambda prompts: None,
     run: RunShards | None = None,
 ) -> Scored:
-    """Score a submission and write its result folder.
-
-    Args:
-        backends: Profile and its models; they may serve several submissions.
-        out: Folder of results; the new one is written to `out/<result id>`.
-        metrics: Metrics to compute; those without inputs in the profile are left out.
-        internals: Internals of the generating model; None: metrics that need them are left out.
-        run: Function that scores the shards; None: this process scores them one by one.
-
-    Raises:
-        InputError: The internals lack a prompt, or are damaged.
-        ConfigurationError: k is more than the submission has, or a model cannot be loaded.
-        ScoringFault: A metric failed.
-    """
+    """Score a submission and write its result folder."""
     profile = backends.profile
     chosen = profile.metrics(metrics, internals=internals is not None)
     key = _key(submission, suite, profile, options, chosen, internals)
@@ -161,11 +147,7 @@ def result_id(
     *,
     metrics: tuple[Metric, ...] = METRICS,
 ) -> str:
-    """Return the id of the result that `score_submission` would write without internals; no row is read.
-
-    Raises:
-        ConfigurationError: As in `score_submission`.
-    """
+    """Return the id of the result that `score_submission` would write without internals; no row is read."""
     return content_id(_key(submission, suite, profile, options, profile.metrics(metrics), None).as_json())
 
 
@@ -244,7 +226,7 @@ def _result(
         interval=IntervalMethod(level=key.level, resamples=key.resamples, seed=key.seed),
         counts=Counts(**asdict(counts), invalid=_invalid(path) if metrics_from("validity", chosen) else None),
         scores=scores,
-        order_error=surprisal_columns.order_error(path, profile.orders) if metrics_from("causal_lm", chosen) else None,
+        order_error=order_error(path, profile.orders) if metrics_from("causal_lm", chosen) else None,
         per_prompt_sha256=sha256_of(path),
     )
 

@@ -13,16 +13,23 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmark.equivalence import partition_columns
 from benchmark.metrics import Metric
 from benchmark.metrics.internals import Internals
 from benchmark.metrics.metric import Missing
 from benchmark.models.provenance import ModelRun
-from benchmark.scoring import surprisal_columns
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.compute import make_inputs, score_sets
-from benchmark.scoring.inputs import Materials, input_of, metrics_from
+from benchmark.scoring.inputs import Materials, input_of, make_inputs, score_sets
 from benchmark.scoring.internals_file import InternalsFile
+from benchmark.scoring.per_prompt import (
+    CLASSES,
+    INVALID,
+    REPORTED_CLASSES,
+    SURPRISALS,
+    class_record,
+    per_prompt_schema,
+    reported_record,
+    surprisal_record,
+)
 from benchmark.surprisal.engine import ResponseSet
 from datasets_build.schema import Prompt, Suite
 from divbench.core.files import content_id
@@ -32,7 +39,6 @@ from submissions.storage.submission_folders import Submission
 
 SHARD_PROMPTS = 64
 SHARD_CHARACTERS = 4_000_000  # of responses; some ten times those of usual shards. Long ones progress and resume, too
-INVALID = "invalid"  # column: why each response is not valid; null: it is
 _RUNS = b"divbench.runs"  # of the schema's metadata: how models ran; not part of a result's table
 
 
@@ -57,9 +63,6 @@ def shards_of(submission: Submission, suite: Suite, k: int, internals: Internals
     """Yield the submission in shards, in the suite's order, which the last digits of embeddings depend on.
 
     Rows are streamed; a file in another order is sorted in memory.
-
-    Raises:
-        InputError: The internals lack a prompt, or are damaged.
     """
     reported = submission.reported()
     rows = submission.rows()
@@ -110,12 +113,7 @@ def score_shards(
 
 
 def score_shard(shard: Shard, metrics: Sequence[Metric], backends: ScoringBackends) -> pa.Table:
-    """Return the rows of a shard in `per_prompt.parquet`.
-
-    Raises:
-        ConfigurationError: A model cannot be loaded.
-        ScoringFault: A metric failed.
-    """
+    """Return the rows of a shard in `per_prompt.parquet`."""
     return _table(_read(shard, metrics, backends), metrics)
 
 
@@ -157,27 +155,6 @@ def runs_of(shards: Iterable[pa.Schema]) -> list[ModelRun]:
     return [replace(run, prompts=prompts) for run, prompts in sorted(found.items(), key=lambda item: str(item[0]))]
 
 
-def per_prompt_schema(metrics: Sequence[Metric]) -> pa.Schema:
-    """Return the columns of `per_prompt.parquet`: texts, counts, one column per metric (null if missing), reasons."""
-    missing = pa.struct([pa.field("metric", pa.string()), pa.field("reason", pa.string())])
-    return pa.schema(
-        [
-            pa.field("prompt_id", pa.string(), nullable=False),
-            pa.field("category", pa.string(), nullable=False),
-            pa.field("prompt", pa.string(), nullable=False),
-            pa.field("responses", pa.list_(pa.string()), nullable=False),
-            pa.field("finish_reasons", pa.list_(pa.string())),
-            pa.field("answers", pa.int32(), nullable=False),  # responses that are neither blank nor placeholders
-            *(pa.field(metric.id, pa.float64()) for metric in metrics),
-            *([partition_columns.FIELD] if metrics_from("partition", metrics) else []),
-            *([pa.field(INVALID, pa.list_(pa.string()))] if metrics_from("validity", metrics) else []),
-            *([partition_columns.REPORTED_FIELD] if metrics_from("reported", metrics) else []),
-            *([surprisal_columns.FIELD] if metrics_from("causal_lm", metrics) else []),
-            pa.field("missing", pa.list_(missing), nullable=False),
-        ]
-    )
-
-
 def _table(read: _ReadShard, metrics: Sequence[Metric]) -> pa.Table:
     """Compute the metrics of a shard from the models' outputs."""
     shard, materials = read.shard, read.materials
@@ -195,13 +172,13 @@ def _table(read: _ReadShard, metrics: Sequence[Metric]) -> pa.Table:
             "missing": [{"metric": m, "reason": v.reason} for m, v in found.items() if isinstance(v, Missing)],
         }
         if materials.partitions is not None:
-            record[partition_columns.COLUMN] = partition_columns.record(materials.partitions[i])
+            record[CLASSES] = class_record(materials.partitions[i])
         if materials.reasons is not None:
             record[INVALID] = list(materials.reasons[i])
         if materials.surprisals is not None:
-            record[surprisal_columns.COLUMN] = surprisal_columns.record(materials.surprisals[i])
-        if partition_columns.REPORTED_COLUMN in schema.names:
-            record[partition_columns.REPORTED_COLUMN] = partition_columns.reported_record(shard.reported[i])
+            record[SURPRISALS] = surprisal_record(materials.surprisals[i])
+        if REPORTED_CLASSES in schema.names:
+            record[REPORTED_CLASSES] = reported_record(shard.reported[i])
         records.append(record | {m: None if isinstance(v, Missing) else v for m, v in found.items()})
     told = {_RUNS: json.dumps([asdict(each) for each in read.runs])}
     return pa.Table.from_pylist(records, schema=schema).replace_schema_metadata(told)

@@ -21,7 +21,7 @@ from typing import Any
 from benchmark.cluster.session import ClusterSession
 from benchmark.metrics import METRICS, Metric
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.compute import ScoringFault
+from benchmark.scoring.inputs import ScoringFault
 from benchmark.scoring.scorer import Options, Scored, score_submission
 from benchmark.service.concurrency import Admission, Admissions, WorkerState, run_concurrently
 from benchmark.service.events import EventSink

@@ -31,24 +31,13 @@ class ValiditySpec:
 
     @property
     def signature(self) -> str:
-        """Return the signature, such as `validity-v5,name@revision,float32,256-tokens`.
-
-        Raises:
-            ConfigurationError: A model is not pinned.
-        """
+        """Return the signature, such as `validity-v5,name@revision,float32,256-tokens`."""
         if self.reward is not None:
             return f"validity-over-{_LOWEST_QUALITY:g},{self.reward.signature}"
         return f"validity-v{VERSION},{'texts' if self.embedder is None else self.embedder.signature}"
 
     def load(self, loaded: Embedder | None = None, device: str = "cpu") -> "ValidityJudge":
-        """Load the discriminator and its embedder.
-
-        Args:
-            loaded: Embedder that is loaded already; used if it has the right signature.
-
-        Raises:
-            ConfigurationError: The embedder is not available.
-        """
+        """Load the discriminator and its embedder."""
         embedder = None
         if self.reward is None and self.embedder is not None:
             is_it = loaded is not None and loaded.signature == self.embedder.signature
@@ -72,16 +61,7 @@ class ValidityJudge:
         partitions: Sequence[Partition | Missing],
         known: Mapping[str, Floats],
     ) -> list[Reasons]:
-        """Judge every response of every set.
-
-        Args:
-            prompts: [sets], the prompts; None if unknown.
-            partitions: Classes of the responses, with qualities if a reward model decides.
-            known: Vectors of the embedder that are known already, by text.
-
-        Returns:
-            For each response of each set, why it is invalid; None if it is valid.
-        """
+        """Judge every response of every set."""
         if self.discriminator is None:
             judged: Sequence[Sequence[str | None]] = [
                 _rated_lowest(own, len(texts)) for own, texts in zip(partitions, sets, strict=True)

@@ -87,14 +87,7 @@ def evidence(
     embedder: Embedder | None,
     known: Mapping[str, Floats] = MappingProxyType({}),
 ) -> list[list[Features]]:
-    """Compute the features of every response by set, response and reason; None if they are uninformative.
-
-    Args:
-        prompts: [sets], the prompts; features that depend on an unknown prompt (None) are absent.
-        sets: Responses to each prompt; blank responses and placeholders have no features.
-        given: Models of word order and letters.
-        embedder: Embedder of the parameters; None: features that need one are absent.
-    """
+    """Compute the features of every response by set, response and reason; None if they are uninformative."""
     vectors: dict[str, Floats] = {}
     if embedder is not None:
         texts = {text for own in sets for text in own if is_scorable(text)}
@@ -116,11 +109,7 @@ def evidence(
 
 
 def judge(found: Sequence[Features], given: Discriminator) -> tuple[Reason | None, ...]:
-    """Judge one response set: return for each response why it is not an answer, None if it is one.
-
-    Args:
-        found: Features of each response, from `evidence`.
-    """
+    """Judge one response set: return for each response why it is not an answer, None if it is one."""
     return tuple(reason if answer < given.thresholds[reason] else None for reason, answer in suspicions(found, given))
 
 
@@ -151,15 +140,7 @@ def _log_odds(reason: Reason, features: Features, given: Discriminator) -> float
 
 
 def mixture(ratios: Floats, prior: tuple[float, float]) -> Floats:
-    """Return the probability of each component for each response, with shares estimated from the set.
-
-    Args:
-        ratios: [responses, 1 + reasons], log-likelihood ratios to an answer; column 0, answers, is 0.
-        prior: Pseudo-counts of answers, and of each reason.
-
-    Returns:
-        [responses, 1 + reasons], rows that add up to 1: the maximum a posteriori, by expectation maximisation.
-    """
+    """Return the probability of each component for each response, with shares estimated from the set."""
     counts = np.array([prior[0], *[prior[1]] * (ratios.shape[1] - 1)])
     likelihood = np.exp(ratios - ratios.max(axis=1, keepdims=True))
     shares = counts / counts.sum()

@@ -56,12 +56,7 @@ def refusal_texts() -> tuple[str, ...]:
 
 
 def text_evidence(prompt: str, response: str, order: WordOrderModel, bits: Floats) -> Features:
-    """Compute the features of each reason that need no model; None if the text is uninformative.
-
-    Args:
-        order: Bigram model of word classes.
-        bits: Bigram model of letters, as for `spelling`.
-    """
+    """Compute the features of each reason that need no model; None if the text is uninformative."""
     notation = _asks_for("notation", prompt)
     foreign = is_foreign(response) or is_foreign_prompt(prompt)
     prose = not (notation or foreign or _is_list_or_code(response) or _is_names(response))
@@ -83,14 +78,7 @@ def other_prompts() -> tuple[str, ...]:
 def vector_evidence(
     prompt: str, response: str, vector: Floats, prompt_vector: Floats, refusals: Floats, others: Floats
 ) -> Features:
-    """Compute the features that need an embedder.
-
-    Args:
-        vector: Unit vector of the response [dimensions].
-        prompt_vector: Unit vector of the prompt [dimensions].
-        refusals: Unit vectors of `refusal_texts`, [refusals, dimensions].
-        others: Unit vectors of `other_prompts`, [prompts, dimensions].
-    """
+    """Compute the features that need an embedder."""
     like_prompt, length = float(vector @ prompt_vector), math.log(1 + len(response))
     refusal = max(float((refusals @ vector).max()), float(is_refusal(response)))
     return {

@@ -51,11 +51,7 @@ def _alphabet(letter: str) -> str:
 
 
 def spelling(text: str, bits: Floats) -> Spelling:
-    """Compute the statistics of a text's letters.
-
-    Args:
-        bits: float64 [CLASSES, CLASSES], −log2 p(symbol | symbol before it).
-    """
+    """Compute the statistics of a text's letters."""
     text = " ".join(text.split(" "))[:LONGEST]
     symbols = np.array([_symbol(letter) for letter in f" {text}"], np.int64)
     ascii_ = symbols[1:] <= _OTHER_ASCII

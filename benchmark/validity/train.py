@@ -64,11 +64,7 @@ class System:
 
 
 def read_systems(mirror: Path, k: int) -> list[System]:
-    """Read the first k responses of NoveltyBench's released submissions and of OLMo's four stages on the same prompts.
-
-    Raises:
-        InputError: The mirror has no submissions.
-    """
+    """Read the first k responses of NoveltyBench's released systems and of OLMo's four stages on the same prompts."""
     made = []
     for path in sorted((mirror / "noveltybench" / "submissions").glob("*.jsonl")):
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -148,12 +144,7 @@ _DOUBT = 0.45  # highest threshold: in doubt, a response is an answer
 
 
 def fit_reason(real: Sequence[Sequence[tuple[float, ...]]], none: Sequence[Sequence[tuple[float, ...]]]) -> Logistic:
-    """Fit the log-odds of junk of one reason against answers, as if both were equally common.
-
-    Args:
-        real: Features of answers, by source; each source has the same weight, so that length alone is uninformative.
-        none: Features of junk, by the same sources.
-    """
+    """Fit the log-odds of junk of one reason against answers, as if both were equally common."""
     from sklearn.linear_model import LogisticRegression
 
     groups = [*real, *none]
@@ -184,12 +175,6 @@ def fit(
 
     The sources differ in length. Each has the same weight, so that short texts are not more likely to be junk. Only for
     "not about the prompt" are they pooled, because few answers are short: a short one must show what it is about.
-
-    Args:
-        real: Response sets of answers, by source.
-        junk: Response sets of each kind of junk, by source.
-        reason_of: The correct reason for each kind.
-        given: Parameters, of which the weights are replaced.
     """
     weights = {}
     for reason in FEATURES:
@@ -213,13 +198,7 @@ def refused_share(sets: Judged, given: Discriminator) -> float:
 
 
 def calibrate(systems: Mapping[str, Judged], given: Discriminator, most: float) -> Discriminator:
-    """Lower the thresholds until few of each system's responses are rejected.
-
-    Args:
-        systems: Response sets of each real system.
-        given: Parameters, of which the thresholds are replaced.
-        most: Maximum share of a system's responses that may be rejected; half of it for a single reason.
-    """
+    """Lower the thresholds until few of each system's responses are rejected."""
     suspected = [[each for own in sets for each in suspicions(own, given)] for sets in systems.values()]
     thresholds: dict[Reason, float] = {}
     for reason in FEATURES:
@@ -278,13 +257,7 @@ def fitted(
     prompts: frozenset[str],
     without: str | None = None,
 ) -> Discriminator:
-    """Fit and calibrate the discriminator on some prompts.
-
-    Args:
-        real: Features of every system's responses.
-        none: Features of junk, by source and kind.
-        without: A kind of junk to leave out.
-    """
+    """Fit and calibrate the discriminator on some prompts."""
     used = {name: [own for i, own in sets.items() if i in prompts] for name, sets in real.items()}
     bad = {
         kind: [[own for i, own in none[source, kind].items() if i in prompts] for source in SOURCES]

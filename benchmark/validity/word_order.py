@@ -131,12 +131,7 @@ def _late_capital(words: Sequence[str], stopped: NDArray[np.bool_], known: NDArr
 
 
 def _against_shuffles(scores: Floats, used: NDArray[np.bool_]) -> tuple[float, float]:
-    """Return the mean score of neighbours minus that of all shuffles, also in standard errors.
-
-    Args:
-        scores: [words, words].
-        used: [words - 1], which pairs of neighbours count.
-    """
+    """Return the mean score of neighbours minus that of all shuffles, also in standard errors."""
     neighbours = np.diagonal(scores, offset=1)[used]
     if not len(neighbours):
         return 0.0, 0.0

@@ -17,8 +17,8 @@ from transformers import Trainer, TrainerCallback
 
 from benchmark.metrics.metric import Metric, Missing
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.compute import score_sets
 from benchmark.scoring.estimate import bootstrap_means
+from benchmark.scoring.inputs import score_sets
 from benchmark.scoring.profiles import find_profile
 from benchmark.surprisal.engine import ResponseSet
 from divbench.core.errors import ConfigurationError

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from benchmark.scoring.resampling import Floats
+from benchmark.scoring.estimate import Floats
 from submissions.gaming.attacks import AttackedSet, shuffled_words
 from submissions.judgements.votes import CHECKS, Answer, Check, Question, Vote
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow.parquet as pq
 
-from benchmark.scoring.result_files import PER_PROMPT_FILE
+from benchmark.scoring.results import PER_PROMPT_FILE
 from divbench.core.errors import InputError
 from leaderboard.data.arena_pairs import SHOWN, Contest
 from leaderboard.data.board import Board, Entry

@@ -17,8 +17,7 @@ import pandas as pd
 from packaging.version import InvalidVersion, Version
 
 from benchmark.metrics import METRICS
-from benchmark.scoring.result_files import RESULT_FILE
-from benchmark.scoring.result_schema import Aggregate, Result, Signature
+from benchmark.scoring.results import RESULT_FILE, Aggregate, Result, Signature
 
 # A board is sorted and ranked by the first of these that it has.
 RANKED_BY = ("valid_distinct_k", "distinct_k", "distinct_k_reported", "embedding_diversity")

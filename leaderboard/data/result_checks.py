@@ -9,10 +9,9 @@ import pyarrow.parquet as pq
 
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
-from benchmark.scoring.result_files import MAX_RESULT_BYTES, PER_PROMPT_FILE, RESULT_FILE, read_result
-from benchmark.scoring.result_schema import Result
-from benchmark.scoring.shards import per_prompt_schema
-from benchmark.scoring.text_free import FIELD as FACTS
+from benchmark.scoring.per_prompt import FACTS_FIELD as FACTS
+from benchmark.scoring.per_prompt import per_prompt_schema
+from benchmark.scoring.results import MAX_RESULT_BYTES, PER_PROMPT_FILE, RESULT_FILE, Result, read_result
 from divbench.core.files import atomic_folder
 from submissions.storage.commits import LocalDiskFault, disk_faults
 from submissions.storage.file_store import FileStore

@@ -20,10 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from benchmark.scoring.resampling import Floats
-from benchmark.scoring.result_files import PER_PROMPT_FILE
-from benchmark.scoring.result_schema import MOST
-from benchmark.scoring.text_free import COLUMN as FACTS
+from benchmark.scoring.estimate import Floats
+from benchmark.scoring.per_prompt import FACTS
+from benchmark.scoring.results import MOST, PER_PROMPT_FILE
 from divbench.core.errors import InputError
 from divbench.core.files import atomic_folder, canonical_json, content_id
 from leaderboard.data.board import Board, Entry

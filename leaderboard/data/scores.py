@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 
 from benchmark.analysis.across.study import Homogeneity
 from benchmark.analysis.ranking import Standing, standings, unranked
-from benchmark.scoring.resampling import Floats
-from benchmark.scoring.result_files import PER_PROMPT_FILE
-from benchmark.scoring.text_free import COLUMN as FACTS
+from benchmark.scoring.estimate import Floats
+from benchmark.scoring.per_prompt import FACTS
+from benchmark.scoring.results import PER_PROMPT_FILE
 from divbench.core.errors import InputError
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.data.reference.across import homogeneity_of

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from benchmark.metrics.metric import Missing
-from benchmark.scoring.result_files import MAX_RESULT_BYTES, PER_PROMPT_FILE, RESULT_FILE
-from benchmark.scoring.result_schema import Result
+from benchmark.scoring.results import MAX_RESULT_BYTES, PER_PROMPT_FILE, RESULT_FILE, Result
 from benchmark.service.redaction import public_text
 from datasets_build.download import home
 from divbench.core.console import progress

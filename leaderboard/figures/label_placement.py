@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from benchmark.scoring.resampling import Floats
+from benchmark.scoring.estimate import Floats
 
 # Plotly's positions of a text at a point, with the direction from the point to the middle of the text.
 POSITIONS = {

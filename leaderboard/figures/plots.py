@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.analysis.explain import Curve
-from benchmark.scoring.resampling import Floats
+from benchmark.scoring.estimate import Floats
 from benchmark.surprisal.pairwise_surprisal import PairwiseSurprisals
 from benchmark.surprisal.token_surprisals import TokenCost
 from divbench.core.errors import need

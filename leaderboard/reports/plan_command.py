@@ -86,7 +86,7 @@ def reference_labels() -> "Labels":
     import numpy as np
     import pyarrow.parquet as pq
 
-    from benchmark.scoring.result_files import PER_PROMPT_FILE
+    from benchmark.scoring.results import PER_PROMPT_FILE
     from leaderboard.data.board import REFERENCE_TYPES
     from leaderboard.data.reference.results import reference_results
     from leaderboard.data.reference.systems import SUITE

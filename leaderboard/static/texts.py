@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from benchmark.scoring.result_files import PER_PROMPT_FILE
+from benchmark.scoring.results import PER_PROMPT_FILE
 from divbench.core.tables import number
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.data.score_index import table_faults

@@ -9,9 +9,16 @@ from urllib.parse import urlencode
 import numpy as np
 
 from benchmark.analysis.ranking import prompt_wins
-from benchmark.equivalence.partition_columns import COLUMN as CLASSES
-from benchmark.scoring.estimate import bootstrap_means
-from benchmark.scoring.resampling import FEWEST_PAIRS, cohens_dz, differences, holm, mean_agrees, wilcoxon
+from benchmark.scoring.estimate import (
+    FEWEST_PAIRS,
+    bootstrap_means,
+    cohens_dz,
+    differences,
+    holm,
+    mean_agrees,
+    wilcoxon,
+)
+from benchmark.scoring.per_prompt import CLASSES
 from divbench.core.tables import Cell, Table, estimate_cell, number, number_cell, p_value, places_for
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.data.scores import BoardScores, prompt_row

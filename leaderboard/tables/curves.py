@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.equivalence.partition_columns import COLUMN, REPORTED_COLUMN
 from benchmark.metrics.metric import Unscorable
 from benchmark.metrics.partition import Partition, utility_curve
 from benchmark.metrics.valid import valid_distinct_curve
-from benchmark.scoring.estimate import bootstrap_means
-from benchmark.scoring.resampling import Floats
-from benchmark.scoring.shards import INVALID
+from benchmark.scoring.estimate import Floats, bootstrap_means
+from benchmark.scoring.per_prompt import CLASSES, INVALID, REPORTED_CLASSES
 from divbench.core.tables import Cell, Table, estimate_cell, number_cell
 from leaderboard.data.board import Board, Entry, ranking_column
 from leaderboard.data.score_index import plausible, read_columns
@@ -153,12 +151,12 @@ def _expected_classes(board: Board, entry: Entry) -> Floats:
     column = ranking_column(board)
     if column is None or column.metric != _HEADLINE or column.signature not in entry.cells:
         return np.empty((0, 0))
-    table = read_columns(entry, COLUMN, INVALID)
-    if not {COLUMN, INVALID}.issubset(table.column_names):
+    table = read_columns(entry, CLASSES, INVALID)
+    if not {CLASSES, INVALID}.issubset(table.column_names):
         return np.empty((0, 0))
     k = entry.result.k
     made = []
-    for classes, why in zip(table[COLUMN].to_pylist(), table[INVALID].to_pylist(), strict=True):
+    for classes, why in zip(table[CLASSES].to_pylist(), table[INVALID].to_pylist(), strict=True):
         if classes is None:
             continue  # as in the headline, where a prompt whose responses cannot be grouped is missing
         labels = classes["labels"] or ()
@@ -170,8 +168,8 @@ def _expected_classes(board: Board, entry: Entry) -> Floats:
 
 def _utilities(entry: Entry) -> tuple[Floats, bool]:
     """Utilities [prompts, patiences] for the prompts with class qualities, and whether these are reported."""
-    own = _utilities_of(_classes(entry, COLUMN))
-    return (own, False) if own.size else (_utilities_of(_classes(entry, REPORTED_COLUMN)), True)
+    own = _utilities_of(_classes(entry, CLASSES))
+    return (own, False) if own.size else (_utilities_of(_classes(entry, REPORTED_CLASSES)), True)
 
 
 def _utilities_of(rows: Sequence[Mapping[str, Any]]) -> Floats:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from benchmark.metrics import METRICS
-from benchmark.scoring.result_schema import signature_parts
+from benchmark.scoring.results import signature_parts
 from leaderboard.data.board import Board, Column, ranking_column
 from leaderboard.data.metric_study.record import MetricStudy, Number
 

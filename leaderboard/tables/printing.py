@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmark.scoring.printing import ARROWS
+from benchmark.metrics.metric import ARROWS
 from divbench.core.tables import Cell, Table, to_terminal
 from leaderboard.data.board import Board, facts, ranking_column
 from leaderboard.data.scores import BoardScores

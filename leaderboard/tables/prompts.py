@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmark.scoring.result_files import PER_PROMPT_FILE
+from benchmark.scoring.results import PER_PROMPT_FILE
 from divbench.core.errors import InputError
 from leaderboard.data.board import REFERENCE_TYPES, Board, Entry
 from leaderboard.data.reference.texts import suite_prompts

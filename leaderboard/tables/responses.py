@@ -10,10 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmark.equivalence.partition_columns import COLUMN as CLASSES
-from benchmark.scoring.result_files import PER_PROMPT_FILE
-from benchmark.scoring.surprisal_columns import COLUMN as SURPRISALS
-from benchmark.scoring.text_free import COLUMN as FACTS
+from benchmark.scoring.per_prompt import CLASSES, FACTS, SURPRISALS
+from benchmark.scoring.results import PER_PROMPT_FILE
 from divbench.core.errors import InputError, counted
 from divbench.core.tables import Table
 from leaderboard.data.board import Board, Column, Entry

@@ -14,10 +14,10 @@ import numpy as np
 from benchmark.analysis.contrast.paired import Contrast, paired_contrast, pairs_of
 from benchmark.analysis.reproduce.cells import read_published
 from benchmark.metrics.metric import Missing
-from benchmark.scoring.compute import Value
-from benchmark.scoring.resampling import Floats
-from benchmark.scoring.result_schema import MOST
-from benchmark.scoring.surprisal_columns import COLUMN as SURPRISALS
+from benchmark.scoring.estimate import Floats
+from benchmark.scoring.inputs import Value
+from benchmark.scoring.per_prompt import SURPRISALS
+from benchmark.scoring.results import MOST
 from divbench.core.errors import counted
 from divbench.core.tables import Cell, Table, estimate_cell, number, number_cell, p_value
 from leaderboard.data.board import Board, Column, Entry

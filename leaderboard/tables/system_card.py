@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.analysis.ranking import Standing
-from benchmark.scoring.resampling import Floats
+from benchmark.scoring.estimate import Floats
 from divbench.core.tables import Cell, Table, estimate_cell
 from leaderboard.data.board import Board, Column, Entry, facts
 from leaderboard.data.scores import prompt_row

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.scoring.resampling import FLOAT32_ROUNDING, Floats
+from benchmark.scoring.estimate import FLOAT32_ROUNDING, Floats
 from divbench.core.tables import Table, listed
 from leaderboard.data.board import Board, Column
 from leaderboard.data.scores import BoardScores

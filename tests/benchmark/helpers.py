@@ -18,8 +18,7 @@ from benchmark.metrics.reported import of_reported
 from benchmark.metrics.uncertainty import ResponseScores
 from benchmark.models.embedder import Embedder
 from benchmark.models.tagger import PATTERN_TAGGER, Tagger
-from benchmark.scoring.compute import score_sets
-from benchmark.scoring.inputs import Materials
+from benchmark.scoring.inputs import Materials, score_sets
 from benchmark.scoring.internals_file import INTERNALS_FILE, HowRead, InternalsFile, open_internals, write_internals
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SurprisalReader
 from benchmark.surprisal.prompt_layout import Layout

@@ -16,8 +16,7 @@ from benchmark.exports.every_eval_ever import write_every_eval_ever
 from benchmark.exports.results import ScoredResult
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
-from benchmark.scoring.result_files import PER_PROMPT_FILE, read_result
-from benchmark.scoring.result_schema import Result
+from benchmark.scoring.results import PER_PROMPT_FILE, Result, read_result
 from benchmark.scoring.scorer import Options, score_submission
 from submissions.checking.validate import open_submission
 from submissions.schema import Generation, Manifest, Row, Submitter, System

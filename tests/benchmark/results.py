@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from benchmark.metrics.metric import Missing
-from benchmark.scoring.result_files import read_result
-from benchmark.scoring.result_schema import Result
+from benchmark.scoring.results import Result, read_result
 
 
 def read_results(folder: Path) -> list[tuple[Path, Result | Missing]]:

@@ -10,8 +10,7 @@ from rich.progress import Progress
 import divbench as db
 from benchmark.commands import OverallProgress
 from benchmark.metrics import METRICS
-from benchmark.scoring.result_files import read_result
-from benchmark.scoring.result_schema import Result
+from benchmark.scoring.results import Result, read_result
 from submissions.demo.build import write_demo_submissions
 from tests.conftest import divbench
 

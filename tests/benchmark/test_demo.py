@@ -10,7 +10,7 @@ from benchmark.metrics import METRICS, Metric
 from benchmark.models.embedder import SentenceTransformersEmbedder
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
-from benchmark.scoring.result_schema import Aggregate, Result
+from benchmark.scoring.results import Aggregate, Result
 from benchmark.scoring.scorer import score_submission
 from datasets_build.schema import Suite
 from submissions.checking.validate import open_submission, validate

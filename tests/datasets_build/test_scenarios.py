@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from benchmark.metrics import METRICS
-from benchmark.scoring.compute import score_set
+from benchmark.scoring.inputs import score_set
 from datasets_build.scenarios import SCHEMA, SEED, SPLITS, VERSION, rows
 from datasets_build.scenarios.sets import FAMILIES, sea_forms, topics
 from datasets_build.scenarios.texts import INCOHERENT, Form, noise

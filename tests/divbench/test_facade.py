@@ -20,11 +20,9 @@ from benchmark.metrics import METRICS, Metric
 from benchmark.metrics.metric import MOST
 from benchmark.metrics.text_overlap import self_bleu
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.compute import score_set
-from benchmark.scoring.inputs import computed
+from benchmark.scoring.inputs import computed, score_set
 from benchmark.scoring.profiles import find_profile
-from benchmark.scoring.result_files import PER_PROMPT_FILE
-from benchmark.scoring.result_schema import sign, signature_line
+from benchmark.scoring.results import PER_PROMPT_FILE, sign, signature_line
 from benchmark.scoring.scorer import score_submission
 from datasets_build.schema import Prompt
 from divbench.core import console

@@ -9,8 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from benchmark.scoring.result_files import RESULT_FILE
-from benchmark.scoring.result_schema import Result
+from benchmark.scoring.results import RESULT_FILE, Result
 from divbench.core.files import content_id
 
 Place = tuple[str | int, ...]

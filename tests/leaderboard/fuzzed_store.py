@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE
+from benchmark.scoring.results import PER_PROMPT_FILE, RESULT_FILE
 from divbench.core.files import content_id
 from tests.leaderboard.extremes import Place, changed
 from tests.leaderboard.views import every_view

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmark.scoring.result_schema import Result
+from benchmark.scoring.results import Result
 from divbench.core.files import content_id, sha256_of
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.injections import INJECTIONS, NAMES

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from benchmark.metrics.metric import Missing
-from benchmark.scoring.result_schema import Result
+from benchmark.scoring.results import Result
 from submissions.storage.file_store import FileStore
 from submissions.work_queue.operations import claim, finish, submit
 from submissions.work_queue.schema import Identity

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmark.metrics.metric import Missing
-from benchmark.scoring.result_files import RESULT_FILE
+from benchmark.scoring.results import RESULT_FILE
 from leaderboard.data.result_checks import checked_result
 from leaderboard.data.sources import FolderSource
 from tests.leaderboard.extremes import extreme_results

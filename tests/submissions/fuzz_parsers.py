@@ -16,8 +16,7 @@ import pandas as pd
 import pyarrow as pa
 
 from benchmark.metrics.metric import Missing
-from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, read_result
-from benchmark.scoring.result_schema import Result
+from benchmark.scoring.results import PER_PROMPT_FILE, RESULT_FILE, Result, read_result
 from submissions.checking.checks import reported_problems
 from submissions.importing import inspect_logs, inspect_reader
 from submissions.importing.imported import Imported

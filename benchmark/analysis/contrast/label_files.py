@@ -12,9 +12,8 @@ import pyarrow.parquet as pq
 
 from benchmark.analysis.contrast.labels import Labels, MetricScores, PromptScores
 from benchmark.metrics.metric import Missing
-from benchmark.scoring.compute import Value
-from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, require_result
-from benchmark.scoring.result_schema import Result
+from benchmark.scoring.inputs import Value
+from benchmark.scoring.results import PER_PROMPT_FILE, RESULT_FILE, Result, require_result
 from divbench.core.errors import ConfigurationError, InputError, first_line
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings, Rejected

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmark.analysis.contrast.label_study import LabelStudy
 from benchmark.analysis.contrast.labels import Correlation, LabelContrast
-from benchmark.scoring.printing import ARROWS
+from benchmark.metrics.metric import ARROWS
 from divbench.core.tables import Cell, Report, Table, p_value
 
 COLUMNS = (

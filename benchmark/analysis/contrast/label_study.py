@@ -29,10 +29,9 @@ from benchmark.analysis.contrast.labels import (
 )
 from benchmark.analysis.metaeval import agreement
 from benchmark.metrics.metric import Missing
-from benchmark.scoring.compute import Value
-from benchmark.scoring.estimate import estimate
-from benchmark.scoring.resampling import LEVEL, Floats, holm, resample_weights, welch
-from benchmark.scoring.result_schema import package_version
+from benchmark.scoring.estimate import LEVEL, Floats, estimate, holm, resample_weights, welch
+from benchmark.scoring.inputs import Value
+from benchmark.scoring.results import package_version
 
 FEWEST_CORRELATED = 4  # with three prompts, a partial correlation is always ±1
 _CELLS_AT_ONCE = 2_000_000

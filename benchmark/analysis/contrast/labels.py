@@ -1,7 +1,7 @@
 """Data types for the contrast of two groups of prompts, and threshold classifiers.
 
 Group 1 has the label, group 0 does not; t and d are of group 1 minus group 0 in the metric's own values. Welch's t is
-in scoring/resampling.py, AUROC and correlations are in metaeval/agreement.py; this module measures how well a threshold
+in scoring/estimate.py, AUROC and correlations are in metaeval/agreement.py; this module measures how well a threshold
 on a score classifies held-out prompts. A resample is a row of weights, as in those modules. Pure.
 """
 
@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.analysis.metaeval import agreement
-from benchmark.scoring.compute import Value
-from benchmark.scoring.estimate import Estimate
-from benchmark.scoring.resampling import Floats
+from benchmark.scoring.estimate import Estimate, Floats
+from benchmark.scoring.inputs import Value
 from divbench.core.errors import need
 
 Truths = NDArray[np.bool_]

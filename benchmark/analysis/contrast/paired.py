@@ -9,18 +9,18 @@ import numpy as np
 
 from benchmark.analysis.contrast.choices import Expected, Pairing
 from benchmark.metrics.metric import Missing
-from benchmark.scoring.compute import Value
-from benchmark.scoring.estimate import bootstrap_means
-from benchmark.scoring.resampling import (
+from benchmark.scoring.estimate import (
     Alternative,
     Floats,
     bonferroni,
+    bootstrap_means,
     cohens_dz,
     differences,
     holm,
     mean_agrees,
     wilcoxon,
 )
+from benchmark.scoring.inputs import Value
 
 NOT_ANSWERED = Missing("prompt not there")
 

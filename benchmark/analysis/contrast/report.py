@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 from benchmark.analysis.contrast.paired import Contrast
 from benchmark.analysis.contrast.study import Line, Part, Study
-from benchmark.scoring.printing import ARROWS
+from benchmark.metrics.metric import ARROWS
 from divbench.core.errors import counted
 from divbench.core.tables import Cell, Report, Styled, Table, interval, p_value
 

@@ -8,11 +8,10 @@ from benchmark.analysis.contrast.paired import Contrast, paired_contrast, pairs_
 from benchmark.analysis.contrast.systems import Systems, length_matched
 from benchmark.metrics import METRICS, Metric
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.compute import Value, score_sets
-from benchmark.scoring.inputs import computed
+from benchmark.scoring.estimate import LEVEL
+from benchmark.scoring.inputs import Value, computed, score_sets
 from benchmark.scoring.profiles import Profile
-from benchmark.scoring.resampling import LEVEL
-from benchmark.scoring.result_schema import package_version, sign
+from benchmark.scoring.results import package_version, sign
 from benchmark.surprisal.engine import ResponseSet
 
 SETS_AT_ONCE = 64

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from benchmark.metrics import Metric
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.compute import score_sets
 from benchmark.scoring.estimate import Estimate, bootstrap_means
-from benchmark.scoring.inputs import computed
-from benchmark.scoring.result_schema import sign
+from benchmark.scoring.inputs import computed, score_sets
+from benchmark.scoring.results import sign
 from benchmark.surprisal.engine import ResponseSet
 from datasets_build.schema import Suite
 from submissions.gaming.attacks import ATTACKS, Attack

@@ -19,10 +19,9 @@ from benchmark.analysis.reproduce.cells import Published
 from benchmark.analysis.reproduce.gssbench import MARGIN
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
-from benchmark.scoring.estimate import Estimate, Resampling
+from benchmark.scoring.estimate import LEVEL, Estimate, Resampling
 from benchmark.scoring.inputs import metrics_from
-from benchmark.scoring.resampling import LEVEL
-from benchmark.scoring.result_schema import Aggregate, Result, Signature
+from benchmark.scoring.results import Aggregate, Result, Signature
 from datasets_build.gssbench import SPLITS
 from divbench.core.errors import ConfigurationError
 

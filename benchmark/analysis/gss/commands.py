@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from benchmark.scoring.backends import ScoringBackends
     from benchmark.scoring.internals_file import InternalsFile
     from benchmark.scoring.profiles import Profile
-    from benchmark.scoring.result_schema import Result
+    from benchmark.scoring.results import Result
     from datasets_build.schema import Suite
     from submissions.storage.submission_folders import Submission
 
@@ -208,7 +208,7 @@ def _wanted(metric: list[str] | None, all_metrics: bool, against: str | None, ow
 def _open(folder: Path, suite: "Suite") -> _Submitted | _Scored:
     """Open the submission or the result in a folder."""
     from benchmark.scoring.internals_file import INTERNALS_FILE, open_internals
-    from benchmark.scoring.result_files import RESULT_FILE
+    from benchmark.scoring.results import RESULT_FILE
     from submissions.checking.validate import open_submission
     from submissions.storage.submission_folders import MANIFEST_FILE
     from submissions.untrusted.findings import Findings
@@ -231,7 +231,7 @@ def _open(folder: Path, suite: "Suite") -> _Submitted | _Scored:
 
 def _scored(folder: Path, suite: "Suite", submission: Path | None = None) -> _Scored:
     from benchmark.analysis.gss.pairs import scorers_of_result
-    from benchmark.scoring.result_files import require_result
+    from benchmark.scoring.results import require_result
 
     scorers = scorers_of_result(folder)
     result = require_result(folder)

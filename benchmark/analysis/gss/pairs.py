@@ -18,9 +18,8 @@ from benchmark.analysis.metaeval import agreement
 from benchmark.analysis.metaeval.scores import file_scores
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
-from benchmark.scoring.estimate import Estimate, estimate
-from benchmark.scoring.resampling import LEVEL, Floats, weights_with_original
-from benchmark.scoring.result_files import PER_PROMPT_FILE, require_result
+from benchmark.scoring.estimate import LEVEL, Estimate, Floats, estimate, weights_with_original
+from benchmark.scoring.results import PER_PROMPT_FILE, require_result
 from datasets_build.gssbench import SPLITS
 from divbench.core.errors import InputError
 

@@ -7,8 +7,7 @@ from rich.console import Console
 from benchmark.analysis.gss.accuracy import BALANCED, HALF, MEAN, MISSING, TIES, Block, GssStudy, Row
 from benchmark.analysis.gss.pairs import PairComparison, PairEvaluation
 from benchmark.analysis.metaeval.report import cell
-from benchmark.scoring.estimate import Estimate
-from benchmark.scoring.resampling import LEVEL
+from benchmark.scoring.estimate import LEVEL, Estimate
 from datasets_build.gssbench import SPLITS
 from divbench.core.tables import Block as ReportBlock
 from divbench.core.tables import Cell, Report, Styled, Table, p_value, to_terminal

@@ -10,8 +10,7 @@ from benchmark.analysis.metaeval import agreement
 from benchmark.analysis.metaeval.decoding import Draws, Ranking, ranking_test, resampled_spearman
 from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.analysis.metaeval.scores import Scores
-from benchmark.scoring.estimate import Estimate, Resampling, estimate
-from benchmark.scoring.resampling import weights_with_original
+from benchmark.scoring.estimate import Estimate, Resampling, estimate, weights_with_original
 
 Floats = NDArray[np.float64]
 _AT_ONCE = 250  # resamples; so that a block fits into the processor's cache

@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmark.analysis.metaeval.called_function import number_in, serve
 from benchmark.metrics.metric import Missing
-from benchmark.scoring.compute import Value
+from benchmark.scoring.inputs import Value
 from divbench.core.errors import ConfigurationError
 
 START_LIMIT = 300.0  # seconds to import what the function needs

@@ -9,8 +9,7 @@ from benchmark.analysis.metaeval import agreement
 from benchmark.analysis.metaeval.evaluate import FEWEST_TESTED, chance_of
 from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.analysis.metaeval.scores import Scores
-from benchmark.scoring.estimate import Estimate, Resampling, estimate
-from benchmark.scoring.resampling import Floats, weights_with_original
+from benchmark.scoring.estimate import Estimate, Floats, Resampling, estimate, weights_with_original
 
 OVERALL = ("spearman", "oca_directional", "roc_auc")
 

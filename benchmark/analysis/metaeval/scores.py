@@ -21,7 +21,7 @@ from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.metrics import Metric
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.compute import Value, score_sets
+from benchmark.scoring.inputs import Value, score_sets
 from benchmark.surprisal.engine import ResponseSet
 from divbench.core.errors import ConfigurationError, InputError, counted, first_line
 from submissions.untrusted.table_files import delimiter_of

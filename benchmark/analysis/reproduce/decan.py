@@ -21,8 +21,8 @@ from benchmark.analysis.reproduce.qwen25 import ABOUT, RATIO
 from benchmark.analysis.reproduce.qwen25 import SCENARIOS as QWEN_SCENARIOS
 from benchmark.metrics import coherence, excess_entropy, surprisal
 from benchmark.metrics.surprisal_curve import Surprisals, curve_bits
+from benchmark.scoring.estimate import bonferroni, cohens_dz, wilcoxon
 from benchmark.scoring.profiles import QWEN_25_3B
-from benchmark.scoring.resampling import bonferroni, cohens_dz, wilcoxon
 from divbench.core.errors import InputError
 
 TASKS = ("prompt_gen", "resp_gen", "story_gen")

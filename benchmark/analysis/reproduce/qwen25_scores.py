@@ -13,7 +13,7 @@ from benchmark.analysis.metaeval.scores import Scores
 from benchmark.analysis.reproduce.inputs import RESULTS
 from benchmark.analysis.reproduce.qwen25 import ABOUT, MeanCurves, path_of, read_mean_curves
 from benchmark.metrics.metric import Missing
-from benchmark.scoring.compute import Value
+from benchmark.scoring.inputs import Value
 from datasets_build.download import Fetcher
 from divbench.core.errors import ConfigurationError
 

@@ -96,11 +96,7 @@ class Learned:
 
 
 class LearnedEquivalence:
-    """Scores pairs by the probability, in [0, 1], that they are equivalent; each text is read once.
-
-    Attributes:
-        reader: Makes the features of pairs; it keeps the responses that it has read.
-    """
+    """Scores pairs by the probability, in [0, 1], that they are equivalent; each text is read once."""
 
     symmetric = True
 

@@ -60,11 +60,7 @@ def save_pair_model(model: PairModel, path: Path) -> None:
 
 
 def load_pair_model(path: Path) -> PairModel:
-    """Read a file written by `save_pair_model`.
-
-    Raises:
-        ValueError: The model was trained on other features.
-    """
+    """Read a file written by `save_pair_model`."""
     with np.load(path, allow_pickle=False) as arrays:
         model = PairModel(**{each.name: arrays[each.name] for each in fields(PairModel)})
     if model.feature.max() >= len(FEATURES) or len(model.linear) != LINEAR + 1:
@@ -73,11 +69,7 @@ def load_pair_model(path: Path) -> PairModel:
 
 
 def as_pair_model(trees: Any, linear: Floats, share: float) -> PairModel:
-    """Convert a fitted HistGradientBoostingClassifier of scikit-learn.
-
-    Args:
-        trees: The classifier, with two classes and no categorical features.
-    """
+    """Convert a fitted HistGradientBoostingClassifier of scikit-learn."""
     forest = [one.nodes for [one] in trees._predictors]
     starts = np.cumsum([0, *(len(nodes) for nodes in forest[:-1])])
     nodes = np.concatenate(forest)

@@ -46,12 +46,7 @@ class Agreement:
 
 
 class KnownScores:
-    """A backend with precomputed scores, such as those with each pair's prompt and system held out.
-
-    Args:
-        sets: Response sets; the score of a pair may differ between systems.
-        scores: Scores of all their pairs, in order.
-    """
+    """A backend with precomputed scores, such as those with each pair's prompt and system held out."""
 
     signature = "known-scores"
     symmetric = True
@@ -116,9 +111,6 @@ def expected_classes(probabilities: Floats) -> float:
     It is the similarity-sensitive Hill number of order 0 (Leinster & Cobbold 2012) with probabilities as similarities.
     If all probabilities are 0 or 1 and form a partition, it is the number of classes.
 
-    Args:
-        probabilities: [pairs] of k responses, in the order of `combinations`.
-
     >>> expected_classes(np.array([1.0, 0.0, 0.0]))
     2.0
     """
@@ -171,12 +163,7 @@ def fold_of(prompt_id: str) -> int:
 
 
 def fit(pairs: LabelledPairs, chosen: Mask | None = None) -> PairModel:
-    """Fit the trees and the linear part separately; deterministic.
-
-    Args:
-        pairs: The pairs; identical ones are left out.
-        chosen: [pairs], those to train on; None: all.
-    """
+    """Fit the trees and the linear part separately; deterministic."""
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
 

@@ -144,11 +144,7 @@ def internals(
 def _prompting(
     manifest: "Manifest", chat_template: bool | None, template: str | None, thinking: bool | None
 ) -> "PromptingSettings":
-    """Return how the prompts were presented, from the manifest and the options that replace parts of it.
-
-    Raises:
-        ConfigurationError: One reply had all responses, or the template would have no effect.
-    """
+    """Return how the prompts were presented, from the manifest and the options that replace parts of it."""
     from dataclasses import replace
 
     from benchmark.generation.prompting import prompting_of

@@ -31,15 +31,7 @@ class Layers:
 
 
 def layers_of(lm: HFCausalLM, original: str | int = "middle", average: Sequence[int] | None = None) -> Layers:
-    """Choose the layers of a model that the metrics read.
-
-    Args:
-        original: *middle* as in INSIDE's code, *last* as in GSSBench's paper, or a number.
-        average: Layers of E_average; None: those of INSIDE's code, `inside_layers`.
-
-    Raises:
-        ConfigurationError: The model has no such layer.
-    """
+    """Choose the layers of a model that the metrics read."""
     config = lm.model.config.get_text_config()
     blocks, features = int(config.num_hidden_layers), int(config.hidden_size)
     try:
@@ -80,11 +72,7 @@ class InternalsReader:
         self.budget = self.budget or budget_with_states(self.lm.batch_tokens, config, model.dtype.itemsize)
 
     def read(self, prompts: Sequence[TokenisedResponses]) -> Iterator[Internals]:
-        """Yield the internals of each prompt's responses, in order.
-
-        Raises:
-            OutOfMemory: One prompt's responses do not fit the device.
-        """
+        """Yield the internals of each prompt's responses, in order."""
         start = 0
         while start < len(prompts):
             end = self._end(prompts, start)

@@ -20,15 +20,6 @@ def as_tokens(sampler: HFSampler, prompt: Prompt, row: Row, *, stops: bool) -> t
     The text is tokenised separately from the prompt, so its tokens may differ from the sampled ones. A response that
     ended by itself (finish reason *stop*) is followed by the EOS token. With stop strings it is not, because it is
     unknown whether one of them ended the response.
-
-    Args:
-        sampler: Sampler of the model, with the prompting of the run.
-
-    Returns:
-        [K]; None for a response without tokens.
-
-    Raises:
-        ConfigurationError: A response does not fit the model's context.
     """
     lm = sampler.lm
     (end,) = end_ids(lm)[:1] or (None,)
@@ -51,11 +42,7 @@ def as_tokens(sampler: HFSampler, prompt: Prompt, row: Row, *, stops: bool) -> t
 
 
 def greedy_responses(sampler: HFSampler, prompts: Sequence[Prompt], max_tokens: int) -> list[TokenisedResponse | None]:
-    """Generate one response to each prompt by greedy decoding.
-
-    Raises:
-        SamplerFault: The model fails as a whole.
-    """
+    """Generate one response to each prompt by greedy decoding."""
     requests = [
         Request(greedy_chat(sampler.prompting, each), SamplingSettings(0.0, max_tokens=max_tokens), 0)
         for each in prompts
@@ -76,11 +63,7 @@ def greedy_responses(sampler: HFSampler, prompts: Sequence[Prompt], max_tokens: 
 def tokenise_rows(
     sampler: HFSampler, prompts: Sequence[Prompt], rows: Sequence[Row], max_tokens: int | None, *, stops: bool
 ) -> list[TokenisedResponses]:
-    """Tokenise the responses of rows, and generate their greedy responses.
-
-    Args:
-        max_tokens: Maximum number of tokens of a greedy response; None: no greedy responses.
-    """
+    """Tokenise the responses of rows, and generate their greedy responses."""
     none: list[TokenisedResponse | None] = [None] * len(rows)
     greedy = none if max_tokens is None else greedy_responses(sampler, prompts, max_tokens)
     return [

@@ -12,10 +12,9 @@ from benchmark.analysis.metaeval.labelled import CONFIGS, Labelled, task_names
 from benchmark.analysis.metaeval.overall import evaluate_overall
 from benchmark.analysis.metaeval.scores import Scores
 from benchmark.metrics import METRICS
-from benchmark.scoring.estimate import Estimate, Resampling
+from benchmark.scoring.estimate import LEVEL, Estimate, Floats, Resampling
 from benchmark.scoring.profiles import Profile
-from benchmark.scoring.resampling import LEVEL, Floats
-from benchmark.scoring.result_schema import package_version, signature_line
+from benchmark.scoring.results import package_version, signature_line
 from datasets_build.sources import find_config
 from divbench.core.errors import ConfigurationError
 from divbench.core.files import content_id

@@ -9,9 +9,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from benchmark.analysis.gss.accuracy import BALANCED, HALF, MEAN, MISSING, TIES, Block, GssStudy, Row
-from benchmark.scoring.estimate import Estimate
+from benchmark.scoring.estimate import LEVEL, Estimate
 from benchmark.scoring.internals_file import Part
-from benchmark.scoring.resampling import LEVEL
 from datasets_build.gssbench import SPLITS
 from leaderboard.data.metric_study.record import Line, MetricName, Number, rounded
 

@@ -12,7 +12,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from benchmark.scoring.estimate import Estimate
 from benchmark.scoring.internals_file import Part
-from benchmark.scoring.result_schema import Hex, Word
+from benchmark.scoring.results import Hex, Word
 
 MAX_METRICS, MAX_TASKS, MAX_WORST, MAX_REASONS, MAX_SETS = 200, 100, 20, 20, 1_000_000
 

@@ -19,10 +19,9 @@ from benchmark.analysis.metaeval.scores import Progress, Scores, metric_scores, 
 from benchmark.metrics import METRICS, Metric
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.compute import Value
-from benchmark.scoring.inputs import metrics_from
+from benchmark.scoring.inputs import Value, metrics_from
 from benchmark.scoring.profiles import find_profile
-from benchmark.scoring.result_schema import signature_line
+from benchmark.scoring.results import signature_line
 from datasets_build.sources.tevet import content_digits
 from divbench.core.errors import InputError, first_line
 from divbench.core.files import atomic_file

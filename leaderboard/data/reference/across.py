@@ -14,8 +14,8 @@ import numpy as np
 
 from benchmark.analysis.across.classes import AcrossSystems, GroupedPrompt, across_systems
 from benchmark.analysis.across.study import Homogeneity, homogeneity
+from benchmark.scoring.per_prompt import INVALID
 from benchmark.scoring.profiles import Profile
-from benchmark.scoring.shards import INVALID
 from divbench.core.files import atomic_file, canonical_json
 from leaderboard.data.board import REFERENCE_TYPES, Board, Entry
 from leaderboard.data.reference.results import FOLDER

@@ -13,10 +13,10 @@ from tempfile import TemporaryDirectory
 from benchmark.analysis.across.classes import group_prompt
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.per_prompt import write_text_free
 from benchmark.scoring.profiles import find_profile
-from benchmark.scoring.result_files import read_result
+from benchmark.scoring.results import read_result
 from benchmark.scoring.scorer import Options, result_id, score_submission
-from benchmark.scoring.text_free import write_text_free
 from benchmark.surprisal.cache import default_cache_path
 from divbench.core.files import readable_json, write_text
 from leaderboard.data.reference.across import ACROSS_FILE, AcrossWriter

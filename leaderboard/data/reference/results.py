@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from benchmark.metrics.metric import Missing
-from benchmark.scoring.result_schema import Result
+from benchmark.scoring.results import Result
 from leaderboard.data.board import Board, make_boards
 from leaderboard.data.result_checks import checked_result
 from leaderboard.data.sources import Snapshot, Source, cache_of

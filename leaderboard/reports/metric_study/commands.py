@@ -143,7 +143,7 @@ def _pairs(folders: list[Path], how: "Resampling") -> "PairStudy | None":
     from benchmark.analysis.gss.pairs import load_pairs, sanity_scores, scorers_of_result
     from benchmark.analysis.reproduce.cells import read_published
     from benchmark.metrics.metric import Missing
-    from benchmark.scoring.result_files import read_result
+    from benchmark.scoring.results import read_result
     from divbench.core.errors import InputError
     from leaderboard.data.metric_study.pair_accuracies import pair_study
 

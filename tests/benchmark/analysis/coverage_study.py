@@ -25,8 +25,16 @@ from benchmark.analysis.human_ratings import _alpha
 from benchmark.analysis.metaeval import agreement
 from benchmark.analysis.power import prompts_needed
 from benchmark.analysis.ranking import standings
-from benchmark.scoring.estimate import Estimate, bootstrap_means, estimate
-from benchmark.scoring.resampling import cohens_dz, mean_agrees, resample_weights, weights_with_original, wilcoxon
+from benchmark.scoring.estimate import (
+    Estimate,
+    bootstrap_means,
+    cohens_dz,
+    estimate,
+    mean_agrees,
+    resample_weights,
+    weights_with_original,
+    wilcoxon,
+)
 from divbench.core.console import out, progress
 from divbench.core.tables import Table, to_markdown
 

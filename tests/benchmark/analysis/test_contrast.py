@@ -18,7 +18,7 @@ from benchmark.analysis.contrast.systems import Systems, length_matched, open_sy
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.compute import Value
+from benchmark.scoring.inputs import Value
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import score_submission
 from benchmark.validity.backend import ValidityJudge

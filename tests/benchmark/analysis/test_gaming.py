@@ -10,8 +10,7 @@ from benchmark.analysis.gaming.report import gaming_report
 from benchmark.analysis.gaming.study import study_gaming
 from benchmark.metrics import METRICS
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.compute import score_sets
-from benchmark.scoring.inputs import Materials
+from benchmark.scoring.inputs import Materials, score_sets
 from benchmark.scoring.profiles import find_profile
 from datasets_build.load import load_suite
 from divbench.core.tables import to_csv

@@ -23,7 +23,7 @@ from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.estimate import Resampling
 from benchmark.scoring.profiles import find_profile
-from benchmark.scoring.result_schema import Result
+from benchmark.scoring.results import Result
 from benchmark.scoring.scorer import Options, score_submission
 from datasets_build.gssbench import SPLITS
 from divbench.core.errors import ConfigurationError

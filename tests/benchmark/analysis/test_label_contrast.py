@@ -33,8 +33,8 @@ from benchmark.analysis.contrast.labels import (
 )
 from benchmark.analysis.metaeval.agreement import ones
 from benchmark.metrics.metric import Missing
-from benchmark.scoring.compute import Value
-from benchmark.scoring.resampling import Floats, holm
+from benchmark.scoring.estimate import Floats, holm
+from benchmark.scoring.inputs import Value
 from divbench.core.errors import ConfigurationError
 from divbench.core.tables import write_report
 

@@ -18,8 +18,8 @@ from benchmark.analysis.metaeval.scores import Scores, metric_scores, released_s
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.compute import Value
 from benchmark.scoring.estimate import Resampling
+from benchmark.scoring.inputs import Value
 from benchmark.scoring.profiles import find_profile
 from divbench.core.errors import ConfigurationError
 from divbench.core.files import plain_json

@@ -15,7 +15,7 @@ from benchmark.analysis.metaeval.scores import external_scores, file_scores, met
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.compute import Value, score_set
+from benchmark.scoring.inputs import Value, score_set
 from benchmark.scoring.profiles import find_profile
 from divbench.core.errors import ConfigurationError, InputError
 from tests.benchmark.analysis.test_metaeval import labelled

@@ -15,7 +15,7 @@ from benchmark.analysis.reproduce.inputs import GEMINI, Inputs
 from benchmark.analysis.reproduce.measures import ngram_columns, rho
 from benchmark.analysis.reproduce.qwen25 import ABOUT, SCENARIOS, path_of, read_mean_curves, released_files
 from benchmark.analysis.reproduce.tables import KNOWN, TABLES, find_tables, reproduce_table
-from benchmark.scoring.resampling import Alternative, wilcoxon
+from benchmark.scoring.estimate import Alternative, wilcoxon
 from benchmark.surprisal.engine import OrderPlan, SurprisalReader
 from benchmark.surprisal.prompt_layout import Layout
 from divbench.core.errors import InputError

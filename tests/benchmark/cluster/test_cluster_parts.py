@@ -12,7 +12,7 @@ from benchmark.cluster import actor
 from benchmark.cluster.actor import RemoteError
 from benchmark.cluster.connection import Cluster, check_reachable, connect, short_message
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.compute import ScoringFault
+from benchmark.scoring.inputs import ScoringFault
 from benchmark.scoring.profiles import find_profile
 from benchmark.service.concurrency import MAX_PREPARING, Admissions, run_concurrently
 from benchmark.service.host_faults import hint_of

@@ -8,7 +8,6 @@ import pytest
 
 from benchmark.equivalence.llm_judge import LLMJudgeSpec
 from benchmark.equivalence.named_backends import find_partition_spec
-from benchmark.equivalence.partition_columns import record
 from benchmark.equivalence.partitioning import PartitionSpec, ResponsesToGroup, partition_by_judge, rate_first_responses
 from benchmark.equivalence.rules import Rouge1
 from benchmark.metrics import METRICS
@@ -18,7 +17,8 @@ from benchmark.models.choices import EQUIVALENCE_NAMES
 from benchmark.models.hf_lm import CausalLMSpec
 from benchmark.models.reward import HFRewardSpec, quality
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.compute import score_sets
+from benchmark.scoring.inputs import score_sets
+from benchmark.scoring.per_prompt import class_record
 from benchmark.scoring.profiles import find_profile
 from benchmark.surprisal.engine import ResponseSet
 from divbench.core.errors import ConfigurationError
@@ -116,11 +116,11 @@ def test_only_first_answers_are_judged_for_quality() -> None:
     expected = [float(quality(reward, thresholds)) for reward in part.rewards]
     assert part.qualities == (*expected, None, None)
     assert found[1] == Missing("no reply")
-    assert record(found[1]) is None
-    kept = record(part)
+    assert class_record(found[1]) is None
+    kept = class_record(part)
     assert kept is not None
     assert (kept["labels"], kept["qualities"], kept["curve"][0]) == ([0, 1, 0, None], expected, pytest.approx(1.0))
-    assert record(Partition((None,))) == {
+    assert class_record(Partition((None,))) == {
         "labels": [None],
         "curve": [],
         "rewards": None,

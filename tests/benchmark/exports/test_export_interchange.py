@@ -17,7 +17,7 @@ from benchmark.exports.every_eval_ever import write_every_eval_ever
 from benchmark.exports.results import ScoredResult, open_result
 from benchmark.exports.results_dataset import write_results_dataset
 from benchmark.metrics import METRICS
-from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE
+from benchmark.scoring.results import PER_PROMPT_FILE, RESULT_FILE
 from divbench.core.errors import ConfigurationError, InputError
 from divbench.core.files import sha256_of
 from tests.benchmark.interchange import (

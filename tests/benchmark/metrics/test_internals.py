@@ -35,8 +35,7 @@ from benchmark.metrics.uncertainty import (
     length_normalised_entropy,
     semantic_entropy,
 )
-from benchmark.scoring.compute import score_sets
-from benchmark.scoring.inputs import Materials
+from benchmark.scoring.inputs import Materials, score_sets
 from benchmark.scoring.internals_file import (
     INTERNALS_FILE,
     SCHEMA,

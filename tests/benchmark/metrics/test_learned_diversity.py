@@ -14,8 +14,7 @@ from benchmark.metrics import METRICS
 from benchmark.metrics.learned_diversity import COLUMNS, learned_diversity, weights
 from benchmark.metrics.metric import MOST_FOR_MODELS, Missing, Unscorable
 from benchmark.models.embedder import SentenceTransformersEmbedder
-from benchmark.scoring.compute import make_inputs, score_sets
-from benchmark.scoring.inputs import Materials
+from benchmark.scoring.inputs import Materials, make_inputs, score_sets
 from benchmark.scoring.profiles import SENT_BERT, find_profile
 from tests.benchmark.fakes import HashEmbedder
 

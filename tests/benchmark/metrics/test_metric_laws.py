@@ -23,9 +23,8 @@ from benchmark.metrics.distance_graphs import MOST_IN_CIRCUIT
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.ngrams import MAX_N
 from benchmark.models.embedder import SentenceTransformersEmbedder
-from benchmark.scoring.compute import score_sets
-from benchmark.scoring.inputs import Materials, metrics_from
-from benchmark.scoring.surprisal_columns import COLUMN
+from benchmark.scoring.inputs import Materials, metrics_from, score_sets
+from benchmark.scoring.per_prompt import SURPRISALS
 from tests.benchmark.helpers import WORDS, random_responses, value_of, values_of
 from tests.benchmark.samples import ALIKE, ODD
 
@@ -241,7 +240,7 @@ def test_ids_are_unique_column_names() -> None:
         "finish_reasons",
         "answers",
         "missing",
-        COLUMN,
+        SURPRISALS,
     }
     assert all(re.fullmatch(r"[a-z][a-z0-9_]{2,40}", name) for name in ids)
 

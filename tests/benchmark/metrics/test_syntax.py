@@ -7,8 +7,7 @@ import pytest
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing, Unscorable
 from benchmark.metrics.syntax import tag_compression_ratio, template_rate, templates_per_token
-from benchmark.scoring.compute import score_sets
-from benchmark.scoring.inputs import Materials, metrics_from
+from benchmark.scoring.inputs import Materials, metrics_from, score_sets
 from tests.benchmark.helpers import pattern_tagger
 from tests.benchmark.peer_values import TAGS
 

@@ -27,8 +27,7 @@ from benchmark.models.pair_scorer import (
     PairScorer,
     PairScorerSpec,
 )
-from benchmark.scoring.compute import score_sets
-from benchmark.scoring.inputs import Materials, metrics_from
+from benchmark.scoring.inputs import Materials, metrics_from, score_sets
 from divbench.core.errors import ConfigurationError
 from tests.benchmark.encoders import MAX_TOKENS, pickle_weights, save_cross_encoder, save_roberta
 from tests.benchmark.fakes import HashPairScorer

@@ -5,8 +5,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 import pytest
 
-from benchmark.scoring.estimate import Estimate, estimate
-from benchmark.scoring.resampling import Floats, resample_weights
+from benchmark.scoring.estimate import Estimate, Floats, estimate, resample_weights
 
 
 def skewed(rows: int = 60, columns: int = 1, seed: int = 0) -> Floats:

@@ -9,7 +9,7 @@ from benchmark.models.model_files import ModelFiles
 from benchmark.models.pair_scorer import ROBERTA_LARGE_BERT_SCORE, CrossEncoderSpec
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import PROFILES, Profile, find_profile
-from benchmark.scoring.result_schema import sign
+from benchmark.scoring.results import sign
 from benchmark.scoring.scorer import Options, score_submission
 from benchmark.surprisal.engine import OrderPlan
 from benchmark.surprisal.prompt_layout import PAPER_INSTRUCT, Layout

@@ -11,15 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
+from benchmark.commands import print_result
 from benchmark.metrics import METRICS
 from benchmark.models.bundled_lm.spec import OFFLINE_LM
 from benchmark.models.provenance import ModelRun
 from benchmark.scoring import backends as loading
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.printing import print_result
 from benchmark.scoring.profiles import find_profile
-from benchmark.scoring.result_files import read_result
-from benchmark.scoring.result_schema import Result
+from benchmark.scoring.results import Result, read_result
 from benchmark.scoring.scorer import Options, Scored, score_submission
 from benchmark.scoring.shards import runs_of
 from benchmark.surprisal.engine import OrderPlan, SurprisalReader

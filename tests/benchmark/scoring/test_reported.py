@@ -7,14 +7,14 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from benchmark.equivalence.partition_columns import REPORTED_COLUMN, reported_record
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Unscorable
 from benchmark.metrics.partition import Partition, distinct_k, utility_k
 from benchmark.metrics.reported import of_reported
 from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.per_prompt import REPORTED_CLASSES, reported_record
 from benchmark.scoring.profiles import find_profile
-from benchmark.scoring.result_files import PER_PROMPT_FILE
+from benchmark.scoring.results import PER_PROMPT_FILE
 from benchmark.scoring.scorer import Options, score_submission
 from datasets_build.load import load_suite
 from submissions.importing.importers import import_submission, read_noveltybench
@@ -88,7 +88,7 @@ def test_published_means_come_through_import_and_scorer(
     assert utility.value == pytest.approx(expected["utility"], abs=5e-4 if k else 1e-6)
     assert ("reported-by", "as published") in distinct.signature.parameters
     # The classes themselves are kept, so that curves can be drawn of them.
-    kept: list[Any] = pq.read_table(scored.folder / PER_PROMPT_FILE)[REPORTED_COLUMN].to_pylist()
+    kept: list[Any] = pq.read_table(scored.folder / PER_PROMPT_FILE)[REPORTED_CLASSES].to_pylist()
     parts = [_kept_partition(row) for row in kept]
     assert mean([distinct_k(part) for part in parts]) == pytest.approx(distinct.value, abs=1e-12)
     assert mean([utility_k(part, patience=0.8) for part in parts]) == pytest.approx(utility.value, abs=1e-12)

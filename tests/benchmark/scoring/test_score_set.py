@@ -8,8 +8,7 @@ import pytest
 import benchmark
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
-from benchmark.scoring.compute import score_set, score_sets
-from benchmark.scoring.inputs import Materials, input_of
+from benchmark.scoring.inputs import Materials, input_of, score_set, score_sets
 from tests.benchmark.helpers import ROOT
 from tests.benchmark.samples import ALIKE
 

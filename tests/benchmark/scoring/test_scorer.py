@@ -21,11 +21,10 @@ from benchmark.models.embedder import SentenceTransformersEmbedder
 from benchmark.models.tagger import PATTERN_TAGGER
 from benchmark.scoring import shards
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.compute import ScoringFault, score_sets
 from benchmark.scoring.estimate import bootstrap_means
-from benchmark.scoring.inputs import Materials, metrics_from
+from benchmark.scoring.inputs import Materials, ScoringFault, metrics_from, score_sets
 from benchmark.scoring.profiles import find_profile
-from benchmark.scoring.result_files import read_result
+from benchmark.scoring.results import read_result
 from benchmark.scoring.scorer import Options, Scored, score_submission
 from benchmark.surprisal.engine import ResponseSet
 from benchmark.validity.backend import ValidityJudge

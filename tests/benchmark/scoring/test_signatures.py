@@ -14,7 +14,7 @@ from benchmark.models.embedder import ALL_MINILM_L6_V2
 from benchmark.models.tagger import PATTERN_TAGGER
 from benchmark.scoring.internals_file import HowRead
 from benchmark.scoring.profiles import PROFILES, Profile, find_profile
-from benchmark.scoring.result_schema import Result, Signature, from_version_1, sign
+from benchmark.scoring.results import Result, Signature, from_version_1, sign
 from benchmark.surprisal.engine import OrderPlan
 from benchmark.surprisal.prompt_layout import Layout
 from datasets_build.schema import Suite

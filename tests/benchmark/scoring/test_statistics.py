@@ -14,8 +14,19 @@ from scipy import stats
 from scipy.stats import bootstrap
 
 from benchmark.scoring import estimate
-from benchmark.scoring.estimate import FEW, Estimate, bootstrap_means, percentile_interval
-from benchmark.scoring.resampling import Alternative, bonferroni, cohens_dz, holm, resample_weights, welch, wilcoxon
+from benchmark.scoring.estimate import (
+    FEW,
+    Alternative,
+    Estimate,
+    bonferroni,
+    bootstrap_means,
+    cohens_dz,
+    holm,
+    percentile_interval,
+    resample_weights,
+    welch,
+    wilcoxon,
+)
 
 Floats = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ import torch
 from benchmark.metrics import Metric
 from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.servers import ServerFault
-from benchmark.scoring.compute import ScoringFault
+from benchmark.scoring.inputs import ScoringFault
 from benchmark.scoring.scorer import Options
 from benchmark.service.host_faults import HostFault, HostHealth, hint_of
 from benchmark.service.lease import Stop
@@ -141,7 +141,7 @@ def test_a_host_without_memory_ends_its_worker_and_uses_up_no_attempt(
     each = ["claimed", "host_failure", "released"]
     assert log.names() == [*each, "waiting", *each, "waiting", *each, "stopped"]
     assert [facts["faults"] for event, facts in log.events if event == "host_failure"] == [1, 2, 3]
-    assert log.events[1][1]["log"][-1].startswith("benchmark.scoring.compute.ScoringFault: greedy failed on demo-")
+    assert log.events[1][1]["log"][-1].startswith("benchmark.scoring.inputs.ScoringFault: greedy failed on demo-")
     assert log.events[-1][1]["hint"] == caught.value.hint
     assert [facts["submission"] for event, facts in log.events if event == "claimed"] == ids[:3]
     for state in states(store):

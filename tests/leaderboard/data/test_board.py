@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from benchmark.analysis.ranking import Standing
-from benchmark.scoring.result_schema import Aggregate, Counts, IntervalMethod, Result, Signature
+from benchmark.scoring.results import Aggregate, Counts, IntervalMethod, Result, Signature
 from divbench.core.files import content_id
 from divbench.core.tables import Styled
 from leaderboard.data.board import Board, Column, frame, make_boards, ranking_column

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.scoring.result_files import PER_PROMPT_FILE
+from benchmark.scoring.results import PER_PROMPT_FILE
 from divbench.core.errors import ConfigurationError, InputError
 from leaderboard.data.live_results import REFRESH_SECONDS, LiveResults
 from leaderboard.data.sources import FolderSource, Snapshot, StoreSource

@@ -16,11 +16,10 @@ from benchmark.analysis.across.classes import pooled
 from benchmark.metrics import METRICS, Metric
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.inputs import input_of, metrics_from
+from benchmark.scoring.per_prompt import FACTS, write_text_free
 from benchmark.scoring.profiles import find_profile
-from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, read_result
-from benchmark.scoring.result_schema import Result
+from benchmark.scoring.results import PER_PROMPT_FILE, RESULT_FILE, Result, read_result
 from benchmark.scoring.scorer import Options, result_id
-from benchmark.scoring.text_free import COLUMN, write_text_free
 from divbench.core.errors import InputError
 from divbench.core.files import sha256_of
 from leaderboard.app.live_models import why_no_tokens, why_not_added
@@ -69,7 +68,7 @@ def test_a_result_without_texts_has_all_its_numbers(results: Path, reference: Pa
     digests = {"per_prompt_sha256": ""}
     assert whole.model_copy(update=digests) == bare.model_copy(update=digests)
     table, numbers = (pq.read_table(folder / PER_PROMPT_FILE) for folder in (source, reference / source.name))
-    kept = [name for name in numbers.column_names if name != COLUMN]
+    kept = [name for name in numbers.column_names if name != FACTS]
     assert set(table.column_names) - set(kept) == {"prompt", "responses"}
     assert numbers.select(kept).equals(table.select(kept))
     lists: Any = table["responses"].to_pylist()
@@ -89,7 +88,7 @@ def test_a_result_without_texts_has_all_its_numbers(results: Path, reference: Pa
 
 def test_a_table_with_neither_texts_nor_facts_is_refused(reference: Path, tmp_path: Path) -> None:
     source = next(path for path in reference.iterdir() if path.is_dir())
-    table = pq.read_table(source / PER_PROMPT_FILE).drop_columns([COLUMN])
+    table = pq.read_table(source / PER_PROMPT_FILE).drop_columns([FACTS])
     pq.write_table(table, tmp_path / PER_PROMPT_FILE)
     result = json.loads((source / RESULT_FILE).read_bytes())
     result["per_prompt_sha256"] = sha256_of(tmp_path / PER_PROMPT_FILE)

@@ -14,8 +14,8 @@ import pytest
 
 from benchmark.analysis.ranking import standings
 from benchmark.perf.synthetic_results import make_results
-from benchmark.scoring.resampling import Floats
-from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE
+from benchmark.scoring.estimate import Floats
+from benchmark.scoring.results import PER_PROMPT_FILE, RESULT_FILE
 from divbench.core.errors import InputError
 from leaderboard.data.board import REFERENCE_TYPES, Board, Column
 from leaderboard.data.scores import BoardScores, prompt_row

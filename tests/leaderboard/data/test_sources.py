@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE
+from benchmark.scoring.results import PER_PROMPT_FILE, RESULT_FILE
 from divbench.core.errors import ConfigurationError, DivBenchError
 from divbench.core.files import sha256_of
 from leaderboard.data.sources import FolderSource, Snapshot, StoreSource

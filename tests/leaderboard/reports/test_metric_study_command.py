@@ -8,7 +8,7 @@ import pytest
 from benchmark.analysis.metaeval.labelled import load_labelled
 from benchmark.metrics import METRICS
 from benchmark.scoring.profiles import find_profile
-from benchmark.scoring.result_schema import signature_line
+from benchmark.scoring.results import signature_line
 from leaderboard.data.metric_study.build import study_tasks
 from leaderboard.data.metric_study.files import MEASURED, SCORES_FILE, read_record, read_texts
 from leaderboard.data.metric_study.record import MetricStudy

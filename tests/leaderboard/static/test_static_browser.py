@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from benchmark.equivalence.partition_columns import COLUMN as CLASSES
+from benchmark.scoring.per_prompt import CLASSES
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.sources import FolderSource
 from leaderboard.static.write import write_static

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.scoring.result_schema import Result
+from benchmark.scoring.results import Result
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores
 from leaderboard.data.sources import FolderSource

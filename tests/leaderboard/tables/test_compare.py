@@ -10,8 +10,7 @@ import pytest
 from scipy import stats
 
 from benchmark.analysis.contrast.paired import paired_contrast
-from benchmark.scoring.estimate import level_for
-from benchmark.scoring.resampling import holm
+from benchmark.scoring.estimate import holm, level_for
 from divbench.core.errors import InputError
 from divbench.core.tables import Table
 from leaderboard.data.board import Board, Column

@@ -13,7 +13,7 @@ import pytest
 from benchmark.metrics import Unscorable
 from benchmark.metrics.surprisal_curve import curve_rate
 from benchmark.scoring.profiles import find_profile
-from benchmark.scoring.result_files import PER_PROMPT_FILE
+from benchmark.scoring.results import PER_PROMPT_FILE
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals, SurprisalReader
 from divbench.core.errors import InputError
 from leaderboard.data.board import REFERENCE_TYPES, Board, Entry, frame

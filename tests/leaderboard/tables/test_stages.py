@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from benchmark.metrics.metric import Missing
-from benchmark.scoring.resampling import holm
-from benchmark.scoring.result_files import PER_PROMPT_FILE
+from benchmark.scoring.estimate import holm
+from benchmark.scoring.results import PER_PROMPT_FILE
 from divbench.core.errors import InputError
 from leaderboard.data.board import Board, Entry, make_boards
 from leaderboard.data.scores import BoardScores

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmark.scoring.resampling import Floats
+from benchmark.scoring.estimate import Floats
 from divbench.core.tables import Table
 from leaderboard.data.board import Board, Column
 from leaderboard.data.scores import BoardScores

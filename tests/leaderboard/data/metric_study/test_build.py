@@ -14,10 +14,10 @@ from benchmark.analysis.metaeval.labelled import CONFIGS, Labelled
 from benchmark.analysis.metaeval.scores import Scores
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
-from benchmark.scoring.compute import Value
 from benchmark.scoring.estimate import Resampling
+from benchmark.scoring.inputs import Value
 from benchmark.scoring.profiles import find_profile
-from benchmark.scoring.result_schema import sign
+from benchmark.scoring.results import sign
 from datasets_build.schema import Suite
 from divbench.core.errors import ConfigurationError
 from leaderboard.data.board import make_boards

@@ -1,21 +1,30 @@
-"""Schema of a result, `result.json`: aggregates with intervals, counts and signatures."""
+"""A result: the schema of `result.json` (aggregates with intervals, counts, signatures), and reading its folder."""
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, StringConstraints, ValidationError
 
 from benchmark.metrics import Metric
+from benchmark.metrics.metric import Missing
 from benchmark.models.provenance import ModelRun
 from benchmark.scoring.internals_file import HowRead, Part
 from benchmark.scoring.profiles import Profile
 from datasets_build.schema import Suite
+from divbench.core.errors import InputError
+from divbench.core.files import sha256_of
 from submissions.schema import MAX_K, Line, Manifest
+from submissions.untrusted.json_files import strict_json
 
+RESULT_FILE = "result.json"
+PER_PROMPT_FILE = "per_prompt.parquet"
+MAX_RESULT_BYTES = 4 * 2**20
 # These become names of files and columns, and results can be untrusted.
 Word = Annotated[str, StringConstraints(max_length=100, pattern=r"^[a-z0-9][a-z0-9_-]*$")]
 Hex = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12,64}$")]
@@ -63,11 +72,7 @@ def signature_parts(
     *,
     divbench: str | None = None,
 ) -> tuple[str, ...]:
-    """Return the parts of a signature as text, each with its name; those that are None are left out.
-
-    Args:
-        divbench: Version of this package; None: the installed one.
-    """
+    """Return the parts of a signature as text, each with its name; those that are None are left out."""
     named = [("v", version), *parameters, ("profile", profile), *(("model", model) for model in models)]
     named += [("data", suite), ("k", k), ("divbench", divbench or package_version())]
     return tuple(f"{name}:{value}" for name, value in named if value is not None)
@@ -109,15 +114,7 @@ class Signature(Part):
 def sign(
     metric: Metric, profile: Profile, suite: Suite, k: int, reported_by: str | None, read: HowRead | None = None
 ) -> Signature:
-    """Return the signature of a metric's numbers.
-
-    Args:
-        reported_by: Program that made reported values.
-        read: How internals were read; for metrics that read them.
-
-    Raises:
-        ConfigurationError: A model is not pinned.
-    """
+    """Return the signature of a metric's numbers."""
     models, parameters = profile.signed(metric, reported_by, read)
     return Signature(
         metric=metric.id,
@@ -215,11 +212,7 @@ _SIGNATURE_1 = re.compile(
 
 
 def from_version_1(document: dict[str, Any]) -> dict[str, Any]:
-    """Convert a `result.json` of version 1, where a signature was one line of text, to version 2.
-
-    Raises:
-        ValueError: A signature is malformed.
-    """
+    """Convert a `result.json` of version 1, where a signature was one line of text, to version 2."""
     scores = []
     for score in document["scores"]:
         text = score["signature"]
@@ -253,3 +246,35 @@ class ResultKey:
         """Return the key as JSON, to be hashed."""
         made = {each.name: getattr(self, each.name) for each in fields(self)}
         return made | {"signatures": list(map(str, self.signatures))}
+
+
+def require_result(folder: Path) -> Result:
+    """Read the result in a folder."""
+    if not (folder / RESULT_FILE).is_file():
+        hint = "give a folder that divbench score wrote, such as results/0123456789abcdef"
+        raise InputError(f"there is no result in {folder}", hint)
+    result = read_result(folder)
+    if isinstance(result, Missing):
+        raise InputError(f"{folder} is not a complete result: {result.reason}", "score the submission again")
+    return result
+
+
+def read_result(folder: Path) -> Result | Missing:
+    """Read the result in a folder; return `Missing` with a reason if its files are damaged or inconsistent."""
+    path = folder / RESULT_FILE
+    try:
+        if path.stat().st_size > MAX_RESULT_BYTES:
+            return Missing(f"{RESULT_FILE} has more than {MAX_RESULT_BYTES:,} bytes")
+        text = path.read_bytes().decode("utf-8")
+        document = strict_json(text)
+        if isinstance(document, dict) and document.get("schema_version") == 1:
+            text = json.dumps(from_version_1(document))
+        result = Result.model_validate_json(text)
+        if sha256_of(folder / PER_PROMPT_FILE) != result.per_prompt_sha256:
+            return Missing(f"{PER_PROMPT_FILE} is not the one that {RESULT_FILE} names")
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        return Missing(f"{RESULT_FILE}: {'.'.join(map(str, first['loc']))}: {first['msg']}")
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        return Missing(str(error))
+    return result
