@@ -75,11 +75,6 @@ def test_differences_without_enough_rows() -> None:
     assert mean_gap(np.zeros(4)).p == 1.0
 
 
-def test_an_estimate_as_text() -> None:
-    texts = [str(Estimate(0.12345, 0.1, 0.25, 0.5)), str(Estimate(0.12345)), str(Estimate(None))]
-    assert texts == ["0.123 [0.10, 0.25]", "0.123", "-"]
-
-
 def test_an_interval_from_few_clusters_is_widened_and_its_p_is_not() -> None:
     draws = np.append(0.0, np.random.default_rng(0).normal(size=5000))
     few, many, unknown = (estimate(draws, 1.0, clusters=count) for count in (8, 30, None))
