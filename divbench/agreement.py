@@ -156,7 +156,7 @@ def evaluate_metric(
     from benchmark.scoring.backends import ScoringBackends
     from benchmark.scoring.estimate import Resampling
     from divbench.scores import check_resampling, choose_metrics
-    from leaderboard.data.metric_study.score_file import measured_scores
+    from leaderboard.data.metric_study.build import measured_scores
 
     check_resampling(resamples, seed)
     if not callable(function):

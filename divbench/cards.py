@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from benchmark.metrics import Metric
-    from leaderboard.data.metric_study.record import MetricStudy
+    from leaderboard.data.metric_study.study import MetricStudy
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -109,9 +109,9 @@ def metrics() -> "pd.DataFrame":
 @cache
 def _study() -> "MetricStudy | None":
     """Return the study in the package, which does not change."""
-    from leaderboard.data.metric_study.files import load_studies
+    from leaderboard.data.metric_study.study import load_studies
 
-    return load_studies(None).study
+    return load_studies().study
 
 
 def _card(given: "Metric", study: "MetricStudy | None") -> Card:
@@ -143,4 +143,4 @@ def _agreement(found: tuple[float, float | None, float | None] | None) -> str:
         return "none: not measured, or fitted to these labels"
     value, low, high = found
     interval = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
-    return f"Spearman {value:.2f}{interval} with human labels, mean of nine tasks, profile {study.profile}"
+    return f"Spearman {value:.2f}{interval} with human labels, mean of nine tasks, profile {study.settings['profile']}"

@@ -65,7 +65,7 @@ COMMANDS = (
     Command("metrics metaeval", "benchmark.analysis.metaeval.commands", "metaeval"),
     Command("metrics plan", "leaderboard.reports.plan_command", "plan"),
     Command("metrics reproduce", "benchmark.analysis.reproduce.commands", "reproduce"),
-    Command("metrics study", "leaderboard.reports.metric_study.commands", "metrics_study"),
+    Command("metrics study", "leaderboard.data.metric_study.command", "metrics_study"),
     Command("contrast", "benchmark.analysis.contrast.commands", "contrast", "Study"),
     Command("people forms", "leaderboard.reports.rating_commands", "forms", "Study"),
     Command("people ratings", "leaderboard.reports.rating_commands", "ratings"),

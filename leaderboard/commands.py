@@ -1,20 +1,16 @@
 """`divbench board` and `divbench demo`."""
 
-from datetime import UTC
-from functools import partial
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from divbench.core.console import JsonOption, err, out, print_json, progress, say, steps
+from divbench.core.console import JsonOption, err, out, print_json, progress, say
 from divbench.core.errors import ConfigurationError, counted, need, need_installed
-from leaderboard.reports.reference_command import reference
-from leaderboard.static.space_command import space
 
 if TYPE_CHECKING:
-    from leaderboard.data.live_results import LiveResults
-    from leaderboard.data.sources import Snapshot
+    from leaderboard.data.sources import Snapshot, Source
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode="markdown", help="Show results in a browser, in the terminal, or as files."
@@ -26,6 +22,13 @@ Results = Annotated[
         show_default=False,
     ),
 ]
+Store = Annotated[
+    str | None,
+    typer.Option(
+        help="Store of a submission service, instead of --results: a folder, or hf://datasets/ORG/NAME.",
+        show_default=False,
+    ),
+]
 Reference = Annotated[
     bool | None,
     typer.Option(
@@ -34,44 +37,30 @@ Reference = Annotated[
         show_default=False,
     ),
 ]
-
 DEFAULT = Path("results")
-_server_option = partial(typer.Option, rich_help_panel="Server")
-
-Store = Annotated[
-    str | None,
-    typer.Option(
-        help="Store of a submission service, instead of --results: a folder, or hf://datasets/ORG/NAME.",
-        show_default=False,
-    ),
-]
-ResultsStore = Annotated[
-    str | None,
-    typer.Option(
-        help="Store of the service's results, if its workers publish them in another store; default: --store.",
-        show_default=False,
-    ),
-]
-Study = Annotated[
-    Path | None,
-    typer.Option(
-        help="Folder written by divbench metrics study; default: the study that ships with the package.",
-        show_default=False,
-    ),
-]
-app.command()(space)
-app.command()(reference)
 
 
 @app.command()
 def serve(
     results: Results = None,
     store: Store = None,
-    results_store: ResultsStore = None,
+    results_store: Annotated[
+        str | None,
+        typer.Option(
+            help="Store of the service's results, if its workers publish them in another store; default: --store.",
+            show_default=False,
+        ),
+    ] = None,
     reference: Annotated[
         bool, typer.Option(help="Reference results of known systems, shown beside your own; part of the package.")
     ] = True,
-    study: Study = None,
+    study: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder written by divbench metrics study; default: the study that ships with the package.",
+            show_default=False,
+        ),
+    ] = None,
     votes: Annotated[
         str | None,
         typer.Option(
@@ -80,18 +69,10 @@ def serve(
             show_default=False,
         ),
     ] = None,
-    repository: Annotated[
-        str | None,
-        typer.Option(
-            help="URL of the source code, linked in the navigation; default: from the package's metadata, if any.",
-            show_default=False,
-        ),
-    ] = None,
-    host: Annotated[str, _server_option(help="Address to listen on; 0.0.0.0 accepts other machines.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 accepts other machines.")] = "127.0.0.1",
     port: Annotated[
-        int | None, _server_option(min=1, max=65535, help="Port to listen on; default: the first free port from 7860.")
+        int | None, typer.Option(min=1, max=65535, help="Port to listen on; default: the first free port from 7860.")
     ] = None,
-    refresh: Annotated[float, _server_option(min=1, help="Seconds after which a visit rereads the results.")] = 60.0,
 ) -> None:
     """Open the board in a browser: models, comparisons, every response, the metrics, and a page to submit.
 
@@ -113,68 +94,59 @@ def serve(
 
     Stop it with Ctrl-C.
     """
-    if repository is not None and not repository.startswith("https://"):
-        raise ConfigurationError(
-            f"{repository!r} is not the URL of a repository", "give a URL that begins with https://"
-        )
+    from leaderboard.data.live_results import LiveResults
+    from submissions.judgements.vote_store import open_spool
+    from submissions.storage.file_store import open_store
+
     if port is not None:
         from leaderboard.app.listening import check_port
 
         check_port(host, port)
-    live = _live(results, store, study, refresh, reference=reference, results_store=results_store, votes=votes or store)
-    now = live.snapshot()
-    _left_out(now)
-    results_shown = sum(len(board.entries) for board in now.boards)
-    err().print(f"{counted(results_shown, 'result')} in {counted(len(now.boards), 'table')}", markup=False)
+    source = _source(results, store, results_store, reference=reference, served=True)
+    vote_store = votes or store
+    spool = None if vote_store is None else open_spool(open_store(vote_store))
+    live = LiveResults(source, study=study, votes=spool)
+    snapshot = live.snapshot()
+    _report_left_out(snapshot)
+    shown = sum(len(board.entries) for board in snapshot.boards)
+    err().print(f"{counted(shown, 'result')} in {counted(len(snapshot.boards), 'table')}", markup=False)
 
     need("gradio", "board")  # after errors in the results are reported, because the import takes seconds
     from leaderboard.app.application import build_app, launch
 
-    launch(build_app(live, repository=repository), live, host, port, repository=repository)
+    launch(build_app(live), live, host, port)
 
 
 @app.command()
 def export(
     results: Results = None,
     store: Store = None,
-    results_store: ResultsStore = None,
     reference: Reference = None,
-    study: Study = None,
     destination: Annotated[Path, typer.Option("--out", help="Output folder.")] = Path("board"),
     html: Annotated[
-        bool, typer.Option("--html", help="HTML pages that open without a server, in addition to the tables.")
+        bool, typer.Option("--html", help="Rankings, systems and metrics as pages that open without a server.")
     ] = False,
-    texts: Annotated[
-        bool | None, typer.Option(help="Responses in the --html pages; default: included if at most 50 MB in total.")
-    ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Write every table as CSV and Parquet, with column descriptions in JSON; with --html, also the board as web pages.
+    """Write every table as CSV and Parquet, with column descriptions in JSON; with --html, also web pages.
 
-    Exit with status 1 if any results could not be read and were left out, or if the store cannot be read and the files
-    show its state at an earlier time.
+    Exit with status 1 if any results could not be read and were left out.
 
     Example: divbench board export --results results --html --out board
     """
+    from leaderboard.data.live_results import LiveResults
+
     for module in ("jinja2", "markupsafe", "plotly") if html else ():
         need_installed(module, "board")
-    live = _live(results, store, study, None, reference=reference, results_store=results_store)
-    now = live.snapshot()
-    skipped = _left_out(now)
-    if html:
-        from leaderboard.static.write import write_static
+    live = LiveResults(_source(results, store, reference=reference), refresh=None)
+    left_out = _report_left_out(live.snapshot())
+    from leaderboard.static.export import export_boards
 
-        with steps() as tell:
-            made = write_static(live, destination, texts=texts, progress=tell)
-        written = [str(made.folder / "index.html")]
-        skipped = [{"folder": "", "reason": reason} for reason in made.left_out]
-    else:
-        from leaderboard.tables.export import export as write
-
-        written = [str(path) for board in now.boards for path in write(board, destination, live.scores)]
-    document = {"written": written, "left_out": skipped, "fault": now.fault}
-    say(document, *(written or ["there are no results"]), as_json=json)
-    if skipped or now.fault is not None:
+    written, faults = export_boards(live, destination, html=html)
+    left_out += [{"folder": "", "reason": reason} for reason in faults]
+    paths = [str(path) for path in written]
+    say({"written": paths, "left_out": left_out}, *(paths or ["there are no results"]), as_json=json)
+    if left_out:
         raise typer.Exit(1)
 
 
@@ -182,7 +154,6 @@ def export(
 def show(
     results: Results = None,
     store: Store = None,
-    results_store: ResultsStore = None,
     reference: Reference = None,
     all_metrics: Annotated[bool, typer.Option("--all", help="All metrics, and curves over responses.")] = False,
     json: JsonOption = False,
@@ -191,16 +162,18 @@ def show(
 
     Example: divbench board show --results results --all
     """
+    from leaderboard.data.live_results import LiveResults
     from leaderboard.tables.printing import board_json, print_curves, print_front, print_metrics
 
-    live = _live(results, store, None, None, reference=reference, results_store=results_store)
-    now = live.snapshot()
-    _left_out(now)
+    live = LiveResults(_source(results, store, reference=reference), refresh=None)
+    snapshot = live.snapshot()
+    _report_left_out(snapshot)
     if json:
-        print_json([board_json(board, live.scores) for board in now.boards])
-    elif not now.boards:
+        print_json([board_json(board, live.scores) for board in snapshot.boards])
+        return
+    if not snapshot.boards:
         out().print("there are no results")
-    for board in now.boards if not json else []:
+    for board in snapshot.boards:
         print_front(board, out())
         if all_metrics:
             print_metrics(board, out())
@@ -208,9 +181,68 @@ def show(
         out().print()
 
 
+@app.command()
+def space(
+    folder: Annotated[Path, typer.Argument(help="Folder to create.", metavar="DIR")],
+    store: Annotated[
+        str,
+        typer.Option(
+            help="Store of the board: hf://datasets/ORG/NAME, or the full path of a folder in the Space's own storage."
+        ),
+    ],
+    json: JsonOption = False,
+) -> None:
+    """Write a Hugging Face Space with the board of a store and a login, ready to upload to the Hub.
+
+    The folder contains this package and pins its libraries to the versions installed here. Nothing is uploaded.
+
+    Example: divbench board space my-space --store hf://datasets/ORG/submissions, then
+    hf upload ORG/board my-space --repo-type space
+    """
+    from leaderboard.static.space import write_space
+
+    written = write_space(folder, store)
+    say(
+        {"folder": str(folder), "files": [path.relative_to(folder).as_posix() for path in written]},
+        f"{counted(len(written), 'file')} in {folder}",
+        f"Upload it with hf upload ORG/NAME {folder} --repo-type space, then set the Space's secret HF_TOKEN",
+        as_json=json,
+    )
+
+
+@app.command()
+def reference(
+    destination: Annotated[
+        Path | None, typer.Option("--out", help="Output folder; default: the package's own, replaced.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Rebuild the reference results from released responses: known systems and attacks, scored here, without texts.
+
+    The systems are NoveltyBench's six released submissions, the four training stages of OLMo-2-7B, and attacks made
+    from gpt-4o's responses; DIVBENCH_MIRROR names the folder of the released files. At the end all systems' responses
+    to each prompt are grouped together, for the page Alike or different?. Existing results are reused, so an
+    interrupted run can be continued.
+
+    Example: divbench board reference
+    """
+    from datasets_build.load import load_suite
+    from leaderboard.data.reference.build import finish, group_reference, jobs, make_reference
+    from leaderboard.data.reference.results import FOLDER
+    from leaderboard.data.reference.systems import SUITE
+
+    folder, wanted = destination or FOLDER, jobs()
+    with progress() as bar:
+        done = list(bar.track(make_reference(wanted, folder), len(wanted), description="results"))
+        finish(done, folder, datetime.now(UTC).date().isoformat())
+        list(bar.track(group_reference(folder), len(load_suite(SUITE).prompts), description="grouping"))
+    new = sum(not result.recognised for result in done)
+    document = {"folder": str(folder), "new": new, "results": [result.result_id for result in done]}
+    say(document, f"{len(done)} results in {folder}, {new} of them new", as_json=json)
+
+
 def demo(
     folder: Annotated[Path, typer.Option("--out", help="Working folder.")] = Path("demo-run"),
-    profile: Annotated[str, typer.Option(help="Scoring profile: lexical or offline.")] = "offline",
     all_metrics: Annotated[
         bool, typer.Option("--all", help="All metrics, including surprisal metrics, which take several minutes.")
     ] = False,
@@ -236,17 +268,17 @@ def demo(
     from submissions.checking.validate import open_submission
     from submissions.demo.build import write_demo_submissions
 
-    backends = ScoringBackends(find_profile(profile), default_cache_path())
-    there = backends.profile.metrics()
-    metrics = tuple(each for each in there if all_metrics or "causal_lm" not in input_of(each).sources)
+    backends = ScoringBackends(find_profile("offline"), default_cache_path())
+    available = backends.profile.metrics()
+    metrics = tuple(metric for metric in available if all_metrics or "causal_lm" not in input_of(metric).sources)
     console = err() if json else out()
     console.print(f"1. import or derive six submissions into {folder / 'submissions'}", markup=False)
     folders = write_demo_submissions(folder / "submissions")
-    console.print(f"2. validate them, and 3. score them with the profile {profile}", markup=False)
+    console.print("2. validate them, and 3. score them with the profile offline", markup=False)
     results = []
     with progress() as bar:
-        for each in bar.track(folders, description="scoring"):
-            submission, suite, _ = open_submission(each)
+        for path in bar.track(folders, description="scoring"):
+            submission, suite, _ = open_submission(path)
             scored = score_submission(submission, suite, backends, folder / "results", metrics=metrics)
             results.append((scored.folder, scored.result))
             state = "already scored" if scored.recognised else "scored"
@@ -267,65 +299,26 @@ def demo(
     console.print(f"Open the board in a browser: divbench board serve --results {folder / 'results'}", markup=False)
 
 
-def _left_out(now: "Snapshot") -> list[dict[str, str]]:
-    """Report what a snapshot lacks, and that it is not the store's present state; return what it lacks."""
-    lacks = [(str(folder), found.reason) for folder, found in now.unreadable.items()]
-    lacks += [(item.path, item.reason) for item in (now.queue.damaged if now.queue else ())]
-    if now.fault is not None:
-        since = f"{now.as_of.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-        err().print(
-            f"the results cannot be updated; this is their state at {since}: {now.fault}", style="yellow", markup=False
-        )
-    for where, reason in lacks:
-        err().print(f"left out {where}: {reason}", style="yellow", markup=False)
-    return [{"folder": where, "reason": reason} for where, reason in lacks]
+def _report_left_out(snapshot: "Snapshot") -> list[dict[str, str]]:
+    """Print what a snapshot lacks, with the reasons, and return it."""
+    lacks = [(str(folder), missing.reason) for folder, missing in snapshot.unreadable.items()]
+    lacks += [(item.path, item.reason) for item in (snapshot.queue.damaged if snapshot.queue else ())]
+    for place, reason in lacks:
+        err().print(f"left out {place}: {reason}", style="yellow", markup=False)
+    return [{"folder": place, "reason": reason} for place, reason in lacks]
 
 
-def _there(results: Path) -> Path:
-    """Return the folder if it is a results folder."""
-    from benchmark.scoring.results import RESULT_FILE
-    from submissions.storage.submission_folders import MANIFEST_FILE
-
-    if not results.is_dir():
-        raise ConfigurationError(f"there is no folder {results}", "name the one that divbench score --out wrote")
-    if (results / MANIFEST_FILE).is_file():
-        submissions = [results]
-    else:
-        submissions = sorted(each.parent for each in results.glob(f"*/{MANIFEST_FILE}"))
-    if submissions and not any(results.glob(f"*/{RESULT_FILE}")):
-        what = "a submission" if submissions == [results] else f"a folder of {counted(len(submissions), 'submission')}"
-        raise ConfigurationError(
-            f"{results} is {what}, not a results folder",
-            f"score first: divbench score {submissions[0]} --out results, then divbench board serve --results results",
-        )
-    if (results / RESULT_FILE).is_file():
-        raise ConfigurationError(f"{results} is a single result", f"name the folder that contains it: {results.parent}")
-    return results
-
-
-def _live(
+def _source(
     results: Path | None,
     store: str | None,
-    study: Path | None,
-    refresh: float | None,
+    results_store: str | None = None,
     *,
     reference: bool | None,
-    results_store: str | None = None,
-    votes: str | None = None,
-) -> "LiveResults":
-    """Read the results that the board shows.
-
-    Args:
-        results: Results folder; None: `results`, if that folder exists.
-        reference: Whether to show the reference results; None: only if the folder has no results.
-
-    Raises:
-        ConfigurationError: The folder does not exist, or there is nothing to show.
-    """
-    from leaderboard.data.live_results import LiveResults
+    served: bool = False,
+) -> "Source":
+    """The results to show; `reference` None: with the reference results if there are no others."""
     from leaderboard.data.reference.results import WithReference
     from leaderboard.data.sources import FolderSource, Source, StoreSource
-    from submissions.judgements.vote_store import open_spool
     from submissions.storage.file_store import open_store
 
     if store is not None and results is not None:
@@ -335,14 +328,34 @@ def _live(
     source: Source | None = None
     if store is not None:
         # Only a served board takes submissions, so that its folder may be made later.
-        apart = None if results_store is None else open_store(results_store, existing=refresh is None)
-        source = StoreSource(open_store(store, existing=refresh is None), results=apart)
+        apart = None if results_store is None else open_store(results_store, existing=not served)
+        source = StoreSource(open_store(store, existing=not served), results=apart)
     elif results is not None or DEFAULT.is_dir():
-        source = FolderSource(_there(results or DEFAULT))
-    if source is None and reference is False:
-        raise ConfigurationError(f"there is no folder {DEFAULT}", "name the one that divbench score --out wrote")
-    alone = source is None or (isinstance(source, FolderSource) and not source.read().boards)
-    shown = reference or (reference is None and alone)  # an empty folder shows what a board looks like
-    spool = None if votes is None else open_spool(open_store(votes))
-    shown_source = WithReference(source) if shown or source is None else source
-    return LiveResults(shown_source, study=study, refresh=refresh, votes=spool)
+        source = FolderSource(_results_folder(results or DEFAULT))
+    if source is None:
+        if reference is False:
+            raise ConfigurationError(f"there is no folder {DEFAULT}", "name the one that divbench score --out wrote")
+        return WithReference()
+    # An empty folder shows what a board looks like.
+    alone = reference is None and isinstance(source, FolderSource) and not source.read().boards
+    return WithReference(source) if reference or alone else source
+
+
+def _results_folder(folder: Path) -> Path:
+    """Return the folder if it is a results folder."""
+    from benchmark.scoring.results import RESULT_FILE
+    from submissions.storage.submission_folders import MANIFEST_FILE
+
+    if not folder.is_dir():
+        raise ConfigurationError(f"there is no folder {folder}", "name the one that divbench score --out wrote")
+    if (folder / RESULT_FILE).is_file():
+        raise ConfigurationError(f"{folder} is a single result", f"name the folder that contains it: {folder.parent}")
+    alone = (folder / MANIFEST_FILE).is_file()
+    submissions = [folder] if alone else sorted(path.parent for path in folder.glob(f"*/{MANIFEST_FILE}"))
+    if submissions and not any(folder.glob(f"*/{RESULT_FILE}")):
+        what = "a submission" if alone else f"a folder of {counted(len(submissions), 'submission')}"
+        raise ConfigurationError(
+            f"{folder} is {what}, not a results folder",
+            f"score first: divbench score {submissions[0]} --out results, then divbench board serve --results results",
+        )
+    return folder

@@ -12,7 +12,7 @@ from benchmark.metrics import METRICS
 from benchmark.metrics.metric import bounds_text
 from datasets_build.sources import DATASETS
 from divbench.command_line import build
-from leaderboard.data.metric_study.files import PAID, load_studies
+from leaderboard.data.metric_study.study import PAID, load_studies
 from leaderboard.tables.measures import agreements
 from leaderboard.tables.trust import dominated, trusted
 
@@ -50,7 +50,7 @@ def datasets_table() -> str:
 
 def trust_table() -> str:
     """The headline and well-known metrics, with what the study that ships says of them."""
-    studies = load_studies(None)
+    studies = load_studies()
     assert studies.study is not None
     assert studies.gaming is not None
     agreement = agreements(studies.study)
@@ -58,7 +58,7 @@ def trust_table() -> str:
     for name in TRUST:
         [metric] = [each for each in METRICS if each.id == name]
         people = agreement[name].value if name in agreement else None
-        gains = {attack: gain.value or 0.0 for attack, gain in studies.gaming.gains(name).items()}
+        gains = studies.gaming.gains.get(name, {})
         paid = sum(gain > PAID for gain in gains.values()) if gains else "–"
         junk = f"{gains['random-characters']:+.2f}" if gains else "–"
         told = "–" if people is None else f"{people:.2f}"
@@ -68,7 +68,7 @@ def trust_table() -> str:
 
 def study_table() -> str:
     """All metrics of this package that the study has, the best with people first, and what dominates each."""
-    studies = load_studies(None)
+    studies = load_studies()
     assert studies.study is not None
     needless = dominated(studies.study, studies.gaming)
     rows = trusted(studies.study, studies.gaming, most=len(METRICS) * 2)

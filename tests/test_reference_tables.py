@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmark.scoring.estimate import Floats, bootstrap_means
 from leaderboard.data.board import Board, Column
-from leaderboard.data.metric_study.files import PAID
+from leaderboard.data.metric_study.study import PAID
 from leaderboard.data.reference.results import WithReference
 from leaderboard.data.reference.stages import ALPACAEVAL, CURATED, MATCHED, STAGE_SUITES
 from leaderboard.data.reference.systems import ATTACKED, ATTACKS, REAL, SUITE

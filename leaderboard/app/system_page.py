@@ -1,11 +1,11 @@
 """The page /system: one system as plain HTML, which loads at once and needs no script.
 
-It is the page of the static export, with the application's navigation and footer. A Gradio page would take a second to
-load.
+It is also written by `divbench board export --html`. A Gradio page would take a second to load.
 """
 
 from collections.abc import Callable
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from hashlib import sha256
 from mimetypes import guess_type
 from typing import Any
@@ -21,9 +21,8 @@ from leaderboard.app.navigation import footer
 from leaderboard.app.permalinks import MAX_VALUE
 from leaderboard.data.board import Board, ranking_column
 from leaderboard.data.live_results import LiveResults
-from leaderboard.static.board_pages import MODELS, Part
-from leaderboard.static.render import Page, assets, render, style_marks
-from leaderboard.static.system_page import TEMPLATE, nearest, system_page
+from leaderboard.static.render import Page, Part, assets, render
+from leaderboard.static.system_page import nearest, system_page
 from leaderboard.tables import page_text
 from leaderboard.tables.prompts import find_entry, first_entry, system_choices
 from leaderboard.tables.systems import system_ids
@@ -54,36 +53,30 @@ def system_routes(live: LiveResults, navigation: Callable[[], Any]) -> list[Rout
 
 def _answer(live: LiveResults, asked: dict[str, str], navigation: Any) -> Response:
     snapshot = live.snapshot()
-    offered = [each for each in snapshot.boards if ranking_column(each) is not None]
-    frame = {
-        "assets": f"{_ASSETS}/{_version()}",
-        "styled": style_marks(),
-        "warnings": snapshot.warnings,
-        "navigation": navigation,
-        "foot": footer(snapshot, asked),
-    }
+    offered = [board for board in snapshot.boards if ranking_column(board) is not None]
+    frame = partial(render, address=f"{_ASSETS}/{_version()}", navigation=navigation, warnings=snapshot.warnings)
     if not offered:
-        return HTMLResponse(render(_said(page_text.NO_RESULTS), frame), 404)
-    board = next((each for each in offered if each.name == asked["table"]), offered[0])
+        return HTMLResponse(frame(_message(page_text.NO_RESULTS), footer=footer(snapshot, asked)), 404)
+    board = next((board for board in offered if board.name == asked["table"]), offered[0])
     wanted = find_entry(board, asked["system"])
     entry = wanted or first_entry(board)
     place = board.entries.index(entry)
     tables = [(text, name, name == board.name) for text, name in board_choices(offered)]
-    systems = [(text, own, i == place) for i, (text, own) in enumerate(system_choices(board))]
+    systems = [(text, system_id, i == place) for i, (text, system_id) in enumerate(system_choices(board))]
     picker = [("table", "Table", tables), ("system", "System", systems)]
-    frame |= {"foot": footer(snapshot, {"table": board.name}), "picker": picker}
+    frame = partial(frame, footer=footer(snapshot, {"table": board.name}), picker=picker)
     try:
         page = _page(live, board, place)
     except DivBenchError as error:  # the result's files no longer exist
-        return HTMLResponse(render(_said(told(error)), frame), 404)
+        return HTMLResponse(frame(_message(told(error))), 404)
     if (asked["system"] and not wanted) or asked["table"] not in ("", board.name):
-        page.values["parts"].insert(0, Part(said=(GONE,)))
-    return HTMLResponse(render(page, frame))
+        page = replace(page, parts=(Part(lines=(GONE,)), *page.parts))
+    return HTMLResponse(frame(page))
 
 
-def _said(why: str) -> Page:
+def _message(reason: str) -> Page:
     """A page that explains why no system is shown."""
-    return Page(PATH, "System", TEMPLATE, {"lead": (), "drawn": (), "parts": [Part(said=(why,))]}, MODELS)
+    return Page("System", (Part(lines=(reason,)),))
 
 
 def _page(live: LiveResults, board: Board, place: int) -> Page:
@@ -95,7 +88,7 @@ def _page(live: LiveResults, board: Board, place: int) -> Page:
         links.append(
             ("Compare with the most correlated system", f"compare?{urlencode({'table': board.name, 'systems': both})}")
         )
-    return system_page(scores, place, PATH, near, links=links, texts=True)
+    return system_page(scores, place, near=near, links=links)
 
 
 @cache

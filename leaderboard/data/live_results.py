@@ -11,7 +11,7 @@ from pathlib import Path
 
 from divbench.core.errors import DivBenchError, InputError
 from leaderboard.data.board import Board, ranking_column
-from leaderboard.data.metric_study.files import Studies, load_studies
+from leaderboard.data.metric_study.study import Studies, load_studies
 from leaderboard.data.scores import BoardScores
 from leaderboard.data.sources import Snapshot, Source
 from submissions.judgements.vote_store import VoteSpool

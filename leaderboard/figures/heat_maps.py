@@ -7,13 +7,13 @@ import numpy as np
 from benchmark.analysis.across.study import Homogeneity
 from divbench.core.errors import need
 from divbench.core.tables import Table
-from leaderboard.data.metric_study.record import CORRELATIONS, Agreement, Measure
+from leaderboard.data.metric_study.study import CORRELATIONS, Agreement
 from leaderboard.figures.plots import DIVERGING, FONT, SEQUENTIAL, inert, inert_name
 
 Cells = list[list[float | None]]
 
 
-def correlation_map(view: Table, measure: Measure) -> Any:
+def correlation_map(view: Table, measure: str) -> Any:
     """Metrics by tasks, coloured by the values of a table of `correlations`; the middle colour is chance level."""
     columns = view.columns[2:]
     values = [list(row[2:]) for row in view.values]
@@ -25,7 +25,7 @@ def correlation_map(view: Table, measure: Measure) -> Any:
 
 def agreement_map(agreement: Agreement) -> Any:
     """Metrics by metrics, coloured by their rank correlation."""
-    matrix = agreement.matrix()
+    matrix = agreement.matrix
     texts = [["" if each is None else f"{each:.2f}" for each in row] for row in matrix]
     names = list(agreement.metrics)
     title = f"Rank correlation over {agreement.over}: {inert(agreement.group, 60)}"

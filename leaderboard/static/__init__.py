@@ -1,1 +1,1 @@
-"""Export the board as web pages that open without a server, or as a Hugging Face Space."""
+"""Plain HTML pages, which the application serves and `board export --html` writes, and the folder of a Space."""

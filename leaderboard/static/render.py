@@ -1,21 +1,17 @@
-"""Renders tables, figures and texts to HTML and data files; everything except the templates is escaped.
+"""Renders plain HTML pages, for the application and the export; everything except the template is escaped.
 
-A strict Content-Security-Policy forbids inline scripts, inline styles and network access. Data for scripts is in
-separate script files, because pages opened from a folder cannot use `fetch`.
+A strict Content-Security-Policy forbids inline scripts, inline styles and network access.
 """
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from itertools import zip_longest
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from divbench.core.errors import need
 from divbench.core.tables import Table
@@ -33,10 +29,8 @@ POLICY = "; ".join(
         "form-action 'self'",
     )
 )
-_CODE = re.compile(r"`([^`]+)`")
-_STRONG = re.compile(r"\*\*([^*]+)\*\*")
 _STYLES = re.compile(r'if\(!document\.getElementById\("([0-9a-f]{64})"\)\)')
-# Characters that could end the script or one of its lines, or be read as HTML markup.
+# Characters that could end the element, or one of a script's lines.
 _UNSAFE = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
@@ -48,92 +42,53 @@ class StaticTable:
     id: str
     caption: str
     marks: Sequence[str] = ()  # CSS class of each row, most empty; empty: no row has one
-    shown: frozenset[int] | None = None  # columns that are visible at first; None: all
-
-    @property
-    def sortable(self) -> bool:
-        """Whether rows make sense in any order: a row that begins blank belongs to the row above."""
-        return all(texts[0] for texts in self.view.texts)
-
-    def rows(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-        """The CSS class of each row, and the text and the sort value of its cells; only numbers have a sort value."""
-        for mark, values, texts in zip_longest(self.marks, self.view.values, self.view.texts, fillvalue=""):
-            keys = map(_sort_value, values, self.view.kinds)
-            yield mark, list(zip(texts, keys, strict=True))
-
-
-def _sort_value(value: Any, kind: str) -> str:
-    number = kind == "number" and isinstance(value, (int, float)) and isfinite(value)
-    return repr(value) if number else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure on a page: its element id, text alternative, height in pixels, plotly figure and data file.
-
-    Without a file the page has what is drawn itself.
-    """
+    """A plotly figure as JSON, with its element id, text alternative and height in pixels."""
 
     id: str
     alt: str
     height: int
-    drawn: Any = None
-    file: str = ""
+    json: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A section of a page; its texts may be untrusted."""
+
+    title: str = ""
+    forest: Markup = field(default_factory=Markup)
+    figure: Figure | None = None
+    lines: tuple[str, ...] = ()
+    tables: tuple[StaticTable, ...] = ()
+    codes: tuple[tuple[str, str], ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page to write."""
+    """A page."""
 
-    file: str
     title: str
-    template: str  # template in `templates`
-    values: Mapping[str, Any]
-    section: str  # entry of the navigation that it belongs to
-    board: str = ""  # name of its board; empty if it has none
-    scripts: tuple[str, ...] = ()  # data files to load after board.js
-    figures: bool = False
+    parts: tuple[Part, ...]
+    about: str = ""  # description for search engines and link previews
+
+    @property
+    def figure(self) -> bool:
+        """Whether the page has a figure."""
+        return any(part.figure for part in self.parts)
 
 
-def figure_script(name: str, figure: Any) -> str:
-    """The data file that passes a plotly figure to board.js under a name."""
-    return f"divbench.figures[{json.dumps(name)}] = {_safe(figure.to_json(engine='json'))};\n"
-
-
-def data_script(name: str, value: Any) -> str:
-    """The data file that passes a value to board.js under a name."""
-    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return f"divbench.{name} = {_safe(text)};\n"
-
-
-def _safe(text: str) -> str:
-    return text.translate(_UNSAFE)
-
-
-def embedded(text: str) -> Markup:
-    """JSON for a data element of the page: nothing in it can end the element."""
-    return Markup(_safe(text))  # noqa: S704 - no markup is left
-
-
-def coded(text: str) -> Markup:
-    """An escaped text with `code` marked up."""
-    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped before
-
-
-def marked(text: str) -> Markup:
-    """An escaped text with `code` and **emphasis** marked up, as in page_text.py."""
-    return Markup(_STRONG.sub(r"<strong>\1</strong>", str(coded(text))))  # noqa: S704 - escaped before
+def _embedded(text: str) -> Markup:
+    return Markup(text.translate(_UNSAFE))  # noqa: S704 - no markup is left
 
 
 @cache
-def environment() -> Any:
-    """Load the templates; every value is escaped, and an undefined name is an error.
-
-    Raises:
-        MissingExtra: jinja2 is not installed.
-    """
+def _template() -> Any:
     jinja = need("jinja2", "board")
-    made = jinja.Environment(
+    environment = jinja.Environment(
         loader=jinja.FileSystemLoader(HERE / "templates", encoding="utf-8"),
         autoescape=True,
         undefined=jinja.StrictUndefined,
@@ -141,25 +96,27 @@ def environment() -> Any:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters["coded"] = coded
-    made.filters["embedded"] = embedded
-    made.filters["marked"] = marked
-    return made
+    environment.filters["embedded"] = _embedded
+    return environment.get_template("page.html")
+
+
+def style_sheet() -> str:
+    """The style sheet of plain pages, which shares the application's."""
+    own, shared = HERE / "assets", HERE.parent / "app" / "assets"
+    sheets = (own / "variables.css", own / "static.css", shared / "board.css", shared / "forest.css")
+    return "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets)
 
 
 @cache
 def assets() -> Mapping[str, str]:
-    """The files that the pages load, by name: the style sheet, board.js, and plotly with its styles."""
-    own, shared = HERE / "assets", HERE.parent / "app" / "assets"
-    sheets = (own / "variables.css", own / "static.css", shared / "board.css", shared / "forest.css")
+    """The files that a served page loads, by name: style sheets, our script, and plotly."""
     plotly = Path(str(files(need("plotly", "board")))) / "package_data" / "plotly.min.js"
-    loaded = {"board.js": own / "board.js", "figures.css": own / "figures.css", "plotly.min.js": plotly}
-    made = {name: path.read_text(encoding="utf-8") for name, path in loaded.items()}
-    return {"board.css": "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets), **made}
+    paths = {name: HERE / "assets" / name for name in ("page.js", "figures.css")} | {"plotly.min.js": plotly}
+    return {"board.css": style_sheet(), **{name: path.read_text(encoding="utf-8") for name, path in paths.items()}}
 
 
 @cache
-def style_marks() -> list[str]:
+def _style_marks() -> list[str]:
     """The ids of the style elements that plotly's script adds to a page unless an element with the id exists.
 
     The page's policy forbids them, and they are for maps, which the board does not use.
@@ -167,18 +124,26 @@ def style_marks() -> list[str]:
     return _STYLES.findall(assets()["plotly.min.js"])
 
 
-def render(page: Page, frame: Mapping[str, Any]) -> str:
-    """The HTML of a page.
-
-    Args:
-        frame: Values that every page needs: navigation, boards, data warnings, `style_marks`, the folder of the assets.
-    """
-    scripts = [f"{frame['assets']}/board.js", *page.scripts]
-    if page.figures:
-        scripts.insert(0, f"{frame['assets']}/plotly.min.js")
-    text: str = (
-        environment()
-        .get_template(page.template)
-        .render(**frame, **page.values, page=page, policy=POLICY, scripts=scripts)
+def render(
+    page: Page,
+    address: str,
+    navigation: Markup,
+    warnings: Sequence[str] = (),
+    *,
+    footer: Markup | str = "",
+    picker: Sequence[tuple[str, str, Sequence[tuple[str, str, bool]]]] = (),
+    script: bool = True,
+) -> str:
+    """The HTML of a page that loads its assets from an address; without `script`, it loads only the style sheet."""
+    text: str = _template().render(
+        page=page,
+        assets=address,
+        navigation=navigation,
+        warnings=warnings,
+        footer=footer,
+        picker=picker,
+        script=script,
+        styled=_style_marks() if page.figure else (),
+        policy=POLICY,
     )
     return text

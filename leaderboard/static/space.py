@@ -8,7 +8,7 @@ bytes.
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import distribution, requires, version
 from pathlib import Path
@@ -23,49 +23,31 @@ from datasets_build.load import SUITES
 from datasets_build.sources import find_config
 from divbench.core.errors import ConfigurationError, need_installed
 from divbench.core.files import atomic_folder, write_text
-from leaderboard.data.board import Board
 
-PACKAGES = ("benchmark", "datasets_build", "leaderboard", "submissions")
+PACKAGES = ("benchmark", "datasets_build", "divbench", "leaderboard", "submissions")
 LEFT_OUT = ("benchmark/models/bundled_lm/model",)  # 12 MB, needed only for scoring
 CARRIED = "package"
 # Spaces install packages that restrict the versions of these, so we give our bounds instead of one version.
 UNPINNED = ("pydantic",)
-MAX_TITLE = 60
+TITLE = "DivBench"
 _TEMPLATES = Path(__file__).parent / "templates"
 _HUB = re.compile(r"hf://datasets/([^/]+/[^/]+)(?:/.+)?")
 
 
-def write_space(folder: Path, store: str, title: str = "DivBench", models: Sequence[str] = ()) -> list[Path]:
-    """Write the folder of a Space.
-
-    Args:
-        folder: Folder to make; it must not exist or be empty.
-        store: Store of the board: `hf://datasets/ORG/NAME`, or the absolute path of a folder, for a Space with
-            permanent storage. It is not read here.
-        models: Ids of models on the Hub whose pages will name the Space.
-
-    Raises:
-        ConfigurationError: The folder is in use, or the store or title is invalid.
-        MissingExtra: The extra *board* is not installed, so its versions are unknown.
-    """
+def write_space(folder: Path, store: str) -> list[Path]:
+    """Write the folder of a Space, which must not exist or be empty; the store is not read here."""
     for module in ("gradio", "plotly"):
         need_installed(module, "board")
     dataset = checked_store(store)
-    if not title.strip() or not title.isprintable() or len(title) > MAX_TITLE:
-        raise ConfigurationError(
-            f"{title[:MAX_TITLE]!r} is not a valid title", f"give up to {MAX_TITLE} printable characters"
-        )
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigurationError(f"{folder} exists and is not empty", "name another folder, or remove it")
     suites = tuple(sorted({suite.config for suite in SUITES if find_config(suite.config)[0].name != "demo"}))
-    words = {"store": store, "title": title, "carried": CARRIED, "version": version("divbench"), "suites": suites}
-    with atomic_folder(folder) as made:
-        write_text(made / "app.py", _filled("space_app.txt", words))
-        write_text(made / "requirements.txt", "".join(f"{line}\n" for line in requirements()))
-        write_text(
-            made / "README.md", f"---\n{_metadata(title, dataset, models)}---\n{_filled('space_readme.md', words)}"
-        )
-        carry(made / CARRIED)
+    words = {"store": store, "title": TITLE, "carried": CARRIED, "version": version("divbench"), "suites": suites}
+    with atomic_folder(folder) as target:
+        write_text(target / "app.py", _filled("space_app.txt", words))
+        write_text(target / "requirements.txt", "".join(f"{line}\n" for line in requirements()))
+        write_text(target / "README.md", f"---\n{_metadata(dataset)}---\n{_filled('space_readme.md', words)}")
+        carry(target / CARRIED)
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
@@ -74,22 +56,18 @@ def _filled(template: str, words: Mapping[str, object]) -> str:
 
 
 def checked_store(text: str) -> str | None:
-    """The Hub dataset of a store; None if it is a folder.
-
-    Raises:
-        ConfigurationError: It is neither.
-    """
-    found = _HUB.fullmatch(text)
-    if found is not None and text.isprintable() and is_repo(found[1]):
-        return found[1]
-    if found is None and text.isprintable() and Path(text).is_absolute():
+    """The Hub dataset of a store; None if it is a folder."""
+    match = _HUB.fullmatch(text)
+    if match is not None and text.isprintable() and _is_repo(match[1]):
+        return match[1]
+    if match is None and text.isprintable() and Path(text).is_absolute():
         return None
     raise ConfigurationError(
         f"{text[:100]!r} names no store", "give hf://datasets/ORG/NAME, or the full path of a folder"
     )
 
 
-def is_repo(text: str) -> bool:
+def _is_repo(text: str) -> bool:
     """Whether a text is a valid id of a Hub repository with its owner."""
     try:
         validate_repo_id(text)
@@ -98,24 +76,17 @@ def is_repo(text: str) -> bool:
     return text.count("/") == 1
 
 
-def model_ids(boards: Iterable[Board]) -> list[str]:
-    """The Hub models that the systems of some boards name, sorted."""
-    systems = (entry.result.manifest.system for board in boards for entry in board.entries)
-    said = {system.model_id.split("@")[0] for system in systems if system.model_id is not None and system.open_weights}
-    return sorted(name for name in said if is_repo(name))
-
-
 def requirements() -> list[str]:
     """The libraries of the package and its extra *board*, at the installed versions."""
-    found = {}
+    lines = {}
     for text in requires("divbench") or ():
         wanted = Requirement(text)
         if wanted.marker is None or any(wanted.marker.evaluate({"extra": extra}) for extra in ("", "board")):
             extras = wanted.extras | ({"oauth"} if wanted.name == "gradio" else set())
             name = f"{wanted.name}[{','.join(sorted(extras))}]" if extras else wanted.name
             loose = wanted.name in UNPINNED
-            found[wanted.name.lower()] = f"{name}{wanted.specifier if loose else f'=={version(wanted.name)}'}"
-    return [found[name] for name in sorted(found)]
+            lines[wanted.name.lower()] = f"{name}{wanted.specifier if loose else f'=={version(wanted.name)}'}"
+    return [lines[name] for name in sorted(lines)]
 
 
 def _licence() -> str:
@@ -148,10 +119,10 @@ def _files(home: Path) -> Iterator[Path]:
         yield from (here / name for name in sorted(names) if name[0] != "." and not name.endswith(".pyc"))
 
 
-def _metadata(title: str, dataset: str | None, models: Sequence[str]) -> str:
+def _metadata(dataset: str | None) -> str:
     """The YAML header of the Space's README."""
     values = {
-        "title": title,
+        "title": TITLE,
         "emoji": "🎲",
         "colorFrom": "blue",
         "colorTo": "green",
@@ -165,7 +136,6 @@ def _metadata(title: str, dataset: str | None, models: Sequence[str]) -> str:
         "short_description": "How diverse are the responses of language models?",
         "tags": ["leaderboard", "diversity", "evaluation"],
         "datasets": [] if dataset is None else [dataset],
-        "models": sorted(models),
         "hf_oauth": True,
         # One of the few headers that Spaces allow; only windows that the login opens may keep a reference to this page.
         "custom_headers": {"cross-origin-opener-policy": "same-origin-allow-popups"},

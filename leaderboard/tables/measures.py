@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from benchmark.metrics import METRICS
+from benchmark.scoring.estimate import Estimate
 from benchmark.scoring.results import signature_parts
 from leaderboard.data.board import Board, Column, ranking_column
-from leaderboard.data.metric_study.record import MetricStudy, Number
+from leaderboard.data.metric_study.study import OVERALL, MetricStudy
 
 # The metrics of each kind of diversity; the first one that a board has represents the kind.
 KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -55,20 +56,20 @@ def measures(board: Board, study: MetricStudy | None) -> tuple[Measure, ...]:
 def _is_studied(column: Column, study: MetricStudy) -> bool:
     """Whether a study has a column's metric with the same version, parameters and models."""
     own = column.signature
-    parts = signature_parts(own.version, own.parameters, own.models, study.profile, divbench=study.divbench)
-    studied = {each.name: each.signature for each in study.metrics}
-    return studied.get(column.metric) == "|".join((column.metric, *parts))
+    settings = study.settings
+    parts = signature_parts(own.version, own.parameters, own.models, settings["profile"], divbench=settings["divbench"])
+    studied = study.metrics.get(column.metric)
+    return studied is not None and studied.signature == "|".join((column.metric, *parts))
 
 
-def agreements(study: MetricStudy | None) -> Mapping[str, Number]:
+def agreements(study: MetricStudy | None) -> Mapping[str, Estimate]:
     """Each metric's agreement with people: mean Spearman correlation with the labels of the tasks written by people.
 
     Metrics in `FITTED` are left out; docs/metrics.md has their agreement on sets that they were not fitted to.
     """
     if study is None:
         return {}
-    fair = [each for each in study.overall if each.metric not in FITTED]
-    return {each.metric: each.measures["spearman"] for each in fair if "spearman" in each.measures}
+    return {name: number for name, number in study.measured(OVERALL, "spearman").items() if name not in FITTED}
 
 
 def metric_sentences(study: MetricStudy | None) -> dict[str, str]:
@@ -82,7 +83,7 @@ def metric_sentences(study: MetricStudy | None) -> dict[str, str]:
         said += {1: ["Higher = more diverse."], -1: ["Lower = more diverse."], 0: []}[metric.direction]
         number = found.get(metric.id)
         agrees = "not measured" if number is None or number.value is None else f"Spearman {_short(number.value)}"
-        where = "" if number is None or study is None else f" (profile {study.profile})"
+        where = "" if number is None or study is None else f" (profile {study.settings['profile']})"
         made[metric.id] = " ".join([*said, f"Agreement with people{where}: {agrees}."])
     return made
 

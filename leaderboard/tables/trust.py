@@ -8,8 +8,7 @@ from benchmark.scoring.inputs import input_of
 from divbench.core.errors import counted
 from divbench.core.tables import Cell, Table, estimate_cell, number
 from leaderboard.data.board import RANKED_BY
-from leaderboard.data.metric_study.files import PAID, GamingRecord
-from leaderboard.data.metric_study.record import MetricStudy
+from leaderboard.data.metric_study.study import OVERALL, PAID, Gaming, MetricStudy
 from leaderboard.tables.measures import FITTED, agreements, metric_sentences
 
 ROWS = 10
@@ -28,14 +27,14 @@ class Trusted:
     worst: str  # the attack with the largest gain, and the gain; empty if the metric rewards no attack
 
 
-def trusted(study: MetricStudy, gaming: GamingRecord | None, most: int = ROWS) -> tuple[Trusted, ...]:
+def trusted(study: MetricStudy, gaming: Gaming | None, most: int = ROWS) -> tuple[Trusted, ...]:
     """The metrics that agree best with people, best first, each with the attacks that it rewards."""
     sentences = metric_sentences(study)
     found = [(agreement, name) for name, agreement in agreements(study).items() if agreement.value is not None]
     found.sort(key=lambda each: (-(each[0].value or 0.0), each[1]))
     made = []
     for agreement, name in found[:most]:
-        gains = {attack: gain.value or 0.0 for attack, gain in gaming.gains(name).items()} if gaming else {}
+        gains = gaming.gains.get(name, {}) if gaming else {}
         paid = [attack for attack, gain in gains.items() if gain > PAID]
         worst = max(paid, key=lambda attack: gains[attack], default=None)
         gain = "" if worst is None else f"{worst.replace('-', ' ')} +{number(gains[worst], 2)}"
@@ -64,12 +63,12 @@ def trusted_table(rows: Sequence[Trusted]) -> Table:
     return Table("", ("metric", *numbers, "largest gain of an attack", "what it measures"), cells)
 
 
-def trust_sentence(rows: Sequence[Trusted], study: MetricStudy, gaming: GamingRecord | None) -> str:
+def trust_sentence(rows: Sequence[Trusted], study: MetricStudy, gaming: Gaming | None) -> str:
     """Say which metrics agree best with people and resist attacks."""
     if not rows:
         return "There is no study of agreement with people here."
     best = rows[0]
-    tasks = next(each.tasks for each in study.overall if each.metric == best.metric)
+    tasks = study.counts("spearman")[OVERALL]
     said = (
         f"{best.metric} agrees best with people: Spearman {number(best.value, 2)}, mean of {tasks} tasks with "
         "response sets that people wrote to be more or less diverse."
@@ -82,7 +81,7 @@ def trust_sentence(rows: Sequence[Trusted], study: MetricStudy, gaming: GamingRe
     return said
 
 
-def dominated(study: MetricStudy, gaming: GamingRecord | None) -> dict[str, str]:
+def dominated(study: MetricStudy, gaming: Gaming | None) -> dict[str, str]:
     """The dominated metrics, each with the best metric that dominates it.
 
     A metric dominates another one if its interval of agreement with people is entirely above the other's, it needs no
@@ -110,16 +109,16 @@ def _cost(metric: Metric) -> int:
     return 2 if "causal_lm" in sources else 1 if sources else 0
 
 
-def _rewards_more(gaming: GamingRecord | None, one: str, other: str) -> bool:
+def _rewards_more(gaming: Gaming | None, one: str, other: str) -> bool:
     """Whether one metric rewards more attacks than another; False if either was not attacked."""
-    gains = [] if gaming is None else [gaming.gains(name) for name in (one, other)]
+    gains = [] if gaming is None else [gaming.gains.get(name, {}) for name in (one, other)]
     if not all(gains) or not gains:
         return False
-    paid = [sum((gain.value or 0.0) > PAID for gain in each.values()) for each in gains]
+    paid = [sum(gain > PAID for gain in each.values()) for each in gains]
     return paid[0] > paid[1]
 
 
-def dominated_sentence(study: MetricStudy, gaming: GamingRecord | None) -> str:
+def dominated_sentence(study: MetricStudy, gaming: Gaming | None) -> str:
     """Name the dominated metrics and the metrics that dominate them; empty if there are none."""
     by: dict[str, list[str]] = {}
     for name, other in dominated(study, gaming).items():
@@ -135,7 +134,7 @@ def dominated_sentence(study: MetricStudy, gaming: GamingRecord | None) -> str:
 
 def fitted_sentence(study: MetricStudy) -> str:
     """Name the metrics that are not compared because they were fitted to the study's labels; empty without any."""
-    names = sorted(FITTED & {each.metric for each in study.overall})
+    names = sorted(FITTED & study.measured(OVERALL, "spearman").keys())
     return f"Not compared, because they were fitted to these labels: {', '.join(names)}." if names else ""
 
 
@@ -149,16 +148,16 @@ def released_sentence(rows: Sequence[Trusted]) -> str:
     )
 
 
-def trust_caption(gaming: GamingRecord | None) -> str:
+def trust_caption(gaming: Gaming | None) -> str:
     """Explain how to read the rows."""
     said = "Dot: mean Spearman correlation with people's labels; line: 95% interval over contexts."
     if gaming is not None:
         said += (
             f" Attacks rewarded: the number of {len(gaming.attacks)} attacks on {gaming.source} ({gaming.prompts} "
             f"prompts, profile {gaming.profile}) that gain more than {PAID:g} of the range between the least and the "
-            f"most diverse of {counted(len(gaming.systems), 'real system')}, with the largest gain. –: not measured."
+            f"most diverse of {counted(gaming.systems, 'real system')}, with the largest gain. –: not measured."
         )
-        headline = [gain.value or 0.0 for gain in gaming.gains(RANKED_BY[0]).values()]
+        headline = gaming.gains.get(RANKED_BY[0], {}).values()
         if headline:
             said += f" {RANKED_BY[0]} rewards {sum(gain > PAID for gain in headline)} of them; boards rank by it."
     return said

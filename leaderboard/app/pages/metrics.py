@@ -11,9 +11,7 @@ from leaderboard.app import components
 from leaderboard.app.asked import Asked
 from leaderboard.app.permalinks import QUIET, chosen_or_first, wire
 from leaderboard.data.live_results import LiveResults
-from leaderboard.data.metric_study.files import Studies
-from leaderboard.data.metric_study.pair_accuracies import PairStudy, drawn_blocks, has_real_model
-from leaderboard.data.metric_study.record import MEASURES, Agreement
+from leaderboard.data.metric_study.study import MEASURES, Agreement, PairStudy, Studies
 from leaderboard.figures.forest_table import trust_table
 from leaderboard.figures.gss_heat_map import heat_map
 from leaderboard.figures.heat_maps import agreement_map, correlation_map
@@ -43,7 +41,9 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         plot = components.figure("correlations-plot")
         shown = components.table("Data of the figure, with 95% intervals", "correlations", pinned_columns=1)
         note = components.note("note", 4)
-    with gr.Accordion(_pairs_title(there.pairs), open=has_real_model(there.pairs), elem_id="by-pair"):
+    with gr.Accordion(
+        _pairs_title(there.pairs), open=bool(there.pairs and there.pairs.has_real_model), elem_id="by-pair"
+    ):
         gr.Markdown(page_text.PAIRS)
         pair_plot = components.figure("pairs-plot")
         pairs = components.table("Data of the figure", "pairs", pinned_columns=1)
@@ -100,7 +100,7 @@ def _trust(there: Studies) -> str:
 
 def _pairs_title(study: PairStudy | None) -> str:
     """The heading of the section on prompt pairs, with the reason why it is closed."""
-    real = study is None or has_real_model(study)
+    real = study is None or study.has_real_model
     return "Prompt pairs (GSSBench)" + ("" if real else ": only the bundled model so far, near chance")
 
 
@@ -110,7 +110,7 @@ def _agreements(there: Studies, live: LiveResults) -> dict[str, Agreement]:
 
 
 def _controls(there: Studies, agreements: Mapping[str, Agreement], asked: Asked) -> list[Any]:
-    names = [each.name for each in there.study.metrics] if there.study else []
+    names = list(there.study.metrics) if there.study else []
     measures = [(MEASURES[name], name) for name in metrics.measures_of(there.study)] if there.study else []
     over = [(f"{each.over}: {each.group}", name) for name, each in agreements.items()]
     metric = chosen_or_first(asked, "metric", names)
@@ -139,7 +139,7 @@ def _correlations(there: Studies, measure: Any) -> list[Any]:
 def _pairs(study: PairStudy | None) -> list[Any]:
     if study is None:
         return [components.drawn(None), components.no_table()]
-    blocks = drawn_blocks(study)
+    blocks = (*study.models, *study.references)
     return [components.drawn(heat_map(blocks) if blocks else None), components.filled(metrics.pair_accuracies(study))]
 
 
@@ -150,7 +150,7 @@ def _agreement(found: Agreement | None) -> list[Any]:
 
 
 def _metric(there: Studies, metric: Any, case: Any) -> list[Any]:
-    if there.study is None or not isinstance(metric, str) or there.study.entry(metric) is None:
+    if there.study is None or not isinstance(metric, str) or metric not in there.study.metrics:
         return [components.no_table(), components.no_table(), gr.Textbox(visible=False), components.no_table()]
     view = metrics.disagreements(there.study, metric)
     described = Table("", ("property", "value"), metrics.described(metric, there.study))
@@ -164,7 +164,7 @@ def _metric(there: Studies, metric: Any, case: Any) -> list[Any]:
 def _case(there: Studies, metric: str, case: Any) -> list[Any]:
     if there.study is None or not isinstance(case, str) or not case.isdecimal():
         return [gr.Textbox(visible=False), components.no_table()]
-    found = metrics.disagreement_text(there.study, metric, int(case), there.texts)
+    found = metrics.disagreement_text(there.study, metric, int(case))
     if found is None:
         return [gr.Textbox(NO_TEXTS, visible=True), components.no_table()]
     context, texts = found

@@ -1,1 +1,1 @@
-"""Studies how well metrics agree with people, labels and each other, and records the results."""
+"""Studies how well metrics agree with people, labels and each other: in come labelled sets, out goes a study."""

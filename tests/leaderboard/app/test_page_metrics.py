@@ -1,19 +1,12 @@
 """The page of metrics in a real browser, with the study that ships here, with one's own, and with a damaged one."""
 
+from dataclasses import replace
 from pathlib import Path
-from shutil import copyfile
 from typing import Any
 
 import pytest
 
-from leaderboard.data.metric_study.files import (
-    MEASURED,
-    PAIRS_FILE,
-    STUDY_FILE,
-    TEXTS_FILE,
-    load_studies,
-    write_texts,
-)
+from leaderboard.data.metric_study.study import PAIRS_FILE, load_studies, write_study
 from leaderboard.tables.metrics import correlations, described, disagreements
 from leaderboard.tables.page_text import FIGURES
 from leaderboard.tables.trust import trusted
@@ -32,11 +25,9 @@ METRIC = "distinct_n"
 def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The study that ships here, with hostile texts for the first disagreement of a metric."""
     folder = tmp_path_factory.mktemp("study")
-    copyfile(MEASURED / STUDY_FILE, folder / STUDY_FILE)
-    task, set_id, *_ = disagreements(shipped_study(), METRIC).values[0]
-    texts = {"task": task, "set_id": set_id, "context": INJECTIONS[0], "responses": list(INJECTIONS[1:])}
-    write_texts(folder / TEXTS_FILE, [texts])
-    (folder / PAIRS_FILE).write_text('{"schema_version": 1', encoding="utf-8")
+    _, set_id, *_ = disagreements(shipped_study(), METRIC).values[0]
+    write_study(folder, replace(shipped_study(), texts={set_id: (INJECTIONS[0], INJECTIONS[1:])}))
+    (folder / PAIRS_FILE).write_bytes(b"PAR1")
     return folder
 
 
@@ -50,7 +41,7 @@ def address(results: Path, own: Path) -> Any:
 def test_a_permalink_shows_the_study_that_ships_here(site_address: str, browser: Any) -> None:
     over = shipped_study().agreements[-1]
     open_page(browser, f"{site_address}/metrics")
-    best = trusted(shipped_study(), load_studies(None).gaming)
+    best = trusted(shipped_study(), load_studies().gaming)
     first = [each.text for each in browser.find_elements("css selector", "#trust tbody th")]
     assert first == [row.metric for row in best]
     assert len(first) == 10

@@ -16,7 +16,7 @@ from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options, score_submission
 from leaderboard.app.components import GONE
 from leaderboard.data.board import Board
-from leaderboard.data.metric_study.files import load_studies
+from leaderboard.data.metric_study.study import load_studies
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.forest import forest
 from leaderboard.tables.measures import metric_sentences

@@ -1,9 +1,11 @@
 """The board of metrics as tables: the numbers of the study, and nothing that it does not say."""
 
+from dataclasses import replace
+
 import pytest
 
 from benchmark.metrics import METRICS, Metric
-from leaderboard.data.metric_study.record import MEASURES, MetricStudy, Number
+from leaderboard.data.metric_study.study import MEASURES, OVERALL, MetricStudy
 from leaderboard.figures.heat_maps import agreement_map, correlation_map
 from leaderboard.tables.metrics import (
     about_study,
@@ -30,28 +32,24 @@ def test_correlations_are_those_of_the_study_best_first(study: MetricStudy) -> N
     assert all(row[2] is None for row in view.values[len(means) :])  # those without a mean come last
     for row in view.values:
         for name, value in zip(view.columns[3:], row[3:], strict=True):
-            task = study.task(name)
-            assert task is not None
-            found = {each.metric: each.measures for each in task.results}
-            assert value == (found[row[0]]["spearman"].value if row[0] in found else None)
+            numbers = study.measured(name, "spearman")
+            assert value == (numbers[row[0]].value if row[0] in numbers else None)
 
 
 def test_a_measure_shows_only_tasks_that_have_it(study: MetricStudy) -> None:
     shown = correlations(study, "human_spearman").columns[2:]  # there is no mean
-    assert set(shown) == {
-        task.name for task in study.tasks if any("human_spearman" in each.measures for each in task.results)
-    }
-    assert 0 < len(shown) < len(study.tasks)
+    assert list(shown) == study.tasks("human_spearman")
+    assert 0 < len(shown) < len(study.tasks("spearman"))
 
 
 def test_the_mean_is_over_the_tasks_that_the_caption_names(study: MetricStudy) -> None:
     for measure in MEASURES:
         view, text = correlations(study, measure), about_study(study, measure)
-        tasks = [study.task(name) for name in view.columns]
+        binary = ("contest/", "mcdiv/", "mcdiv_nuggets/")
         averaged = [
             place
-            for place, task in enumerate(tasks)
-            if task is not None and task.label == "binary" and not task.name.endswith("_with_hds")
+            for place, name in enumerate(view.columns)
+            if name.startswith(binary) and not name.endswith("_with_hds")
         ]
         if not view.columns[2].startswith("mean of "):
             assert "mean is over" not in text
@@ -65,10 +63,10 @@ def test_what_the_table_is_of_is_said(study: MetricStudy) -> None:
     for measure in MEASURES:
         text = about_study(study, measure)
         assert MEASURES[measure][1:] in text
-        assert study.profile in text
+        assert study.settings["profile"] in text
         assert "95%" in text
-        tasks = list(filter(None, map(study.task, correlations(study, measure).columns)))
-        sets = sum(task.evaluated for task in tasks)
+        tasks, evaluated = study.tasks(measure), study.counts(measure)
+        sets = sum(evaluated[task] for task in tasks)
         assert f", on {len(tasks)} tasks with {sets:,} response sets (some are in several tasks)" in text
         assert "lack scores of some: template_rate, templates_per_token, and metrics studied with them." in text
 
@@ -100,34 +98,24 @@ def test_every_metric_is_described_with_formula_version_and_failures(metric: Met
 
 
 def test_a_metric_that_the_study_does_not_know_yet_is_not_measured(study: MetricStudy) -> None:
-    without = study.model_copy(
-        update={
-            "metrics": [each for each in study.metrics if each.name != "distinct_n"],
-            "tasks": [
-                task.model_copy(update={"results": [each for each in task.results if each.metric != "distinct_n"]})
-                for task in study.tasks
-            ],
-        }
-    )
+    numbers = study.numbers[study.numbers.metric != "distinct_n"]
+    numbers.attrs["metrics"] = [entry for entry in numbers.attrs["metrics"] if entry["name"] != "distinct_n"]
+    without = replace(study, numbers=numbers)
     assert dict(described("distinct_n", without))["Agreement with people"] == "not measured"
     assert "Agreement with people" not in dict(described("distinct_n", study))
 
 
 def test_a_metric_of_somebody_else_is_described_by_its_own_word(study: MetricStudy) -> None:
-    released = next(each for each in study.metrics if each.origin == "released")
+    released = next(metric for metric in study.metrics.values() if metric.origin == "released")
     assert dict(described(released.name, study))["Source of its scores"] == released.signature
     assert "unknown" in dict(described("no_such", None))["Source of its scores"]
 
 
 def test_who_agrees_not_at_all_stands_between_who_agrees_and_who_disagrees(study: MetricStudy) -> None:
-    given = dict(zip([each.metric for each in study.overall], (0.5, 0.0, -0.5), strict=False))
-    assert len(given) == 3
-    overall = [
-        each.model_copy(update={"measures": {"spearman": Number(given[each.metric], None, None)}})
-        for each in study.overall
-        if each.metric in given
-    ]
-    view = correlations(study.model_copy(update={"overall": overall}), "spearman")
+    numbers = study.numbers.copy()
+    means = numbers[(numbers.task == OVERALL) & (numbers.measure == "spearman")].index
+    numbers.loc[means, "value"] = [0.5, 0.0, -0.5] + [float("nan")] * (len(means) - 3)
+    view = correlations(replace(study, numbers=numbers), "spearman")
     assert [row[2] for row in view.values[:3]] == [0.5, 0.0, -0.5]
     assert all(row[2] is None for row in view.values[3:])
     assert len(view.values) > 3
@@ -139,10 +127,11 @@ def test_disagreements_are_far_in_rank_and_their_texts_are_found_by_task_and_set
     for task, set_id, _, human_rank, _, metric_rank, of in view.values:
         assert abs(human_rank - metric_rank) > of / 3, (task, set_id)
     task, set_id = view.values[1][:2]
-    texts = {(task, set_id): ("context", ("one", "two"))}
-    assert disagreement_text(study, "distinct_n", 1, texts) == ("context", ("one", "two"))
-    assert disagreement_text(study, "distinct_n", 0, texts) is None
-    assert disagreement_text(study, "distinct_n", 10_000, texts) is None
+    assert task.startswith("contest/")
+    with_texts = replace(study, texts={set_id: ("context", ("one", "two"))})
+    assert disagreement_text(with_texts, "distinct_n", 1) == ("context", ("one", "two"))
+    assert disagreement_text(with_texts, "distinct_n", 0) is None
+    assert disagreement_text(with_texts, "distinct_n", 10_000) is None
 
 
 def test_figures_show_the_values_of_their_tables(study: MetricStudy) -> None:
@@ -152,5 +141,5 @@ def test_figures_show_the_values_of_their_tables(study: MetricStudy) -> None:
     middles = [correlation_map(view, measure).data[0].zmid for measure in ("spearman", "roc_auc", "oca_directional")]
     assert middles == [0.0, 0.5, 0.5]  # chance level
     figure = agreement_map(study.agreements[0])
-    assert [list(row) for row in figure.data[0].z] == study.agreements[0].matrix()
+    assert [list(row) for row in figure.data[0].z] == study.agreements[0].matrix
     assert figure.layout.xaxis.zeroline is figure.layout.yaxis.zeroline is False  # it showed through the first cells

@@ -1,13 +1,23 @@
 """The metrics that agree best with people, as the study has them, beside what attacks gain under them."""
 
+from dataclasses import replace
 from pathlib import Path
 from shutil import copyfile
 from xml.etree import ElementTree
 
+import pandas as pd
 import pytest
 
-from leaderboard.data.metric_study.files import GAMING_FILE, MEASURED, PAID, GamingRecord, read_record
-from leaderboard.data.metric_study.record import MetricStudy, Number, Overall
+from leaderboard.data.metric_study.study import (
+    GAMING_FILE,
+    MEASURED,
+    NUMBERS,
+    OVERALL,
+    PAID,
+    Gaming,
+    MetricStudy,
+    read_gaming,
+)
 from leaderboard.figures.forest_table import trust_table
 from leaderboard.tables.measures import FITTED, metric_sentences
 from leaderboard.tables.trust import (
@@ -26,26 +36,33 @@ from tests.leaderboard.injections import HTML
 from tests.leaderboard.shipped import shipped_study
 
 
-def record(**gains: dict[str, float | None]) -> GamingRecord:
+def record(**gains: dict[str, float]) -> Gaming:
     """What made-up attacks gain, by attack and metric."""
-    attacks = {
-        attack.replace("_", "-"): {metric: {"gain": {"value": v, "low": v, "high": v}} for metric, v in of.items()}
-        for attack, of in gains.items()
+    attacks = {attack.replace("_", "-"): scores for attack, scores in gains.items()}
+    metrics = {metric for scores in gains.values() for metric in scores}
+    by_metric = {
+        metric: {attack: scores[metric] for attack, scores in attacks.items() if metric in scores} for metric in metrics
     }
-    known = {"source": "a", "suite": "s@1", "k": 8, "prompts": 20, "profile": "semantic", "systems": {"a": {}, "b": {}}}
-    return GamingRecord.model_validate({**known, "attacks": attacks})
+    return Gaming("a", 20, "semantic", 2, tuple(attacks), by_metric)
+
+
+def with_agreement(study: MetricStudy, numbers: dict[str, float], far: float = 0.02, tasks: int = 9) -> MetricStudy:
+    """A study with other means over tasks."""
+    rows = [(OVERALL, name, "spearman", value, value - far, value + far, tasks) for name, value in numbers.items()]
+    table = pd.DataFrame(rows, columns=list(NUMBERS))
+    table.attrs = study.numbers.attrs
+    return replace(study, numbers=table)
 
 
 def test_ten_metrics_stand_by_their_agreement_with_people() -> None:
     study = shipped_study()
     rows = trusted(study, None)
-    fair = [each.measures["spearman"] for each in study.overall if each.metric not in FITTED]
+    fair = [number for name, number in study.measured(OVERALL, "spearman").items() if name not in FITTED]
     wanted = sorted(fair, key=lambda number: -(number.value or -2))[:10]
-    assert [(row.value, row.low, row.high) for row in rows] == [tuple(number) for number in wanted]
+    assert [(row.value, row.low, row.high) for row in rows] == [(one.value, one.low, one.high) for one in wanted]
     assert [row.paid for row in rows] == [None] * 10
     assert trust_sentence(rows, study, None).startswith(f"{rows[0].metric} agrees best with people: Spearman ")
-    fewer = [each.model_copy(update={"tasks": 3}) if each.metric == rows[0].metric else each for each in study.overall]
-    assert "mean of 3 tasks" in trust_sentence(rows, study.model_copy(update={"overall": fewer}), None)
+    assert "mean of 3 tasks" in trust_sentence(rows, with_agreement(study, {rows[0].metric: 0.5}, tasks=3), None)
     assert "not measured" not in trust_caption(None)
     assert not FITTED & {*dominated(study, None), *dominated(study, None).values()}
     assert "learned_diversity" in fitted_sentence(study)
@@ -60,7 +77,7 @@ def test_attacks_that_pay_are_counted_and_the_worst_is_named() -> None:
     gaming = record(
         random_words={first: PAID + 0.5, second: PAID - 0.01},
         echoes={first: PAID + 0.1, second: -1.0},
-        refusals={first: None, second: PAID},
+        refusals={second: PAID},
     )
     one, other, third = trusted(study, gaming)[:3]
     assert (one.paid, one.worst) == (2, f"random words +{PAID + 0.5:.2f}")
@@ -77,14 +94,7 @@ def test_a_metric_is_dominated_by_a_better_one_that_costs_no_more() -> None:
     study = shipped_study()
     texts, vectors, model = "distinct_n", "embedding_diversity", "d_can"
 
-    def with_agreement(numbers: dict[str, float], far: float = 0.02) -> MetricStudy:
-        overall = [
-            Overall(metric=name, tasks=9, measures={"spearman": Number(value, value - far, value + far)})
-            for name, value in numbers.items()
-        ]
-        return study.model_copy(update={"overall": overall})
-
-    ranked = with_agreement({texts: 0.3, "self_bleu": 0.2, vectors: 0.5, "vendi_score": 0.49, model: 0.4})
+    ranked = with_agreement(study, {texts: 0.3, "self_bleu": 0.2, vectors: 0.5, "vendi_score": 0.49, model: 0.4})
     found = dominated(ranked, None)
     # What reads texts alone is cheaper than embeddings; 0.49 is within the interval of 0.5.
     assert found == {"self_bleu": texts, model: vectors}
@@ -95,10 +105,14 @@ def test_a_metric_is_dominated_by_a_better_one_that_costs_no_more() -> None:
     alike = record(echoes={texts: PAID + 1, "self_bleu": PAID + 1})
     assert dominated(ranked, alike) == found
     assert dominated(ranked, record(echoes={texts: PAID + 1, vectors: 0.0})) == found  # self_bleu was not attacked
-    assert dominated_sentence(with_agreement({vectors: 0.5}), None) == ""
-    assert dominated(with_agreement({model: 0.6, vectors: 0.5}), None) == {}  # a language model is larger
-    assert dominated(with_agreement({"template_rate": 0.6, texts: 0.5}), None) == {texts: "template_rate"}  # a lexicon
-    assert dominated(with_agreement({texts: 0.75, "self_bleu": 0.25}, far=0.25), None) == {}  # the intervals touch
+    assert dominated_sentence(with_agreement(study, {vectors: 0.5}), None) == ""
+    assert dominated(with_agreement(study, {model: 0.6, vectors: 0.5}), None) == {}  # a language model is larger
+    assert dominated(with_agreement(study, {"template_rate": 0.6, texts: 0.5}), None) == {
+        texts: "template_rate"
+    }  # a lexicon
+    assert (
+        dominated(with_agreement(study, {texts: 0.75, "self_bleu": 0.25}, far=0.25), None) == {}
+    )  # the intervals touch
 
 
 def test_no_name_becomes_markup() -> None:
@@ -114,7 +128,7 @@ def test_every_metric_has_one_plain_sentence_with_its_better_end_and_its_agreeme
     said = metric_sentences(shipped_study())
     assert "Higher = more diverse." in said["distinct_n"]
     assert "Lower = more diverse." in said["self_bleu"]
-    agreement = next(each for each in shipped_study().overall if each.metric == "distinct_n").measures["spearman"]
+    agreement = shipped_study().measured(OVERALL, "spearman")["distinct_n"]
     claim = f"Agreement with people (profile offline): Spearman {agreement.value:.2f}."
     assert claim.replace(" 0.", " .") in said["distinct_n"]
     assert "Agreement with people: not measured." in said["utility_k"]
@@ -123,10 +137,10 @@ def test_every_metric_has_one_plain_sentence_with_its_better_end_and_its_agreeme
 
 @pytest.mark.skipif(not (MEASURED / GAMING_FILE).exists(), reason="gains of attacks do not ship")
 def test_gains_that_ship_are_read() -> None:
-    gaming = read_record(MEASURED / GAMING_FILE, GamingRecord)
+    gaming = read_gaming(MEASURED / GAMING_FILE)
     assert len(gaming.attacks) == 22
     paid = {
-        metric: sum((gain.value or 0.0) > PAID for gain in gaming.gains(metric).values())
+        metric: sum(gain > PAID for gain in gaming.gains[metric].values())
         for metric in ("valid_distinct_k", "distinct_k", "distinct_n", "embedding_diversity")
     }
     assert min(paid, key=lambda metric: paid[metric]) == "valid_distinct_k"  # which is why boards rank by it
@@ -139,6 +153,6 @@ def test_the_command_writes_what_the_page_reads(tmp_path: Path) -> None:
     options = ("--profile", "lexical", "--metric", "distinct_n", "--kind", "repeated", "--prompts", "3")
     ended = divbench("metrics", "gaming", tmp_path / "out", *options, "--out", tmp_path / GAMING_FILE)
     assert ended.returncode == 0, ended.stderr
-    gaming = read_record(tmp_path / GAMING_FILE, GamingRecord)
-    assert (gaming.source, gaming.prompts, list(gaming.attacks)) == ("mine", 3, ["repeated"])
-    assert (gaming.gains("distinct_n")["repeated"].value or 0.0) < 0  # one response, repeated, is less diverse
+    gaming = read_gaming(tmp_path / GAMING_FILE)
+    assert (gaming.source, gaming.prompts, gaming.attacks) == ("mine", 3, ("repeated",))
+    assert gaming.gains["distinct_n"]["repeated"] < 0  # one response, repeated, is less diverse

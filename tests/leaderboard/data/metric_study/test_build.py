@@ -1,35 +1,42 @@
-"""The study of metrics: against scipy and scikit-learn on small sets, and against the bounds of its record."""
+"""The study of metrics, against scipy and scikit-learn on small sets; its scores are computed once."""
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from pydantic import ValidationError
 from scipy.stats import rankdata, spearmanr
 from sklearn.metrics import roc_auc_score
 
+from benchmark.analysis.metaeval.inputs import load_tasks
 from benchmark.analysis.metaeval.labelled import CONFIGS, Labelled
-from benchmark.analysis.metaeval.scores import Scores
-from benchmark.metrics import METRICS
+from benchmark.analysis.metaeval.scores import Scores, metric_scores
+from benchmark.metrics import METRICS, Metric, Version
 from benchmark.metrics.metric import Missing
+from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.estimate import Resampling
 from benchmark.scoring.inputs import Value
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.results import sign
 from datasets_build.schema import Suite
-from divbench.core.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError, InputError
 from leaderboard.data.board import make_boards
+from leaderboard.data.metric_study import build
 from leaderboard.data.metric_study.build import (
-    OVERALL,
     make_study,
+    measured_scores,
+    merged,
     rank_agreement,
+    read_scores,
+    study_scores,
     study_tasks,
     systems_agreement,
     worst_disagreements,
+    write_scores,
 )
-from leaderboard.data.metric_study.record import Agreement, MetricStudy, Number
+from leaderboard.data.metric_study.study import NOISE_CEILING, OVERALL, UNSCORED
 from tests.leaderboard.data.test_board import aggregate, result
 
 LEXICAL = find_profile("lexical")
@@ -68,44 +75,34 @@ def scores(name: str, tasks: list[Labelled], seed: int, missing: tuple[str, ...]
     return Scores(name, "metric v1", values)
 
 
-def column(study: MetricStudy, name: str, metric: str, measure: str) -> Number:
-    found = study.task(name)
-    assert found is not None
-    (own,) = [each for each in found.results if each.metric == metric]
-    return {str(key): value for key, value in own.measures.items()}[measure]
-
-
 def test_measures_are_those_of_scipy_and_scikit_learn_on_the_sets_that_all_metrics_scored() -> None:
     tasks = [task("contest/story_gen"), task("mcdiv/resp_gen", seed=1, human=False)]
     lacking = tasks[0].set_ids[5]
     columns = [scores("distinct_n", tasks, 1), scores("self_bleu", tasks, 2, (lacking,))]
-    study = make_study(tasks, columns, LEXICAL, resampling=HOW)
-    first, second = study.tasks
-    assert (first.sets, first.evaluated, first.human, first.k) == (24, 23, True, 3)
-    assert (second.evaluated, second.human, second.disagreements) == (24, False, {})
-    assert first.results[1].missing == {"no text": 1}
+    study = make_study(tasks, columns, LEXICAL, HOW)
+    assert study.counts("spearman") == {"contest/story_gen": 23, "mcdiv/resp_gen": 24, OVERALL: 2}
+    assert study.counts(UNSCORED) == {"contest/story_gen": 24, "mcdiv/resp_gen": 24}
+    assert study.measured("contest/story_gen", UNSCORED)["self_bleu"].value == 1
+    assert study.tasks("human_spearman") == study.tasks(NOISE_CEILING) == ["contest/story_gen"]
+    assert set(study.disagreements.task) == {"contest/story_gen"}
     keep = np.array([name != lacking for name in tasks[0].set_ids])
-    for each in columns:
-        given = each.column(tasks[0].set_ids)[keep]
+    for column in columns:
+        values = column.column(tasks[0].set_ids)[keep]
         labels, human = tasks[0].labels[keep], tasks[0].human
         assert human is not None
         wanted = {
-            "spearman": spearmanr(given, labels).statistic,
-            "human_spearman": spearmanr(given, human[keep]).statistic,
-            "roc_auc": roc_auc_score(labels, given),
+            "spearman": spearmanr(values, labels).statistic,
+            "human_spearman": spearmanr(values, human[keep]).statistic,
+            "roc_auc": roc_auc_score(labels, values),
         }
         for measure, value in wanted.items():
-            found = column(study, "contest/story_gen", each.name, measure)
-            assert found.value == pytest.approx(value, abs=5.1e-4)
-            assert found.low is not None
-            assert found.high is not None
-            assert found.low <= value <= found.high
-        assert "human_spearman" not in {str(name) for name in second.results[0].measures}
-    means = {each.metric: each.measures["spearman"].value for each in study.overall}
-    for name, mean in means.items():
-        own = [column(study, each.name, name, "spearman").value for each in tasks]
-        assert mean == pytest.approx(np.mean([value for value in own if value is not None]), abs=2e-3)
-        assert {each.tasks for each in study.overall} == {2}
+            number = study.measured("contest/story_gen", measure)[column.name]
+            assert number.value == pytest.approx(value, abs=5.1e-4)
+            assert number.low is not None
+            assert number.high is not None
+            assert number.low <= value <= number.high
+        both = [study.measured(each.name, "spearman")[column.name].value or 0.0 for each in tasks]
+        assert study.measured(OVERALL, "spearman")[column.name].value == pytest.approx(np.mean(both), abs=2e-3)
 
 
 def test_ranks_agree_as_in_scipy_and_what_is_missing_leaves_its_pairs_alone() -> None:
@@ -129,101 +126,85 @@ def test_a_groups_agreement_is_the_mean_of_its_tasks() -> None:
     tasks = [task("contest/story_gen"), task("contest/resp_gen", seed=1), task("mcdiv/story_gen", seed=2, human=False)]
     part = task("mcdiv_nuggets/story_gen_with_hds", seed=4)  # its sets stand in another split, too
     columns = [scores(name, [*tasks, part], seed) for seed, name in enumerate(("distinct_n", "ead", "entropy_1"))]
-    study = make_study([*tasks, part], columns, LEXICAL, resampling=HOW)
-    groups = {each.group: each for each in study.agreements}
-    assert {name: each.members for name, each in groups.items()} == {
-        OVERALL: [each.name for each in tasks],
-        "contest": ["contest/story_gen", "contest/resp_gen"],
-        "mcdiv": ["mcdiv/story_gen"],
-    }
+    study = make_study([*tasks, part], columns, LEXICAL, HOW)
+    groups = {agreement.group: agreement for agreement in study.agreements}
+    assert set(groups) == {OVERALL, "contest", "mcdiv"}
 
     def rho(each: Labelled, i: int, j: int) -> float:
         return float(spearmanr(columns[i].column(each.set_ids), columns[j].column(each.set_ids)).statistic)
 
     for name, members in ((OVERALL, tasks), ("contest", tasks[:2])):
-        matrix = groups[name].matrix()
+        matrix = groups[name].matrix
         for i in range(3):
             assert matrix[i][i] == 1
             for j in range(i + 1, 3):
                 wanted = float(np.mean([rho(each, i, j) for each in members]))
                 assert matrix[i][j] == matrix[j][i] == pytest.approx(wanted, abs=5.1e-4)
-    assert study.overall[0].tasks == 3
+    assert study.counts("spearman")[OVERALL] == 3
 
 
 def test_a_metric_that_was_not_tried_on_a_task_costs_the_others_nothing_there() -> None:
     tasks = [task("contest/story_gen"), task("dectest/story_gen", seed=1)]
     columns = [scores(name, tasks, seed) for seed, name in enumerate(("distinct_n", "ead"))]
     slow = scores("d_can", tasks[:1], 5)
-    study = make_study(tasks, [columns[0], slow, columns[1]], find_profile("offline"), resampling=HOW)
-    first, second = study.tasks
-    assert [each.metric for each in first.results] == ["distinct_n", "d_can", "ead"]
-    assert [each.metric for each in second.results] == list(second.disagreements) == ["distinct_n", "ead"]
-    assert second.evaluated == 24
-    assert second.results == make_study(tasks, columns, LEXICAL, resampling=HOW).tasks[1].results
-    matrices = {each.group: each.matrix() for each in study.agreements}
+    study = make_study(tasks, [columns[0], slow, columns[1]], find_profile("offline"), HOW)
+    assert list(study.measured("contest/story_gen", "spearman")) == ["distinct_n", "d_can", "ead"]
+    assert study.counts("spearman")["dectest/story_gen"] == 24
+    without = make_study(tasks, columns, LEXICAL, HOW).measured("dectest/story_gen", "spearman")
+    assert study.measured("dectest/story_gen", "spearman") == without
+    matrices = {agreement.group: agreement.matrix for agreement in study.agreements}
     assert matrices["dectest"][0][1] is None
     assert matrices["dectest"][0][2] is not None
-    one, other = (each.column(tasks[0].set_ids) for each in (columns[0], slow))
+    one, other = (column.column(tasks[0].set_ids) for column in (columns[0], slow))
     assert matrices["contest"][0][1] == pytest.approx(spearmanr(one, other).statistic, abs=5.1e-4)
 
 
 def test_worst_disagreements_are_those_of_a_plain_search() -> None:
     rng = np.random.default_rng(5)
     for size in (0, 1, 2, 7, 40):
-        human, given = np.round(rng.uniform(1, 5, size), 1), np.round(rng.normal(size=size), 1)
+        human, values = np.round(rng.uniform(1, 5, size), 1), np.round(rng.normal(size=size), 1)
         ids = [f"set-{i:03}" for i in rng.permutation(size)]
-        found = worst_disagreements(ids, human, given, 5)
-        if size:
-            gaps = {name: abs(a - b) for name, a, b in zip(ids, rankdata(human), rankdata(given), strict=True)}
-            wanted = sorted((name for name in ids if gaps[name]), key=lambda name: (-gaps[name], name))[:5]
-            assert [each.set_id for each in found] == wanted
-            for each in found:
-                place = ids.index(each.set_id)
-                assert abs(each.metric_rank - each.human_rank) == gaps[each.set_id]
-                assert (each.human, each.value) == (human[place], given[place])
-    same = np.array([1.0, 2.0, 3.0])
-    assert worst_disagreements(["a", "b", "c"], same, 10 * same, 5) == []
-    assert [each.set_id for each in worst_disagreements(["a", "b", "c"], same, -same, 1)] == ["a"]
+        worst = worst_disagreements(ids, human, values, 5)
+        gaps = {name: abs(a - b) for name, a, b in zip(ids, rankdata(human), rankdata(values), strict=True)}
+        wanted = sorted((name for name in ids if gaps[name]), key=lambda name: (-gaps[name], name))[:5]
+        assert [name for name, *_ in worst] == wanted
+        for name, people, value, human_rank, metric_rank in worst:
+            assert abs(metric_rank - human_rank) == gaps[name]
+            assert (people, value) == (human[ids.index(name)], values[ids.index(name)])
 
 
 def test_signatures_are_those_of_results_without_the_data() -> None:
     profile = find_profile("offline").replace(format="completion")
     tasks = [task("contest/story_gen")]
     columns = [scores(name, tasks, 0) for name in ("d_can", "self_bleu")]
+    columns[1] = replace(columns[1], origin="metric v1, negated")
     columns.append(Scores("released:sent_bert", "released with the texts, 3 decimals", columns[0].values))
-    columns.append(Scores("mine:spread", "external, negated", columns[0].values))
-    study = make_study(tasks, columns, profile, resampling=HOW)
+    entries = list(make_study(tasks, columns, profile, HOW).metrics.values())
     suite = Suite("x", "y", ())
     data = f"|data:x@{suite.revision}|k:3"
-    for entry in study.metrics[:2]:
-        metric = next(each for each in METRICS if each.id == entry.name)
+    for entry in entries[:2]:
+        metric = next(metric for metric in METRICS if metric.id == entry.name)
         assert f"{entry.signature}{data}" == str(sign(metric, profile, suite, 3, None)).replace(data, "") + data
-    assert [(each.origin, each.negated) for each in study.metrics] == [
-        ("metric", False), ("metric", True), ("released", False), ("external", True),
+    assert [(entry.origin, entry.negated) for entry in entries] == [
+        ("metric", False), ("metric", True), ("released", False),
     ]  # fmt: skip
-    moved = replace(tasks[0], labels=1 - tasks[0].labels)
-    assert make_study([moved], columns, profile, resampling=HOW).tasks[0].revision != study.tasks[0].revision
 
 
-def test_a_reason_of_ones_own_stays_a_line_and_there_are_few() -> None:
-    tasks = [task("contest/story_gen", sets=30)]
-    values: dict[str, Value] = {name: Missing(f"bad\n\x1b[31m {name}" * 50) for name in tasks[0].set_ids[:25]}
-    values |= dict.fromkeys(tasks[0].set_ids[25:], 1.0)
-    study = make_study(tasks, [Scores("mine:f", "external", values)], LEXICAL, resampling=HOW)
-    reasons = study.tasks[0].results[0].missing
-    assert len(reasons) == 20
-    assert all(len(each) <= 300 and each.isprintable() for each in reasons)
-    nothing = make_study(tasks, [Scores("mine:f", "external", {})], LEXICAL, resampling=HOW)
-    assert (nothing.tasks[0].evaluated, nothing.tasks[0].results[0].measures) == (0, {})
-
-
-def test_two_metrics_of_one_name_and_none_at_all_are_refused() -> None:
+def test_other_metrics_of_an_earlier_study_are_kept() -> None:
     tasks = [task("contest/story_gen")]
-    twice = [scores("distinct_n", tasks, 1), scores("distinct_n", tasks, 2)]
-    with pytest.raises(ConfigurationError, match="two metrics are named 'distinct_n'"):
-        make_study(tasks, twice, LEXICAL)
-    with pytest.raises(ConfigurationError, match="there are no metrics"):
-        make_study(tasks, [], LEXICAL)
+    one, two, three = (scores(name, tasks, seed) for seed, name in enumerate(("self_bleu", "ead", "distinct_n")))
+    earlier = make_study(tasks, [one, two], LEXICAL, HOW)
+    both = merged(make_study(tasks, [three, replace(two, values=three.values)], LEXICAL, HOW), earlier)
+    assert list(both.metrics) == ["distinct_n", "ead", "self_bleu"]
+    known = both.measured("contest/story_gen", "spearman")
+    assert known["self_bleu"] == earlier.measured("contest/story_gen", "spearman")["self_bleu"]
+    assert known["ead"] == known["distinct_n"]
+    matrix = both.agreements[0].matrix
+    assert (matrix[0][1], matrix[0][2], matrix[1][2]) == (1, None, None)
+    assert set(both.disagreements.metric) == {"distinct_n", "ead", "self_bleu"}
+    assert set(both.disagreements.set_id) <= both.texts.keys()
+    with pytest.raises(ConfigurationError, match="other tasks, other sets or another bootstrap"):
+        merged(make_study([task("contest/story_gen", seed=7, sets=20)], [three], LEXICAL, HOW), earlier)
 
 
 def test_all_tasks_are_studied_and_the_parts_that_people_scored() -> None:
@@ -250,18 +231,66 @@ def test_metrics_agree_on_systems_as_their_means_rank_them() -> None:
     found = systems_agreement(board)
     assert found is not None
     assert sorted(found.metrics) == ["distinct_n", "self_bleu"]  # coherence says neither more nor less
-    assert len(found.members) == 6
-    assert found.rho[0][0] == pytest.approx(spearmanr(means[0], -means[1]).statistic, abs=5.1e-4)
+    i, j = found.metrics.index("distinct_n"), found.metrics.index("self_bleu")
+    assert found.matrix[i][j] == pytest.approx(spearmanr(means[0], -means[1]).statistic, abs=5.1e-4)
     (few,) = make_boards([(Path(f"r{j}"), each) for j, each in enumerate(made[:2])])
     assert systems_agreement(few) is None
 
 
-@pytest.mark.parametrize(
-    ("rho", "metrics"),
-    [([[0.5]], ["a", "b"]), ([[0.5], [0.5]], ["a", "b"]), ([[1.5], []], ["a", "b"]), ([[0.5], []], ["a", "a"])],
-)
-def test_an_agreement_is_a_triangle_of_correlations(rho: list[list[float | None]], metrics: list[str]) -> None:
-    whole = Agreement(over="sets", group="g", members=[], metrics=["a", "b"], rho=[[0.5], []])
-    assert whole.matrix() == [[1, 0.5], [0.5, 1]]
-    with pytest.raises(ValidationError):
-        Agreement(over="sets", group="g", members=[], metrics=metrics, rho=rho)
+CHOSEN = [metric for metric in METRICS if metric.id in ("distinct_n", "self_bleu", "self_repetition")]
+
+
+def quiet(what: str, done: int, total: int) -> None:
+    """Report no progress."""
+
+
+def test_only_what_the_file_of_scores_lacks_is_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, backends = tmp_path / "scores.parquet", ScoringBackends(LEXICAL)
+    tasks = [task("one/a"), task("two/b", sets=4)]
+    computed: list[list[str]] = []
+
+    def counted(of: list[Labelled], metrics: list[Metric], *rest: Any) -> list[Scores]:
+        computed.append([metric.id for metric in metrics])
+        return metric_scores(of, metrics, *rest)
+
+    monkeypatch.setattr(build, "metric_scores", counted)
+    first = study_scores(tasks, CHOSEN[:2], backends, path, quiet)
+    all_three = study_scores(tasks, CHOSEN, backends, path, quiet)
+    assert computed == [["distinct_n", "self_bleu"], ["self_repetition"]]
+    assert all_three[:2] == first
+    # More sets, or another definition, are computed.
+    study_scores([*tasks, task("three/c", sets=4)], CHOSEN[:1], backends, path, quiet)
+    study_scores(tasks, [replace(CHOSEN[1], history=(Version(2, "2026-11-22", "tried"),))], backends, path, quiet)
+    assert computed[2:] == [["distinct_n"], ["self_bleu"]]
+
+
+def test_the_file_of_scores_has_single_precision_and_reasons(tmp_path: Path) -> None:
+    tasks, path = [task("one/a")], tmp_path / "scores.parquet"
+    assert read_scores(path) == {}
+    (made,) = study_scores(tasks, CHOSEN[:1], ScoringBackends(LEXICAL), path, quiet)
+    (exact,) = metric_scores(tasks, CHOSEN[:1], ScoringBackends(LEXICAL))
+    ids = tasks[0].set_ids
+    assert made.column(ids) == pytest.approx(exact.column(ids), rel=1e-7)
+    assert list(read_scores(path).values()) == [made]
+    lacking = replace(made, values={**made.values, ids[0]: Missing("no text")})
+    write_scores(path, {"signed": lacking})
+    assert read_scores(path) == {"signed": lacking}
+    path.write_bytes(b"PAR1 not so")
+    with pytest.raises(InputError, match="is not a file of scores"):
+        read_scores(path)
+
+
+@pytest.mark.mirror
+def test_scores_that_come_with_the_package_are_those_that_it_computes(mirror: Path) -> None:
+    (whole,) = load_tasks(["contest/story_gen"], mirror)
+    few = whole.rows(np.arange(len(whole.set_ids)) < 4)
+    known = measured_scores([few], ["distinct_n", "self_bleu", "d_can", "no-such-metric"])
+    assert set(known) == {"distinct_n", "self_bleu", "d_can"}
+    (ours,) = metric_scores([few], CHOSEN[:1], ScoringBackends(LEXICAL))
+    assert known["distinct_n"].column(few.set_ids) == pytest.approx(ours.column(few.set_ids), rel=1e-6)
+    reading = find_profile("offline").replace(format="completion")
+    (read,) = metric_scores([few], [m for m in METRICS if m.id == "d_can"], ScoringBackends(reading))
+    assert known["d_can"].column(few.set_ids) == pytest.approx(read.column(few.set_ids), rel=1e-4)
+    assert measured_scores([few, task("own/sets")], ["distinct_n"]) == {}  # a set that is not among them
+    shorter = replace(few, responses=tuple(texts[:3] for texts in few.responses))
+    assert measured_scores([shorter], ["distinct_n"]) == {}  # other texts under the ids of released sets
