@@ -57,7 +57,7 @@ COMMANDS = (
     Command("export", "benchmark.exports.commands", "app", "Score"),
     Command("metrics list", "benchmark.commands", "metrics", "Study"),
     Command("metrics show", "divbench.card_command", "show"),
-    Command("metrics explain", "leaderboard.reports.explain.commands", "explain"),
+    Command("metrics explain", "benchmark.analysis.explain_command", "explain"),
     Command("metrics internals", "benchmark.generation.internals.commands", "internals"),
     Command("metrics baseline", "submissions.commands", "baseline"),
     Command("metrics gaming", "benchmark.analysis.gaming.commands", "gaming"),

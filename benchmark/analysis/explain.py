@@ -4,7 +4,7 @@ For people who develop or question such metrics. Numbers come from the same engi
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -28,9 +28,7 @@ from divbench.core.errors import ConfigurationError
 from divbench.core.files import plain_json
 
 Floats = NDArray[np.float64]
-MOST_PAIRED = 30  # responses; they make 465 pairs, and a larger heat map would be unreadable
-_UNTOLD = Missing("endpoint orders give a_n alone")
-
+MAX_PAIRED = 30  # responses; they make 465 pairs
 A_1 = Metric(
     "a_1",
     "a_1, surprise with only the prompt before",
@@ -47,32 +45,24 @@ SCALARS: tuple[Metric, ...] = (A_1, *metrics_from("causal_lm"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Curve:
-    """The a_k curve in one unit; NaN where a position is not estimated."""
-
-    mean: Floats  # float64 [n], a_k for k = 1 … n
-    error: Floats  # float64 [n], standard errors due to the choice of orders
-    alone: float  # mean over responses read with only the prompt: the value of a_1 if all orders were read
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
     """The numbers of a model on one set of n responses."""
 
-    given: ResponseSet
+    response_set: ResponseSet
     model: str
     layout: Layout
     plan: OrderPlan
     read: SetSurprisals  # surprisals, with the orders, from which all else is computed
-    bits: Curve  # the curve in bits
-    rate: Curve  # the curve in bits/byte
-    estimator: Estimator  # estimator of the curves' standard errors, as in response_orders.py
+    bits: Floats  # float64 [n], a_k in bits for k = 1 … n; NaN where the orders do not estimate it
+    bits_error: Floats  # float64 [n], standard errors due to the choice of orders
+    rate: Floats  # float64 [n], the curve in bits/byte
+    rate_error: Floats
+    estimator: Estimator  # estimator of the standard errors, as in response_orders.py
     values: Mapping[str, Value]  # values of `SCALARS`, by id
     bands: surprisal.Bands  # C, D_Ca_n and C · E_rate over the spread of coherence; NaN where not estimated
     # Fits of the curve in bits, by name (*sigmoid*, *exponential*); empty where the curve is not estimated.
     fits: Mapping[str, Fit]
-    # float64 [n], each response's bits in the last position, averaged over orders; NaN if it is never last.
-    last: Floats
+    last: Floats  # float64 [n], each response's bits in the last position, averaged over orders; NaN if it never is
     tokens: tuple[tuple[TokenCost, ...], ...]  # tokens of each response, read in the given order
     # Surprisals of each response right after each other one, or why they are missing.
     pairs: PairwiseSurprisals | Missing
@@ -85,20 +75,8 @@ class Explanation:
         """Each response's bits with only the prompt before it, [n]."""
         return self.read.surprisals.unconditional
 
-    @property
-    def byte_counts(self) -> NDArray[np.int64]:
-        """Each response's UTF-8 bytes, [n]."""
-        return self.read.surprisals.byte_counts
-
     def orders_for(self, precision: float) -> int:
-        """Estimate from the orders read how many balanced orders give a_n this standard error.
-
-        Args:
-            precision: The standard error, in bits/byte.
-
-        Raises:
-            ConfigurationError: The precision is not above 0, or too few orders were read for an estimate.
-        """
+        """Estimate from the orders read how many balanced orders give a_n this standard error in bits/byte."""
         try:
             return response_orders.orders_for(precision, self.read.design, self.read.surprisals.rates)
         except ValueError as error:
@@ -110,36 +88,46 @@ class Explanation:
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as JSON: in bits, in bits/byte where a name has `rate`; null for unknown numbers."""
-        design, found = self.read.design, self.read.surprisals
-        made = {
+        design, surprisals = self.read.design, self.read.surprisals
+        counts, alone, last = surprisals.byte_counts.tolist(), self.alone.tolist(), self.last.tolist()
+        document = {
             "model": self.model,
             "layout": str(self.layout),
-            "prompt": self.given.prompt,
-            "responses": [_response(*each) for each in self._responses()],
+            "prompt": self.response_set.prompt,
+            "responses": [
+                {
+                    "text": text,
+                    "bytes": counts[i],
+                    "bits_alone": alone[i],
+                    "bits_last": last[i],
+                    "bits_saved": alone[i] - last[i],
+                    "tokens": self.tokens[i],
+                }
+                for i, text in enumerate(self.response_set.responses)
+            ],
             "orders": {"plan": str(self.plan), "design": design.name, "orders": design.orders.tolist()},
-            "bits": found.bits.tolist(),
+            "bits": surprisals.bits.tolist(),
             "curve": {
-                "bits": self.bits.mean.tolist(),
-                "bits_error": self.bits.error.tolist(),
-                "rate": self.rate.mean.tolist(),
-                "rate_error": self.rate.error.tolist(),
+                "bits": self.bits.tolist(),
+                "bits_error": self.bits_error.tolist(),
+                "rate": self.rate.tolist(),
+                "rate_error": self.rate_error.tolist(),
                 "estimator": self.estimator,
             },
-            "values": {metric.id: _value(metric, self.values[metric.id]) for metric in SCALARS},
+            "values": {
+                metric.id: {"title": metric.title, "unit": metric.unit} | _as_json(self.values[metric.id])
+                for metric in SCALARS
+            },
             "bands": self.bands,
             "fits": {
                 name: asdict(fit) | {"at_bounds": fit.at_bounds, "converged": fit.converged}
                 for name, fit in self.fits.items()
             },
-            "pairs": self._pairs(),
+            "pairs": self._pairs_as_json(),
         }
-        return dict(plain_json(made))
+        return dict(plain_json(document))
 
-    def _responses(self) -> Any:
-        counts = self.byte_counts.tolist()
-        return zip(self.given.responses, counts, self.alone.tolist(), self.last.tolist(), self.tokens, strict=True)
-
-    def _pairs(self) -> dict[str, Any]:
+    def _pairs_as_json(self) -> dict[str, Any]:
         if isinstance(self.pairs, Missing):
             return {"missing": self.pairs.reason}
         summary, strongest = self.pairs.summary, self.pairs.strongest
@@ -159,147 +147,92 @@ class Explanation:
 
 def explain(
     model: CausalLM,
-    given: ResponseSet,
+    response_set: ResponseSet,
     layout: Layout = DEFAULT_LAYOUT,
     plan: OrderPlan | None = None,
     *,
-    most_paired: int = MOST_PAIRED,
+    max_paired: int = MAX_PAIRED,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Explanation:
-    """Read one set with a language model, and compute everything in `Explanation`.
+    """Read one set with a language model, by default in one balanced square of orders; explain what it yields.
 
     Blank responses and placeholders must be removed before, as the scorer does. With an empty response in the set,
-    standard errors are unknown and there are no pairs.
-
-    Args:
-        plan: Orders of reading; one balanced square by default.
-        most_paired: A larger set is not read in pairs, of which it has about n² / 2.
-
-    Raises:
-        Unscorable: The model cannot read the set, or it has no curve.
-        ConfigurationError: The plan or the layout cannot be used.
+    standard errors are unknown and there are no pairs. A set of more than `max_paired` responses is not read in pairs.
     """
     plan = plan or OrderPlan()
-    (read,) = read_sets([given], model, layout, plan)
+    (read,) = read_sets([response_set], model, layout, plan)
     if isinstance(read, Missing):
         raise Unscorable(read.reason)
-    bits, rate, estimator = _curves(read)
-    pairs = _paired(model, layout, given, most_paired, progress)
+    surprisals, whole = read.surprisals, read.design.estimates == "curve"
+    in_bits, in_rate = response_orders.standard_errors(read.design, surprisals.bits), rate_errors(read)
+    if not (surprisals.byte_counts > 0).all():  # means leave empty responses out, but these errors do not
+        unknown = np.full(len(surprisals.byte_counts), np.nan)
+        in_bits = in_rate = response_orders.StandardErrors(unknown, "none")
+    bits, rate = curve_bits(surprisals), curve_rate(surprisals)
+    bands, fits = surprisal.bands(surprisals), {}
+    if whole:
+        fits = {"sigmoid": fit_sigmoid(bits), "exponential": fit_exponential(bits)}
+    else:  # these orders estimate the last position alone
+        bands = replace(bands, coherent_excess_rate=(math.nan, math.nan))
+        bits, rate = (np.append(np.full(len(curve) - 1, np.nan), curve[-1]) for curve in (bits, rate))
+    pairs = _pairs(model, layout, response_set, max_paired, progress)
     return Explanation(
-        given=given,
+        response_set=response_set,
         model=model.signature,
         layout=layout,
         plan=plan,
         read=read,
         bits=bits,
+        bits_error=in_bits.curve,
         rate=rate,
-        estimator=estimator,
-        values={metric.id: _scalar(metric, read) for metric in SCALARS},
-        bands=_bands(read),
-        fits=_fits(read),
-        last=_last(read),
-        tokens=token_surprisals(model, layout, given.prompt, given.responses),
+        rate_error=in_rate.curve,
+        estimator=in_rate.estimator,
+        values={metric.id: _value(metric, read) for metric in SCALARS},
+        bands=bands,
+        fits=fits,
+        last=_last_bits(read),
+        tokens=token_surprisals(model, layout, response_set.prompt, response_set.responses),
         pairs=pairs,
-        strongest=_strongest(model, layout, given, pairs),
+        strongest=_strongest(model, layout, response_set, pairs),
     )
 
 
-def _curves(read: SetSurprisals) -> tuple[Curve, Curve, Estimator]:
-    """Return the curves in bits and in bits/byte, and the estimator of their errors."""
-    found = read.surprisals
-    text = found.byte_counts > 0
-    alone = found.unconditional[text]
-    in_bits, in_rate = response_orders.standard_errors(read.design, found.bits), rate_errors(read)
-    if not text.all():  # means leave empty responses out, but these errors do not
-        unknown = np.full(len(text), np.nan)
-        in_bits, in_rate = (response_orders.StandardErrors(unknown, "none") for _ in range(2))
-    return (
-        Curve(_known(read, curve_bits(found)), in_bits.curve, float(alone.mean())),
-        Curve(
-            _known(read, curve_rate(found)),
-            in_rate.curve,
-            float((alone / found.byte_counts[text]).mean()),
-        ),
-        in_rate.estimator,
-    )
-
-
-def _known(read: SetSurprisals, curve: Floats) -> Floats:
-    """Return a curve with NaN at the positions that the orders do not estimate."""
-    made = curve.copy()
-    if not _whole(read):
-        made[:-1] = np.nan
-    return made
-
-
-def _whole(read: SetSurprisals) -> bool:
-    return read.design.estimates == "curve"
-
-
-def _scalar(metric: Metric, read: SetSurprisals) -> Value:
-    if input_of(metric).whole_curve and not _whole(read):
-        return _UNTOLD
+def _value(metric: Metric, read: SetSurprisals) -> Value:
+    if input_of(metric).whole_curve and read.design.estimates != "curve":
+        return Missing("endpoint orders give a_n alone")
     try:
         return float(metric.fn(read.surprisals))
     except Unscorable as error:
         return Missing(str(error))
 
 
-def _bands(read: SetSurprisals) -> surprisal.Bands:
-    bands = surprisal.bands(read.surprisals)
-    return bands if _whole(read) else replace(bands, coherent_excess_rate=(math.nan, math.nan))
-
-
-def _fits(read: SetSurprisals) -> dict[str, Fit]:
-    if not _whole(read):
-        return {}
-    curve = curve_bits(read.surprisals)
-    return {"sigmoid": fit_sigmoid(curve), "exponential": fit_exponential(curve)}
-
-
-def _last(read: SetSurprisals) -> Floats:
+def _last_bits(read: SetSurprisals) -> Floats:
     """Return the mean bits of each response over the orders in which it is last; NaN if there are none."""
-    found = read.surprisals
-    ends = found.orders[:, -1]
-    n = len(found.byte_counts)
-    times = np.bincount(ends, minlength=n)
-    sums = np.bincount(ends, weights=found.bits[:, -1], minlength=n)
-    mean = np.full(n, np.nan)
-    np.divide(sums, times, out=mean, where=times > 0)
-    return mean
+    ends, n = read.surprisals.orders[:, -1], len(read.surprisals.byte_counts)
+    sums = np.bincount(ends, read.surprisals.bits[:, -1], n)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(sums / np.bincount(ends, minlength=n))
 
 
-def _paired(
-    model: CausalLM, layout: Layout, given: ResponseSet, most: int, progress: Callable[[int], None]
+def _pairs(
+    model: CausalLM, layout: Layout, response_set: ResponseSet, most: int, progress: Callable[[int], None]
 ) -> PairwiseSurprisals | Missing:
-    if len(given.responses) > most:
+    if len(response_set.responses) > most:
         return Missing(f"more than {most} responses")
     try:
-        return pairwise_surprisals(model, layout, given.prompt, given.responses, progress)
+        return pairwise_surprisals(model, layout, response_set.prompt, response_set.responses, progress)
     except Unscorable as error:
         return Missing(str(error))
 
 
 def _strongest(
-    model: CausalLM, layout: Layout, given: ResponseSet, pairs: PairwiseSurprisals | Missing
+    model: CausalLM, layout: Layout, response_set: ResponseSet, pairs: PairwiseSurprisals | Missing
 ) -> tuple[TokenSaving, ...] | None:
     if isinstance(pairs, Missing) or pairs.strongest is None or layout.boundaries != "exact":
         return None
     i, j = pairs.strongest
-    return pair_tokens(model, layout, given.prompt, given.responses[i], given.responses[j])
+    return pair_tokens(model, layout, response_set.prompt, response_set.responses[i], response_set.responses[j])
 
 
-def _value(metric: Metric, value: Value) -> dict[str, Any]:
-    known = {"value": None, "missing": value.reason} if isinstance(value, Missing) else {"value": value}
-    return {"title": metric.title, "unit": metric.unit} | known
-
-
-def _response(text: str, byte_count: int, alone: float, last: float, tokens: Sequence[TokenCost]) -> dict[str, Any]:
-    return {
-        "text": text,
-        "bytes": byte_count,
-        "bits_alone": alone,
-        "bits_last": last,
-        "bits_saved": alone - last,
-        "tokens": tokens,
-    }
+def _as_json(value: Value) -> dict[str, Any]:
+    return {"value": None, "missing": value.reason} if isinstance(value, Missing) else {"value": value}

@@ -12,9 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.analysis.explain import Curve
 from benchmark.scoring.estimate import Floats
-from benchmark.surprisal.pairwise_surprisal import PairwiseSurprisals
 from benchmark.surprisal.token_surprisals import TokenCost
 from divbench.core.errors import need
 from divbench.core.tables import printable
@@ -68,58 +66,6 @@ def inert_name(name: str, length: int) -> str:
     return html.escape(line if len(line) <= length else f"{line[:half]}…{line[half + 1 - length :]}", quote=False)
 
 
-def curve_figure(rate: Curve, bits: Curve) -> Any:
-    """The a_k curve ± 1.96 standard errors, and the mean of the responses alone, with a button for each unit.
-
-    Args:
-        rate: Curve in bits/byte, shown first.
-        bits: Curve in bits.
-    """
-    units = {"bits/byte": rate, "bits of a response": bits}
-    traces = [trace for unit, curve in units.items() for trace in _curve_traces(curve, unit)]
-    a_unit = len(traces) // len(units)
-    seen = {unit: [index // a_unit == place for index in range(len(traces))] for place, unit in enumerate(units)}
-    buttons = [
-        {"label": unit, "method": "update", "args": [{"visible": seen[unit]}, {"yaxis.title.text": unit}]}
-        for unit in units
-    ]
-    for trace, visible in zip(traces, seen["bits/byte"], strict=True):
-        trace.visible = visible
-    figure = _figure(traces, "Surprisal of the response at position k, given the k − 1 before it", 460)
-    figure.update_xaxes(title_text="position k", dtick=max(1, len(rate.mean) // 10))
-    figure.update_yaxes(title_text="bits/byte")
-    menu = {"type": "buttons", "direction": "right", "x": 1, "xanchor": "right", "y": 1.02, "yanchor": "bottom"}
-    figure.update_layout(updatemenus=[menu | {"buttons": buttons}], legend={"orientation": "h", "y": -0.2})
-    return figure
-
-
-def pair_figure(pairs: PairwiseSurprisals, responses: Sequence[str]) -> Any:
-    """A heat map of the bits that response i (row) saves right after response j (column).
-
-    The diagonal is left blank: a repetition saves so much that it would dominate the colour scale.
-    """
-    graph = need("plotly.graph_objects", "board")
-    saved = np.where(np.eye(len(responses), dtype=bool), np.nan, pairs.saved)
-    hover = _numbered(responses, HOVER)
-    trace = graph.Heatmap(
-        z=_nullable(saved),
-        x=_places(responses),
-        y=_places(responses),
-        customdata=[[[row, column] for column in hover] for row in hover],
-        hovertemplate="%{z:.1f} bits saved<br>of %{customdata[0]}<br>after %{customdata[1]}<extra></extra>",
-        hoverongaps=False,
-        colorscale=DIVERGING,
-        zmid=0,
-        colorbar={"title": {"text": "bits saved"}},
-        xgap=1,
-        ygap=1,
-    )
-    figure = _figure([trace], "Bits that a response saves right after another", _height(responses))
-    figure.update_xaxes(title_text="after response", **_ticks([str(place) for place in _places(responses)]))
-    figure.update_yaxes(title_text="response", autorange="reversed", **_ticks(_numbered(responses, LABEL)))
-    return figure
-
-
 def token_figure(tokens: Sequence[Sequence[TokenCost]]) -> Any:
     """A strip of tokens for each response, coloured by surprisal on one scale.
 
@@ -150,18 +96,6 @@ def token_figure(tokens: Sequence[Sequence[TokenCost]]) -> Any:
     figure.update_xaxes(title_text="token")
     figure.update_yaxes(title_text="response", autorange="reversed", **_ticks(_numbered(whole, LABEL)))
     return figure
-
-
-def _curve_traces(curve: Curve, unit: str) -> list[Any]:
-    alone = need("plotly.graph_objects", "board").Scatter(
-        x=[1, len(curve.mean)],
-        y=[curve.alone] * 2,
-        mode="lines",
-        line={"color": VERMILION, "dash": "dash"},
-        name="each response alone, on average",
-        hovertemplate=f"alone: %{{y:.4f}} {unit}<extra></extra>",
-    )
-    return [*banded_curve(curve.mean, curve.error, f"%{{y:.4f}} {unit}"), alone]
 
 
 def banded_curve(
