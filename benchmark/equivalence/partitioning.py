@@ -4,7 +4,7 @@ Texts that differ only in case, spacing, encoding and punctuation at their ends 
 All other pairs are decided by a backend, for all prompts at once and only as many as the algorithm needs:
 
 *greedy*: as published. In the given order, a response joins the first class whose first response it matches. The
-classes depend on the order; `order_sensitivity` measures how much.
+classes depend on the order.
 *components*: classes are the connected components of the matches. Independent of the order; a single wrong match merges
 two classes.
 *complete*: any two responses of a class match; the closest pairs are joined first. Independent of the order.
@@ -17,7 +17,7 @@ response is never novel. Refusals, blanks and placeholders are in no class.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal, cast, get_args
+from typing import Literal, cast
 from unicodedata import normalize
 
 import numpy as np
@@ -31,6 +31,8 @@ from benchmark.equivalence.backend import (
     ResponsePair,
     SetJudge,
 )
+from benchmark.equivalence.classifiers import BothWaysNLI, find_generation_similarity
+from benchmark.equivalence.learned.backend import Learned
 from benchmark.equivalence.llm_judge import (
     REPLIES,
     JudgementCache,
@@ -38,14 +40,15 @@ from benchmark.equivalence.llm_judge import (
     LLMJudgeSpec,
     default_judgements_path,
 )
+from benchmark.equivalence.rules import MINILM_COSINE, Rouge1, ShortAnswers
 from benchmark.metrics.metric import MOST_FOR_MODELS, Missing, too_many
 from benchmark.metrics.partition import Labels, Partition
-from benchmark.models.choices import Algorithm
+from benchmark.models.choices import EQUIVALENCE_NAMES, Algorithm
+from benchmark.models.model_files import find_model_files
 from benchmark.models.reward import RewardModel, quality
-from divbench.core.errors import counted
+from divbench.core.errors import ConfigurationError, counted
 from submissions.checking.response_kinds import is_refusal, is_scorable
 
-ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
 PARTITION_VERSION = 2  # changed with the normalisation or the algorithms; part of signatures
 _NO_SELECTORS = dict.fromkeys((0xFE0E, 0xFE0F))  # of emoji: as text, as a picture
 _ENDS = " \t\r\n\v\f\"'`*_“”‘’„‚«»‹›.,;:!?…¿¡。．、，；：！？「」『』《》؟،؛۔।॥"  # noqa: RUF001 - marks of several scripts
@@ -70,6 +73,32 @@ class PartitionSpec:
         if isinstance(self.backend, LLMJudgeSpec):
             return self.backend.load(JudgementCache(default_judgements_path()))
         return self.backend.load(device)
+
+
+def find_partition_spec(name: str, algorithm: Algorithm = "greedy", *, short_answers: bool = False) -> PartitionSpec:
+    """Return the partition spec for the name of a backend."""
+    kind, _, model = name.partition("=")
+    if kind == "judge":
+        judge, _, url = model.partition("@")
+        if not judge or not url or short_answers:
+            raise ConfigurationError(f"{name!r} names no judge", "write judge=NAME@URL, without short-answers")
+        # The server's name for its model is part of the signature; it is requested once, then cached.
+        return PartitionSpec(LLMJudgeSpec(url, judge).identified(JudgementCache(default_judgements_path())), "judge")
+    backend = _backend(kind, model)
+    if backend is None:
+        raise ConfigurationError(f"there is no backend {name!r}", f"one of {EQUIVALENCE_NAMES}")
+    return PartitionSpec(ShortAnswers(backend) if short_answers else backend, algorithm)
+
+
+def _backend(kind: str, model: str) -> EquivalenceSpec | None:
+    if not model:
+        plain: dict[str, EquivalenceSpec] = {"rouge-1": Rouge1(), "embedding": MINILM_COSINE, "learned": Learned()}
+        return plain.get(kind)
+    if kind in ("deberta", "deberta-full"):
+        return find_generation_similarity(model, 128 if kind == "deberta" else None)
+    if kind in ("nli", "nli-lax"):
+        return BothWaysNLI(find_model_files(model), "strict" if kind == "nli" else "lax")
+    return None
 
 
 @dataclass(frozen=True, slots=True)

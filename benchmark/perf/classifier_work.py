@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.equivalence.backend import ResponsePair
-from benchmark.equivalence.pair_classifier import PairClassifier
+from benchmark.equivalence.classifiers import PairClassifier
 
 LAYERS = 24
 Responses = list[tuple[str, list[str]]]  # prompt, responses

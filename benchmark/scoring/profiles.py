@@ -15,8 +15,7 @@ from pydantic import Field
 
 from benchmark.equivalence.classifiers import GENERATION_SIMILARITY
 from benchmark.equivalence.learned.backend import Learned
-from benchmark.equivalence.named_backends import find_partition_spec
-from benchmark.equivalence.partitioning import PartitionSpec
+from benchmark.equivalence.partitioning import PartitionSpec, find_partition_spec
 from benchmark.equivalence.rules import Rouge1
 from benchmark.metrics import METRICS, Metric, Reads
 from benchmark.models.bundled_lm.spec import OFFLINE_LM

@@ -8,15 +8,14 @@ about neither the prompt nor the text that follows.
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmark.equivalence.backend import Floats, ResponsePair
-from benchmark.equivalence.learned.features import TextParts, pair_features, text_parts
-from benchmark.equivalence.learned.number_answers import telling_numbers_apart
-from benchmark.equivalence.learned.pair_model import PairModel, load_pair_model
+from benchmark.equivalence.learned.features import FEATURES, LINEAR, TextParts, pair_features, text_parts
 from benchmark.models.embedder import (
     ALL_MINILM_L6_V2,
     Embedder,
@@ -28,11 +27,22 @@ from benchmark.models.embedder import (
 from divbench.core.errors import ConfigurationError
 from divbench.core.files import sha256_of
 
+MODEL = Path(__file__).parent / "model" / "pair_model.npz"
+MODEL_SHA256 = "878ec516378429adcd4f50257c88895ca362d9dd09fc4190adab627cc6ec333f"
+_AT_ONCE = 256  # texts read at once: their token states take some tens of megabytes
+_KEPT = 1024  # cached responses: a submission of 100 × 10, at most some hundreds of megabytes
 MOST = 3  # openings removed from a response
 _LONGEST = 60  # characters of an opening
 _ABOUT = 0.25  # cosine from which an opening is about a text; 1 in 30 openings of four random words reaches it
 _END = re.compile(r"(?<=[.!?:])\s+|(?<=[\u3002\uff01\uff1f\uff1a])|\n+")  # the latter are full-width marks
 _WORD = re.compile(r"[^\W\d_]{3}")
+_MOST_APART = 0.02  # not 0, because the published classes sometimes put different numbers together
+_ASKS_FOR_A_NUMBER = re.compile(
+    r"\b(?:dice|digits?|integers?|numbers?(?! of\b)|random year|(?:what|which) year|roll\b.{0,60}\bdie|zip codes?)\b",
+    re.I,
+)
+_LIST_MARK = re.compile(r"^[^\w\n]*(?:\w+ )?\d+[.:)] ", re.M)  # "3. " or "Answer 3: "; who adds one says nothing new
+_NUMBER = re.compile(r"(?<!\w)\d+(?!\w)")  # not part of a word
 # Openings that consist of these words are so frequent that the model knows them; reading the rest would take time.
 _ASSENTS = frozenset(
     """
@@ -62,10 +72,56 @@ def says_nothing(opening: Floats, text: Floats) -> bool:
     return float((opening * text).sum()) < _ABOUT
 
 
-MODEL = Path(__file__).parent / "model" / "pair_model.npz"
-MODEL_SHA256 = "878ec516378429adcd4f50257c88895ca362d9dd09fc4190adab627cc6ec333f"
-_AT_ONCE = 256  # texts read at once: their token states take some tens of megabytes
-_KEPT = 1024  # cached responses: a submission of 100 × 10, at most some hundreds of megabytes
+@dataclass(frozen=True, slots=True, eq=False)
+class PairModel:
+    """Computes probabilities; the log-odds are a weighted mean of those of the trees and of a linear model."""
+
+    feature: NDArray[np.int16]  # [nodes], the feature that a node splits on; −1 for a leaf
+    threshold: NDArray[np.float64]  # [nodes], values up to it go left
+    missing_left: NDArray[np.bool_]  # [nodes], whether missing values go left
+    left: NDArray[np.int32]  # [nodes], index of the left child; for a leaf, of itself
+    right: NDArray[np.int32]  # [nodes], index of the right child; for a leaf, of itself
+    value: NDArray[np.float64]  # [nodes], log-odds of a leaf
+    roots: NDArray[np.int32]  # [trees], index of each tree's root
+    baseline: Floats  # log-odds before any tree
+    linear: Floats  # [LINEAR + 1], log-odds per unit of each of the first features, and the intercept
+    share: Floats  # weight of the trees in the mean, in [0, 1]
+
+    def probabilities(self, features: Floats) -> Floats:
+        """Return the probability that each pair is equivalent, float64 [pairs], from features [pairs, features]."""
+        log_odds = self.share * self.tree_log_odds(features) + (1 - self.share) * self.linear_log_odds(features)
+        return np.asarray(1 / (1 + np.exp(-log_odds)))
+
+    def higher_probabilities(self, whole: Floats, without_openings: Floats) -> Floats:
+        """Return the higher of the two probabilities of each pair, float64 [pairs]."""
+        return np.maximum(self.probabilities(whole), self.probabilities(without_openings))
+
+    def tree_log_odds(self, features: Floats) -> Floats:
+        """Return the log-odds of the trees alone, float64 [pairs]."""
+        rows = np.arange(len(features))[:, None]
+        at = np.tile(self.roots, (len(features), 1))  # [pairs, trees]
+        while True:
+            split = self.feature[at]
+            inside = split >= 0
+            if not inside.any():
+                break
+            values = features[rows, np.where(inside, split, 0)]
+            goes_left = np.where(np.isnan(values), self.missing_left[at], values <= self.threshold[at])
+            at = np.where(goes_left, self.left[at], self.right[at])  # both children of a leaf are itself
+        return np.asarray(self.value[at].sum(axis=1) + self.baseline)
+
+    def linear_log_odds(self, features: Floats) -> Floats:
+        """Return the log-odds of the linear part alone, float64 [pairs]."""
+        return np.asarray((features[:, :LINEAR] * self.linear[:-1]).sum(axis=1) + self.linear[-1])
+
+
+def load_pair_model(path: Path) -> PairModel:
+    """Read a file written by `save_pair_model`."""
+    with np.load(path, allow_pickle=False) as arrays:
+        model = PairModel(**{each.name: arrays[each.name] for each in fields(PairModel)})
+    if model.feature.max() >= len(FEATURES) or len(model.linear) != LINEAR + 1:
+        raise ValueError(f"{path} was trained on other features")
+    return model
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,3 +266,28 @@ def _in_groups(pairs: Sequence[ResponsePair]) -> Iterator[dict[str, list[tuple[s
         size += texts
     if group:
         yield group
+
+
+def telling_numbers_apart(pairs: Sequence[ResponsePair], probabilities: Floats) -> Floats:
+    """Return the probabilities [pairs], at most 0.02 where a prompt asks for a number and the responses differ in it.
+
+    They differ if both have numbers but none in common. Numbers of the prompt and of lists do not count. Other prompts
+    do not matter, because an attack may add numbers.
+
+    >>> asked = ResponsePair("Pick a number between 1 and 10.", "1 to 10? I choose 7.", "I choose 3.")
+    >>> not_asked = ResponsePair("Name a film.", "Catch 22", "Catch 23")
+    >>> telling_numbers_apart([asked, not_asked], np.array([0.7, 0.7])).tolist()
+    [0.02, 0.7]
+    """
+    read = {(pair.prompt, text) for pair in pairs for text in (pair.a, pair.b)}
+    numbers = {key: _numbers(*key) for key in read}  # once a response, not once a pair
+    given = [(numbers[pair.prompt, pair.a], numbers[pair.prompt, pair.b]) for pair in pairs]
+    different = [bool(a and b) and a.isdisjoint(b) for a, b in given]
+    return np.where(different, np.minimum(probabilities, _MOST_APART), probabilities)
+
+
+def _numbers(prompt: str, text: str) -> frozenset[str]:
+    """Return the numbers of a response that are not the prompt's; none if the prompt asks for none."""
+    if not _ASKS_FOR_A_NUMBER.search(prompt):
+        return frozenset()
+    return frozenset(_NUMBER.findall(_LIST_MARK.sub("", text))) - frozenset(_NUMBER.findall(prompt))

@@ -1,12 +1,26 @@
-"""Trains the learned backend and writes its card: `python -m benchmark.equivalence.learned.train --mirror DIR`.
+"""Trains the learned backend: `python -m benchmark.equivalence.learned.train --mirror DIR`.
 
 It reads about 7,600 texts with the embedder, which takes minutes; `--features` stores the resulting features. The same
-features give the same bytes.
+features give the same bytes. Prints a table of the agreement with published partitions, with each pair's prompt and
+system held out, and with pairs that people labelled, beside other backends (`--beside`).
+
+Training sets:
+
+*published*: NoveltyBench's responses to its curated prompts, with the published partitions. The classifier that made
+those of the models puts short responses such as "Giraffe." and "Elephant" into one class; the project's later code has
+a rule for responses of up to five words, which people's partitions follow. Pairs of short responses by models get the
+label of that rule.
+*paraphrases*: NoveltyBench's ten paraphrases of each prompt as equivalent responses, mixed with those of other prompts
+of the same category.
+*wrappers*: answers in frame sentences, both written by us; an answer is equivalent to itself in any sentence.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import json
+import random
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,119 +29,105 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from benchmark.equivalence.agreement import adjusted_rand_index, classes_of
 from benchmark.equivalence.backend import EquivalenceBackend, Floats, ResponsePair
-from benchmark.equivalence.learned.backend import MODEL, Learned, PairReader
+from benchmark.equivalence.learned.backend import MODEL, Learned, PairModel, PairReader, telling_numbers_apart
 from benchmark.equivalence.learned.features import FEATURES, LINEAR
-from benchmark.equivalence.learned.number_answers import telling_numbers_apart
-from benchmark.equivalence.learned.pair_model import PairModel, as_pair_model, save_pair_model
-from benchmark.equivalence.learned.training_sets import LabelledSet, paraphrase_sets, published_sets, wrapper_sets
-from benchmark.equivalence.partitioning import ResponsesToGroup, partition_by_pairs
-from benchmark.equivalence.rules import MINILM_COSINE, Rouge1
-from benchmark.metrics.partition import Labels
+from benchmark.equivalence.partitioning import ResponsesToGroup, find_partition_spec, normalised, partition_by_pairs
+from benchmark.equivalence.rules import short_answers_equivalent
 from benchmark.models.choices import Algorithm
 from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder
 from datasets_build.download import mirror_folder
-from datasets_build.load import load_table
-from divbench.core.console import MirrorOption
+from divbench.core.console import MirrorOption, out
 from divbench.core.errors import ConfigurationError
-from divbench.core.files import sha256_of, write_text
-
-
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """Agreement of a backend's classes with the published ones, over all sets."""
-
-    pair_auc: float  # area under the ROC curve of pair scores as predictors of being in one published class
-    count_correlation: float  # Pearson correlation of the numbers of classes per set
-    count_error: float  # mean absolute difference of the numbers of classes
-    rand_index: float
-    count_bias: dict[str, float]  # mean difference of the numbers of classes, by system
-
-
-class KnownScores:
-    """A backend with precomputed scores, such as those with each pair's prompt and system held out."""
-
-    signature = "known-scores"
-    symmetric = True
-
-    def __init__(self, sets: Sequence[LabelledSet], scores: Floats, threshold: float) -> None:
-        self.threshold = threshold
-        self._known: dict[tuple[str, str, str], float] = {}
-        at = 0
-        for each in sets:
-            for pair in each.pairs():
-                first, second = sorted((pair.a, pair.b))
-                self._known[_prompt(each), first, second] = float(scores[at])
-                at += 1
-
-    def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
-        """Implement `EquivalenceBackend.scores`."""
-        return np.array([self._known[pair.prompt, min(pair.a, pair.b), max(pair.a, pair.b)] for pair in pairs])
-
-
-def _prompt(given: LabelledSet) -> str:
-    """Return the prompt combined with the system, so that the sets of different systems stay distinct."""
-    return f"{given.system}\0{given.prompt}"
-
-
-def agreement(
-    sets: Sequence[LabelledSet], scores: Floats, threshold: float, algorithm: Algorithm = "average"
-) -> Agreement:
-    """Measure the agreement of scores [pairs of all sets] with the published partitions."""
-    from sklearn.metrics import roc_auc_score
-
-    backend: EquivalenceBackend = KnownScores(sets, scores, threshold)
-    found = partition_by_pairs([_to_group(each) for each in sets], backend, algorithm)
-    counts = np.array([classes_of(labels) for labels in found], np.float64)
-    published = np.array([classes_of(each.labels) for each in sets], np.float64)
-    systems = [each.system for each in sets]
-    return Agreement(
-        pair_auc=float(roc_auc_score([label for each in sets for label in each.published()], scores)),
-        count_correlation=float(np.corrcoef(counts, published)[0, 1]),
-        count_error=float(np.abs(counts - published).mean()),
-        rand_index=float(np.mean(rand_indices(sets, found))),
-        count_bias={
-            name: float(np.mean([a - b for a, b, own in zip(counts, published, systems, strict=True) if own == name]))
-            for name in sorted(set(systems))
-        },
-    )
-
-
-def rand_indices(sets: Sequence[LabelledSet], found: Sequence[Labels]) -> list[float]:
-    """Return the adjusted Rand index of each set's classes with the published ones."""
-    return [adjusted_rand_index(labels, each.labels) for labels, each in zip(found, sets, strict=True)]
-
-
-def _to_group(each: LabelledSet) -> ResponsesToGroup:
-    """Return the responses, all of which count, because the published partitions include refusals."""
-    every = (True,) * len(each.texts)
-    return ResponsesToGroup(_prompt(each), each.texts, every, every)
-
-
-def expected_classes(probabilities: Floats) -> float:
-    """Return the number of classes implied by pair probabilities: the sum over responses of 1 / expected class size.
-
-    It is the similarity-sensitive Hill number of order 0 (Leinster & Cobbold 2012) with probabilities as similarities.
-    If all probabilities are 0 or 1 and form a partition, it is the number of classes.
-
-    >>> expected_classes(np.array([1.0, 0.0, 0.0]))
-    2.0
-    """
-    k = int((1 + np.sqrt(1 + 8 * len(probabilities))) / 2)
-    sizes = np.ones(k)
-    for (i, j), probability in zip(combinations(range(k), 2), probabilities, strict=True):
-        sizes[i] += probability
-        sizes[j] += probability
-    return float((1 / sizes).sum())
-
+from divbench.core.files import sha256_of
+from divbench.core.tables import Table, to_terminal
 
 Mask = NDArray[np.bool_]
+PEOPLE = "humans"  # the system whose partitions follow the rule for short responses
 FOLDS = 3
 # Chosen with prompts and systems held out. The linear part keeps the ranking of sets right for responses unlike those
 # trained on: alone, it is worse than the trees in domain and better out of domain.
 TREES_SHARE = 0.7
 _TREES = {"max_iter": 70, "learning_rate": 0.12, "max_leaf_nodes": 10, "min_samples_leaf": 60, "l2_regularization": 5.0}
+_WRAPPERS = Path(__file__).with_name("wrappers.toml")
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledSet:
+    """Responses to a prompt with their equivalence classes."""
+
+    kind: str
+    system: str  # system that generated the responses; empty for other kinds
+    prompt_id: str  # id of the prompt, by which sets are held out; empty for wrappers
+    prompt: str
+    texts: tuple[str, ...]  # [k], the responses
+    labels: tuple[int, ...]  # [k], their classes
+
+    def pairs(self) -> list[ResponsePair]:
+        """Return all pairs of responses, in the order of `combinations`."""
+        return [ResponsePair(self.prompt, a, b) for a, b in combinations(self.texts, 2)]
+
+    def published(self) -> list[bool]:
+        """Return whether each pair is in one class, [pairs]."""
+        return [a == b for a, b in combinations(self.labels, 2)]
+
+    def corrected(self) -> list[bool]:
+        """Return the labels for training, [pairs]; pairs of short responses by models are labelled by the rule."""
+        if self.kind != "published" or self.system == PEOPLE:
+            return self.published()
+        ruled = [short_answers_equivalent(normalised(a), normalised(b)) for a, b in combinations(self.texts, 2)]
+        return [label if rule is None else rule for label, rule in zip(self.published(), ruled, strict=True)]
+
+    def identical(self) -> list[bool]:
+        """Return whether the texts of each pair are equal once normalised, [pairs]; such pairs need no model."""
+        return [a == b for a, b in combinations(map(normalised, self.texts), 2)]
+
+
+def published_sets(mirror: Path) -> list[LabelledSet]:
+    """Read NoveltyBench's released submissions with partitions from a mirror, sorted by system and prompt."""
+    return [
+        LabelledSet(
+            "published", path.stem, row["id"], row["prompt"], tuple(row["generations"]), tuple(row["partition"])
+        )
+        for path in sorted((mirror / "noveltybench" / "submissions").glob("*.jsonl"))
+        for row in sorted(_rows(path), key=lambda row: str(row["id"]))
+    ]
+
+
+def paraphrase_sets(mirror: Path) -> list[LabelledSet]:
+    """Make a set per curated prompt: six of its wordings, and two of each of four other prompts of its category."""
+    rows = sorted(_rows(mirror / "noveltybench" / "curated.jsonl"), key=lambda row: str(row["id"]))
+    rng = random.Random(0)  # noqa: S311 - not for secrets
+    sets = []
+    for row in rows:
+        others = [other for other in rows if other["category"] == row["category"] and other is not row]
+        chosen = rng.sample(others, min(4, len(others)))
+        texts, labels = [row["prompt"], *rng.sample(row["prompt_paraphrases"], 5)], [0] * 6
+        for label, other in enumerate(chosen, start=1):
+            texts += rng.sample(other["prompt_paraphrases"], 2)
+            labels += [label] * 2
+        prompt = f"Ask something about {str(row['category']).lower()}."
+        sets.append(LabelledSet("paraphrases", "", row["id"], prompt, tuple(texts), tuple(labels)))
+    return sets
+
+
+def wrapper_sets() -> list[LabelledSet]:
+    """Make six sets for each prompt of `wrappers.toml`: four answers in three sentences."""
+    document = tomllib.loads(_WRAPPERS.read_text(encoding="utf-8"))
+    rng = random.Random(0)  # noqa: S311 - not for secrets
+    sets = []
+    for prompt, answers in document["answers"].items():
+        for _ in range(6):
+            sentences, chosen = rng.sample(document["sentences"], 3), rng.sample(answers, 4)
+            texts = tuple(sentence.format(answer) for sentence in sentences for answer in chosen)
+            sets.append(LabelledSet("wrappers", "", "", prompt, texts, tuple(range(4)) * 3))
+    return sets
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            yield json.loads(line)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,7 +136,6 @@ class LabelledPairs:
 
     features: Floats  # [pairs, features]
     without_openings: Floats  # [pairs, features], features without empty openings; not trained on
-    published: Mask  # [pairs], whether both are in one published class
     corrected: Mask  # [pairs], the label to train with
     identical: Mask  # [pairs], whether the texts are equal once normalised
     system: NDArray[np.str_]  # [pairs], the system; empty for texts without one
@@ -145,15 +144,14 @@ class LabelledPairs:
     @staticmethod
     def of(sets: Sequence[LabelledSet], features: Floats, without_openings: Floats) -> "LabelledPairs":
         """Collect the labels of all pairs of the sets, in the order of the features."""
-        sizes = [len(each.published()) for each in sets]
+        sizes = [len(own.published()) for own in sets]
         return LabelledPairs(
             features,
             without_openings,
-            np.array([label for each in sets for label in each.published()], np.bool_),
-            np.array([label for each in sets for label in each.corrected()], np.bool_),
-            np.array([label for each in sets for label in each.identical()], np.bool_),
-            np.repeat([each.system for each in sets], sizes),
-            np.repeat([fold_of(each.prompt_id) for each in sets], sizes),
+            np.array([label for own in sets for label in own.corrected()], np.bool_),
+            np.array([label for own in sets for label in own.identical()], np.bool_),
+            np.repeat([own.system for own in sets], sizes),
+            np.repeat([fold_of(own.prompt_id) for own in sets], sizes),
         )
 
 
@@ -167,8 +165,8 @@ def fit(pairs: LabelledPairs, chosen: Mask | None = None) -> PairModel:
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
 
-    kept = ~pairs.identical if chosen is None else chosen & ~pairs.identical
-    features, labels = pairs.features[kept], pairs.corrected[kept]
+    used = ~pairs.identical if chosen is None else chosen & ~pairs.identical
+    features, labels = pairs.features[used], pairs.corrected[used]
     trees = HistGradientBoostingClassifier(
         **_TREES, monotonic_cst=[direction for _, direction in FEATURES], early_stopping=False, random_state=0
     ).fit(features, labels)
@@ -179,23 +177,95 @@ def fit(pairs: LabelledPairs, chosen: Mask | None = None) -> PairModel:
     return as_pair_model(trees, np.append(slopes, logistic.intercept_[0] - slopes @ mean), TREES_SHARE)
 
 
+def as_pair_model(trees: Any, linear: Floats, share: float) -> PairModel:
+    """Convert a fitted HistGradientBoostingClassifier of scikit-learn."""
+    forest = [tree.nodes for [tree] in trees._predictors]
+    starts = np.cumsum([0, *(len(nodes) for nodes in forest[:-1])])
+    nodes = np.concatenate(forest)
+    first = np.repeat(starts, [len(tree) for tree in forest])
+    leaf = nodes["is_leaf"].astype(bool)
+    itself = np.arange(len(nodes))
+    return PairModel(
+        feature=np.where(leaf, -1, nodes["feature_idx"]).astype(np.int16),
+        threshold=np.where(leaf, 0.0, nodes["num_threshold"]).astype(np.float64),
+        missing_left=nodes["missing_go_to_left"].astype(bool),
+        left=np.where(leaf, itself, nodes["left"] + first).astype(np.int32),
+        right=np.where(leaf, itself, nodes["right"] + first).astype(np.int32),
+        value=np.where(leaf, nodes["value"], 0.0).astype(np.float64),
+        roots=starts.astype(np.int32),
+        baseline=np.asarray(trees._baseline_prediction, np.float64).reshape(()),
+        linear=np.asarray(linear, np.float64),
+        share=np.array(share),
+    )
+
+
+def save_pair_model(model: PairModel, path: Path) -> None:
+    """Write the arrays as an .npz file; the same model gives the same bytes."""
+    np.savez(path, allow_pickle=False, **{field.name: getattr(model, field.name) for field in fields(PairModel)})
+
+
 def held_out_probabilities(pairs: LabelledPairs) -> Floats:
     """Return the probability of each pair by a model that saw neither its system nor its prompt, float64 [pairs].
 
     Texts without a system are used for training unless their prompt is held out; their own probabilities are NaN.
     """
-    made = np.full(len(pairs.features), np.nan)
+    probabilities = np.full(len(pairs.features), np.nan)
     for system in sorted(set(pairs.system.tolist()) - {""}):
         for fold in range(FOLDS):
             tested = (pairs.system == system) & (pairs.fold == fold)
             model = fit(pairs, (pairs.system != system) & (pairs.fold != fold))
-            made[tested] = model.higher_probabilities(pairs.features[tested], pairs.without_openings[tested])
-    made[pairs.identical & ~np.isnan(made)] = 1.0
-    return made
+            probabilities[tested] = model.higher_probabilities(pairs.features[tested], pairs.without_openings[tested])
+    probabilities[pairs.identical & ~np.isnan(probabilities)] = 1.0
+    return probabilities
 
 
-Scores = Mapping[str, tuple[Floats, float, Algorithm]]  # by backend: scores of all pairs, threshold, algorithm
-_UNSEEN = tuple((name, f"{task}_gen") for name in ("contest", "mcdiv_nuggets") for task in ("prompt", "resp", "story"))
+class KnownScores:
+    """A backend with precomputed scores of the pairs of sets, such as those with prompt and system held out."""
+
+    signature = "known-scores"
+    symmetric = True
+
+    def __init__(self, sets: Sequence[LabelledSet], scores: Floats, threshold: float) -> None:
+        self.threshold = threshold
+        pairs = [(set_name(own), *sorted((pair.a, pair.b))) for own in sets for pair in own.pairs()]
+        self._known = dict(zip(pairs, scores.tolist(), strict=True))
+
+    def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
+        """Implement `EquivalenceBackend.scores`."""
+        return np.array([self._known[pair.prompt, *sorted((pair.a, pair.b))] for pair in pairs])
+
+
+def set_name(labelled: LabelledSet) -> str:
+    """Return the prompt combined with the system, so that the sets of different systems stay distinct."""
+    return f"{labelled.system}\0{labelled.prompt}"
+
+
+def agreement(
+    sets: Sequence[LabelledSet], scores: Floats, threshold: float, algorithm: Algorithm = "average"
+) -> tuple[float, float, float, float]:
+    """Compare a backend's scores [pairs] with the published partitions of sets.
+
+    Returns the AUC of pair scores, the mean adjusted Rand index, and the mean numbers of classes and published classes.
+    """
+    from sklearn.metrics import adjusted_rand_score, roc_auc_score
+
+    counted = [ResponsesToGroup(set_name(own), own.texts, *((True,) * len(own.texts),) * 2) for own in sets]
+    partitions = partition_by_pairs(counted, KnownScores(sets, scores, threshold), algorithm)
+    return (
+        float(roc_auc_score([label for own in sets for label in own.published()], scores)),
+        float(np.mean([adjusted_rand_score(own.labels, labels) for own, labels in zip(sets, partitions, strict=True)])),
+        float(np.mean([len(set(labels)) for labels in partitions])),
+        float(np.mean([len(set(own.labels)) for own in sets])),
+    )
+
+
+def people_auc(backend: EquivalenceBackend, mirror: Path) -> float:
+    """Return the AUC of a backend's scores on the pairs of WildChat responses that people labelled."""
+    from sklearn.metrics import roc_auc_score
+
+    rows = list(_rows(mirror / "noveltybench" / "human_pairs.jsonl"))
+    scores = backend.scores([ResponsePair(row["prompt"], row["generation_0"], row["generation_1"]) for row in rows])
+    return float(roc_auc_score([int(row["similar"]) for row in rows], scores))
 
 
 def train(
@@ -203,22 +273,27 @@ def train(
     features: Annotated[
         Path | None, typer.Option(help="File of the pairs' features: read if there, else written.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Output file of the model; the card is README.md beside it.")] = MODEL,
-    evaluate: Annotated[bool, typer.Option(help="Held-out evaluation and card.")] = True,
+    path: Annotated[Path, typer.Option("--out", help="Output file of the model.")] = MODEL,
+    beside: Annotated[list[str] | None, typer.Option(help="Backend to print beside the learned one.")] = None,
 ) -> None:
-    """Train the model of pairs, and evaluate it with prompts and systems held out."""
+    """Train the model of pairs, and print its agreement with prompts and systems held out."""
     folder = mirror_folder(mirror)
     if folder is None:
         raise ConfigurationError("no mirror with NoveltyBench's files", "give --mirror")
     published = published_sets(folder)
     sets = published + paraphrase_sets(folder) + wrapper_sets()
     pairs = LabelledPairs.of(sets, *_features(sets, features))
-    model = fit(pairs)
-    save_pair_model(model, out)
-    print(f"{out}: {sha256_of(out)}")  # noqa: T201 - a script
-    if evaluate:
-        kept = len(pairs.system) - sum(len(each.pairs()) for each in sets[len(published) :])
-        write_text(out.with_name("README.md"), _card(published, held_out_probabilities(pairs)[:kept], folder, out))
+    save_pair_model(fit(pairs), path)
+    out().print(f"{path}: {sha256_of(path)}", markup=False)
+    asked = [pair for own in published for pair in own.pairs()]
+    scores = telling_numbers_apart(asked, held_out_probabilities(pairs)[: len(asked)])
+    rows = [("learned", *agreement(published, scores, Learned().threshold), people_auc(Learned().load(), folder))]
+    for name in beside or ("rouge-1", "embedding"):
+        backend: Any = find_partition_spec(name).load()
+        measured = agreement(published, backend.scores(asked), backend.threshold, "greedy")
+        rows.append((name, *measured, people_auc(backend, folder)))
+    columns = ("backend", "AUC of pairs", "adjusted Rand index", "classes", "published classes", "AUC, people's pairs")
+    out().print(to_terminal(Table("Agreement with NoveltyBench's partitions", columns, rows, numbers=columns[1:])))
 
 
 def _features(sets: Sequence[LabelledSet], file: Path | None) -> tuple[Floats, Floats]:
@@ -227,130 +302,12 @@ def _features(sets: Sequence[LabelledSet], file: Path | None) -> tuple[Floats, F
         with np.load(file, allow_pickle=False) as arrays:
             return arrays["whole"], arrays["without_openings"]
     reader = PairReader(SentenceTransformersEmbedder(ALL_MINILM_L6_V2))
-    kinds = dict.fromkeys(each.kind for each in sets)  # one by one, so that our own sentences change no other batch
-    made = [reader.features([q for each in sets if each.kind == kind for q in each.pairs()]) for kind in kinds]
-    whole, without = (np.concatenate(parts) for parts in zip(*made, strict=True))
+    kinds = dict.fromkeys(own.kind for own in sets)  # one by one, so that our own sentences change no other batch
+    parts = [reader.features([pair for own in sets if own.kind == kind for pair in own.pairs()]) for kind in kinds]
+    whole, without = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     if file is not None:
         np.savez(file, whole=whole, without_openings=without)
     return whole, without
-
-
-def _card(sets: Sequence[LabelledSet], held_out: Floats, mirror: Path, model: Path) -> str:
-    pairs = [pair for each in sets for pair in each.pairs()]
-    rouge, cosine = Rouge1(), MINILM_COSINE
-    scores: Scores = {
-        "learned": (telling_numbers_apart(pairs, held_out), Learned().threshold, "average"),
-        "rouge-1": (rouge.load().scores(pairs), rouge.threshold, "greedy"),
-        "embedding": (cosine.load().scores(pairs), cosine.threshold, "greedy"),
-    }
-    found = {name: agreement(sets, *given) for name, given in scores.items()}
-    unseen = {
-        name: _unseen(backend, mirror)
-        for name, backend in (("learned", Learned().load()), ("rouge-1", rouge.load()), ("embedding", cosine.load()))
-    }
-    return "\n\n".join([_about(sets, model), _agreement_table(found), _unseen_table(unseen), _FAILURES]) + "\n"
-
-
-def _about(sets: Sequence[LabelledSet], model: Path) -> str:
-    pairs = sum(len(each.pairs()) for each in sets)
-    return f"""# The learned equivalence backend
-
-This model estimates the probability that two responses to a prompt are equivalent. It has {len(FEATURES)} features
-of a pair (`features.py`), computed from all-MiniLM-L6-v2's token states and from shared words. It averages the log-odds
-of monotone boosted trees and of a linear part {TREES_SHARE:g} : {1 - TREES_SHARE:g}. The file `pair_model.npz` has
-{model.stat().st_size / 1024:.0f} KB of numbers (SHA-256
-`{sha256_of(model)}`).
-
-* **Data**: NoveltyBench's six released submissions with partitions ({len(sets)} sets, {pairs:,} pairs; MIT), its ten
-  paraphrases of each curated prompt (MIT), and sentences that we wrote (`wrappers.toml`). The classifier that made the
-  published partitions puts "Giraffe." and "Elephant" into one class, so pairs of short responses by models have the
-  label of NoveltyBench's later rule instead (`training_sets.py`).
-* **Licence**: that of this package; the data are MIT. The model contains no text.
-* **To rebuild**: `python -m benchmark.equivalence.learned.train --mirror DIR`. Training is seeded: the same features
-  give the same bytes. The features of the file that ships came from token states that were stored in half precision
-  before scaling, so a rebuilt file differs in the last digits.
-* **Openings**: a second comparison leaves out up to three first sentences or lines of at most 60 characters that are
-  about neither the prompt nor the text after them (cosines below 0.25). The higher probability counts (`openings.py`).
-  Assents ("Sure!") are kept. The model was not trained on openings; it is the one for whole responses.
-* **Numbers**: where the prompt asks for a number, two responses with numbers but none in common are not equivalent
-  (`number_answers.py`). The model alone puts "You rolled a 1." and "You rolled a 2." into one class.
-* **Threshold**: 0.5. It was not fitted, because the probabilities are calibrated on held-out prompts and systems (of
-  the pairs with 0.4 to 0.6, half are in one published class)."""
-
-
-def _agreement_table(found: Mapping[str, Agreement]) -> str:
-    names = list(found)
-    lines = [f"| | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}"]
-    rows: list[tuple[str, Any]] = [
-        ("AUC of pairs", lambda each: each.pair_auc),
-        ("correlation of the number of classes", lambda each: each.count_correlation),
-        ("mean absolute error of it", lambda each: each.count_error),
-        ("mean adjusted Rand index", lambda each: each.rand_index),
-    ]
-    rows += [
-        (f"mean error of it, {name}", lambda each, name=name: each.count_bias[name])
-        for name in found[names[0]].count_bias
-    ]
-    lines += [f"| {label} | {' | '.join(f'{read(found[name]):.3f}' for name in names)} |" for label, read in rows]
-    return f"""## Agreement with the published partitions
-
-Each pair was judged by a model that saw neither its system nor its prompt: every system was left out once, with the
-prompts in {FOLDS} folds. The other backends have the package's thresholds, which were chosen on these data. All
-responses of a set count. The partitions are the published ones, uncorrected.
-
-{chr(10).join(lines)}"""
-
-
-def _unseen(backend: EquivalenceBackend, mirror: Path) -> dict[str, float]:
-    """Return Spearman's rho of a backend's soft statistic with the labels, by task.
-
-    The statistic of the learned backend is the expected number of classes. The scores of the others are not
-    probabilities, so their statistic is the mean of 1 − score.
-    """
-    from scipy.stats import spearmanr
-
-    made = {}
-    for name, split in _UNSEEN:
-        rows = load_table(name, split, mirror=mirror).to_pylist()
-        values = []
-        for row in rows:
-            texts = row["responses"]
-            pairs = [ResponsePair(row["context"], a, b) for i, a in enumerate(texts) for b in texts[i + 1 :]]
-            scores = backend.scores(pairs)
-            values.append(expected_classes(scores) if "learned" in backend.signature else float(1 - scores.mean()))
-        made[f"{name}, {split}"] = float(spearmanr(values, [row["label"] for row in rows]).statistic)
-    return made
-
-
-def _unseen_table(found: Mapping[str, Mapping[str, float]]) -> str:
-    names = list(found)
-    lines = [f"| | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}"]
-    lines += [f"| {task} | {' | '.join(f'{found[name][task]:.3f}' for name in names)} |" for task in found[names[0]]]
-    means = (f"{np.mean(list(found[name].values())):.3f}" for name in names)
-    return f"""## Other data, never trained on
-
-The table shows Spearman's rho with the label (high or low content diversity). The learned backend's statistic is the
-expected number of classes, that of the others the mean of 1 − score. The weight of the linear part was chosen with
-these figures in view (without it, the mean is 0.51), so for the learned backend these data are not untouched.
-
-{chr(10).join([*lines, f"| mean | {' | '.join(means)} |"])}"""
-
-
-_FAILURES = """## Known failures
-
-* It was trained on English. In other scripts, only the embedder's states carry information, and that embedder is
-  English, too.
-* Beyond 256 tokens, a response is compared by its words only; the embedder reads just its beginning.
-* It hardly notices one wrong or negated word in a long sentence: "did" and "did not" are equivalent to it.
-* Poems and stories to one prompt are equivalent to it if they share a theme. Published classes are finer there.
-* It sometimes treats two names in one long sentence as equivalent (three classes for the tests' four pet names). It
-  seldom treats a bare name as equivalent to a long sentence that contains the name and says other things.
-* Numbers written as words ("seven"), and numbers in one sentence where its list of words does not see that the prompt
-  asks for one, are often equivalent to it.
-* The same response can be a different one to it after an opening that is long, has no punctuation mark at its end, or
-  follows an assent. An answer that is about neither the prompt nor its own explanation is mistaken for an opening.
-* It finds 4.6 classes of 10 on average in one idea in ten wordings (the demo's "paraphrased"), where people would
-  find 1."""
 
 
 if __name__ == "__main__":

@@ -15,9 +15,10 @@ from benchmark.equivalence.classifiers import (
     BothWaysNLI,
     ClassifierEquivalence,
     NLIEquivalence,
+    PairClassifier,
+    PairTokens,
     find_generation_similarity,
 )
-from benchmark.equivalence.pair_classifier import PairClassifier, PairTokens
 from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.model_files import find_model_files
 from divbench.core.errors import ConfigurationError

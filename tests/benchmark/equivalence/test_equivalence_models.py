@@ -18,8 +18,8 @@ from benchmark.equivalence.classifiers import (
     BothWaysNLI,
     GenerationSimilarity,
     find_generation_similarity,
+    load_pair_classifier,
 )
-from benchmark.equivalence.pair_classifier import load_pair_classifier
 from benchmark.models.model_files import ModelFiles, find_model_files
 from divbench.core.errors import ConfigurationError
 from tests.benchmark.classifiers import POSITIONS, QUESTIONS, TEXTS, WINDOW, save_bare_deberta, save_deberta, save_nli

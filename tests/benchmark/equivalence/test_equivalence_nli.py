@@ -13,7 +13,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from benchmark.equivalence.backend import EquivalenceSpec, Floats, ResponsePair
 from benchmark.equivalence.classifiers import BothWaysNLI, NLIEquivalence
-from benchmark.equivalence.partitioning import ALGORITHMS, PartitionSpec, ResponsesToGroup, partition_sets
+from benchmark.equivalence.partitioning import PartitionSpec, ResponsesToGroup, partition_sets
 from benchmark.equivalence.rules import ShortAnswers
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import Labels
@@ -144,7 +144,7 @@ def test_a_prompt_that_leaves_no_room_for_the_responses_is_refused(nli: BothWays
     assert np.isfinite(bare.scores(asked(too_long))).all()
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", ["greedy", "average"])
 def test_only_the_responses_to_a_prompt_that_leaves_no_room_are_missing(nli: BothWaysNLI, algorithm: Algorithm) -> None:
     long = "stone " * POSITIONS
     sets = [

@@ -13,7 +13,7 @@ import torch
 from torch.nn.attention import varlen
 from transformers.models.deberta_v2 import modeling_deberta_v2
 
-from benchmark.equivalence.pair_classifier import load_pair_classifier
+from benchmark.equivalence.classifiers import load_pair_classifier
 from benchmark.generation.hf_sampler import HFSampler
 from benchmark.generation.prompting import PromptingSettings
 from benchmark.generation.sampler import Message, Outcome, Request, SamplingSettings, draw_seed
