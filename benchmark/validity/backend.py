@@ -10,8 +10,16 @@ from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import Partition
 from benchmark.models.embedder import Embedder, EmbedderSpec, SentenceTransformersEmbedder
 from benchmark.models.reward import RewardModelSpec
-from benchmark.validity.discriminator import VERSION, Discriminator, evidence, judge, load_discriminator
-from benchmark.validity.evidence import is_in_another_script, other_prompts, refusal_texts
+from benchmark.validity.discriminator import (
+    VERSION,
+    Discriminator,
+    evidence,
+    is_in_another_script,
+    judge,
+    load_discriminator,
+    other_prompts,
+    refusal_texts,
+)
 from submissions.checking.response_kinds import is_refusal, is_scorable
 
 Floats = NDArray[np.float64]

@@ -10,22 +10,43 @@ import json
 import math
 import random
 import string
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from benchmark.models.bundled_lm.corpus import read_books
 from benchmark.models.embedder import ALL_MINILM_L6_V2, Embedder, SentenceTransformersEmbedder
-from benchmark.validity.discriminator import PARAMETERS, Discriminator, Logistic, evidence, judge, suspicions, to_json
-from benchmark.validity.evidence import FEATURES, Features, Reason, refusal_texts
-from benchmark.validity.spelling import fit_spelling
-from benchmark.validity.word_order import fit_word_order
+from benchmark.validity.discriminator import (
+    FEATURES,
+    PARAMETERS,
+    VERSION,
+    Discriminator,
+    Features,
+    Logistic,
+    Reason,
+    evidence,
+    judge,
+    refusal_texts,
+    suspicions,
+)
+from benchmark.validity.text_statistics import (
+    CLASSES,
+    Floats,
+    WordOrderModel,
+    beginnings,
+    endings,
+    letter_class,
+    token_of,
+    words_of,
+)
 from datasets_build.load import load_table
 from datasets_build.sources.olmo import STAGES
 from divbench.core.console import out
@@ -52,6 +73,8 @@ KINDS: Mapping[str, Reason] = {
 }
 # Random seed of the attacks used as junk; different from that of the board's attacks, so that those are unseen.
 _SEED = 1
+_COMMON = 200  # most common words, each of which gets a class of its own
+_PSEUDO_COUNT = 5.0  # added to observed and expected counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +191,7 @@ def fit_reason(real: Sequence[Sequence[tuple[float, ...]]], none: Sequence[Seque
 def fit(
     real: Sequence[Judged],
     junk: Mapping[str, Sequence[Judged]],
-    reason_of: Mapping[str, Reason],
-    given: Discriminator,
+    models: Discriminator,
 ) -> Discriminator:
     """Fit the weights of every reason.
 
@@ -178,13 +200,13 @@ def fit(
     """
     weights = {}
     for reason in FEATURES:
-        kinds = [kind for kind in junk if reason_of[kind] == reason]
+        kinds = [kind for kind in junk if KINDS[kind] == reason]
         answers = [_features([source], reason) for source in real]
         bad = [_features([junk[kind][i] for kind in kinds], reason) for i in range(len(real))]
         if reason == "not about the prompt":
             answers, bad = [[*chain(*answers)]], [[*chain(*bad)]]
         weights[reason] = fit_reason(answers, bad)
-    return replace(given, weights=weights)
+    return replace(models, weights=weights)
 
 
 def _features(sources: Sequence[Judged], reason: Reason) -> list[tuple[float, ...]]:
@@ -220,6 +242,49 @@ EVERY = 5  # junk is made for every fifth prompt, to save time
 Measured = Mapping[str, list[Features]]  # by prompt id
 
 
+def fit_word_order(text: str) -> WordOrderModel:
+    """Estimate a model of word order from English prose."""
+    words = words_of(text)
+    counts = Counter(token for token in map(token_of, words) if token[:1].isalpha())
+    common = tuple(sorted(counts, key=lambda word: (-counts[word], word))[:_COMMON])
+    empty = WordOrderModel(common, *[np.zeros(0)] * 4)
+    classes, ended, begun = empty.classes(words), endings(words), beginnings(words)
+    stopped = ended == 2
+    return WordOrderModel(
+        common,
+        _pair_ratios(classes[:-1], classes[1:], empty.size),
+        _pair_ratios(ended[:-1], begun[1:], 3),
+        _ratios(classes[np.append(True, stopped[:-1])], classes, empty.size),
+        _ratios(classes[stopped], classes, empty.size),
+    )
+
+
+def _ratios(chosen: NDArray[np.int64], every: NDArray[np.int64], size: int) -> Floats:
+    """Return log2 of how much more often each class is among the chosen words than by chance, [classes]."""
+    counts, expected = (np.bincount(classes, minlength=size).astype(np.float64) for classes in (chosen, every))
+    return _log2_ratios(counts, expected * (len(chosen) / len(every)))
+
+
+def _pair_ratios(before: NDArray[np.int64], after: NDArray[np.int64], size: int) -> Floats:
+    counts = np.zeros((size, size))
+    np.add.at(counts, (before, after), 1)
+    return _log2_ratios(counts, np.outer(counts.sum(1), counts.sum(0)) / counts.sum())
+
+
+def _log2_ratios(counts: Floats, expected: Floats) -> Floats:
+    ratios: Floats = np.clip(np.log2((counts + _PSEUDO_COUNT) / (expected + _PSEUDO_COUNT)), -4, 4)
+    return np.round(ratios, 1)
+
+
+def fit_spelling(text: str) -> Floats:
+    """Estimate a bigram model of letter classes from running text: float64 [CLASSES, CLASSES], in bits."""
+    classes = np.array([letter_class(letter) for letter in text], np.int64)
+    counts = np.ones((CLASSES, CLASSES))  # a pseudo-count of 1
+    np.add.at(counts, (classes[:-1], classes[1:]), 1)
+    bits: Floats = -np.log2(counts / counts.sum(1, keepdims=True))
+    return np.asarray(np.round(np.minimum(bits, 12), 1), np.float64)
+
+
 def language_models(corpus: Path) -> Discriminator:
     """Estimate the models of word order and letters from books."""
     text = "\n".join(
@@ -253,21 +318,18 @@ def _measured(
 def fitted(
     real: Mapping[str, Measured],
     none: Mapping[tuple[str, str], Measured],
-    given: Discriminator,
+    models: Discriminator,
     prompts: frozenset[str],
-    without: str | None = None,
 ) -> Discriminator:
     """Fit and calibrate the discriminator on some prompts."""
-    used = {name: [own for i, own in sets.items() if i in prompts] for name, sets in real.items()}
+    used = {name: [features for i, features in sets.items() if i in prompts] for name, sets in real.items()}
     bad = {
-        kind: [[own for i, own in none[source, kind].items() if i in prompts] for source in SOURCES]
+        kind: [[features for i, features in none[source, kind].items() if i in prompts] for source in SOURCES]
         for kind in KINDS
-        if kind != without
     }
     short, *_ = SOURCES
-    long = [own for name, sets in used.items() if name != short for own in sets]
-    made = fit([used[short], long], bad, KINDS, given)
-    return calibrate(used, made, MOST_REFUSED)
+    long = [features for name, sets in used.items() if name != short for features in sets]
+    return calibrate(used, fit([used[short], long], bad, models), MOST_REFUSED)
 
 
 def halves_of(prompts: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
@@ -280,60 +342,47 @@ def halves_of(prompts: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(i for i in ids if not side[i]), frozenset(i for i in ids if side[i])
 
 
-def held_out(
-    real: Mapping[str, Measured], none: Mapping[tuple[str, str], Measured], given: Discriminator
-) -> tuple[Table, Table]:
-    """Return tables of rejected shares on held-out prompts: of real systems, and of junk of known and unseen kinds."""
+def held_out(real: Mapping[str, Measured], none: Mapping[tuple[str, str], Measured], models: Discriminator) -> Table:
+    """Return the rejected shares of real systems' responses and of junk, with prompts held out."""
     halves = halves_of({i for sets in real.values() for i in sets})
-    pairs = (halves, halves[::-1])
+    fits = [(test, fitted(real, none, models, train)) for train, test in (halves, halves[::-1])]
 
-    def share(sets: Measured, models: list[Discriminator]) -> float:
-        tested = [
-            refused_share([own for i, own in sets.items() if i in test], model)
-            for (_, test), model in zip(pairs, models, strict=True)
-        ]
-        return sum(tested) / len(tested)
+    def share(sets: Measured) -> float:
+        refused = [refused_share([own for i, own in sets.items() if i in test], model) for test, model in fits]
+        return float(np.mean(refused))
 
-    models = [fitted(real, none, given, train) for train, _ in pairs]
-    systems: list[list[Cell]] = [[name, share(sets, models)] for name, sets in real.items()]
-    rows: list[list[Cell]] = []
-    for kind, reason in KINDS.items():
-        others = [fitted(real, none, given, train, without=kind) for train, _ in pairs]
-        rows.append(
-            [kind, reason, *(share(none[source, kind], each) for each in (models, others) for source in SOURCES)]
-        )
-    columns = ("junk", "reason", *(f"{source}{what}" for what in ("", ", kind unseen") for source in SOURCES))
-    return (
-        Table("Refused shares of real responses, prompts held out", ("system", "refused"), systems),
-        Table("Refused shares of junk, prompts held out", columns, rows, numbers=columns[2:]),
-    )
+    rows: list[tuple[Cell, ...]] = [(name, "", share(sets)) for name, sets in real.items()]
+    rows += [(source, f"{kind}: {KINDS[kind]}", share(sets)) for (source, kind), sets in none.items()]
+    return Table("Refused shares, prompts held out", ("system", "junk", "refused"), rows, numbers=("refused",))
 
 
 def train(
     corpus: Annotated[Path, typer.Argument(help="Folder of *.txt.gz: public-domain books in English.")],
     mirror: Annotated[Path, typer.Option(help="Folder with released files.")],
-    out_: Annotated[Path, typer.Option("--out", help="Output file of parameters.")] = PARAMETERS,
+    path: Annotated[Path, typer.Option("--out", help="Output file of parameters.")] = PARAMETERS,
 ) -> None:
     """Train the discriminator, write its parameters and print its evaluation."""
-    run(corpus, mirror, out_, SentenceTransformersEmbedder(ALL_MINILM_L6_V2))
+    models = language_models(corpus)
+    real, none = measure(read_systems(mirror, K), models, SentenceTransformersEmbedder(ALL_MINILM_L6_V2))
+    trained = fitted(real, none, models, frozenset(i for sets in real.values() for i in sets))
+    text = json.dumps(to_json(trained), ensure_ascii=False)
+    write_text(path, text.replace("], [", "],\n[").replace('}, "', '},\n"') + "\n")  # one line per row of a matrix
+    out().print(to_terminal(held_out(real, none, models)))
 
 
-def run(corpus: Path, mirror: Path, path: Path, embedder: Embedder) -> None:
-    """Do as `train`, with a loaded embedder."""
-    given = language_models(corpus)
-    real, none = measure(read_systems(mirror, K), given, embedder)
-    made = fitted(real, none, given, frozenset(i for sets in real.values() for i in sets))
-    write_text(path, _compact(to_json(made)))
-    for table in held_out(real, none, given):
-        out().print(to_terminal(table))
-
-
-def _compact(document: Mapping[str, object]) -> str:
-    """Return JSON with one line per row of a matrix."""
-    import json
-
-    text = json.dumps(document, ensure_ascii=False)
-    return text.replace("], [", "],\n[").replace('}, "', '},\n"') + "\n"
+def to_json(trained: Discriminator) -> dict[str, Any]:
+    """Return the JSON document of parameters."""
+    order = trained.order
+    arrays = {name: getattr(order, name).tolist() for name in ("scores", "ends", "starts", "stops")}
+    return {
+        "version": VERSION,
+        "thresholds": dict(trained.thresholds),
+        "prior": trained.prior,
+        "temper": dict(trained.temper),
+        "reasons": {reason: asdict(model) for reason, model in trained.weights.items()},
+        "word_order": {"words": order.words, **arrays},
+        "letters": trained.bits.tolist(),
+    }
 
 
 if __name__ == "__main__":

@@ -16,17 +16,20 @@ from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbe
 from benchmark.validity.backend import BLANK, LOWEST, REFUSAL, SCRIPT, ValidityJudge, ValiditySpec
 from benchmark.validity.discriminator import (
     PARAMETERS,
+    REASONS,
+    Features,
     evidence,
     from_json,
     load_discriminator,
     mixture,
+    other_prompts,
+    refusal_texts,
     suspicions,
-    to_json,
+    text_evidence,
+    vector_evidence,
 )
-from benchmark.validity.evidence import REASONS, Features, other_prompts, refusal_texts, text_evidence, vector_evidence
-from benchmark.validity.spelling import spelling
-from benchmark.validity.train import halves_of
-from benchmark.validity.word_order import WordOrderModel, word_order
+from benchmark.validity.text_statistics import WordOrderModel, spelling, word_order
+from benchmark.validity.train import halves_of, to_json
 from datasets_build.load import load_suite
 from submissions.demo import build
 from submissions.gaming.derive import attacked, find_attack

@@ -1,15 +1,17 @@
-"""Measures whether words are in the order of sentences, by comparing a text with its shuffles in closed form.
+"""Measures whether words are in the order of sentences, and spelt like words.
 
 A bigram model of word classes scores every ordered pair of a text's words. The mean score of all ordered pairs is the
 expected score of neighbours in a shuffle of the text, so the comparison needs neither sampled shuffles nor a language
-model. Words that the model does not know are classified by their endings.
+model. Words that the model does not know are classified by their endings. A bigram model of letters, and words that mix
+several scripts, show whether a text is spelt like words.
 """
 
 import itertools
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +29,15 @@ _ABBREVIATION = re.compile(
 )
 # "Sure!", "Of course!" and other beginnings that prose hardly has.
 _INTERJECTION = re.compile(r"^\s*[^\W\d_]+(?:\s[^\W\d_]+){0,2}!\s+(?=\S)")
-_COMMON = 200  # most common words, each of which gets a class of its own
-_PSEUDO_COUNT = 5.0  # added to observed and expected counts
 LONGEST = 200  # words; more add little, and the number of pairs grows with the square
+SYMBOLS = "abcdefghijklmnopqrstuvwxyz0 .,'\"-:;!?()*\n"
+_OTHER_ASCII = len(SYMBOLS)
+_OTHER_LETTER, _OTHER = _OTHER_ASCII + 1, _OTHER_ASCII + 2
+CLASSES = _OTHER + 1
+_ALPHABETS = ("LATIN", "GREEK", "CYRILLIC")  # whose letters look alike
+_LONGEST_SPELT = 2000  # characters
+_CASE_CHANGE = re.compile("[a-z](?=[A-Z](?![a-z]{2}))")
+_INVISIBLE = frozenset("\u200b\u200c\u200d\u2060\ufeff\u00ad")
 
 
 @dataclass(frozen=True)
@@ -54,8 +62,7 @@ class WordOrderModel:
 
     def _class(self, word: str) -> int:
         known = len(self.words)
-        found = _TOKEN.search(word)
-        token = found.group().lower().replace("’", "'") if found else ""
+        token = token_of(word)
         for known_as in (token, token.partition("'")[0]):  # "here's" as "here"
             if known_as in self._index:
                 return self._index[known_as]
@@ -93,7 +100,7 @@ def word_order(text: str, model: WordOrderModel) -> WordOrder:
         return WordOrder(len(words), 0, 0.0, 0.0, 0.0, 0.0, False)
     classes = model.classes(words)
     gain, z = _against_shuffles(model.scores[np.ix_(classes, classes)], ~breaks[:-1])
-    ended, begun = _ends(words), _begins(words)
+    ended, begun = endings(words), beginnings(words)
     ended[:-1][breaks[:-1] & (begun[1:] == 1)] = 2  # headings and items of lists need no full stop
     _, ends_z = _against_shuffles(model.ends[np.ix_(ended, begun)], np.ones(len(words) - 1, bool))
     starts, stops = model.starts[classes], model.stops[classes]
@@ -110,16 +117,22 @@ def word_order(text: str, model: WordOrderModel) -> WordOrder:
 
 def _words_in_lines(text: str) -> tuple[list[str], NDArray[np.bool_]]:
     """Return the first `LONGEST` words of a text, and which are the last of their lines."""
-    lines = [_words(line) for line in text.splitlines()]
+    lines = [words_of(line) for line in text.splitlines()]
     words = [word for line in lines for word in line][:LONGEST]
     breaks = np.zeros(len(words), bool)
     breaks[[end - 1 for end in itertools.accumulate(map(len, lines)) if 0 < end <= len(words)]] = True
     return words, breaks
 
 
-def _words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
     """Return a text's words, without separate punctuation marks and emoji."""
     return [word for word in text.split() if any(map(str.isalnum, word))]
+
+
+def token_of(word: str) -> str:
+    """Return a word in lower case without the marks around it; empty if it has no letters or digits."""
+    match = _TOKEN.search(word)
+    return match.group().lower().replace("’", "'") if match else ""
 
 
 def _late_capital(words: Sequence[str], stopped: NDArray[np.bool_], known: NDArray[np.bool_]) -> bool:
@@ -141,27 +154,7 @@ def _against_shuffles(scores: Floats, used: NDArray[np.bool_]) -> tuple[float, f
     return gain, 0.0 if spread < 1e-9 else gain / spread * float(np.sqrt(len(neighbours)))
 
 
-def fit_word_order(text: str) -> WordOrderModel:
-    """Estimate a model from English prose."""
-    found = _words(text)
-    tokens = [m.group().lower().replace("’", "'") if (m := _TOKEN.search(word)) else "" for word in found]
-    common: dict[str, int] = {}
-    for token in tokens:
-        if token[:1].isalpha():
-            common[token] = common.get(token, 0) + 1
-    known = tuple(sorted(common, key=lambda word: (-common[word], word))[:_COMMON])
-    empty = WordOrderModel(known, *[np.zeros(0)] * 4)
-    classes = empty.classes(found)
-    ended, begun = _ends(found), _begins(found)
-    return WordOrderModel(
-        known,
-        _log_ratios(classes[:-1], classes[1:], (empty.size, empty.size)),
-        _log_ratios(ended[:-1], begun[1:], (3, 3)),
-        *(_of_chance(classes[chosen], classes, empty.size) for chosen in _at_edges(ended)),
-    )
-
-
-def _ends(words: Sequence[str]) -> NDArray[np.int64]:
+def endings(words: Sequence[str]) -> NDArray[np.int64]:
     """Return how each word ends: 2 with a full stop or similar, 1 with a comma or similar, otherwise 0."""
     return np.array([_end(word) for word in words], np.int64)
 
@@ -173,7 +166,7 @@ def _end(word: str) -> int:
     return int(word[-1:] in tuple(",;:"))
 
 
-def _begins(words: Sequence[str]) -> NDArray[np.int64]:
+def beginnings(words: Sequence[str]) -> NDArray[np.int64]:
     """Return how each word begins: 0 in lower case, 1 with a capital, 2 with neither (numbers and acronyms)."""
     return np.array([_begin(word.lstrip("\"'*(“‘")) for word in words], np.int64)
 
@@ -184,26 +177,55 @@ def _begin(word: str) -> int:
     return 0 if word[:1].islower() else 2
 
 
-def _at_edges(ended: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which words begin a sentence, and which end one."""
-    stopped = ended == 2
-    return np.append(True, stopped[:-1]), stopped
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """Statistics of the letters of a text."""
+
+    characters: int  # number of characters, without white space
+    bits: float  # mean bits per ASCII character under the bigram model; 0 if there are none
+    # Share of neighbouring ASCII letters that change from lower to upper case, unless lower-case letters of a word or
+    # syllable follow, as in PyTorch.
+    case_changes: float
+    symbols: float  # share of characters that are neither letters, digits nor common marks, without white space
+    mixed: float  # share of words that have letters of two alphabets, or an invisible character between letters
 
 
-def _of_chance(chosen: NDArray[np.int64], every: NDArray[np.int64], size: int) -> Floats:
-    """Return log2 of how much more often each class is among the chosen words than by chance, [classes]."""
-    counts, expected = (np.bincount(each, minlength=size).astype(np.float64) for each in (chosen, every))
-    expected *= len(chosen) / len(every)
-    return _log2_ratios(counts, expected)
+@cache
+def letter_class(letter: str) -> int:
+    """Return the class of a character: one of `SYMBOLS`, another of ASCII, another letter, or another."""
+    if letter.isascii():
+        folded = letter.lower()
+        folded = "0" if folded.isdigit() else " " if folded == "\t" else folded
+        return SYMBOLS.index(folded) if folded in SYMBOLS else _OTHER_ASCII
+    return _OTHER_LETTER if letter.isalpha() else _OTHER
 
 
-def _log_ratios(before: NDArray[np.int64], after: NDArray[np.int64], shape: tuple[int, int]) -> Floats:
-    counts = np.zeros(shape)
-    np.add.at(counts, (before, after), 1)
-    expected = np.outer(counts.sum(1), counts.sum(0)) / counts.sum()
-    return _log2_ratios(counts, expected)
+@cache
+def _alphabet(letter: str) -> str:
+    name = unicodedata.name(letter, "").partition(" ")[0] if letter.isalpha() else ""
+    return name if name in _ALPHABETS else ""
 
 
-def _log2_ratios(counts: Floats, expected: Floats) -> Floats:
-    ratios: Floats = np.clip(np.log2((counts + _PSEUDO_COUNT) / (expected + _PSEUDO_COUNT)), -4, 4)
-    return np.round(ratios, 1)
+def spelling(text: str, bits: Floats) -> Spelling:
+    """Compute the statistics of a text's letters."""
+    text = " ".join(text.split(" "))[:_LONGEST_SPELT]
+    symbols = np.array([letter_class(letter) for letter in f" {text}"], np.int64)
+    ascii_ = symbols[1:] <= _OTHER_ASCII
+    surprise = bits[symbols[:-1], symbols[1:]][ascii_]
+    shown = [letter for letter in text if not letter.isspace()]
+    pairs = sum((a + b).isascii() and (a + b).isalpha() for a, b in itertools.pairwise(text))
+    words = text.split()
+    return Spelling(
+        len(shown),
+        float(surprise.mean()) if len(surprise) else 0.0,
+        len(_CASE_CHANGE.findall(text)) / max(1, pairs),
+        sum(letter_class(letter) == _OTHER_ASCII for letter in shown) / max(1, len(shown)),
+        sum(map(_is_mixed, words)) / max(1, len(words)),
+    )
+
+
+def _is_mixed(word: str) -> bool:
+    alphabets = [_alphabet(letter) for letter in word]
+    letters = [each for each in alphabets if each]
+    inside = any(letter in _INVISIBLE and 0 < i < len(word) - 1 for i, letter in enumerate(word))
+    return len(letters) >= 3 and (len(set(letters)) > 1 or (inside and "LATIN" in letters))
