@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics import Metric, Unscorable, surprisal
-from benchmark.metrics.curve_fits import Fit, fit_exponential, fit_sigmoid
 from benchmark.metrics.metric import Missing
-from benchmark.metrics.surprisal_curve import curve_bits, curve_rate
+from benchmark.metrics.surprisal import Fit, curve_bits, curve_rate, fit_exponential, fit_sigmoid
 from benchmark.models.causal_lm import CausalLM
 from benchmark.scoring.inputs import Value, input_of, metrics_from
 from benchmark.scoring.per_prompt import rate_errors

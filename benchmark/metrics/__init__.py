@@ -5,33 +5,25 @@ so `METRICS` shows every variant that is scored. A changed definition is a new v
 """
 
 from benchmark.metrics import (
-    distance_graphs,
     distances,
     embedding,
     internals,
-    kernels,
     learned_diversity,
     lexical,
-    pairwise,
     partition,
-    reported,
+    similarities,
     surprisal,
     syntax,
     text_overlap,
-    valid,
 )
 from benchmark.metrics.metric import FAMILIES, Family, Metric, Reads, Unscorable, Version
 
 METRICS: tuple[Metric, ...] = (
-    *valid.METRICS,
     *partition.METRICS,
-    *reported.METRICS,
     *learned_diversity.METRICS,
     *embedding.METRICS,
     *distances.METRICS,
-    *distance_graphs.METRICS,
-    *kernels.METRICS,
-    *pairwise.METRICS,
+    *similarities.METRICS,
     *surprisal.METRICS,
     *internals.METRICS,
     *lexical.METRICS,

@@ -5,7 +5,7 @@ the whole matrix of distances, so sets with more than `MOST` responses have no v
 """
 
 import math
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,27 +13,22 @@ from numpy.typing import NDArray
 from benchmark.metrics.metric import MOST, Metric, Unscorable, Version, too_many
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+MOST_IN_CIRCUIT = 16  # responses; each more doubles the time of the exact search
 _SAME = 1e-12  # smaller distances are rounding errors: the vectors are the same
 
 
 def distances(embeddings: Floats) -> Floats:
-    """Return the cosine distances of all pairs of unit vectors.
-
-    Returns:
-        Symmetric, float64 [n, n]; exactly 0 between equal vectors.
-
-    Raises:
-        Unscorable: Fewer than two responses, or more than `MOST`.
-    """
+    """Return the cosine distances of all pairs of unit vectors."""
     n = len(embeddings)
     if n < 2:
         raise Unscorable("fewer than two responses")
     if n > MOST:
         raise Unscorable(too_many(MOST))
-    found = 1.0 - embeddings @ embeddings.T
-    found[found < _SAME] = 0.0
-    np.fill_diagonal(found, 0.0)
-    return found
+    matrix = 1.0 - embeddings @ embeddings.T
+    matrix[matrix < _SAME] = 0.0
+    np.fill_diagonal(matrix, 0.0)
+    return matrix
 
 
 def pair_distances(embeddings: Floats) -> Floats:
@@ -44,54 +39,35 @@ def pair_distances(embeddings: Floats) -> Floats:
 def nearest_neighbour_distance(embeddings: Floats, k: int) -> float:
     """Compute the mean distance of a response to its k-th nearest neighbour; with k = 1, the chamfer distance.
 
-    Raises:
-        Unscorable: As `distances`, or there are at most k responses.
-
     >>> nearest_neighbour_distance(np.array([[1.0, 0], [0, 1], [1, 0]]), k=1)
     0.3333333333333333
     """
-    found = distances(embeddings)
-    if len(found) <= k:
+    matrix = distances(embeddings)
+    if len(matrix) <= k:
         raise Unscorable(f"fewer than {k + 1} responses")
-    np.fill_diagonal(found, np.inf)
-    return math.fsum(np.partition(found, k - 1, axis=1)[:, k - 1]) / len(found)
+    np.fill_diagonal(matrix, np.inf)
+    return math.fsum(np.partition(matrix, k - 1, axis=1)[:, k - 1]) / len(matrix)
 
 
 def bottleneck(embeddings: Floats) -> float:
-    """Return the smallest distance of two responses; 0 if there is any duplicate.
-
-    Raises:
-        Unscorable: As `distances`.
-    """
-    found = distances(embeddings)
-    np.fill_diagonal(found, np.inf)
-    return float(found.min())
+    """Return the smallest distance of two responses; 0 if there is any duplicate."""
+    matrix = distances(embeddings)
+    np.fill_diagonal(matrix, np.inf)
+    return float(matrix.min())
 
 
 def diameter(embeddings: Floats) -> float:
-    """Return the largest distance of two responses.
-
-    Raises:
-        Unscorable: As `distances`.
-    """
+    """Return the largest distance of two responses."""
     return float(distances(embeddings).max())
 
 
 def sum_diameter(embeddings: Floats) -> float:
-    """Compute the sum over responses of the distance to the farthest other response.
-
-    Raises:
-        Unscorable: As `distances`.
-    """
+    """Compute the sum over responses of the distance to the farthest other response."""
     return math.fsum(distances(embeddings).max(axis=1))
 
 
 def span_centroid(embeddings: Floats, percentile: int) -> float:
-    """Return a percentile of the responses' distances to their mean vector.
-
-    Raises:
-        Unscorable: Fewer than two responses, or their mean is zero and so has no direction.
-    """
+    """Return a percentile of the responses' distances to their mean vector."""
     if len(embeddings) < 2:
         raise Unscorable("fewer than two responses")
     mean = embeddings.mean(axis=0)
@@ -104,55 +80,96 @@ def span_centroid(embeddings: Floats, percentile: int) -> float:
 def _percentile(values: Floats, percentile: int) -> float:
     """Return numpy's percentile of a few values, to the bit; numpy's function would take most of a span's time."""
     ordered = np.sort(values).tolist()
-    place = (len(ordered) - 1) * (percentile / 100)
-    below = int(place)
+    position = (len(ordered) - 1) * (percentile / 100)
+    below = int(position)
     if below + 1 == len(ordered):
         return float(ordered[below])
-    low, high, share = ordered[below], ordered[below + 1], place - below
+    low, high, share = ordered[below], ordered[below + 1], position - below
     return float(high - (high - low) * (1 - share) if share >= 0.5 else low + (high - low) * share)
 
 
 def span_medoid(embeddings: Floats) -> float:
-    """Compute the mean distance to the medoid, the response nearest to all others, including its distance of 0.
-
-    Raises:
-        Unscorable: As `distances`.
-    """
+    """Compute the mean distance to the medoid, the response nearest to all others, including its distance of 0."""
     return float(distances(embeddings).mean(axis=1).min())
 
 
 def pairwise_energy(embeddings: Floats, epsilon: float) -> float:
-    """Compute minus the mean over pairs of 1 / distance, the energy of charges that repel each other.
-
-    Args:
-        embeddings: Unit vectors.
-        epsilon: Lower limit of distances, so that equal responses have a value.
-
-    Returns:
-        In [−1 / epsilon, −1/2].
-
-    Raises:
-        Unscorable: As `distances`.
-    """
-    found = pair_distances(embeddings)
-    return -math.fsum((1.0 / np.maximum(found, epsilon)).tolist()) / len(found)
+    """Compute minus the mean over pairs of 1 / distance, the energy of charges that repel each other."""
+    pairs = pair_distances(embeddings)
+    return -math.fsum((1.0 / np.maximum(pairs, epsilon)).tolist()) / len(pairs)
 
 
 def geometric_std(embeddings: Floats) -> float:
     """Compute the geometric mean over embedding dimensions of the responses' standard deviation (divisor n − 1).
 
     A dimension in which all responses are equal counts as 1e-12.
-
-    Raises:
-        Unscorable: Fewer than two responses.
     """
     n = len(embeddings)
     if n < 2:
         raise Unscorable("fewer than two responses")
-    apart = embeddings - np.add.reduce(embeddings) / n
-    squares = np.einsum("ij,ij->j", apart, apart)  # numpy's std takes a third longer
+    deviations = embeddings - np.add.reduce(embeddings) / n
+    squares = np.einsum("ij,ij->j", deviations, deviations)  # numpy's std takes a third longer
     mean_log = float(np.log(np.maximum(squares, (n - 1) * _SAME**2)).sum()) / len(squares)
     return math.sqrt(math.exp(mean_log) / (n - 1))
+
+
+def mst_dispersion(embeddings: Floats) -> float:
+    """Compute the total length of the minimum spanning tree by Prim's algorithm.
+
+    >>> mst_dispersion(np.array([[1.0, 0], [0, 1], [1, 0]]))
+    1.0
+    """
+    matrix = distances(embeddings)
+    reach = matrix[0].copy()  # distance of each response to the tree
+    reach[0] = np.inf  # in the tree
+    lengths = []
+    for _ in range(len(matrix) - 1):
+        nearest = int(reach.argmin())
+        lengths.append(reach[nearest])
+        np.minimum(reach, matrix[nearest], out=reach, where=reach < np.inf)
+        reach[nearest] = np.inf
+    return math.fsum(lengths)
+
+
+def graph_entropy(embeddings: Floats) -> float:
+    """Compute the sum over responses of the entropy, in nats, of their distances to the others as shares.
+
+    A response that equals all others adds nothing.
+    """
+    matrix = distances(embeddings)
+    n = len(matrix)
+    if n < 3:
+        raise Unscorable("fewer than 3 responses")
+    totals = matrix.sum(axis=1, keepdims=True)
+    shares = matrix / np.where(totals > 0, totals, 1.0)
+    return math.fsum((shares * -np.log(np.where(shares > 0, shares, 1.0))).sum(axis=1))
+
+
+@lru_cache(maxsize=MOST_IN_CIRCUIT)
+def _extensions(nodes: int) -> tuple[tuple[Integers, Integers], ...]:
+    """Return for each size below `nodes` the subsets of that size as bits, each paired with every node not in it."""
+    subsets, added = np.divmod(np.arange(nodes << nodes), nodes)
+    sizes = np.where(subsets >> added & 1, 0, np.bitwise_count(subsets))
+    return tuple((subsets[sizes == size], added[sizes == size]) for size in range(1, nodes))
+
+
+def hamdiv(embeddings: Floats) -> float:
+    """Compute the exact length of the shortest round trip through all responses (Held & Karp 1962).
+
+    >>> hamdiv(np.eye(4))
+    4.0
+    """
+    if len(embeddings) > MOST_IN_CIRCUIT:
+        raise Unscorable(f"more than {MOST_IN_CIRCUIT} responses, too many for the exact shortest circuit")
+    matrix = distances(embeddings)
+    home, between = matrix[-1, :-1], matrix[:-1, :-1]
+    others = len(home)
+    # Shortest path from the last response through a subset of the others that ends at each of them.
+    paths = np.full((1 << others, others), np.inf)
+    paths[1 << np.arange(others), np.arange(others)] = home
+    for subsets, added in _extensions(others):
+        paths[subsets | 1 << added, added] = (paths[subsets] + between[added]).min(axis=1)
+    return float((paths[-1] + home).min())
 
 
 SEES = (
@@ -299,6 +316,59 @@ METRICS: tuple[Metric, ...] = (
             "One component in which all responses are equal pulls it towards 0, as two of all-MiniLM-L6-v2 do; another "
             "one almost does.",
             "It depends on the embedder's choice of axes: a rotation changes it, though no distance changes.",
+            SEES,
+            MODELS,
+        ),
+    ),
+    _metric(
+        "mst_dispersion",
+        "MST dispersion (length of the minimum spanning tree)",
+        mst_dispersion,
+        bounds=(0, None),
+        paper=COX,
+        formula="sum of dᵢⱼ over the edges of the minimum spanning tree, d the cosine distance of embeddings",
+        summary="The length of the shortest tree that connects all responses.",
+        failures=(
+            GROWS,
+            NOISE,
+            "Treating a duplicate's distance of 0 as a missing edge, as sparse graph libraries do, makes it too large: "
+            "emb-diversity 0.1.0 does so if vectors are exactly equal.",
+            SEES,
+            MODELS,
+        ),
+    ),
+    _metric(
+        "graph_entropy",
+        "graph entropy of distances",
+        graph_entropy,
+        bounds=(0, None),
+        unit="nats",
+        paper="Yu et al. 2022, COLING, Can data diversity enhance learning generalization?",
+        needs=3,
+        formula="−Σᵢ Σⱼ pᵢⱼ ln pᵢⱼ, pᵢⱼ = dᵢⱼ / Σₖ dᵢₖ, d the cosine distance of embeddings",
+        summary="How evenly each response's distances to the others are spread.",
+        failures=(
+            "It measures evenness, not distance: ten near-identical responses at equal small distances score "
+            "the maximum.",
+            GROWS,
+            SEES,
+            MODELS,
+        ),
+    ),
+    _metric(
+        "hamdiv",
+        "HamDiv (length of the shortest Hamiltonian circuit)",
+        hamdiv,
+        bounds=(0, None),
+        paper="Hu et al. 2024, Journal of Cheminformatics 16:94",
+        formula="min over orders π of Σᵢ d(π(i), π(i + 1)), back to the start, d the cosine distance of embeddings",
+        summary="The length of the shortest round trip through all responses.",
+        failures=(
+            f"It is exact, so sets of more than {MOST_IN_CIRCUIT} responses have no value. The approximation of "
+            "emb-diversity (Christofides) is at most 1.5 times as long if the triangle inequality holds, which it "
+            "need not for cosine distance.",
+            GROWS,
+            NOISE,
             SEES,
             MODELS,
         ),

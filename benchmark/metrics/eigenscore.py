@@ -1,35 +1,61 @@
 """EigenScore of a model's hidden states, and the contribution of each response (INSIDE, arXiv:2402.03744; GSSBench).
 
-Input: `Covariances`, a summary of the generating model's hidden states: the covariance of the responses' states at each
-layer. The states themselves, thousands of numbers per response and layer, are not stored, because K × K numbers per
-layer suffice for every score here, and for any subset of the responses. Higher is more diverse. Scores of different
-models, layers or numbers of responses are not comparable. The function is `eigenscore` of embedding.py, which E_output
-applies to sentence embeddings.
+Input: sentence embeddings for E_output, else `Covariances`, those of the responses' hidden states at each layer:
+K × K numbers suffice for every score here, and for any subset of the responses. Higher is more diverse. Scores of
+different models, layers or numbers of responses are not comparable.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics.embedding import eigenscore_of_covariance, feature_covariance
-from benchmark.metrics.metric import Unscorable
+from benchmark.metrics.metric import MOST, Unscorable, too_many
 
 Floats = NDArray[np.float64]
 Pooling = Literal["last", "mean"]
+_ALPHA = 1e-3  # the regulariser, as in the published code
 _SAME = 1e-9  # leave-one-out scores of equal rows differ by the rounding errors of eigenvalues over alpha
+
+
+def eigenscore(embeddings: Floats) -> float:
+    """Compute EigenScore: the mean log₁₀ of the eigenvalues of the responses' covariance over features plus 10⁻³.
+
+    Each row is centred over its features (not over the responses), and the covariance is divided by d − 1, as in the
+    published code and in GSSBench's numbers; the paper (arXiv:2402.03744, eq. 6) has the natural logarithm and does not
+    divide.
+
+    >>> x = np.array([[1.0, 2, 3, 4], [2, 0, 1, 3], [4, 1, 0, 2]])
+    >>> round(eigenscore(x), 6)
+    -0.111459
+    """
+    if len(embeddings) > MOST:
+        raise Unscorable(too_many(MOST))
+    return eigenscore_of_covariance(feature_covariance(embeddings))
+
+
+def feature_covariance(vectors: Floats) -> Floats:
+    """Compute the covariance of K rows over their d features, divided by d − 1; EigenScore depends on nothing else."""
+    if vectors.shape[1] < 2:
+        raise Unscorable("fewer than two features")
+    centred = vectors - vectors.mean(axis=1, keepdims=True)
+    covariance: Floats = centred @ centred.T / (vectors.shape[1] - 1)
+    return covariance
+
+
+def eigenscore_of_covariance(covariance: Floats) -> float:
+    """Compute `eigenscore` from the `feature_covariance` [K, K]."""
+    if len(covariance) < 2:
+        raise Unscorable("fewer than two responses")
+    return float(np.mean(np.log10(np.clip(np.linalg.eigvalsh(covariance), 0.0, None) + _ALPHA)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Covariances:
-    """Covariances over features of the hidden states of K responses, at some layers of a model.
-
-    Raises:
-        ValueError: Shapes or types do not match, or the model does not have these layers.
-    """
+    """Covariances over features of the hidden states of K responses, at some layers of a model."""
 
     blocks: int  # L, the number of the model's blocks
     features: int  # d, the size of a state
@@ -53,37 +79,27 @@ class Covariances:
         return np.asarray(np.isfinite(np.diagonal(self.matrices, axis1=1, axis2=2)).all(axis=0))
 
     def at(self, layer: int) -> Floats:
-        """Return the covariance at a layer of the responses that have states, [complete, complete].
-
-        Raises:
-            ValueError: The layer was not read.
-        """
+        """Return the covariance at a layer of the responses that have states, [complete, complete]."""
         if layer not in self.layers:
             raise ValueError(f"layer {layer} was not read, only {self.layers}")
-        chosen: Floats = self.matrices[self.layers.index(layer)][np.ix_(self.complete, self.complete)]
-        return chosen
+        covariance: Floats = self.matrices[self.layers.index(layer)][np.ix_(self.complete, self.complete)]
+        return covariance
 
-    def take(self, places: Sequence[int]) -> "Covariances":
+    def take(self, positions: Sequence[int]) -> "Covariances":
         """Return the covariances of only the given responses, in the given order."""
-        rows = np.array(places, dtype=np.int64)
-        kept = self.matrices[:, rows[:, None], rows[None, :]]
-        return Covariances(self.blocks, self.features, self.layers, kept, self.pooling)
+        rows = np.array(positions, dtype=np.int64)
+        return replace(self, matrices=self.matrices[:, rows[:, None], rows[None, :]])
 
 
 def covariances_of(blocks: int, layers: Sequence[int], states: Floats, pooling: Pooling) -> Covariances:
-    """Compute the covariances of states [layers, K, d]; the row of a response without states is not finite.
-
-    Raises:
-        Unscorable: Fewer than two features.
-        ValueError: As `Covariances`.
-    """
+    """Compute the covariances of states [layers, K, d]; the row of a response without states is not finite."""
     if states.dtype != np.float64 or states.ndim != 3:
         raise ValueError(f"states must be float64 [layers, K, d], not {states.dtype} {states.shape}")
-    there = np.asarray(np.isfinite(states).all(axis=2))
+    complete = np.isfinite(states).all(axis=2)
     k = states.shape[1]
     matrices = np.full((len(states), k, k), np.nan)
-    for matrix, vectors, own in zip(matrices, states, there, strict=True):
-        matrix[np.ix_(own, own)] = feature_covariance(vectors[own])
+    for matrix, vectors, rows in zip(matrices, states, complete, strict=True):
+        matrix[np.ix_(rows, rows)] = feature_covariance(vectors[rows])
     return Covariances(blocks, states.shape[2], tuple(layers), matrices, pooling)
 
 
@@ -91,9 +107,6 @@ def original_layer(blocks: int, layer: Literal["middle", "last"] | int = "middle
     """Return the layer of E_original in a model with L blocks.
 
     *middle*, (L + 1) // 2, is the one in INSIDE's code (16 of 32, 18 of 36); *last*, L, is the one in GSSBench's text.
-
-    Raises:
-        ValueError: There is no block, or no such layer.
 
     >>> original_layer(32), original_layer(32, "last")
     (16, 32)
@@ -109,61 +122,33 @@ def inside_layers(blocks: int) -> tuple[int, ...]:
 
     For models with fewer than 22 blocks we chose ⌈L / 2⌉ … L − 2, but at least one layer.
 
-    Raises:
-        ValueError: There is no block.
-
     >>> inside_layers(28), inside_layers(12)
     ((20, 21, 22, 23, 24, 25, 26), (6, 7, 8, 9, 10))
     """
-    if blocks < 1:
-        raise ValueError(f"no layers in a model of {blocks} blocks")
     middle = math.ceil(blocks / 2)
     return tuple(range(20, blocks - 1) if blocks >= 22 else range(middle, max(blocks - 1, middle + 1)))
 
 
-def e_original(states: Covariances, layer: int | None = None) -> float:
+def e_original(states: Covariances, layer: int) -> float:
     """Compute E_original: EigenScore of the last tokens' states at one layer. INSIDE, arXiv:2402.03744, eq. 6.
 
     (INSIDE's code reads the token before the last, or for a response of one token the prompt; this is not replicated.)
-
-    Args:
-        states: Covariances of the last tokens' states.
-        layer: Layer; default: `original_layer`.
-
-    Raises:
-        Unscorable: Fewer than two responses have states, or there are fewer than two features.
-        ValueError: The states are not of the last tokens, or the layer was not read.
     """
     if states.pooling != "last":
         raise ValueError("E_original reads the last tokens' states")
-    chosen = original_layer(states.blocks) if layer is None else layer
-    return eigenscore_of_covariance(states.at(chosen))
+    return eigenscore_of_covariance(states.at(layer))
 
 
-def e_average(states: Covariances, layers: Sequence[int] | None = None) -> float:
-    """Compute E_average: the mean over layers of the EigenScore of mean states. GSSBench, arXiv:2510.12699, eq. 7.
-
-    Scores are averaged over layers, not states. GSSBench's text does not name the layers; the default is that of
-    INSIDE's code.
-
-    Args:
-        layers: Layers; default: `inside_layers`.
-
-    Raises:
-        Unscorable: As `e_original`.
-        ValueError: The states are not means, a layer was not read, or no layer is given.
-    """
-    scores = [eigenscore_of_covariance(each) for each in _of_layers(states, layers)]
+def e_average(states: Covariances, layers: Sequence[int]) -> float:
+    """Compute E_average: the mean over layers of the EigenScore of mean states. GSSBench, arXiv:2510.12699, eq. 7."""
+    scores = [eigenscore_of_covariance(covariance) for covariance in _of_layers(states, layers)]
     return math.fsum(scores) / len(scores)
 
 
-def _of_layers(states: Covariances, layers: Sequence[int] | None) -> list[Floats]:
-    if states.pooling != "mean":
-        raise ValueError("E_average reads the means of tokens' states")
-    chosen = inside_layers(states.blocks) if layers is None else layers
-    if not chosen:
-        raise ValueError("no layer to average over")
-    return [states.at(layer) for layer in chosen]
+def _of_layers(states: Covariances, layers: Sequence[int]) -> list[Floats]:
+    if states.pooling != "mean" or not layers:
+        raise ValueError("E_average reads the means of tokens' states at one or more layers")
+    return [states.at(layer) for layer in layers]
 
 
 def leave_one_out(vectors: Floats) -> Floats:
@@ -171,28 +156,18 @@ def leave_one_out(vectors: Floats) -> Floats:
 
     Each E is the mean over its rows. Higher is more diverse, although values are usually below 0; responses are ranked
     by −E(Z without i). Sign and form are inferred from the values in GSSBench's table A23, which gives no formula.
-
-    Args:
-        vectors: [K, d]; a response whose row is not finite is left out.
-
-    Returns:
-        [K]; NaN for a response that is left out.
-
-    Raises:
-        Unscorable: Fewer than three responses, or fewer than two features.
     """
     complete = np.isfinite(vectors).all(axis=1)
-    found = np.full(len(vectors), np.nan)
-    found[complete] = _without_each(feature_covariance(vectors[complete]))
-    return found
+    scores = np.full(len(vectors), np.nan)
+    scores[complete] = _without_each(feature_covariance(vectors[complete]))
+    return scores
 
 
-def leave_one_out_average(states: Covariances, layers: Sequence[int] | None = None) -> Floats:
-    """Compute LOOE under `e_average`: the mean over layers of `leave_one_out`; arguments and errors as in both."""
-    found = np.full(len(states.complete), np.nan)
-    of_layers = [_without_each(each) for each in _of_layers(states, layers)]
-    found[states.complete] = np.mean(of_layers, axis=0)
-    return found
+def leave_one_out_average(states: Covariances, layers: Sequence[int]) -> Floats:
+    """Compute LOOE under `e_average`: the mean over layers of `leave_one_out`; NaN for a response without states."""
+    scores = np.full(len(states.complete), np.nan)
+    scores[states.complete] = np.mean([_without_each(covariance) for covariance in _of_layers(states, layers)], axis=0)
+    return scores
 
 
 def _without_each(covariance: Floats) -> Floats:
@@ -200,18 +175,11 @@ def _without_each(covariance: Floats) -> Floats:
         raise Unscorable("fewer than three responses")
     whole = eigenscore_of_covariance(covariance)
     others = [np.delete(np.delete(covariance, i, axis=0), i, axis=1) for i in range(len(covariance))]
-    return np.array([whole - eigenscore_of_covariance(each) for each in others])
+    return np.array([whole - eigenscore_of_covariance(other) for other in others])
 
 
 def min_max(scores: Floats) -> Floats:
-    """Normalise the scores of one prompt's responses to their range, (x − min) / (max − min); GSSBench's table A23.
-
-    Returns:
-        Values in [0, 1], NaN where a score is NaN; all 0.5 if the scores differ only by rounding errors.
-
-    Raises:
-        Unscorable: There is no score.
-    """
+    """Normalise the scores of one prompt's responses to their range, (x − min) / (max − min); GSSBench's table A23."""
     if np.isnan(scores).all():
         raise Unscorable("no response")
     low, high = float(np.nanmin(scores)), float(np.nanmax(scores))

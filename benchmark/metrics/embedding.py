@@ -11,21 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics.distances import MODELS, SEES
-from benchmark.metrics.metric import MOST, Metric, Unscorable, Version, too_many
+from benchmark.metrics.eigenscore import eigenscore
+from benchmark.metrics.metric import Metric, Unscorable, Version
 from divbench.core.errors import need
 
 Embeddings = NDArray[np.float64]
-_ALPHA = 1e-3  # EigenScore's regulariser, as in the published code
 
 
 def cosine_diversity(embeddings: Embeddings) -> float:
     """Compute one minus the mean cosine over all pairs of responses; higher is more diverse.
-
-    Returns:
-        In [0, 2]: 0 for identical texts, 1 for unrelated ones. (For n responses at most n / (n − 1).)
-
-    Raises:
-        Unscorable: Fewer than two responses.
 
     >>> cosine_diversity(np.eye(3))
     1.0
@@ -42,16 +36,6 @@ def vendi_score(embeddings: Embeddings, q: float) -> float:
     """Compute the effective number of different responses: exp of the cosine kernel's Rényi entropy of order q.
 
     With eigenvalues λ of X Xᵀ / n: exp(−Σ λ ln λ) if q = 1, 1 / max λ if q = ∞, otherwise (Σ λ^q)^(1/(1−q)).
-
-    Args:
-        embeddings: Unit vectors.
-        q: Order; a higher order gives common responses more weight.
-
-    Returns:
-        In [1, n].
-
-    Raises:
-        Unscorable: No response.
 
     >>> round(vendi_score(np.eye(4), q=1.0), 12), round(vendi_score(np.ones((4, 1)), q=2.0), 12)
     (4.0, 1.0)
@@ -83,15 +67,6 @@ def kmeans_inertia(embeddings: Embeddings, clusters: int, seed: int) -> float:
 
     Du & Black report the sum; the mean allows sets of different sizes to be compared. Rows are sorted first, so the
     order of the responses does not matter.
-
-    Args:
-        embeddings: Unit vectors.
-
-    Returns:
-        In [0, 1]; higher is more diverse within the clusters.
-
-    Raises:
-        Unscorable: There are no more responses than clusters, so it would always be 0.
     """
     n = len(embeddings)
     if n <= clusters:
@@ -109,63 +84,6 @@ def kmeans_inertia(embeddings: Embeddings, clusters: int, seed: int) -> float:
 def _thread_pools() -> Any:
     """Return a controller of the thread pools of all libraries loaded so far; scikit-learn must be among them."""
     return need("threadpoolctl", "score").ThreadpoolController()
-
-
-def eigenscore(embeddings: Embeddings) -> float:
-    """Compute EigenScore: the mean log₁₀ of the eigenvalues of the responses' covariance over features plus 10⁻³.
-
-    Each row is centred over its features (not over the responses), and the covariance is divided by d − 1, as in the
-    published code and in GSSBench's numbers; the paper (arXiv:2402.03744, eq. 6) has the natural logarithm and does not
-    divide. For unit vectors, the values of ten responses are in a narrow range (−2.897 identical, −2.704 orthogonal for
-    d = 1024); they are not comparable between embedders or numbers of responses. Adding a constant to a row changes
-    nothing; scaling does, because 10⁻³ stays the same.
-
-    Args:
-        embeddings: [K, d], K ≥ 2, d ≥ 2, all finite.
-
-    Returns:
-        At least −3, at most log₁₀(t / K + 10⁻³) with t the trace of the covariance.
-
-    Raises:
-        Unscorable: Fewer than two responses or features, or more than `MOST` responses.
-
-    >>> x = np.array([[1.0, 2, 3, 4], [2, 0, 1, 3], [4, 1, 0, 2]])
-    >>> round(eigenscore(x), 6)
-    -0.111459
-    """
-    if len(embeddings) > MOST:
-        raise Unscorable(too_many(MOST))
-    return eigenscore_of_covariance(feature_covariance(embeddings))
-
-
-def feature_covariance(vectors: Embeddings) -> Embeddings:
-    """Compute the covariance of K rows over their d features, divided by d − 1; EigenScore depends on nothing else.
-
-    Args:
-        vectors: [K, d], d ≥ 2.
-
-    Returns:
-        [K, K]; the covariance of a subset of the rows is a submatrix.
-
-    Raises:
-        Unscorable: Fewer than two features.
-    """
-    if vectors.shape[1] < 2:
-        raise Unscorable("fewer than two features")
-    centred = vectors - vectors.mean(axis=1, keepdims=True)
-    covariance: Embeddings = centred @ centred.T / (vectors.shape[1] - 1)
-    return covariance
-
-
-def eigenscore_of_covariance(covariance: Embeddings) -> float:
-    """Compute `eigenscore` from the `feature_covariance` [K, K].
-
-    Raises:
-        Unscorable: Fewer than two responses.
-    """
-    if len(covariance) < 2:
-        raise Unscorable("fewer than two responses")
-    return float(np.mean(np.log10(np.clip(np.linalg.eigvalsh(covariance), 0.0, None) + _ALPHA)))
 
 
 _ORDER = "Shuffled words are close to the sentence they come from."

@@ -1,41 +1,59 @@
-"""Metrics of the internals of the generating model (GSSBench, arXiv:2510.12699).
+"""Metrics of the internals of the generating model: uncertainty and hidden states (GSSBench, arXiv:2510.12699).
 
-Input: `Internals` of one prompt; semantic entropy also reads the equivalence classes of its responses. This module
-applies the functions of uncertainty.py and eigenscore.py to that input. E_output and lexical similarity read only
-texts, so they are among the metrics of embeddings (`eigenscore_output`) and of texts (`rouge_l_similarity`).
+Input: the `Internals` of one prompt; semantic entropy also reads the equivalence classes of its responses. All
+logarithms are natural, and a higher value means a larger generation space. The numbers describe one model: compare them
+only under the same model, number of responses and sampling method.
+
+If a response ended by itself, its EOS is one of its tokens, both in sums and in counts. A response without tokens has
+no likelihood per token: it is left out of every mean and never counts as 0. E_output and lexical similarity read only
+texts: they are `eigenscore_output` and `rouge_l_similarity`.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from benchmark.metrics.eigenscore import Covariances, e_average, e_original, leave_one_out_average
 from benchmark.metrics.metric import Metric, Unscorable, Version
-from benchmark.metrics.partition import RULE, Partition
-from benchmark.metrics.uncertainty import (
-    ClassedLikelihoods,
-    ResponseScores,
-    discrete_semantic_entropy,
-    energy,
-    length_normalised_entropy,
-    mean_token_entropy,
-    perplexity,
-    semantic_entropy,
-)
+from benchmark.metrics.partition import RULE, Partition, class_entropy
 
 Floats = NDArray[np.float64]
+_ROUNDING = 1e-3  # a model's float32 sums can leave a certain token slightly above ln 1
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseScores:
+    """Sums over the tokens of one response, each token given the prompt and the tokens before it."""
+
+    tokens: int  # T, the number of tokens summed over
+    log_likelihood: float  # Σ ln p of each token under the model, before temperature or any cut-off; nats
+    # Σ ln of the largest probability at each step of the distribution sampled from, after temperature and cut-offs;
+    # nats. None if unknown; only the entropy *inside* reads it.
+    largest: float | None = None
+    # Σ logsumexp over the whole vocabulary of the raw logits, nats. None if unknown, as for a server that returns only
+    # a few log-probabilities; only `energy` reads it.
+    normaliser: float | None = None
+    # Σ of the Shannon entropy of the model's distribution at each step, nats. None if unknown.
+    entropy: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.tokens < 0:
+            raise ValueError(f"{self.tokens} tokens")
+        sums = (self.log_likelihood, self.largest, self.normaliser, self.entropy)
+        if not all(math.isfinite(value) for value in sums if value is not None):
+            raise Unscorable("token scores that are not finite")
+        if max(self.log_likelihood, self.largest or 0.0) > _ROUNDING * max(self.tokens, 1):
+            raise Unscorable("probabilities above 1")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Internals:
-    """Internals of the generating model for its K responses to one prompt.
-
-    Raises:
-        ValueError: The parts have different numbers of responses.
-    """
+    """Internals of the generating model for its K responses to one prompt."""
 
     responses: tuple[ResponseScores | None, ...]  # [K], scores of each response; None if it could not be read
     greedy: ResponseScores | None = None  # scores of one greedy response; None if there is none
@@ -50,17 +68,20 @@ class Internals:
                 raise ValueError(f"{states.matrices.shape[1]} states of {len(self.responses)} responses")
 
     @property
-    def known(self) -> list[ResponseScores]:
-        """Scores of the responses that could be read."""
-        return [each for each in self.responses if each is not None]
+    def samples(self) -> list[ResponseScores]:
+        """Scores of the responses that could be read and have a token."""
+        samples = [scores for scores in self.responses if scores is not None and scores.tokens]
+        if not samples:
+            raise Unscorable("no token")
+        return samples
 
-    def take(self, places: Sequence[int]) -> "Internals":
+    def take(self, positions: Sequence[int]) -> "Internals":
         """Return the internals of only the given responses, in the given order; the greedy one stays."""
         return Internals(
-            tuple(self.responses[place] for place in places),
+            tuple(self.responses[position] for position in positions),
             self.greedy,
-            None if self.last is None else self.last.take(places),
-            None if self.mean is None else self.mean.take(places),
+            None if self.last is None else self.last.take(positions),
+            None if self.mean is None else self.mean.take(positions),
         )
 
 
@@ -72,39 +93,69 @@ class ClassedInternals:
     internals: Internals
 
 
+def surprise_per_token(response: ResponseScores) -> float:
+    """Compute the mean negative log-likelihood −(1/T) Σ ln p of one response, nats/token."""
+    if response.tokens == 0:
+        raise Unscorable("no token")
+    return max(-response.log_likelihood / response.tokens, 0.0)
+
+
+def perplexity(internals: Internals) -> float:
+    """Compute `surprise_per_token` of the greedy response.
+
+    GSSBench's and INSIDE's perplexity: the published code omits exp, which would not change the ranking.
+    """
+    return surprise_per_token(_greedy(internals))
+
+
+def energy(internals: Internals) -> float:
+    """Compute the mean over tokens of −logsumexp of the greedy response's raw logits, nats; usually −30 … −10.
+
+    The energy of Liu et al. 2020, arXiv:2010.03759, at temperature 1, over tokens as in INSIDE's code. Adding a
+    constant to a step's logits changes it, so it does not depend on probabilities alone.
+    """
+    response = _greedy(internals)
+    if response.normaliser is None:
+        raise Unscorable("no logits of the whole vocabulary")
+    if response.tokens == 0:
+        raise Unscorable("no token")
+    return -response.normaliser / response.tokens
+
+
 def _greedy(internals: Internals) -> ResponseScores:
     if internals.greedy is None:
         raise Unscorable("no greedy response")
     return internals.greedy
 
 
-def greedy_perplexity(internals: Internals) -> float:
-    """Compute `perplexity` of the greedy response.
+def normalised_entropy(internals: Internals) -> float:
+    """Compute the length-normalised predictive entropy −(1/K) Σ_k (1/T_k) Σ_t ln p, nats/token."""
+    rates = [surprise_per_token(sample) for sample in internals.samples]
+    return math.fsum(rates) / len(rates)
 
-    Raises:
-        Unscorable: There is no greedy response, or it has no token.
+
+def normalised_entropy_inside(internals: Internals) -> float:
+    """Compute `normalised_entropy` from the largest probability of each step, as INSIDE's code does, nats/token."""
+    rates = []
+    for sample in internals.samples:
+        if sample.largest is None:
+            raise Unscorable("no largest probabilities")
+        rates.append(max(-sample.largest / sample.tokens, 0.0))
+    return math.fsum(rates) / len(rates)
+
+
+def mean_token_entropy(internals: Internals) -> float:
+    """Compute the mean over K responses of the mean entropy of their steps, nats/token (Fomicheva et al. 2020).
+
+    It has the same expectation as `normalised_entropy` at temperature 1 without cut-offs, but less noise, because each
+    step's entropy is known instead of estimated from the sampled token. arXiv:2005.10608, section 4.2 (Softmax-Ent).
     """
-    return perplexity(_greedy(internals))
-
-
-def greedy_energy(internals: Internals) -> float:
-    """Compute `energy` of the greedy response; errors as in `greedy_perplexity`."""
-    return energy(_greedy(internals))
-
-
-def entropy_mc(internals: Internals) -> float:
-    """Compute `length_normalised_entropy` *mc* of the responses that could be read."""
-    return length_normalised_entropy(internals.known, "mc")
-
-
-def entropy_inside(internals: Internals) -> float:
-    """Compute `length_normalised_entropy` *inside* of the responses that could be read."""
-    return length_normalised_entropy(internals.known, "inside")
-
-
-def token_entropy(internals: Internals) -> float:
-    """Compute `mean_token_entropy` of the responses that could be read."""
-    return mean_token_entropy(internals.known)
+    rates = []
+    for sample in internals.samples:
+        if sample.entropy is None:
+            raise Unscorable("no logits of the whole vocabulary")
+        rates.append(sample.entropy / sample.tokens)
+    return max(math.fsum(rates) / len(rates), 0.0)
 
 
 def original(internals: Internals) -> float:
@@ -122,27 +173,38 @@ def average(internals: Internals) -> float:
 
 
 def leave_one_out_of(internals: Internals) -> Floats:
-    """Compute the LOOE of each response under E_average, [K]; NaN for a response without states.
-
-    Raises:
-        Unscorable: Fewer than three responses have states.
-    """
+    """Compute the LOOE of each response under E_average, [K]; NaN for a response without states."""
     if internals.mean is None:
         raise Unscorable("no hidden states")
     return leave_one_out_average(internals.mean, internals.mean.layers)
 
 
-def rao_entropy(given: ClassedInternals) -> float:
-    """Compute `semantic_entropy` *rao*; a response that could not be read has no tokens, so it is left out."""
-    scores = given.internals.responses
-    likelihoods = np.array([0.0 if own is None else own.log_likelihood for own in scores])
-    counts = np.array([0 if own is None else own.tokens for own in scores], dtype=np.int64)
-    return semantic_entropy(ClassedLikelihoods(given.partition.labels, likelihoods, counts))
+def semantic_entropy(classed: ClassedInternals) -> float:
+    """Estimate the entropy of classes from the likelihoods of K responses, nats. Farquhar et al. 2024, Nature 630.
+
+    With s_k = ln p / T of response k: −Σ_c P(c) ln P(c), P(c) = Σ_{k in c} e^(s_k) / Σ_k e^(s_k), the estimator *rao*
+    of their code. (Those of Kuhn et al. 2023 and of lm-polygraph are not entropies of a normalised distribution.)
+    """
+    responses = zip(classed.partition.labels, classed.internals.responses, strict=True)
+    used = [
+        (label, scores) for label, scores in responses if label is not None and scores is not None and scores.tokens
+    ]
+    if not used:
+        raise Unscorable("no response in a class")
+    values = np.array([scores.log_likelihood / scores.tokens for _, scores in used])
+    _, classes = np.unique(np.array([label for label, _ in used]), return_inverse=True)
+    of_class = np.array([logsumexp(values[classes == c]) for c in range(classes.max() + 1)], dtype=np.float64)
+    logs = of_class - logsumexp(of_class)
+    return max(-float(np.exp(logs) @ logs), 0.0)
 
 
-def discrete_entropy(partition: Partition) -> float:
-    """Compute `discrete_semantic_entropy` of a partition; responses in no class are left out."""
-    return discrete_semantic_entropy(partition.labels)
+def semantic_entropy_discrete(partition: Partition) -> float:
+    """Compute the entropy of class sizes, P(c) = n_c / K, nats: `class_entropy` in another unit.
+
+    Farquhar et al. 2024, Nature 630 (the black-box form). It needs no likelihoods; if all responses differ, it is ln K
+    whatever they say, so many prompts tie.
+    """
+    return class_entropy(partition) * math.log(2)
 
 
 _OWN = "It needs the generating model: two models cannot be compared, and a model behind an API has no such numbers."
@@ -159,7 +221,7 @@ METRICS: tuple[Metric, ...] = (
     _metric(
         "perplexity",
         "perplexity of the greedy response (mean −ln p)",
-        greedy_perplexity,
+        perplexity,
         bounds=(0, None),
         unit="nats/token",
         paper="as in GSSBench, arXiv:2510.12699, and the code of INSIDE, arXiv:2402.03744",
@@ -171,7 +233,7 @@ METRICS: tuple[Metric, ...] = (
     _metric(
         "energy",
         "energy of the greedy response (mean −logsumexp)",
-        greedy_energy,
+        energy,
         bounds=(None, None),
         unit="nats",
         paper="Liu et al. 2020, arXiv:2010.03759; as in GSSBench and the code of INSIDE",
@@ -188,7 +250,7 @@ METRICS: tuple[Metric, ...] = (
     _metric(
         "normalised_entropy",
         "length-normalised entropy (Monte Carlo); also the perplexity of sampled responses",
-        entropy_mc,
+        normalised_entropy,
         bounds=(0, None),
         unit="nats/token",
         paper="Malinin & Gales 2021, arXiv:2002.07650; Kuhn et al. 2023, arXiv:2302.09664",
@@ -200,7 +262,7 @@ METRICS: tuple[Metric, ...] = (
     _metric(
         "normalised_entropy_inside",
         "length-normalised entropy as in INSIDE's code (largest probabilities after cut-offs)",
-        entropy_inside,
+        normalised_entropy_inside,
         bounds=(0, None),
         unit="nats/token",
         paper="Chen et al. 2024 (INSIDE), arXiv:2402.03744, its code; probably GSSBench's",
@@ -216,7 +278,7 @@ METRICS: tuple[Metric, ...] = (
     _metric(
         "mean_token_entropy",
         "mean entropy of the next-token distributions",
-        token_entropy,
+        mean_token_entropy,
         bounds=(0, None),
         unit="nats/token",
         paper="Fomicheva et al. 2020, arXiv:2005.10608 (Softmax-Ent), over sampled responses",
@@ -272,7 +334,7 @@ METRICS: tuple[Metric, ...] = (
     _metric(
         "semantic_entropy",
         "semantic entropy (rao)",
-        rao_entropy,
+        semantic_entropy,
         reads="partition+internals",
         bounds=(0, None),
         unit="nats",
@@ -292,7 +354,7 @@ METRICS: tuple[Metric, ...] = (
     _metric(
         "semantic_entropy_discrete",
         "semantic entropy (discrete)",
-        discrete_entropy,
+        semantic_entropy_discrete,
         reads="partition",
         bounds=(0, None),
         unit="nats",

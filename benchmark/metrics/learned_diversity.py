@@ -26,15 +26,6 @@ Pairs = NDArray[np.float64]
 def distance_beside_prompt(pairs: Pairs) -> float:
     """Compute one minus the mean cosine of pairs of responses, without the parts along the prompt's vector.
 
-    Args:
-        pairs: [pairs, 3], as `COLUMNS`.
-
-    Returns:
-        In [0, 2]; higher is more diverse.
-
-    Raises:
-        Unscorable: There is no pair.
-
     >>> distance_beside_prompt(np.array([[0.5, 0.25, 0.5]]))
     0.75
     """
@@ -48,15 +39,6 @@ def learned_diversity(pairs: Pairs) -> float:
 
     It depends on relevance and two distances. The weights were fitted on conTest, McDiv and McDiv_nuggets (`weights`);
     docs/metrics.md evaluates them on other sets.
-
-    Args:
-        pairs: [pairs, 3], as `COLUMNS`.
-
-    Returns:
-        In [0, 1]; 0 for a set of equal texts, by definition.
-
-    Raises:
-        Unscorable: There is no pair.
 
     >>> learned_diversity(np.ones((3, 3)))
     0.0
@@ -75,8 +57,8 @@ def learned_diversity(pairs: Pairs) -> float:
 def weights() -> tuple[float, Pairs]:
     """Return the intercept, and the log-odds per unit of relevance and both distances, in the order of `COLUMNS`."""
     text = (resources.files("benchmark.metrics") / "learned_diversity.json").read_text("utf-8")
-    found = json.loads(text)
-    return float(found["intercept"]), np.array([found["weights"][name] for name in COLUMNS], np.float64)
+    model = json.loads(text)
+    return float(model["intercept"]), np.array([model["weights"][name] for name in COLUMNS], np.float64)
 
 
 _FIRST = Version(1, "2026-11-23", "first version")

@@ -1,14 +1,23 @@
-"""Metrics of responses grouped into equivalence classes: how many, how even, how good.
+"""Metrics of responses grouped into equivalence classes: how many, how even, how good, and how many valid.
 
-Input: a `Partition`, made by an equivalence backend or reported with a submission (`of_reported`).
+Input: a `Partition` made by an equivalence backend, a `JudgedPartition` with a judge of validity (benchmark/validity),
+or the `Reported` of a submission, from which metrics are recomputed, never copied.
 """
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from benchmark.metrics.metric import Metric, Unscorable, Version
+
+if TYPE_CHECKING:  # pydantic, which the surprisal engine does not need
+    from submissions.schema import Reported
 
 Labels = tuple[int | None, ...]
 
@@ -26,11 +35,11 @@ class Partition:
     @property
     def heads(self) -> tuple[int, ...]:
         """The position of each class's first response."""
-        seen: dict[int, int] = {}
-        for place, label in enumerate(self.labels):
+        heads: dict[int, int] = {}
+        for position, label in enumerate(self.labels):
             if label is not None:
-                seen.setdefault(label, place)
-        return tuple(seen.values())
+                heads.setdefault(label, position)
+        return tuple(heads.values())
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -42,9 +51,6 @@ def distinct_k(partition: Partition) -> float:
     """Count the classes among k responses (NoveltyBench, eq. 1). In [1, k].
 
     The published files' field `distinct` is one less, the paper's tables are one more; this is the definition.
-
-    Raises:
-        Unscorable: No response is in a class.
 
     >>> distinct_k(Partition((0, 0, 1, 2)))
     3.0
@@ -58,9 +64,6 @@ def rarefied(partition: Partition, size: int) -> float:
     Hurlbert 1971, The nonconcept of species diversity. If `size` is the number of responses, it is distinct_k. It makes
     systems with different numbers of responses comparable, and does not depend on the order of responses.
 
-    Raises:
-        Unscorable: Fewer than `size` responses are in a class.
-
     >>> rarefied(Partition((0, 0, 1, 2)), 1), rarefied(Partition((0, 0, 1, 2)), 4)
     (1.0, 3.0)
     """
@@ -69,7 +72,7 @@ def rarefied(partition: Partition, size: int) -> float:
     if total < size:
         raise Unscorable(f"fewer than {size} responses in classes")
     ways = math.comb(total, size)
-    return (len(sizes) * ways - sum(math.comb(total - each, size) for each in sizes)) / ways  # exact: equals are ties
+    return (len(sizes) * ways - sum(math.comb(total - n, size) for n in sizes)) / ways  # exact: equals are ties
 
 
 def distinct_curve(partition: Partition) -> tuple[float, ...]:
@@ -85,7 +88,7 @@ def class_entropy(partition: Partition) -> float:
     """
     sizes = _sizes(partition)
     total = sum(sizes)
-    return max(0.0, -math.fsum(each / total * math.log2(each / total) for each in sizes))
+    return max(0.0, -math.fsum(n / total * math.log2(n / total) for n in sizes))
 
 
 def largest_class_share(partition: Partition) -> float:
@@ -98,16 +101,6 @@ def utility_k(partition: Partition, patience: float) -> float:
     """Compute the cumulative utility of a reader who continues with probability `patience` (NoveltyBench, eq. 2).
 
     (1 − p) / (1 − p^k) · Σ p^(i−1) · u_i over the first responses of classes, u_i their quality of 1 to 10.
-
-    Args:
-        partition: Partition with qualities. A response in no class takes a position and adds no utility.
-        patience: p, in [0, 1]. 0: only the first response counts; 1: all count equally.
-
-    Returns:
-        In [0, 10].
-
-    Raises:
-        Unscorable: There are no qualities, or no responses.
 
     >>> round(utility_k(Partition((0,) * 10, (10.0,) + (None,) * 9), patience=0.8), 4)
     2.2406
@@ -125,24 +118,16 @@ def utility_curve(partition: Partition, patiences: tuple[float, ...]) -> tuple[f
 
 
 def mean_head_quality(partition: Partition) -> float:
-    """Compute the mean quality of the classes' first responses: how good the new responses are, however few.
-
-    Raises:
-        Unscorable: No response is in a class, or there are no qualities.
-    """
+    """Compute the mean quality of the classes' first responses: how good the new responses are, however few."""
     qualities = _qualities(partition)
-    found = [qualities[place] for place in partition.heads]
-    if not found:
+    heads = [qualities[head] for head in partition.heads]
+    if not heads:
         raise Unscorable("no response in a class")
-    return math.fsum(each or 0.0 for each in found) / len(found)
+    return math.fsum(quality or 0.0 for quality in heads) / len(heads)
 
 
 def first_quality(partition: Partition) -> float:
-    """Return the quality of the first response that is in a class: what a reader gets who asks once.
-
-    Raises:
-        Unscorable: As `mean_head_quality`.
-    """
+    """Return the quality of the first response that is in a class: what a reader gets who asks once."""
     qualities = _qualities(partition)
     if not partition.heads:
         raise Unscorable("no response in a class")
@@ -159,15 +144,80 @@ def _sizes(partition: Partition) -> tuple[int, ...]:
 def _qualities(partition: Partition) -> tuple[float | None, ...]:
     if partition.qualities is None:
         raise Unscorable("no reward model judged it")
-    lacking = [place for place in partition.heads if partition.qualities[place] is None]
+    lacking = [head for head in partition.heads if partition.qualities[head] is None]
     if lacking:
         raise Unscorable("no quality of a class's first response")
     return partition.qualities
 
 
-NOVELTYBENCH = "Zhang et al. 2025, arXiv:2504.05228"
+@dataclass(frozen=True)
+class JudgedPartition:
+    """The classes of a set's responses other than blanks and placeholders, and which of them are valid."""
+
+    partition: Partition
+    reasons: tuple[str | None, ...]  # [responses], why each response is not valid; None for a valid one
+    blanks: int = 0  # number of blanks and placeholders in the set; none is valid
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of valid responses in each class that has any."""
+        pairs = zip(self.partition.labels, self.reasons, strict=True)
+        return tuple(Counter(label for label, reason in pairs if reason is None and label is not None).values())
 
 
+def valid_distinct_k(judged: JudgedPartition) -> float:
+    """Count the equivalence classes that have a valid response. In [0, k].
+
+    >>> valid_distinct_k(JudgedPartition(Partition((0, 0, 1, 2)), (None, None, None, "word salad")))
+    2.0
+    """
+    return float(len(judged.sizes))
+
+
+def valid_distinct_curve(sizes: Sequence[int], k: int) -> NDArray[np.float64]:
+    """Compute the expected number of classes with a valid response among m of k responses, for m = 1, 2, … k. [k]
+
+    Hurlbert 1971, The nonconcept of species diversity; an invalid response takes a position and adds nothing. For one
+    response it is `valid_share` if every valid response is in a class, for k responses it is `valid_distinct_k`.
+
+    >>> valid_distinct_curve((2, 1), 4).round(3)
+    array([0.75 , 1.333, 1.75 , 2.   ])
+    """
+    drawn = np.arange(k)
+    left = np.maximum(k - np.asarray(sizes, np.int64)[:, None] - drawn, 0)
+    return np.asarray((1 - np.cumprod(left / (k - drawn), axis=1)).sum(axis=0), np.float64)
+
+
+def valid_share(judged: JudgedPartition) -> float:
+    """Compute the share of valid responses among all k, blanks and placeholders included; 0 without responses.
+
+    >>> valid_share(JudgedPartition(Partition((0, 0)), (None, "word salad"), blanks=2))
+    0.25
+    """
+    return sum(reason is None for reason in judged.reasons) / max(1, len(judged.reasons) + judged.blanks)
+
+
+def of_reported(reported: "Reported") -> Partition:
+    """Return the partition of a submission; scores other than those of first responses, which are 0, are dropped."""
+    partition = Partition(tuple(reported.partition))
+    scores = reported.generation_scores
+    if scores is None:
+        return partition
+    heads = set(partition.heads)
+    return Partition(partition.labels, tuple(score if i in heads else None for i, score in enumerate(scores)))
+
+
+def distinct_k_reported(reported: "Reported") -> float:
+    """Compute `distinct_k` from the classes that came with a submission."""
+    return distinct_k(of_reported(reported))
+
+
+def utility_k_reported(reported: "Reported", patience: float) -> float:
+    """Compute `utility_k` from the classes and scores that came with a submission."""
+    return utility_k(of_reported(reported), patience)
+
+
+_NOVELTYBENCH = "Zhang et al. 2025, arXiv:2504.05228"
 RULE = "It inherits every mistake of the equivalence backend, which the signature names."
 _NOISE = (
     "Nonsense always counts as new: only blanks, placeholders, refusals and classes of only truncated responses are "
@@ -176,27 +226,81 @@ _NOISE = (
 _GREEDY = (
     "Greedy classes depend on the order of the responses: a prompt's count has a standard deviation of up to 0.32."
 )
-CEILING = "Its maximum is k: if all responses differ, how much they differ does not count."
-REWARD = (
+_CEILING = "Its maximum is k: if all responses differ, how much they differ does not count."
+_REWARD = (
     "A reward model stands in for people: it seems to favour long responses, and gives most good ones the top mark."
 )
+_VALIDITY = (
+    "Validity is judged by a discriminator: offline, from spelling, word order and similarity to the prompt. It does "
+    "not know whether a response is true, safe or good."
+)
+_REPORTED = "It was reported by the submitter: how the classes were made is known only as far as the signature says."
 _FIRST = Version(1, "2026-11-21", "first version: equivalence classes of responses, and their quality")
+_FIRST_VALID = Version(1, "2026-11-22", "first version: classes among responses that are valid")
+_FIRST_REPORTED = Version(
+    1, "2026-11-20", "first version: recomputed from reported classes and scores; distinct is the number of classes"
+)
 
 _metric = partial(Metric, reads="partition", direction=+1, family="classes", history=(_FIRST,))
+_validity_metric = partial(_metric, reads="partition+validity", needs=0, history=(_FIRST_VALID,))
+_reported_metric = partial(_metric, reads="reported", needs=0, history=(_FIRST_REPORTED,))
 
 METRICS: tuple[Metric, ...] = (
+    _validity_metric(
+        "valid_distinct_k",
+        "different valid responses of k",
+        valid_distinct_k,
+        direction=+1,
+        bounds=(0, "k"),
+        unit="classes",
+        paper="DivBench, 2026; based on the classes of Zhang et al. 2025, arXiv:2504.05228",
+        formula="|{classes with a valid response among the k responses}|",
+        summary="How many different things the responses say that answer the prompt: 0 if none does, k if all do and "
+        "all differ; only a valid response that means something new raises it.",
+        failures=(
+            RULE,
+            _VALIDITY,
+            "The learned equivalence backend also compares responses without empty openings; the same response after a "
+            "longer opening, or one that is not a separate sentence, may still be a new class.",
+            "Some honest responses that are mostly symbols (equations, drawings made of characters, lists of colours) "
+            "are judged invalid: look at valid_share on such prompts.",
+            "A response that is wrong, but fluent and about the prompt, counts as valid. So does most text from "
+            "elsewhere after words of the prompt.",
+            "In reply to an English prompt, a response in another script is not valid, and many in other languages are "
+            "not (30 of 50 in German, 13 of 50 in Spanish), unless the prompt names a language.",
+            "If the prompt is in another language, only blanks, unreadable texts, echoes and English refusals are "
+            "recognised: refusals in that language, shuffled words and responses to other prompts count as valid.",
+            "A class that has only truncated responses does not count, even if they are valid: if all responses are "
+            "truncated, it is 0.",
+            "It hardly recognises junk of one or two words, unless the whole set is junk.",
+            "The learned equivalence backend reads English: in other languages, other words count as other meanings.",
+            _CEILING,
+        ),
+    ),
+    _validity_metric(
+        "valid_share",
+        "share of valid responses",
+        valid_share,
+        direction=0,
+        bounds=(0, 1),
+        unit="share of the responses",
+        paper="DivBench, 2026",
+        formula="|{valid responses}| / k",
+        summary="The share of responses that answer the prompt at all: only a minimum of quality.",
+        failures=(_VALIDITY, "It does not measure diversity."),
+    ),
     _metric(
         "distinct_k",
         "number of equivalence classes",
         distinct_k,
         bounds=(1, "k"),
         unit="classes",
-        paper=f"{NOVELTYBENCH}, eq. 1",
+        paper=f"{_NOVELTYBENCH}, eq. 1",
         formula="|{classes among the k responses}|",
         summary="How many different things the k responses say.",
         failures=(
             RULE,
-            CEILING,
+            _CEILING,
             _GREEDY,
             _NOISE,
             "Three conventions are published: one less, the number itself, and one more. Here it is the number.",
@@ -263,14 +367,14 @@ METRICS: tuple[Metric, ...] = (
         reads="partition+rewards",
         bounds=(0, 10),
         unit="quality, 0 to 10",
-        paper=f"{NOVELTYBENCH}, eq. 2",
+        paper=f"{_NOVELTYBENCH}, eq. 2",
         parameters={"patience": "0.8"},
         formula="(1 − p) / (1 − pᵏ) · Σᵢ pⁱ⁻¹ uᵢ over responses i that open a class, uᵢ their quality of 1 to 10, p = "
         "0.8",
         summary="The utility of the responses for a reader who asks for the next one with probability 0.8 and does not "
         "need repeats.",
         failures=(
-            REWARD,
+            _REWARD,
             "It mixes quality and diversity: a good first response repeated ten times gets 2.24 of 10.",
             "The order of the responses matters by design.",
             RULE,
@@ -284,11 +388,11 @@ METRICS: tuple[Metric, ...] = (
         direction=0,
         bounds=(0, 10),
         unit="quality, 0 to 10",
-        paper=f"DivBench; based on the classes of {NOVELTYBENCH}",
+        paper=f"DivBench; based on the classes of {_NOVELTYBENCH}",
         formula="mean of uᵢ over responses i that open a class, uᵢ their quality of 1 to 10",
         summary="How good the new responses are, however few.",
         failures=(
-            REWARD,
+            _REWARD,
             "It does not measure diversity.",
             "Which response of a class is judged depends on the order.",
         ),
@@ -301,9 +405,41 @@ METRICS: tuple[Metric, ...] = (
         direction=0,
         bounds=(0, 10),
         unit="quality, 0 to 10",
-        paper=f"DivBench; based on the classes of {NOVELTYBENCH}",
+        paper=f"DivBench; based on the classes of {_NOVELTYBENCH}",
         formula="u of the first response that is in a class, 1 to 10",
         summary="How good the response is for somebody who asks once.",
-        failures=(REWARD, "It does not measure diversity.", "It depends on one response per prompt."),
+        failures=(_REWARD, "It does not measure diversity.", "It depends on one response per prompt."),
+    ),
+    _reported_metric(
+        "distinct_k_reported",
+        "number of equivalence classes, as reported",
+        distinct_k_reported,
+        bounds=(1, "k"),
+        unit="classes",
+        paper=f"{_NOVELTYBENCH}, eq. 1",
+        formula="|{classes in the partition that came with the submission}|",
+        summary="The number of equivalence classes as the submitter reported it.",
+        failures=(
+            _REPORTED,
+            "NoveltyBench's published files were made by two different rules, and some separate identical texts.",
+            "Files that count one too few are converted; a file with another rule cannot be detected.",
+        ),
+    ),
+    _reported_metric(
+        "utility_k_reported",
+        "NoveltyBench's utility, as reported",
+        partial(utility_k_reported, patience=0.8),
+        bounds=(0, 10),
+        unit="quality, 0 to 10",
+        paper=f"{_NOVELTYBENCH}, eq. 2",
+        parameters={"patience": "0.8"},
+        formula="(1 − p) / (1 − pᵏ) · Σᵢ pⁱ⁻¹ uᵢ over responses that open a class, with classes and qualities that "
+        "came with the submission, p = 0.8",
+        summary="The utility of the responses, from the submitter's classes and qualities.",
+        failures=(
+            _REPORTED,
+            _REWARD,
+            "People's short responses get low qualities, which suggests a preference for length.",
+        ),
     ),
 )

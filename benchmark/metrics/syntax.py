@@ -16,12 +16,6 @@ def template_rate(responses: Sequence[Tags], n: int) -> float:
 
     Sequences do not cross sentence boundaries. A response with fewer than n tags in each sentence has none.
 
-    Returns:
-        In [0, 1]; lower is more diverse.
-
-    Raises:
-        Unscorable: No response has n tags in a sentence.
-
     >>> template_rate([[["DT", "NN", "VBZ"]], [["DT", "NN", "VBD"]], [["UH", "."]]], n=2) == 2 / 3
     True
     """
@@ -33,12 +27,6 @@ def templates_per_token(responses: Sequence[Tags], n: int) -> float:
 
     Templates are those of `template_rate`; overlapping ones count separately.
 
-    Returns:
-        In [0, 1); lower is more diverse.
-
-    Raises:
-        Unscorable: No response has n tags in a sentence.
-
     >>> templates_per_token([[["DT", "NN", "VBZ", "."]], [["DT", "NN"]]], n=2)
     0.375
     """
@@ -48,12 +36,6 @@ def templates_per_token(responses: Sequence[Tags], n: int) -> float:
 
 def tag_compression_ratio(responses: Sequence[Tags]) -> float:
     """Compute the `compression_ratio` of the responses' tags, joined by spaces; higher is more diverse.
-
-    Returns:
-        Above 0.
-
-    Raises:
-        Unscorable: There are no tags.
 
     >>> few, many = [[["DT", "NN"] * 9]] * 2, [[["DT", "NN"] * 9], [["PRP", "VBD", "RB", "IN", "CD", "NNS"]]]
     >>> tag_compression_ratio(few) < tag_compression_ratio(many)
@@ -68,15 +50,15 @@ def _template_counts(responses: Sequence[Tags], n: int) -> list[int]:
     # One letter per tag: a string keeps its hash, a tuple of tags does not.
     letters = dict(zip(tags, map(chr, range(len(tags))), strict=True))
     texts = [["".join(map(letters.__getitem__, sentence)) for sentence in each] for each in responses]
-    found = [[text[i : i + n] for text in own for i in range(len(text) - n + 1)] for own in texts]
+    sequences = [[text[i : i + n] for text in of_response for i in range(len(text) - n + 1)] for of_response in texts]
     seen: set[str] = set()
     repeated: set[str] = set()
-    for own in map(set, found):
-        repeated |= seen & own
-        seen |= own
+    for of_response in map(set, sequences):
+        repeated |= seen & of_response
+        seen |= of_response
     if not seen:
         raise Unscorable(f"no sentence of {n} tokens")
-    return [sum(map(repeated.__contains__, own)) for own in found]
+    return [sum(map(repeated.__contains__, of_response)) for of_response in sequences]
 
 
 _TAGGER = "Tags are guesses from an English lexicon: text in another language gets wrong tags."

@@ -25,12 +25,6 @@ def compression_ratio(responses: Sequence[str]) -> float:
     Sorting makes it independent of the order and puts repeats next to each other. Longer texts compress better: compare
     only sets of similar length.
 
-    Returns:
-        Above 0; about 0.4 for English, over 1 for very short texts.
-
-    Raises:
-        Unscorable: There is no text.
-
     >>> compression_ratio(["the same words again"] * 10) < compression_ratio([f"other words {i}" for i in range(10)])
     True
     """
@@ -46,12 +40,6 @@ def self_bleu(responses: Sequence[str]) -> float:
 
     Sentence BLEU of sacrebleu, to the bit: 13a tokens, exponential smoothing, effective order for texts under four
     tokens. N-grams are counted once per response; sacrebleu would count them again for every reference.
-
-    Returns:
-        In [0, 1].
-
-    Raises:
-        Unscorable: Fewer than two responses.
     """
     if len(responses) < 2:
         raise Unscorable("fewer than two responses")
@@ -59,28 +47,28 @@ def self_bleu(responses: Sequence[str]) -> float:
     texts = Counter(tuple(_tokenise_13a(text).split()) for text in responses)
     ngrams = [_up_to_4(words) for words in texts]
     # The two highest counts of each n-gram in any text, which give the highest count in the other texts for each text.
-    most: dict[tuple[str, ...], tuple[int, int]] = {}
-    for own in ngrams:
-        for ngram, times in own.items():
-            first, second = most.get(ngram, (0, 0))
+    highest: dict[tuple[str, ...], tuple[int, int]] = {}
+    for counts in ngrams:
+        for ngram, times in counts.items():
+            first, second = highest.get(ngram, (0, 0))
             if times > second:
-                most[ngram] = (times, first) if times > first else (first, times)
+                highest[ngram] = (times, first) if times > first else (first, times)
     lengths = Counter(map(len, texts))
     scores = []
-    for (words, repeats), own in zip(texts.items(), ngrams, strict=True):
+    for (words, repeats), counts in zip(texts.items(), ngrams, strict=True):
         # An identical text among the references means BLEU 1, whatever the others are.
         if repeats > 1:
             scores.append(float(repeats))
             continue
         matched, total = [0] * _BLEU_ORDER, [0] * _BLEU_ORDER
-        for ngram, times in own.items():
-            first, second = most[ngram]
+        for ngram, times in counts.items():
+            first, second = highest[ngram]
             matched[len(ngram) - 1] += min(times, second if times == first else first)
             total[len(ngram) - 1] += times
         others = (length for length, times in lengths.items() if length != len(words) or times > 1)
         closest = min(others, key=lambda length: (abs(length - len(words)), length))
-        found = compute(matched, total, len(words), closest, smooth_method="exp", effective_order=True)
-        scores.append(min(found.score / 100, 1.0))
+        bleu = compute(matched, total, len(words), closest, smooth_method="exp", effective_order=True)
+        scores.append(min(bleu.score / 100, 1.0))
     return math.fsum(scores) / len(responses)
 
 
@@ -89,13 +77,6 @@ def rouge_l_similarity(responses: Sequence[str]) -> float:
 
     Tokens are those of Google's rouge-score: lower case, letters a–z and digits, Porter stems of words over three
     letters. Identical texts have similarity 1, even without tokens.
-
-    Returns:
-        In [0, 1].
-
-    Raises:
-        Unscorable: There are fewer than two responses or more than `MOST`, two different ones without tokens (in
-            another script, or only symbols), or texts too long to compare all pairs, such as 1,000 of 1,500 words.
 
     >>> rouge_l_similarity(["the cat sat", "the cat ran"])
     0.6666666666666666
@@ -106,7 +87,7 @@ def rouge_l_similarity(responses: Sequence[str]) -> float:
         raise Unscorable(too_many(MOST))
     similarity = need("rapidfuzz.distance.LCSseq", "score").similarity
     tokens = {text: _rouge_tokens(text) for text in responses}
-    if sum(not found for found in tokens.values()) > 1:
+    if sum(not words for words in tokens.values()) > 1:
         raise Unscorable("no letters a-z or digits for ROUGE")
     lengths = [len(tokens[text]) for text in responses]
     if sum(lengths) ** 2 - sum(length**2 for length in lengths) > 2 * _MOST_COMPARED:
@@ -124,32 +105,29 @@ def self_repetition(responses: Sequence[str], n: int) -> float:
     Words are separated by white space and keep case and punctuation. An n-gram counts once per response; a response
     with fewer words has none.
 
-    Raises:
-        Unscorable: No response.
-
     >>> self_repetition(["a b c d", "a b c d", "e f g h"], n=4) == 2 * math.log(2) / 3
     True
     """
     if not responses:
         raise Unscorable("no response")
-    found = [set(zip(*(words[i:] for i in range(n)), strict=False)) for words in map(str.split, responses)]
+    ngrams = [set(zip(*(words[i:] for i in range(n)), strict=False)) for words in map(str.split, responses)]
     seen: set[tuple[str, ...]] = set()
     repeated: set[tuple[str, ...]] = set()
-    for own in found:
-        repeated |= seen & own
-        seen |= own
-    shared = [own & repeated for own in found]
+    for of_response in ngrams:
+        repeated |= seen & of_response
+        seen |= of_response
+    shared = [of_response & repeated for of_response in ngrams]
     holders = Counter(chain.from_iterable(shared))
-    repeats = (sum(map(holders.__getitem__, own)) - len(own) for own in shared)
+    repeats = (sum(map(holders.__getitem__, of_response)) - len(of_response) for of_response in shared)
     return math.fsum(map(math.log1p, repeats)) / len(responses)
 
 
 def _up_to_4(words: Sequence[str]) -> Counter[tuple[str, ...]]:
     """Count each sequence of one to four words in a text."""
-    made = Counter[tuple[str, ...]]()
+    counts = Counter[tuple[str, ...]]()
     for n in range(1, _BLEU_ORDER + 1):
-        made.update(zip(*(words[i:] for i in range(n)), strict=False))
-    return made
+        counts.update(zip(*(words[i:] for i in range(n)), strict=False))
+    return counts
 
 
 @lru_cache(maxsize=1)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.metrics.metric import Unscorable
-from benchmark.metrics.surprisal_curve import Surprisals
+from benchmark.metrics.surprisal import Surprisals
 from benchmark.models.bundled_lm.spec import OFFLINE_LM
 from benchmark.surprisal.cache import SurprisalCache, default_cache_path
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, SurprisalReader

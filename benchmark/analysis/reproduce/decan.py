@@ -19,15 +19,15 @@ from benchmark.analysis.reproduce.inputs import PER_PROMPT_D, SCENARIOS_GPT2, In
 from benchmark.analysis.reproduce.measures import MEASURES, Floats, both, rho
 from benchmark.analysis.reproduce.qwen25 import ABOUT, RATIO
 from benchmark.analysis.reproduce.qwen25 import SCENARIOS as QWEN_SCENARIOS
-from benchmark.metrics import coherence, excess_entropy, surprisal
-from benchmark.metrics.surprisal_curve import Surprisals, curve_bits
+from benchmark.metrics import surprisal
+from benchmark.metrics.surprisal import Surprisals, curve_bits
 from benchmark.scoring.estimate import bonferroni, cohens_dz, wilcoxon
 from benchmark.scoring.profiles import QWEN_25_3B
 from divbench.core.errors import InputError
 
 TASKS = ("prompt_gen", "resp_gen", "story_gen")
 CONFIGS = {"ConTest": "contest", "McDiv_nuggets": "mcdiv_nuggets", "McDiv": "mcdiv"}
-OURS = {"C*a_n": surprisal.d_can, "a_n": surprisal.a_n, "C": coherence.coherence}
+OURS = {"C*a_n": surprisal.d_can, "a_n": surprisal.a_n, "C": surprisal.coherence}
 MODEL = f"{QWEN_25_3B.name}, 50 uniform orders, completion"
 
 
@@ -176,11 +176,11 @@ SCENARIOS = {  # row: name in the released file
 COLUMNS = {
     "a_1": surprisal.a_1,
     "a_n": surprisal.a_n,
-    "C": coherence.coherence,
+    "C": surprisal.coherence,
     "D": surprisal.d_can,
-    "E": excess_entropy.excess_entropy_rate,
-    "C*E": excess_entropy.coherent_excess_rate,
-    "sigma": coherence.coherence_spread,
+    "E": surprisal.excess_entropy_rate,
+    "C*E": surprisal.coherent_excess_rate,
+    "sigma": surprisal.coherence_spread,
 }
 
 

@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from benchmark.analysis.metaeval import agreement
 from benchmark.analysis.metaeval.labelled import Labelled
-from benchmark.metrics.lexical import distinct_n, ngram_cosine_diversity
-from benchmark.metrics.ngrams import ngram_statistics, tevet_tokens
+from benchmark.metrics.lexical import distinct_n, ngram_cosine_diversity, ngram_statistics, tevet_tokens
 
 Floats = NDArray[np.float64]
 MEASURES = ("rho", "OCA")

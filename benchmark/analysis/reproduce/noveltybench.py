@@ -9,8 +9,7 @@ from statistics import fmean
 
 from benchmark.analysis.reproduce.cells import Found, Made, Place, cannot, recomputed
 from benchmark.analysis.reproduce.inputs import GEMINI, GPT_4O, Inputs
-from benchmark.metrics.partition import distinct_k, utility_k
-from benchmark.metrics.reported import of_reported
+from benchmark.metrics.partition import distinct_k, of_reported, utility_k
 from datasets_build.sources.source import File
 from divbench.core.errors import InputError
 from submissions.importing.importers import read_noveltybench

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.analysis.metaeval.labelled import Labelled
-from benchmark.metrics.surprisal_curve import tail
+from benchmark.metrics.surprisal import tail
 from datasets_build.sources.source import File
 from divbench.core.errors import InputError
 

@@ -14,27 +14,17 @@ import pytest
 from benchmark.metrics import METRICS
 from benchmark.metrics.eigenscore import e_average, e_original, leave_one_out_average
 from benchmark.metrics.internals import (
-    ClassedInternals,
     Internals,
+    ResponseScores,
     average,
-    discrete_entropy,
-    entropy_inside,
-    entropy_mc,
-    greedy_energy,
-    greedy_perplexity,
+    energy,
     leave_one_out_of,
+    mean_token_entropy,
+    normalised_entropy,
     original,
-    rao_entropy,
-    token_entropy,
+    perplexity,
 )
 from benchmark.metrics.metric import Missing, Unscorable
-from benchmark.metrics.partition import Partition
-from benchmark.metrics.uncertainty import (
-    ClassedLikelihoods,
-    ResponseScores,
-    length_normalised_entropy,
-    semantic_entropy,
-)
 from benchmark.scoring.inputs import Materials, score_sets
 from benchmark.scoring.internals_file import (
     INTERNALS_FILE,
@@ -117,40 +107,23 @@ def test_some_responses_are_scored_as_if_the_others_had_not_been_there() -> None
 
 def test_the_metrics_are_the_functions_of_their_papers() -> None:
     made = hash_internals(TEXTS)
-    assert made.greedy is not None
     assert made.mean is not None
     assert made.last is not None
-    assert greedy_perplexity(made) == 3 / 4
-    assert greedy_energy(made) == -80 / 4
-    assert entropy_mc(made) == length_normalised_entropy(made.known, "mc")
-    assert entropy_inside(made) == length_normalised_entropy(made.known, "inside") != entropy_mc(made)
-    assert token_entropy(made) == close(np.mean([(each.entropy or 0) / each.tokens for each in made.known]), abs=1e-12)
+    assert perplexity(made) == 3 / 4
+    assert energy(made) == -80 / 4
     assert average(made) == e_average(made.mean, [2, 3])
     assert original(made) == e_original(made.last, 2)
     assert leave_one_out_of(made) == close(leave_one_out_average(made.mean, [2, 3]), nan_ok=True)
     assert math.isnan(leave_one_out_of(made)[2])  # the blank one
 
 
-def test_semantic_entropy_is_of_responses_in_classes() -> None:
-    made = hash_internals(TEXTS)
-    part = Partition((0, 1, None, 0))
-    scores = [each for each, label in zip(made.known, part.labels, strict=True) if label is not None]
-    likelihoods = ClassedLikelihoods(
-        (0, 1, 0), np.array([s.log_likelihood for s in scores]), np.array([s.tokens for s in scores])
-    )
-    assert rao_entropy(ClassedInternals(part, made)) == close(semantic_entropy(likelihoods), abs=1e-12)
-    lost = Internals((made.responses[0], None, None, made.responses[3]))
-    assert rao_entropy(ClassedInternals(part, lost)) == 0  # one class is left
-    assert discrete_entropy(part) == close(-(2 / 3 * math.log(2 / 3) + 1 / 3 * math.log(1 / 3)), abs=1e-12)
-
-
 def test_what_was_not_read_is_missing_with_its_reason() -> None:
     none = Internals((None, None))
     for score, reason in (
-        (greedy_perplexity, "no greedy response"),
-        (greedy_energy, "no greedy response"),
-        (entropy_mc, "no token"),
-        (token_entropy, "no token"),
+        (perplexity, "no greedy response"),
+        (energy, "no greedy response"),
+        (normalised_entropy, "no token"),
+        (mean_token_entropy, "no token"),
         (original, "no hidden states"),
         (average, "no hidden states"),
         (leave_one_out_of, "no hidden states"),

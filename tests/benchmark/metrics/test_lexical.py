@@ -14,9 +14,14 @@ from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics.bleu import BLEU
 
 from benchmark.metrics import text_overlap
-from benchmark.metrics.lexical import expectation_adjusted_distinct, type_token_ratio, unique_1grams
+from benchmark.metrics.lexical import (
+    NgramStatistics,
+    expectation_adjusted_distinct,
+    ngram_statistics,
+    type_token_ratio,
+    unique_1grams,
+)
 from benchmark.metrics.metric import Unscorable
-from benchmark.metrics.ngrams import NgramStatistics, ngram_statistics
 from benchmark.metrics.text_overlap import compression_ratio, rouge_l_similarity, self_bleu
 from tests.benchmark.helpers import golden, random_responses
 
@@ -32,13 +37,6 @@ SETS = [
 
 
 @pytest.mark.parametrize("texts", SETS)
-def test_self_bleu_equals_sacrebleus_on_the_raw_strings(texts: tuple[str, ...]) -> None:
-    bleu = BLEU(effective_order=True)
-    scores = [bleu.sentence_score(text, [*texts[:i], *texts[i + 1 :]]).score for i, text in enumerate(texts)]
-    assert self_bleu(texts) == pytest.approx(np.mean(scores) / 100, abs=1e-9)
-
-
-@pytest.mark.parametrize("texts", SETS)
 def test_rouge_l_equals_google_rouge_scores(texts: tuple[str, ...]) -> None:
     scorer = RougeScorer(["rougeL"], use_stemmer=True)
     pairs = [scorer.score(one, other)["rougeL"].fmeasure for one, other in combinations(texts, 2)]
@@ -47,22 +45,6 @@ def test_rouge_l_equals_google_rouge_scores(texts: tuple[str, ...]) -> None:
 
 WORDS = st.sampled_from(["a", "b", "cat", "cats", "The", "ran.", "x-y"])
 TEXTS = st.lists(st.lists(WORDS, min_size=1, max_size=12).map(" ".join), min_size=2, max_size=8)
-
-
-@given(texts=TEXTS)
-@settings(max_examples=60, deadline=None)
-def test_rouge_l_equals_google_rouge_scores_on_any_words(texts: list[str]) -> None:
-    scorer = RougeScorer(["rougeL"], use_stemmer=True)
-    pairs = [scorer.score(one, other)["rougeL"].fmeasure for one, other in combinations(texts, 2)]
-    assert rouge_l_similarity(texts) == pytest.approx(np.mean(pairs), abs=1e-12)
-
-
-@given(texts=TEXTS)
-@settings(max_examples=60, deadline=None)
-def test_self_bleu_equals_sacrebleus_on_any_words(texts: list[str]) -> None:
-    bleu = BLEU(effective_order=True)
-    scores = [bleu.sentence_score(text, [*texts[:i], *texts[i + 1 :]]).score for i, text in enumerate(texts)]
-    assert self_bleu(texts) == pytest.approx(np.mean(scores) / 100, abs=1e-9)
 
 
 @given(texts=st.lists(st.lists(WORDS, min_size=1, max_size=12).map(tuple), min_size=2, max_size=8, unique=True))
@@ -121,15 +103,6 @@ def test_pairwise_metrics_need_two_responses(metric: Callable[[list[str]], float
 def test_ead_by_hand(texts: list[str], expected: list[float]) -> None:
     value = expectation_adjusted_distinct(ngram_statistics([texts])[0], vocabulary=10)
     assert value == pytest.approx(sum(expected) / 5, abs=1e-12)
-
-
-def test_ead_is_one_for_words_drawn_evenly_from_the_vocabulary() -> None:
-    # What the metric is made for: its length does not show. (n = 1 alone: longer n-grams have V^n kinds.)
-    rng = np.random.default_rng(0)
-    for length in (20, 200, 2000):
-        texts = [" ".join(map(str, rng.integers(500, size=length)))]
-        value = expectation_adjusted_distinct(ngram_statistics([texts], max_n=1)[0], vocabulary=500)
-        assert value == pytest.approx(1, abs=0.05)
 
 
 def test_words_are_counted_over_the_set() -> None:

@@ -1,8 +1,5 @@
 """Metrics against the packages that have them, too: stored values always, the packages themselves where installed."""
 
-import importlib
-import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +7,14 @@ import numpy as np
 import pytest
 
 from benchmark.analysis.metaeval.labelled import load_labelled
-from benchmark.metrics.distance_graphs import mst_dispersion
 from benchmark.metrics.distances import bottleneck
-from benchmark.metrics.embedding import cosine_diversity, vendi_score
 from benchmark.models.embedder import SentenceTransformersEmbedder
 from benchmark.models.tagger import PATTERN_TAGGER
-from benchmark.perf import peers
 from benchmark.perf.peers import PAIRS, TOLERANCE, Pair, is_installed, values
 from tests.benchmark.helpers import golden
-from tests.benchmark.peer_values import VECTORS, name_of, sets_of
+from tests.benchmark.peer_values import name_of, sets_of
 
 REAL_SETS = 200
-needs_emb = pytest.mark.skipif(not is_installed("emb-diversity"), reason="emb-diversity is not installed: extra peers")
-needs_vendi = pytest.mark.skipif(not is_installed("vendi-score"), reason="vendi-score is not installed: extra peers")
 
 
 def theirs(pair: Pair, given: list[Any], folder: Path, patch: pytest.MonkeyPatch) -> list[float]:
@@ -74,42 +66,3 @@ def test_values_on_real_sets_are_those_of_the_package(
         assert REAL_SETS > len(distinct) > REAL_SETS - 5
         given = distinct
     assert_same(pair, values(pair.ours, given), theirs(pair, given, tmp_path, monkeypatch))
-
-
-@needs_emb
-def test_their_tree_joins_equal_vectors_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    x = np.array([[1.0, 0], [1, 0], [0, 1]])
-    pair = next(pair for pair in PAIRS if pair.measure == "mst_dispersion")
-    assert theirs(pair, [x], tmp_path, monkeypatch) == [2]
-    assert mst_dispersion(x) == 1
-
-
-@needs_vendi
-def test_their_vendi_score_forgets_its_order() -> None:
-    vendi = importlib.import_module("vendi_score.vendi")
-    x = VECTORS[1]
-    by_vectors = values(lambda given: vendi.score_X(given, q=2), [x])[0]
-    assert by_vectors == pytest.approx(vendi_score(x, 1), rel=1e-9)  # order 1, whatever was asked for
-    assert vendi_score(x, 2) < 0.99 * by_vectors
-    n = len(x)
-    assert vendi.intdiv_K(x @ x.T) == pytest.approx(cosine_diversity(x) * (n - 1) / n, rel=1e-9)
-    assert not math.isfinite(values(lambda given: vendi.score_K(given @ given.T, q=math.inf), [x])[0])
-
-
-def test_times_are_compared_only_of_equal_values(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    same = Pair("one", "same", lambda x: float(x.sum()), lambda x: float(x.sum()))
-    other = Pair("one", "other", lambda x: 1.0, lambda x: 2.0)
-    monkeypatch.setattr(peers, "is_installed", lambda package: True)
-    monkeypatch.setattr(peers, "PAIRS", (same,))
-    peers.main(["--sets", "3"])
-    found = json.loads(capsys.readouterr().out)
-    assert [(each["measure"], each["difference"]) for each in found["measures"]] == [("same", 0)]
-    monkeypatch.setattr(peers, "PAIRS", (other,))
-    with pytest.raises(ValueError, match=r"other of one and ours differ by 0\.5"):
-        peers.main(["--sets", "3"])
-    monkeypatch.setattr(peers, "is_installed", lambda package: False)
-    peers.main(["--sets", "3"])
-    found = json.loads(capsys.readouterr().out)
-    assert (found["measures"], found["ratio"]) == ([], None)

@@ -9,8 +9,13 @@ from typing import Any
 import pytest
 
 from benchmark.metrics.embedding import cosine_diversity
-from benchmark.metrics.lexical import distinct_n, expectation_adjusted_distinct, ngram_cosine_diversity
-from benchmark.metrics.ngrams import ngram_statistics, tevet_tokens
+from benchmark.metrics.lexical import (
+    distinct_n,
+    expectation_adjusted_distinct,
+    ngram_cosine_diversity,
+    ngram_statistics,
+    tevet_tokens,
+)
 from benchmark.models.embedder import SentenceTransformersEmbedder
 from tests.benchmark.helpers import golden
 

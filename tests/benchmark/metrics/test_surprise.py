@@ -16,11 +16,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.integrate import quad
 
-from benchmark.metrics import coherence, excess_entropy, surprisal, surprisal_curve
-from benchmark.metrics.cross_mode import cross_mode
-from benchmark.metrics.curve_fits import fit_exponential, fit_sigmoid
+from benchmark.metrics import surprisal
 from benchmark.metrics.metric import Unscorable
-from benchmark.metrics.surprisal_curve import Surprisals, curve_bits, curve_rate, tail
+from benchmark.metrics.surprisal import Surprisals, cross_mode, curve_bits, fit_exponential, fit_sigmoid
 
 Floats = NDArray[np.float64]
 NAMES = (
@@ -28,13 +26,10 @@ NAMES = (
     *("excess_entropy", "excess_entropy_rate", "coherent_excess", "coherent_excess_rate"),
     *("retained_surprise", "coherent_retained"),
 )
-NUMBERS: dict[str, Callable[[Surprisals], float]] = {
-    name: next(getattr(module, name) for module in (surprisal, coherence, excess_entropy) if hasattr(module, name))
-    for name in NAMES
-}
+NUMBERS: dict[str, Callable[[Surprisals], float]] = {name: getattr(surprisal, name) for name in NAMES}
 OF_COHERENCE = {"coherence", "coherence_spread"}
 SHAPES = ("curve_bits", "curve_rate")
-CURVES: dict[str, Callable[[Surprisals], Floats]] = {name: getattr(surprisal_curve, name) for name in SHAPES}
+CURVES: dict[str, Callable[[Surprisals], Floats]] = {name: getattr(surprisal, name) for name in SHAPES}
 
 
 def made(n: int = 5, orders: int = 7, seed: int = 0, empty: tuple[int, ...] = ()) -> Surprisals:
@@ -104,8 +99,8 @@ def assert_same(found: dict[str, Any], expected: dict[str, Any]) -> None:
 @given(s=surprisals())
 def test_every_metric_is_its_plain_formula(s: Surprisals) -> None:
     assert_same(values_of(s), brute(s))
-    assert 0 < coherence.coherence(s) <= 1
-    assert coherence.coherence(replace(s, unconditional=0 * s.unconditional - 1e-6)) == 1  # rounding passes no bound
+    assert 0 < surprisal.coherence(s) <= 1
+    assert surprisal.coherence(replace(s, unconditional=0 * s.unconditional - 1e-6)) == 1  # rounding passes no bound
 
 
 @pytest.mark.parametrize("empty", [(1,), (0, 3), (0, 1, 2)])
@@ -116,71 +111,6 @@ def test_empty_responses_are_left_out_of_every_average(empty: tuple[int, ...]) -
     blank = s.byte_counts == 0
     other = replace(s, bits=np.where(blank[s.orders], 0.0, s.bits), unconditional=np.where(blank, 0.0, s.unconditional))
     assert values_of(other) == values_of(s)
-
-
-@given(s=surprisals(), seed=st.integers(0, 1000))
-def test_the_names_of_responses_and_the_order_of_orders_do_not_matter(s: Surprisals, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    names, rows = rng.permutation(len(s.byte_counts)), rng.permutation(len(s.orders))
-    renamed = Surprisals(s.bits[rows], np.argsort(names)[s.orders][rows], s.unconditional[names], s.byte_counts[names])
-    assert_same(values_of(renamed), values_of(s))
-
-
-@given(s=surprisals(), factor=st.floats(0.1, 8))
-def test_the_scale_of_bits(s: Surprisals, factor: float) -> None:
-    other = replace(s, bits=s.bits * factor, unconditional=s.unconditional * factor)
-    for name in ("curve_bits", "curve_rate"):
-        assert CURVES[name](other) == pytest.approx(CURVES[name](s) * factor)
-    for name in ("a_1", "a_n", "coherence_spread", "excess_entropy", "excess_entropy_rate", "total_correlation"):
-        assert NUMBERS[name](other) == pytest.approx(NUMBERS[name](s) * factor, abs=1e-9)
-    assert coherence.coherence(other) == pytest.approx(coherence.coherence(s) ** factor)
-    assert surprisal.retained_surprise(other) == pytest.approx(surprisal.retained_surprise(s))
-
-
-@given(n=st.integers(2, 8), size=st.integers(1, 500), first=st.floats(1, 1000), seed=st.integers(0, 100))
-def test_identical_responses(n: int, size: int, first: float, seed: int) -> None:
-    curve = first / np.arange(1, n + 1)
-    s = replace(made(n, 6, seed), bits=np.tile(curve, (6, 1)), unconditional=np.full(n, first))
-    s = replace(s, byte_counts=np.full(n, size))
-    assert coherence.coherence_spread(s) == pytest.approx(0, abs=1e-9)
-    assert curve_bits(s) == pytest.approx(curve)
-    assert curve_rate(s) == pytest.approx(curve / size)
-    assert excess_entropy.excess_entropy_rate(s) == pytest.approx(excess_entropy.excess_entropy(s) / size)
-    assert excess_entropy.excess_entropy(s) + excess_entropy.total_correlation(s) == pytest.approx(
-        n * (first - curve[-1])
-    )
-
-
-CHANGES: dict[str, Callable[[Surprisals], Surprisals]] = {
-    "bits": lambda s: replace(s, bits=s.bits + np.arange(s.bits.shape[1])),
-    "orders": lambda s: replace(s, orders=s.orders[:, ::-1].copy()),
-    "unconditional": lambda s: replace(s, unconditional=s.unconditional + np.arange(len(s.unconditional))),
-    "byte_counts": lambda s: replace(s, byte_counts=s.byte_counts + np.arange(len(s.byte_counts))),
-}
-ALL = NUMBERS.keys() | CURVES.keys() | {"bands"}
-RATES = {"a_1", "a_n", "curve_rate", "excess_entropy_rate"}
-BITS = {"curve_bits", "excess_entropy", "total_correlation", "retained_surprise"}
-OF_BITS = BITS | {"d_can_bits", "coherent_excess", "coherent_retained"}
-READS = {  # the change of bits leaves the first place as it is
-    "bits": ALL - OF_COHERENCE - {"a_1"},
-    "orders": ALL - OF_COHERENCE - OF_BITS,
-    "unconditional": ALL - RATES - {"curve_bits", "excess_entropy"},
-    "byte_counts": ALL - BITS,
-}
-
-
-@pytest.mark.parametrize("argument", CHANGES)
-def test_each_metric_reads_what_it_is_made_of_and_nothing_else(argument: str) -> None:
-    s = made()
-    before, after = values_of(s), values_of(CHANGES[argument](s))
-    assert {name for name in before if before[name] != after[name]} == READS[argument]
-
-
-def test_the_tail_is_the_second_half_of_the_curve() -> None:
-    curve = np.array([9.0, 7, 5, 3, 2, 1])
-    assert [tail(curve).tolist(), tail(curve[:5]).tolist()] == [[3, 2, 1], [5, 3, 2]]
-    s = made(n=6)
-    assert surprisal.tail_d_can(s) == pytest.approx(coherence.coherence(s) * curve_rate(s)[3:].mean())
 
 
 GOOD = {"bits": np.ones((2, 3)), "orders": np.array([[0, 1, 2], [2, 1, 0]]), "unconditional": np.ones(3)}

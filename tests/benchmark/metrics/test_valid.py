@@ -1,7 +1,6 @@
 """The headline counts classes with a valid response: by hand, and without any."""
 
-from benchmark.metrics.partition import Partition
-from benchmark.metrics.valid import JudgedPartition, valid_distinct_k, valid_share
+from benchmark.metrics.partition import JudgedPartition, Partition, valid_distinct_k, valid_share
 
 JUDGED = (
     JudgedPartition(Partition((0, 0, 1, 2, 2, None)), (None, "echo of the prompt", None, "refusal", "refusal", None)),

@@ -1,6 +1,8 @@
-"""Metrics of similarity kernels: effective numbers, entropies and volumes of response sets.
+"""Metrics of similarities: effective numbers, entropies and volumes of a kernel, and means over pairs.
 
-Input: the unit vectors of one set, float64 [responses, dimensions]; similarity is their cosine.
+Input: the unit vectors of one set, float64 [responses, dimensions], or the similarities of its unordered pairs, float64
+[n (n − 1) / 2]. Tevet & Berant's third neural metric, sent-BERT, is `embedding_diversity` with the embedder of the
+profile *paper*.
 """
 
 import math
@@ -17,23 +19,15 @@ Floats = NDArray[np.float64]
 
 
 def _cosines(embeddings: Floats) -> Floats:
-    """Return the cosines of all pairs [n, n].
-
-    Raises:
-        Unscorable: No response, or more than `MOST`.
-    """
+    """Return the cosines of all pairs [n, n]."""
     if not 0 < len(embeddings) <= MOST:
-        reason = too_many(MOST) if len(embeddings) else "no response"
-        raise Unscorable(reason)
-    found: Floats = embeddings @ embeddings.T
-    return found
+        raise Unscorable(too_many(MOST) if len(embeddings) else "no response")
+    cosines: Floats = embeddings @ embeddings.T
+    return cosines
 
 
 def renyi_entropy(embeddings: Floats, order: float) -> float:
     """Compute the Rényi entropy of the cosine kernel's spectrum in nats: the logarithm of `vendi_score`.
-
-    Raises:
-        Unscorable: No response.
 
     >>> round(renyi_entropy(np.eye(4), order=2.0), 12) == round(math.log(4), 12)
     True
@@ -42,18 +36,7 @@ def renyi_entropy(embeddings: Floats, order: float) -> float:
 
 
 def log_determinant(embeddings: Floats, epsilon: float) -> float:
-    """Compute the log determinant of the cosine kernel plus epsilon on its diagonal: the volume that the vectors span.
-
-    Args:
-        embeddings: Unit vectors [n, d].
-        epsilon: Regulariser, above 0.
-
-    Returns:
-        In nats, at most n ln(1 + epsilon).
-
-    Raises:
-        Unscorable: No response.
-    """
+    """Compute ln det(X Xᵀ + epsilon I), nats: the volume that the vectors span; at most n ln(1 + epsilon)."""
     n, d = len(embeddings), int(embeddings.shape[1])
     if n < 1:
         raise Unscorable("no response")
@@ -66,40 +49,19 @@ def log_determinant(embeddings: Floats, epsilon: float) -> float:
 def dcscore(embeddings: Floats, temperature: float) -> float:
     """Compute DCScore: the sum over responses of the probability that a softmax over similarities picks the response.
 
-    Args:
-        embeddings: Unit vectors [n, d].
-        temperature: Divisor of the cosines; at low temperatures, only near-duplicates matter.
-
-    Returns:
-        In [1, n].
-
-    Raises:
-        Unscorable: No response, or more than `MOST`.
-
     >>> dcscore(np.ones((4, 1)), temperature=1.0)
     1.0
     """
     logits = _cosines(embeddings) / temperature
-    own = logits.diagonal()[:, None]
-    return math.fsum(1.0 / np.exp(logits - own).sum(axis=1))
+    itself = logits.diagonal()[:, None]
+    return math.fsum(1.0 / np.exp(logits - itself).sum(axis=1))
 
 
 def hill_number(embeddings: Floats, order: float) -> float:
     """Compute the similarity-sensitive Hill number: the effective number of dissimilar responses.
 
     See Leinster & Cobbold 2012. With similarities Z, the cosines or 0 if they are negative, and zᵢ = Σⱼ Zᵢⱼ / n, it is
-    (Σᵢ zᵢ^(q−1) / n)^(1/(1−q)), its limit exp(−Σᵢ ln zᵢ / n) if q = 1, and 1 / max zᵢ if q = ∞. Order 2 is
-    1 / (1 − Rao's quadratic entropy).
-
-    Args:
-        embeddings: Unit vectors [n, d].
-        order: q, at least 0; a higher order gives common responses more weight.
-
-    Returns:
-        In [1, n].
-
-    Raises:
-        Unscorable: No response, or more than `MOST`.
+    (Σᵢ zᵢ^(q−1) / n)^(1/(1−q)), its limit exp(−Σᵢ ln zᵢ / n) if q = 1, and 1 / (1 − Rao's entropy) if q = 2.
 
     >>> hill_number(np.eye(4), order=2.0), round(hill_number(np.ones((4, 1)), order=1.0), 12)
     (4.0, 1.0)
@@ -108,18 +70,29 @@ def hill_number(embeddings: Floats, order: float) -> float:
     n = len(commonness)
     if order == 1:
         value = math.exp(-math.fsum(np.log(commonness)) / n)
-    elif math.isinf(order):
-        value = 1 / float(commonness.max())
     else:
         value = (math.fsum(commonness ** (order - 1)) / n) ** (1 / (1 - order))
     return min(max(value, 1.0), float(n))  # rounding can exceed the bounds by 1e-15
 
 
+def pairwise_diversity(similarities: NDArray[np.float64]) -> float:
+    """Compute minus the mean similarity of all pairs; higher is more diverse (arXiv:2004.02990, section 5).
+
+    >>> pairwise_diversity(np.array([1.0, 0.5, 0.0]))
+    -0.5
+    """
+    if len(similarities) == 0:
+        raise Unscorable("fewer than two responses")
+    return -float(np.mean(similarities))
+
+
 _GROWS = "It is at most the number of responses and grows with it: compare equal k only."
 _LEINSTER = "Leinster & Cobbold 2012, Ecology 93"
 _FIRST = Version(1, "2026-11-22", "first version: kernels of sentence embeddings")
+_FIRST_PAIRS = Version(1, "2026-11-21", "first version: diversity from the similarity of pairs")
 
 _metric = partial(Metric, reads="embeddings", direction=+1, needs=2, family="meaning", history=(_FIRST,))
+_pair_metric = partial(Metric, fn=pairwise_diversity, direction=+1, needs=2, family="meaning", history=(_FIRST_PAIRS,))
 
 METRICS: tuple[Metric, ...] = (
     _metric(
@@ -208,6 +181,38 @@ METRICS: tuple[Metric, ...] = (
             _GROWS,
             SEES,
             MODELS,
+        ),
+    ),
+    _pair_metric(
+        "bert_score_diversity",
+        "BERTScore diversity (minus the mean rescaled F1)",
+        reads="pairs:bert_score",
+        bounds=(-1, None),
+        unit="negative F1, rescaled",
+        paper="Tevet & Berant 2021, arXiv:2004.02990, section 5; Zhang et al. 2020, arXiv:1904.09675",
+        formula="−mean over pairs i < j of F1ᵢⱼ, BERTScore's F1 of best-matching tokens, rescaled by its baseline",
+        summary="How badly the words of one response match words of similar meaning in another.",
+        failures=(
+            "It is much worse if wording is held equal: 0.35 on McDiv_nuggets' stories, 0.60 on all of McDiv's "
+            "(Spearman with the label, released values).",
+            "Rescaling makes an F1 below the baseline negative, so values can exceed 0.",
+            "It needs a large model for every pair, and texts over its token limit are truncated.",
+        ),
+    ),
+    _pair_metric(
+        "bert_sts_diversity",
+        "STS diversity (minus the mean score of a model trained on STS-B)",
+        reads="pairs:sts",
+        bounds=(-1, 0),
+        unit="negative similarity",
+        paper="Tevet & Berant 2021, arXiv:2004.02990, section 5 (BERT-STS), with another model",
+        formula="−mean over pairs i < j of s(i, j), s the score of a model trained to judge sentence similarity "
+        "(STS-B)",
+        summary="How dissimilar two responses are for a model trained on people's judgements of similarity.",
+        failures=(
+            "The weights behind the published numbers are not available: this is another model.",
+            "It was trained on pairs of single sentences, not on longer responses.",
+            "A pair's score can depend on which text comes first.",
         ),
     ),
 )
