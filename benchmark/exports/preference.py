@@ -15,9 +15,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics.internals import METRICS, Internals, leave_one_out_of
+from benchmark.metrics.internals import METRICS, Internals, leave_one_out_of, surprise_per_token
 from benchmark.metrics.metric import Missing, Unscorable
-from benchmark.metrics.uncertainty import perplexity
 from benchmark.models.embedder import Embedder
 from benchmark.scoring.internals_file import InternalsFile
 from divbench.core.errors import InputError
@@ -86,7 +85,7 @@ def surprises(responses: Sequence[str], internals: Internals) -> Numbers:
     if not positions:
         raise Unscorable("no response")
     scores = [internals.responses[position] for position in positions]
-    values = [None if score is None or score.tokens == 0 else perplexity(score) for score in scores]
+    values = [None if score is None or score.tokens == 0 else surprise_per_token(score) for score in scores]
     if all(value is None for value in values):
         raise Unscorable("no likelihoods")
     return _spread(values, positions, len(responses))

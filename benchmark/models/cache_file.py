@@ -10,11 +10,7 @@ from divbench.core.errors import ConfigurationError
 
 
 class CacheFile:
-    """A cache at a path, created at its first use; a subclass says what it keeps.
-
-    Raises:
-        ConfigurationError: By each method, if the file cannot be read or written.
-    """
+    """A cache at a path, created at its first use; a subclass says what it keeps."""
 
     contents: ClassVar[str]  # what the cache keeps, for messages
     tables: ClassVar[tuple[str, ...]]  # statements `CREATE TABLE IF NOT EXISTS …`

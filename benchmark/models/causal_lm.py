@@ -50,20 +50,13 @@ class CausalLM(Protocol):
     bos: int | None  # BOS token that the model's tokeniser adds to every text; None if it adds none
 
     def encode(self, texts: Sequence[str], *, begin: bool = False) -> list[Encoding]:
-        """Tokenise each text separately; strings that look like special tokens are treated as plain text.
-
-        Args:
-            begin: Whether these are whole texts, to which a tokeniser may add a leading space.
-        """
+        """Tokenise each text separately; strings that look like special tokens are treated as plain text."""
         ...
 
     def surprisals(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
         """Compute the bits of each sequence's scored tokens, −log2 p(token | tokens before it): float64 [scored].
 
         Values that the model cannot compute are NaN.
-
-        Raises:
-            OutOfMemory: The sequences do not fit together; the caller tries fewer.
         """
         ...
 

@@ -73,11 +73,7 @@ _KNOWN = (
 
 @contextmanager
 def loading_on(device: str, dtype: str, name: str) -> Iterator[None]:
-    """Turn device errors during the loading of a model into a `ConfigurationError` with a hint.
-
-    Raises:
-        ConfigurationError: The model does not fit, or the device does not work; other errors pass unchanged.
-    """
+    """Turn device errors during the loading of a model into a `ConfigurationError` with a hint."""
     try:
         yield
     except (RuntimeError, AssertionError, TypeError, MemoryError, OutOfMemory, ConfigurationError) as error:
@@ -141,9 +137,6 @@ def within_memory(run: Callable[[], T], what: str, device: Any, hint: str = "a s
 
     A traceback keeps the model's frames alive, and these keep its activations alive, often in reference cycles that
     only a full garbage collection breaks. So the frames are cleared, and the new error has no cause.
-
-    Raises:
-        OutOfMemory: The memory is full.
     """
     try:
         return run()

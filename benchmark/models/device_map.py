@@ -36,10 +36,6 @@ def choose_device(device: str | None = None, dtype: Dtype | None = None, *, mps:
 
     The default precision is float16 on CUDA, which is as fast as bfloat16 and several times more exact (docs/gpu.md),
     and float32 elsewhere: it is several times slower on a GPU, but the fastest on a CPU.
-
-    Args:
-        device: Device; None: CUDA if available, then Apple's GPU (mps), then the CPU.
-        mps: Whether Apple's GPUs may be chosen; they have no float64.
     """
     found, why = (device, None) if device is not None else _best_device(mps=mps)
     chosen = dtype or ("float16" if device_kind(found) == "cuda" else "float32")
@@ -76,10 +72,6 @@ def device_map_options(device: str, device_map: DeviceMap | None = None) -> dict
 
     With accelerate, weights are loaded directly onto the device; without it, the whole model first goes through the
     host's memory.
-
-    Raises:
-        ConfigurationError: All GPUs were asked for, and there is none.
-        MissingExtra: The model is to be spread over several devices, and accelerate is not installed.
     """
     if device_map is None and device != ALL_GPUS:
         return {} if device == "cpu" or find_spec("accelerate") is None else {"device_map": {"": device}}
@@ -92,11 +84,7 @@ def device_map_options(device: str, device_map: DeviceMap | None = None) -> dict
 
 
 def check_not_offloaded(model: Any, name: str, device: str) -> None:
-    """Refuse a model with offloaded weights, which would be fetched again for every batch.
-
-    Raises:
-        ConfigurationError: Some weights are offloaded.
-    """
+    """Refuse a model with offloaded weights, which would be fetched again for every batch."""
     slow = {"disk", "meta"} if device == "cpu" else {"disk", "meta", "cpu"}
     if outside := sorted({str(place) for place in getattr(model, "hf_device_map", {}).values()} & slow):
         raise ConfigurationError(

@@ -15,11 +15,7 @@ _DEVICE = re.compile(r"cpu|auto|(cuda|mps|xpu)(:\d+)?")  # xpu: Intel's GPUs, on
 
 
 def checked_device(name: str | None) -> str | None:
-    """Return the name of a device, as it was given.
-
-    Raises:
-        typer.BadParameter: There is no such device anywhere.
-    """
+    """Return the name of a device, as it was given."""
     if name is None or _DEVICE.fullmatch(name):
         return name
     raise typer.BadParameter(f"there is no device {name!r}: give cuda, cuda:1, mps, cpu or auto (all GPUs)")

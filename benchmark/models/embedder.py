@@ -55,11 +55,7 @@ class EmbedderSpec:
 
     @property
     def signature(self) -> str:
-        """`Embedder.signature`, known without loading.
-
-        Raises:
-            ConfigurationError: The model is not pinned.
-        """
+        """`Embedder.signature`, known without loading."""
         return f"{self.files.signature},float32,{self.max_tokens}-tokens,unknown-words-transliterated"
 
 
@@ -155,11 +151,7 @@ class SentenceTransformersEmbedder:
 
 
 def unit_rows(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scale the rows to length 1.
-
-    Raises:
-        ValueError: A row is zero, infinite or NaN, which means that the model is at fault.
-    """
+    """Scale the rows to length 1."""
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not np.all(np.isfinite(norms)) or np.any(norms == 0):
         raise ValueError("an embedding is zero or not finite")

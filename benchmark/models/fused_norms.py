@@ -11,9 +11,6 @@ def fuse_norms(model: Any) -> int:
 
     Each module is tested on random states, because model families define the norm differently (Gemma scales by
     1 + weight). A model that is spread over several devices is left unchanged, because hooks move its modules' inputs.
-
-    Returns:
-        Number of replaced modules; `restore_norms` restores them.
     """
     changed = 0
     for module in model.modules():

@@ -26,11 +26,7 @@ _HALF_QUANTILE = 0.9
 
 
 def check(lm: "HFCausalLM") -> None:
-    """Choose how a model reads, and record its fallbacks.
-
-    Raises:
-        ConfigurationError: It is not causal, or gives no finite numbers.
-    """
+    """Choose how a model reads, and record its fallbacks."""
     lm.understands_head, fallbacks = True, []
     if (differ := _head_difference(lm)) > _tolerance(lm):
         lm.understands_head = False

@@ -21,18 +21,7 @@ def generate(
     max_new_tokens: int,
     stopped: Callable[[list[int]], bool] | None = None,
 ) -> list[list[int]]:
-    """Generate tokens after each prompt until the longest response ends; tokens after its end are meaningless.
-
-    Args:
-        prompts: Tokens of each prompt; they are padded on the left.
-        choose: Function from the tokens so far [rows, length] and the raw logits [rows, vocabulary] to scores; the
-            token with the highest score is generated.
-        stopped: Whether a response with these tokens has ended without an EOS token; None: only EOS tokens end it.
-            (The stop strings of `generate` also match where they begin in the prompt.)
-
-    Raises:
-        OutOfMemory: The batch does not fit into memory.
-    """
+    """Generate tokens after each prompt until the longest response ends; tokens after its end are meaningless."""
     import torch
     from transformers import LogitsProcessorList, StoppingCriteriaList
 

@@ -58,21 +58,13 @@ class CausalLMSpec:
 
 
 def find_causal_lm_spec(name: str, dtype: Dtype = "float32", device: str = "cpu") -> CausalLMSpec:
-    """Make the spec of a model `ORG/NAME@REVISION` on the Hub, or in a folder.
-
-    Raises:
-        ConfigurationError: As `find_model_files`.
-    """
+    """Make the spec of a model `ORG/NAME@REVISION` on the Hub, or in a folder."""
     files = find_model_files(name)
     return CausalLMSpec(files.name, files.pin, files.folder, dtype, device)
 
 
 def with_supported_attention(spec: CausalLMSpec) -> CausalLMSpec:
-    """Return the spec with *eager* attention if its kind of model has no *sdpa*, such as Gemma 2, BLOOM and Mamba.
-
-    Raises:
-        ConfigurationError: As `load_causal_lm`.
-    """
+    """Return the spec with *eager* attention if its kind of model has no *sdpa*, such as Gemma 2, BLOOM and Mamba."""
     transformers = need("transformers", "score")
     where, options = ModelFiles(spec.name, spec.revision, spec.folder).locate()
     with loading(where):
@@ -83,16 +75,7 @@ def with_supported_attention(spec: CausalLMSpec) -> CausalLMSpec:
 
 
 def load_causal_lm(spec: CausalLMSpec, device_map: DeviceMap | None = None) -> "HFCausalLM":
-    """Load the model of a spec.
-
-    Args:
-        device_map: Device map of transformers; None: from the spec's device.
-
-    Raises:
-        ConfigurationError: The files are missing, are not safetensors, differ from the pinned ones, need remote code or
-            lack weights; model and tokeniser do not match; or the model does not fit on the devices.
-        MissingExtra: torch, transformers or (for several devices) accelerate is not installed.
-    """
+    """Load the model of a spec."""
     torch = need("torch", "score")
     transformers = need("transformers", "score")
     places = device_map_options(spec.device, device_map)
@@ -117,16 +100,7 @@ def load_causal_lm(spec: CausalLMSpec, device_map: DeviceMap | None = None) -> "
 
 
 class HFCausalLM:
-    """A loaded model and its tokeniser. See `CausalLM`.
-
-    Attributes:
-        head: Its last layer.
-        understands_head: Whether `head` computes the model's own logits.
-        shares: Whether reading shared prefixes once gives the model's own numbers.
-        packing: Which attention runs without padding.
-        fallbacks: Slower methods in use, each with its reason.
-        windows_requested: Attention window that each layer requested when a trie was last read; None: the whole prefix.
-    """
+    """A loaded model and its tokeniser. See `CausalLM`."""
 
     def __init__(self, model: Any, tokeniser: Any, signature: str, batch_tokens: int | None = None) -> None:
         self.signature = signature
@@ -192,11 +166,7 @@ class HFCausalLM:
         return partial(self.within_memory, partial(self.read_shared, sequences, trie))
 
     def within_memory(self, run: Callable[[], T]) -> T:
-        """Call a function that runs the model, without gradients.
-
-        Raises:
-            OutOfMemory: The device's memory is full; what the function had allocated has been freed.
-        """
+        """Call a function that runs the model, without gradients."""
         import torch
 
         def without_gradients() -> T:

@@ -60,17 +60,7 @@ def read_statistics(
     mean: Sequence[int] = (),
     cut: SamplingParameters | None = None,
 ) -> list[ResponseStatistics]:
-    """Compute the statistics of all responses in one batch.
-
-    Args:
-        last: Layers from which to return the last token's state: 0 is the embeddings, l the output of block l (for the
-            last block, after the final norm).
-        mean: Layers from which to return the mean state.
-        cut: Parameters with which the tokens were sampled; None: unknown.
-
-    Raises:
-        OutOfMemory: They do not fit into memory together.
-    """
+    """Compute the statistics of all responses in one batch."""
     if not responses:
         return []
     sequences = [
@@ -130,13 +120,7 @@ def _apart(lm: HFCausalLM, sequences: Sequence[TokenSequence], cut: SamplingPara
 
 
 def _token_numbers(lm: HFCausalLM, final: Any, before: Any, targets: Any, cut: SamplingParameters | None) -> Any:
-    """Compute the four numbers summed in `ResponseStatistics` for each target, float64 [targets, 4].
-
-    Args:
-        final: Final hidden states, or logits if `head` does not compute the model's own.
-        before: Index into `final` of the position before each target.
-        targets: Tokens.
-    """
+    """Compute the four numbers summed in `ResponseStatistics` for each target, float64 [targets, 4]."""
     import torch
 
     vocabulary = len(lm.head.weight)

@@ -16,11 +16,6 @@ class HFTokeniser:
 
     Some tokenisers (such as Llama 2's) add a space before every text. A piece from the middle of a text must not get
     one, so it is encoded after a guard character, which is then cut off.
-
-    Attributes:
-        bos: BOS token that the tokeniser adds to every text, or None.
-        size: Highest token id plus one.
-        eos: EOS token, or None.
     """
 
     def __init__(self, tokeniser: Any) -> None:
@@ -40,25 +35,13 @@ class HFTokeniser:
         return self.own.backend_tokenizer
 
     def encode(self, texts: Sequence[str], *, begin: bool = False) -> list[Encoding]:
-        """Implement `CausalLM.encode`.
-
-        Raises:
-            ConfigurationError: The tokeniser adds a space before every text, and no guard character works.
-        """
+        """Implement `CausalLM.encode`."""
         if begin or not self._adds_space:
             return self._plain(texts)
         return [self._guarded(text) for text in texts]
 
     def chat_ids(self, chat: Sequence[Mapping[str, str]], options: Mapping[str, Any]) -> tuple[int, ...]:
-        """Tokenise a chat with the model's chat template, up to where the model's response begins.
-
-        Args:
-            chat: Messages with `role` and `content`.
-            options: Additional arguments of the template.
-
-        Raises:
-            ConfigurationError: There is no template, or it rejects this chat.
-        """
+        """Tokenise a chat with the model's chat template, up to where the model's response begins."""
         if getattr(self.own, "chat_template", None) is None:
             raise ConfigurationError(
                 "this model's tokeniser has no chat template",

@@ -40,11 +40,6 @@ def token_bits(head: Head, hidden: Any, targets: Any) -> Any:
 
     Products and sums are at least float32, whatever the model's dtype: half-precision logits alone would cost 0.04 bits
     (float16) to 0.29 bits (bfloat16) per response of 670 bits. The log-sum-exp runs over tiles of rows and vocabulary.
-
-    Args:
-        head: The last layer.
-        hidden: [rows, width], after the final norm.
-        targets: int64 [rows].
     """
     import torch
 

@@ -27,20 +27,11 @@ class Spec(Protocol[Loaded_co]):
 
     @property
     def signature(self) -> str:
-        """The signature of the loaded model or rule, known before loading.
-
-        Raises:
-            ConfigurationError: The model is not pinned.
-        """
+        """The signature of the loaded model or rule, known before loading."""
         ...
 
     def load(self, device: str = "cpu") -> Loaded_co:
-        """Load it, with its model (if it has one) on the device.
-
-        Raises:
-            ConfigurationError: The model is not pinned, is not available, or is of the wrong kind.
-            MissingExtra: A library is not installed.
-        """
+        """Load it, with its model (if it has one) on the device."""
         ...
 
 
@@ -57,20 +48,12 @@ class ModelFiles:
 
     @property
     def signature(self) -> str:
-        """Name and revision, such as `ORG/NAME@722cf37b1afa`.
-
-        Raises:
-            ConfigurationError: As `pin`.
-        """
+        """Name and revision, such as `ORG/NAME@722cf37b1afa`."""
         return f"{self.name}@{self.pin[:12]}"
 
     @property
     def pin(self) -> str:
-        """The revision.
-
-        Raises:
-            ConfigurationError: It is unknown.
-        """
+        """The revision."""
         if self.revision is None:
             raise ConfigurationError(
                 f"no commit of {self.name} is pinned in this version",
@@ -80,12 +63,7 @@ class ModelFiles:
         return self.revision
 
     def locate(self) -> tuple[str, dict[str, Any]]:
-        """Return the folder or Hub id that libraries load from, and the options that pin the files.
-
-        Raises:
-            ConfigurationError: The revision is unknown, or the files differ from the pinned ones.
-            MissingExtra: The wheel is not installed.
-        """
+        """Return the folder or Hub id that libraries load from, and the options that pin the files."""
         revision = self.pin
         if self.wheel is not None:
             return str(_folder_in_wheel(self)), {"trust_remote_code": False, "local_files_only": True}
@@ -101,11 +79,7 @@ class ModelFiles:
 
 
 def find_model_files(name: str) -> ModelFiles:
-    """Find the files of a model `ORG/NAME@COMMIT` on the Hub, or of a folder.
-
-    Raises:
-        ConfigurationError: The name is neither, the revision is not a full commit, or the folder has no safetensors.
-    """
+    """Find the files of a model `ORG/NAME@COMMIT` on the Hub, or of a folder."""
     folder = Path(name)
     if folder.is_dir():
         return ModelFiles(folder.resolve().name, folder_hash(folder, weights_hash(folder)), folder)
@@ -132,9 +106,6 @@ def weights_hash(folder: Path) -> str:
     """Compute the SHA-256 of a folder's weights; for several files, that of their hashes in the order of their names.
 
     Subfolders of a sentence-transformers model, such as `2_Dense`, are included.
-
-    Raises:
-        ConfigurationError: There are no safetensors, or a subfolder has weights in another format.
     """
     parts = _parts_of(folder)
     files = [file for part in parts for file in sorted(part.glob("*.safetensors"))]
@@ -168,10 +139,6 @@ def loading(where: str) -> Iterator[None]:
     """Load a model inside the block without a progress bar; errors become a `ConfigurationError` with a hint.
 
     Other threads wait.
-
-    Raises:
-        ConfigurationError: Loading failed.
-        MissingExtra: transformers is not installed.
     """
     need("transformers", "score").utils.logging.disable_progress_bar()
     from safetensors import SafetensorError  # transformers depends on it
@@ -197,15 +164,7 @@ def has_soft_cap(config: Any) -> bool:
 
 
 def load_weights(kind: Any, where: str, hint: str, *, unused: tuple[str, ...] = (), **options: Any) -> Any:
-    """Load a model of a class of transformers from safetensors.
-
-    Args:
-        unused: Beginnings of the names of weights that may be missing.
-
-    Raises:
-        ConfigurationError: Loading failed, or weights, which the library would initialise at random, are missing or of
-            another shape than the configuration says.
-    """
+    """Load a model of a class of transformers from safetensors."""
     options |= {"output_loading_info": True, "ignore_mismatched_sizes": True}  # both are refused below
     with loading(where):
         model, found = kind.from_pretrained(where, use_safetensors=True, **options)

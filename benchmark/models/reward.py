@@ -35,12 +35,6 @@ def quality(reward: float, thresholds: Sequence[float]) -> int:
 
     See arXiv:2504.05228, section 3.2. A reward equal to a threshold does not exceed it.
 
-    Args:
-        thresholds: Increasing thresholds of that model; nine give qualities from 1 to 10.
-
-    Raises:
-        ValueError: The reward is NaN.
-
     >>> [quality(reward, (-7.5, -6.0)) for reward in (-9, -7.5, -7, -6, 0)]
     [1, 1, 2, 2, 3]
     """
@@ -66,30 +60,17 @@ class RewardModelSpec(Protocol):
 
     @property
     def signature(self) -> str:
-        """`RewardModel.signature`, known before loading.
-
-        Raises:
-            ConfigurationError: The model is not pinned.
-        """
+        """`RewardModel.signature`, known before loading."""
         ...
 
     def load(self) -> RewardModel:
-        """Load the model.
-
-        Raises:
-            ConfigurationError: The model is not pinned, is not available, or is of the wrong kind.
-            MissingExtra: torch or transformers is not installed.
-        """
+        """Load the model."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class HFRewardSpec:
-    """A reward model of transformers.
-
-    Raises:
-        ConfigurationError: The thresholds do not increase.
-    """
+    """A reward model of transformers."""
 
     files: ModelFiles  # files of a model with one output and a chat template
     thresholds: tuple[float, ...] | None = None  # `RewardModel.thresholds`
@@ -153,12 +134,7 @@ class HFRewardModel:
         self._check_reading(where, _TOLERANCE[spec.dtype])
 
     def rewards(self, pairs: Sequence[Pair]) -> Floats:
-        """Implement `RewardModel.rewards`; each distinct pair is read once.
-
-        Raises:
-            OutOfMemory: A single conversation does not fit into the device's memory.
-            ConfigurationError: A reward is not finite.
-        """
+        """Implement `RewardModel.rewards`; each distinct pair is read once."""
         different = sorted(set(pairs))  # sorted, so that batches do not depend on the order of the pairs
         ids = [self._ids(prompt, answer) for prompt, answer in different]
         # Sorted by length to reduce padding, the longest first so that a lack of memory shows at once.
@@ -213,11 +189,7 @@ class HFRewardModel:
         return [*before, *texts[0], *between, *texts[1], *after][: self._longest]
 
     def _read(self, ids: Sequence[list[int]]) -> Floats:
-        """Compute the rewards of one batch of texts, given as token ids: float64 [texts].
-
-        Raises:
-            OutOfMemory: They do not fit into memory together.
-        """
+        """Compute the rewards of one batch of texts, given as token ids: float64 [texts]."""
         what = f"{self.signature}, {len(ids)} texts of up to {max(map(len, ids))} tokens"
         return within_memory(lambda: self._computed(ids), what, self._model.device)
 

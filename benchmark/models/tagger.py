@@ -33,12 +33,7 @@ class TaggerSpec:
         return f"{self.library}@{self.version},penn-tags"
 
     def load(self) -> "PatternTagger":
-        """Load the tagger.
-
-        Raises:
-            MissingExtra: The library is not installed.
-            ConfigurationError: Another version of the library is installed.
-        """
+        """Load the tagger."""
         return PatternTagger(self)
 
 

@@ -14,13 +14,6 @@ _WORD = re.compile(r"\S+")
 def token_batches(tokens: Sequence[int], device: str) -> Iterator[list[int]]:
     """Yield the indices of texts in batches, the longest first, so that a lack of memory shows at once.
 
-    Args:
-        tokens: Number of tokens of each text. Texts of equal length keep their order.
-        device: Type of the device, such as `cuda`.
-
-    Yields:
-        Indices of at least one text, and of no more than fit into the device's token limit, including padding.
-
     >>> list(token_batches([300, 10, 500, 500], "cpu"))
     [[2, 3], [0, 1]]
     """
@@ -51,10 +44,6 @@ def token_counts(tokeniser: Any, texts: Sequence[str | tuple[str, str]], most: i
     """Count the tokens of each text or pair of texts, including special ones; at most `most`.
 
     An average of bytes per token would put texts of different lengths into one batch, which pads the shorter ones.
-
-    Args:
-        tokeniser: A tokeniser of the transformers library. For others, such as those of static embeddings, which need
-            no padding, letters are counted instead.
 
     >>> token_counts(None, ["ab", "abcd"], 3)
     [2, 3]

@@ -17,14 +17,7 @@ class TruncatedDistribution:
 
 
 def truncate(logits: Any, temperature: Any, top_k: Any, top_p: Any) -> TruncatedDistribution:
-    """Compute the distributions that tokens are sampled from.
-
-    Args:
-        logits: float32 [rows, vocabulary], finite or −inf.
-        temperature: [rows], sampling temperature; 0 is greedy.
-        top_k: int64 [rows], number of tokens to keep; the vocabulary's size for all.
-        top_p: [rows], nucleus threshold: the most probable tokens that reach this total probability are kept.
-    """
+    """Compute the distributions that tokens are sampled from."""
     import torch
 
     vocabulary = logits.shape[1]
@@ -68,12 +61,7 @@ def _uncut(vocabulary: int, temperature: Any, top_k: Any, top_p: Any) -> Any:
 
 
 def sample_truncated(kept: TruncatedDistribution, uniform: Any) -> Any:
-    """Sample a token for each row by its random number's position in the cumulative weights, int64 [rows].
-
-    Args:
-        kept: Distributions, from `truncate`.
-        uniform: float64 [rows], random numbers in [0, 1).
-    """
+    """Sample a token for each row by its random number's position in the cumulative weights, int64 [rows]."""
     import torch
 
     cumulated = kept.weights.cumsum(-1)

@@ -157,15 +157,7 @@ def _why_not_packed(model: Any, trie: Trie, drawn: Sequence[Any], window: int | 
 def _attend(
     module: Any, query: Any, key: Any, value: Any, attention_mask: Any, scaling: float | None = None, **options: Any
 ) -> tuple[Any, None]:
-    """Compute causal attention along the paths of the current plan.
-
-    Args:
-        query: [1, heads, nodes, size], with positions applied.
-        key: [1, key heads, nodes, size].
-        value: [1, key heads, nodes, size].
-        attention_mask: None, because transformers makes no mask for an attention implementation that it does not know.
-        options: Other arguments of the layer; those that would change the numbers are refused.
-    """
+    """Compute causal attention along the paths of the current plan."""
     refused = [name for name in ("softcap", "s_aux", "position_bias") if options.get(name) is not None]
     plans = _PLANS.get()
     if attention_mask is not None or refused or plans is None:

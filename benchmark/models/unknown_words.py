@@ -20,11 +20,6 @@ def with_known_words(tokeniser: Any, texts: Sequence[str], max_tokens: int) -> l
 
     An emoji becomes its name (🐢 is *turtle*), and letters of a script become those of the Latin alphabet (สวัสดี is
     *swsdi*; the package anyascii). What has no transliteration stays unknown.
-
-    Args:
-        tokeniser: A tokeniser of the transformers library; a text is kept if it has no token for unknown words, or
-            cannot tell where a token is in the text.
-        max_tokens: The model's token limit; what lies beyond it is not looked at.
     """
     known = list(texts)
     unknown_token = getattr(tokeniser, "unk_token_id", None)

@@ -1,18 +1,12 @@
-"""Speed of the surprisal engine compared with the naive way: `python -m benchmark.perf.surprisal [--mirror DIR]`.
+"""Speed of the surprisal engine beside the naive way: `python -m benchmark.perf.surprisal [--mirror DIR]`.
 
 The naive way is that of the published code: one set at a time, its sequences padded into batches, no sharing, float32
-logits of the whole vocabulary for every position, and a log-softmax over all of them. Both ways get the same model
-(random weights, 152 thousand tokens) and the same token sequences, in turns in one process; their bits are compared
-before any time is printed. *Equal orders* is the engine's gain at equal work; *balanced* uses Latin squares instead,
-whose means are more precise.
-
-`--work olmo-matched` and `--work mcdiv` read released sets, all 756 of OLMo cut to equal length or all 9,741 of McDiv,
-conTest and the nuggets, or `--sets N` of them, in the uniform orders of the papers and in balanced ones. They report
-tokens/s (of distinct prefixes: shared prefixes of a set count once, equal sets are read once), the share of the
-machine's limit, seconds and peak memory, and the naive way's rate on some of the sets.
-On a GPU: `--device cuda --dtype bfloat16 --shape qwen2.5-3b --work mcdiv`.
+logits of the whole vocabulary for every position, and a log-softmax over all of them. Both get the same model (random
+weights, 152 thousand tokens) and the same token sequences. *Equal orders* is the engine's gain at equal work;
+*balanced* uses Latin squares instead, whose means are more precise. Without a mirror the sets are synthetic.
 """
 
+import argparse
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,37 +20,85 @@ from numpy.typing import NDArray
 from benchmark.metrics.metric import Missing
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.trie import build_trie
-from benchmark.perf.script import option_parser, peak_memory, print_document, timed, timed_in_turns, usable_device
-from benchmark.perf.shapes import SHAPES, counts, laid_out, limit_of, operations, random_model
+from benchmark.perf import print_document, timed_in_turns
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
-from benchmark.surprisal.prompt_layout import PAPER_COMPLETION, PAPER_INSTRUCT, Layout, TokenisedText
-from datasets_build.load import load_split
-from divbench.core.errors import ConfigurationError
+from benchmark.surprisal.prompt_layout import PAPER_COMPLETION, PAPER_INSTRUCT, Layout, TokenisedText, lay_out
 
-RELEASED = {
-    "olmo-matched": (("olmo_stages", ("alpacaeval_length_matched", "nbcurated_length_matched"), "prompt"),),
-    "mcdiv": tuple(
-        (name, ("story_gen", "resp_gen", "prompt_gen"), "context") for name in ("mcdiv", "contest", "mcdiv_nuggets")
-    ),
+Floats = NDArray[np.float64]
+NAIVE_BATCH = {"instruct": 8, "completion": 16}  # as in the published code for OLMo's sets and McDiv's
+TOLERANCE = 1e-3  # bits per response
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Sizes of a model of Qwen2's architecture."""
+
+    layers: int
+    width: int  # size of the hidden states
+    inner: int  # inner size of the MLP
+    heads: int
+    key_heads: int  # number of heads of keys and values
+    vocabulary: int
+
+
+SHAPES = {
+    "tiny": Shape(2, 32, 64, 4, 2, 4096),  # for tests
+    "small": Shape(9, 512, 2048, 8, 2, 151_936),
+    "qwen2.5-0.5b": Shape(24, 896, 4864, 14, 2, 151_936),
+    "qwen2.5-3b": Shape(36, 2048, 11_008, 16, 2, 151_936),
+    "qwen2.5-7b": Shape(28, 3584, 18_944, 28, 4, 152_064),
 }
+
+
+def random_model(name: str, device: str, dtype: str) -> HFCausalLM:
+    """Make a model of a shape with random weights, and the tokeniser of the bundled model."""
+    import torch
+    import transformers
+
+    from benchmark.models.bundled_lm.spec import OFFLINE_LM
+
+    library: Any = transformers
+    shape = SHAPES[name]
+    config = library.Qwen2Config(
+        vocab_size=shape.vocabulary,
+        hidden_size=shape.width,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        num_key_value_heads=shape.key_heads,
+        intermediate_size=shape.inner,
+        max_position_embeddings=32_768,
+        tie_word_embeddings=shape.width < 3584,  # true for all but the largest
+    )
+    torch.manual_seed(0)
+    with torch.device(device):
+        model = library.AutoModelForCausalLM.from_config(
+            config, attn_implementation="sdpa", dtype=getattr(torch, dtype)
+        )
+    tokeniser = library.AutoTokenizer.from_pretrained(str(OFFLINE_LM.folder), local_files_only=True)
+    return HFCausalLM(model.eval(), tokeniser, f"random/{name},{dtype},{device}")
+
+
+def laid_out(
+    model: HFCausalLM, sets: Sequence[ResponseSet], layout: Layout, plan: OrderPlan
+) -> list[list[TokenisedText]]:
+    """Return the token sequences of each set: its orders, then its responses alone."""
+    sequences = []
+    for response_set in sets:
+        orders = plan.design(response_set).orders.tolist()
+        texts = [[response_set.responses[i] for i in order] for order in orders]
+        texts += [[response] for response in response_set.responses]
+        sequences.append(lay_out(model, layout, response_set.prompt, texts))
+    return sequences
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Sets, with the orders of the published code and of this package."""
+    """Sets with their layout and number of uniform orders in the published code."""
 
-    name: str  # name in the report
-    sets: list[ResponseSet]  # sets to read
+    name: str
+    sets: list[ResponseSet]
     layout: Layout
     uniform: int
-
-    @property
-    def plans(self) -> tuple[tuple[Layout, OrderPlan], ...]:
-        """Layout and orders as published, and the defaults of this package."""
-        return (
-            (self.layout, OrderPlan("uniform", self.uniform)),
-            (Layout(self.layout.format), OrderPlan("balanced", 1)),
-        )
 
 
 def works(mirror: Path | None, small: int, large: int) -> list[Work]:
@@ -71,100 +113,67 @@ def works(mirror: Path | None, small: int, large: int) -> list[Work]:
         contest = [ResponseSet("Suppose there is an open door", texts(9, 5)) for _ in range(small)]
         olmo = [ResponseSet("What should I cook tonight?", texts(75, 10)) for _ in range(large)]
     else:
+        from datasets_build.load import load_split
+
         rows: list[dict[str, Any]] = load_split("contest", "prompt_gen", mirror=mirror).to_list()
         contest = [ResponseSet(row["context"], tuple(row["responses"])) for row in rows[:small]]
         rows = load_split("olmo_stages", "alpacaeval", mirror=mirror).to_list()
-        of_stage = [row for row in rows if row["stage"] == "sft"]
-        olmo = [ResponseSet(row["prompt"], tuple(row["responses"])) for row in of_stage[:large]]
+        sft = [row for row in rows if row["stage"] == "sft"]
+        olmo = [ResponseSet(row["prompt"], tuple(row["responses"])) for row in sft[:large]]
     return [
         Work("conTest-like: n = 5, completion, 50 uniform orders", contest, PAPER_COMPLETION, 50),
         Work("OLMo-like: n = 10, instruct, 25 uniform orders", olmo, PAPER_INSTRUCT, 25),
     ]
 
 
-def released(name: str, mirror: Path | None, sets: int | None) -> Work:
-    """Load the sets of a published study, or a number of evenly spaced ones.
-
-    Raises:
-        ConfigurationError: There is no folder with the released files.
-    """
-    if mirror is None:
-        raise ConfigurationError("these are released sets", "name the folder: --mirror or DIVBENCH_MIRROR")
-    found: list[ResponseSet] = []
-    for dataset, splits, prompt in RELEASED[name]:
-        for split in splits:
-            rows: list[dict[str, Any]] = load_split(dataset, split, mirror=mirror).to_list()
-            found += [ResponseSet(row[prompt], tuple(row["responses"])) for row in rows]
-    if sets is not None and sets < len(found):
-        found = [found[i] for i in np.linspace(0, len(found), sets, endpoint=False).astype(int).tolist()]
-    if name == "mcdiv":
-        return Work("McDiv, conTest and nuggets: n = 5, completion", found, PAPER_COMPLETION, 50)
-    return Work("OLMo, length-matched: n = 10, instruct", found, PAPER_INSTRUCT, 25)
-
-
-Floats = NDArray[np.float64]
-NAIVE_BATCH = {"instruct": 8, "completion": 16}  # as in the published code for OLMo's sets and McDiv's
-TOLERANCE = 1e-3  # bits per response
-
-
 def naive(model: HFCausalLM, work: Work, laid: list[list[TokenisedText]]) -> list[list[Floats]]:
     """Compute the bits of the scored tokens of each set and sequence in the naive way."""
     import torch
 
-    device = model.model.device
-    made = []
+    device, size = model.model.device, NAIVE_BATCH[work.layout.format]
+    bits = []
     for of_set in laid:
-        size = NAIVE_BATCH[work.layout.format]
-        found: list[Floats] = []
+        bits_of_set: list[Floats] = []
         for start in range(0, len(of_set), size):
-            batch = [each.sequence for each in of_set[start : start + size]]
-            longest = max(len(each.ids) for each in batch)
-            ids = torch.from_numpy(np.stack([np.pad(each.ids, (0, longest - len(each.ids))) for each in batch]))
-            mask = torch.from_numpy(np.stack([np.arange(longest) < len(each.ids) for each in batch]).astype(np.int64))
+            batch = [text.sequence for text in of_set[start : start + size]]
+            longest = max(len(sequence.ids) for sequence in batch)
+            ids = torch.from_numpy(np.stack([np.pad(s.ids, (0, longest - len(s.ids))) for s in batch]))
+            mask = torch.from_numpy(np.stack([np.arange(longest) < len(s.ids) for s in batch]).astype(np.int64))
             with torch.inference_mode():
-                given = {"input_ids": ids.to(device), "attention_mask": mask.to(device)}
-                logits = model.model(**given, use_cache=False).logits
-                chances = torch.log_softmax(logits.float(), dim=-1)
+                inputs = {"input_ids": ids.to(device), "attention_mask": mask.to(device)}
+                logits = model.model(**inputs, use_cache=False).logits
+                logprobs = torch.log_softmax(logits.float(), dim=-1)
                 del logits
-            for row, each in zip(chances, batch, strict=True):
-                places = (torch.from_numpy(x).to(device) for x in (each.scored - 1, each.ids[each.scored]))
-                found.append(-row[tuple(places)].double().cpu().numpy() / math.log(2))
-        made.append(found)
-    return made
+            for row, sequence in zip(logprobs, batch, strict=True):
+                where = (torch.from_numpy(x).to(device) for x in (sequence.scored - 1, sequence.ids[sequence.scored]))
+                bits_of_set.append(-row[tuple(where)].double().cpu().numpy() / math.log(2))
+        bits.append(bits_of_set)
+    return bits
 
 
 def compare(model: HFCausalLM, work: Work, rounds: int) -> dict[str, Any]:
-    """Time the naive way and the engine in turns; return seconds per round, and ratios of the fastest rounds.
-
-    Raises:
-        ValueError: Their bits differ.
-    """
-    (layout, uniform), (exact, balanced) = work.plans
-    laid = laid_out(model, work.sets, layout, uniform)
-    sequences = [[each.sequence for each in of_set] for of_set in laid]
+    """Time the naive way and the engine in turns; raise ValueError if their bits differ."""
+    uniform, balanced = OrderPlan("uniform", work.uniform), OrderPlan("balanced", 1)
+    laid = laid_out(model, work.sets, work.layout, uniform)
     ways: dict[str, Callable[[], Any]] = {
         "naive": partial(naive, model, work, laid),
-        "equal": partial(read_sets, work.sets, model, layout, uniform),
-        "balanced": partial(read_sets, work.sets, model, exact, balanced),
+        "equal": partial(read_sets, work.sets, model, work.layout, uniform),
+        "balanced": partial(read_sets, work.sets, model, Layout(work.layout.format), balanced),
     }
     seconds, read = timed_in_turns(ways, rounds)
-    largest = max(_difference(laid, *each) for each in zip(read["naive"], read["equal"], strict=True))
-    _check(largest)
-    fastest = {name: min(each) for name, each in seconds.items()}
+    difference = _difference(laid, read["naive"], read["equal"])
+    if not difference <= TOLERANCE:
+        raise ValueError(f"the naive way and the engine differ by {difference} bits")
+    sequences = [[text.sequence.ids for text in of_set] for of_set in laid]
     return {
         "work": work.name,
         "sets": len(work.sets),
-        "tokens": sum(len(s.ids) for of_set in sequences for s in of_set),
-        "nodes": sum(len(build_trie([s.ids for s in of_set]).ids) for of_set in sequences),
-        "largest_difference": largest,  # in bits of a response, at equal orders
-        **{f"{name}_seconds": each for name, each in seconds.items()},
-        **{f"{name}_ratio": fastest["naive"] / fastest[name] for name in ("equal", "balanced")},
+        "tokens": sum(len(ids) for of_set in sequences for ids in of_set),
+        "distinct_prefixes": sum(len(build_trie(of_set).ids) for of_set in sequences),
+        "difference": difference,  # in bits of a response, at equal orders
+        "seconds": seconds,
+        **{f"{name}_ratio": seconds["naive"] / seconds[name] for name in ("equal", "balanced")},
     }
-
-
-def _check(largest: float) -> None:
-    if not largest <= TOLERANCE:
-        raise ValueError(f"the naive way and the engine differ by {largest} bits")
 
 
 def _difference(
@@ -175,101 +184,27 @@ def _difference(
     for of_set, bits, read in zip(laid, expected, found, strict=True):
         if isinstance(read, Missing):
             raise TypeError(f"a set was not read: {read.reason}")
-        s = read.surprisals
-        ours = [*s.bits, *s.unconditional[:, None]]
-        for each, theirs, mine in zip(of_set, bits, ours, strict=True):
-            slots = np.bincount(each.positions, weights=theirs, minlength=len(mine))
-            largest = max(largest, float(np.abs(slots - mine).max()))
+        ours = [*read.surprisals.bits, *read.surprisals.unconditional[:, None]]
+        for text, theirs, mine in zip(of_set, bits, ours, strict=True):
+            by_response = np.bincount(text.positions, weights=theirs, minlength=len(mine))
+            largest = max(largest, float(np.abs(by_response - mine).max()))
     return largest
-
-
-def throughput(model: HFCausalLM, work: Work, shape: str, rounds: int, naive_sets: int) -> list[dict[str, Any]]:
-    """Measure the engine on all sets in uniform and in balanced orders, with the naive way on some in the same run.
-
-    Raises:
-        ValueError: Their bits differ, where the model is float32.
-    """
-    import torch
-
-    on_gpu = model.model.device.type == "cuda"
-    limit, _ = limit_of(model.model.device.type)
-    measured: list[dict[str, Any]] = []
-    for layout, plan in work.plans:
-        different = list(dict.fromkeys(work.sets))
-        tokens, nodes, scored = np.sum([counts(model, each, layout, plan) for each in different], axis=0).tolist()
-        read_sets(different[:1], model, layout, plan)  # warm up
-        if on_gpu:
-            torch.cuda.reset_peak_memory_stats()
-        read = partial(read_sets, work.sets, model, layout, plan)
-        seconds = min(timed(read)[0] for _ in range(rounds))
-        measured.append(
-            {
-                "work": work.name,
-                "orders": str(plan),
-                "sets": len(work.sets),
-                "different": len(different),
-                "tokens": tokens,  # of all sequences of the different sets
-                "nodes": nodes,  # the same, with those of shared prefixes counted once per set
-                "seconds": seconds,  # of the fastest round, including tokenising
-                "nodes_per_second": nodes / seconds,
-                "share_of_limit": operations(SHAPES[shape], nodes, scored) / seconds / limit,
-                "peak_memory_bytes": torch.cuda.max_memory_allocated() if on_gpu else peak_memory(),
-            }
-        )
-    # The naive way comes last, because its logits would be the process's peak.
-    rate, largest = _naive_rate(model, work, naive_sets) if naive_sets else (None, None)
-    unshared = measured[0]["tokens"]  # in uniform orders
-    for each in measured:
-        each["naive_tokens_per_second"] = rate
-        each["ratio"] = unshared / rate / each["seconds"] if rate else None
-        each["largest_difference"] = largest if each is measured[0] else None
-    return measured
-
-
-def _naive_rate(model: HFCausalLM, work: Work, sets: int) -> tuple[float, float]:
-    """Measure the naive way's tokens per second on some sets, and the largest difference from the engine's bits."""
-    import torch
-
-    layout, uniform = work.plans[0]
-    some = work.sets[:: max(1, len(work.sets) // sets)][:sets]
-    laid = laid_out(model, some, layout, uniform)
-    naive(model, work, [laid[0][:2]])  # warm up
-    taken, expected = timed(partial(naive, model, work, laid))
-    largest = _difference(laid, expected, read_sets(some, model, layout, uniform))
-    if model.model.dtype == torch.float32:
-        _check(largest)
-    return sum(len(each.sequence.ids) for of_set in laid for each in of_set) / taken, largest
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print one JSON document."""
-    parser = option_parser(__doc__, mirror=True)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mirror", type=Path, help="Folder with the released files; default: synthetic sets.")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--small", type=int, default=4, help="Number of conTest-like sets.")
     parser.add_argument("--large", type=int, default=1, help="Number of OLMo-like sets.")
-    parser.add_argument(
-        "--work", choices=sorted(RELEASED), help="Released sets to measure the engine's throughput on instead."
-    )
-    parser.add_argument("--sets", type=int, help="Number of released sets, evenly spaced; default: all.")
-    parser.add_argument(
-        "--naive-sets", type=int, default=4, help="Number of released sets that the naive way reads too; 0: none."
-    )
     parser.add_argument("--shape", choices=sorted(SHAPES), default="small")
     parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], default="float32")
-    parser.add_argument("--device", type=usable_device, default="cpu")
-    given = parser.parse_args(arguments)
-    model = random_model(given.shape, given.device, given.dtype)
-    document: dict[str, Any] = {"shape": given.shape, "dtype": given.dtype, "device": given.device}
-    if given.work:
-        work = released(given.work, given.mirror, given.sets)
-        limit, known = limit_of(given.device)
-        rates = throughput(model, work, given.shape, given.rounds, given.naive_sets)
-        document |= {"limit_flops": limit, "limit_known": known, "throughput": rates}
-    else:
-        found = [compare(model, work, given.rounds) for work in works(given.mirror, given.small, given.large)]
-        document |= {"timings": found}
-    document["peak_memory_mib"] = peak_memory() // 2**20
-    print_document(document)
+    parser.add_argument("--device", default="cpu")
+    options = parser.parse_args(arguments)
+    model = random_model(options.shape, options.device, options.dtype)
+    timings = [compare(model, work, options.rounds) for work in works(options.mirror, options.small, options.large)]
+    print_document({"shape": options.shape, "dtype": options.dtype, "device": options.device, "timings": timings})
 
 
 if __name__ == "__main__":

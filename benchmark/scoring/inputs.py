@@ -18,10 +18,9 @@ from benchmark.equivalence.learned.features import FEATURES
 from benchmark.metrics import METRICS, Metric, Reads, Unscorable
 from benchmark.metrics.internals import ClassedInternals, Internals
 from benchmark.metrics.learned_diversity import COLUMNS
+from benchmark.metrics.lexical import Tokeniser, ngram_statistics, tevet_tokens, whitespace_tokens
 from benchmark.metrics.metric import MOST_FOR_MODELS, Missing, bounds_text, too_many
-from benchmark.metrics.ngrams import Tokeniser, ngram_statistics, tevet_tokens, whitespace_tokens
-from benchmark.metrics.partition import Partition
-from benchmark.metrics.valid import JudgedPartition
+from benchmark.metrics.partition import JudgedPartition, Partition
 from benchmark.models.embedder import ALL_MINILM_L6_V2, Embedder, EmbedderSpec, TokenEmbedder
 from benchmark.models.pair_scorer import PairScorer
 from benchmark.models.tagger import Tagger, is_in_latin_script

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from benchmark.metrics.eigenscore import Covariances
-from benchmark.metrics.internals import Internals
+from benchmark.metrics.internals import Internals, ResponseScores
 from benchmark.metrics.metric import Unscorable
-from benchmark.metrics.uncertainty import ResponseScores
 from divbench.core.errors import ConfigurationError, InputError
 from divbench.core.files import atomic_file, sha256_of
 from submissions.schema import MAX_K

@@ -15,9 +15,8 @@ import pyarrow.parquet as pq
 
 from benchmark.metrics import Metric
 from benchmark.metrics.metric import Missing, Unscorable
-from benchmark.metrics.partition import Partition, distinct_curve
-from benchmark.metrics.reported import of_reported
-from benchmark.metrics.surprisal_curve import curve_bits, curve_rate
+from benchmark.metrics.partition import Partition, distinct_curve, of_reported
+from benchmark.metrics.surprisal import curve_bits, curve_rate
 from benchmark.scoring.inputs import metrics_from
 from benchmark.scoring.results import PER_PROMPT_FILE, RESULT_FILE, OrderError, Result, require_result
 from benchmark.surprisal.engine import OrderPlan, SetSurprisals

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics.metric import Missing, Unscorable
-from benchmark.metrics.surprisal_curve import Surprisals
+from benchmark.metrics.surprisal import Surprisals
 from benchmark.models.causal_lm import CausalLM, OutOfMemory, SupportsPrepare, TokenSequence
 from benchmark.models.choices import OrderKind
 from benchmark.models.trie import prefix_sort_key
@@ -61,11 +61,7 @@ class OrderPlan:
         return self.kind != "endpoint"
 
     def design(self, given: ResponseSet) -> OrderDesign:
-        """Choose the orders of a set.
-
-        Raises:
-            ConfigurationError: The kind is *exact* and there are more than six responses, or the count is below 1.
-        """
+        """Choose the orders of a set."""
         n = len(given.responses)
         if self.kind == "uniform":
             return uniform(n, self.count, self.seed)
@@ -127,17 +123,6 @@ def read_sets(
     In float32, the other sets, their order and the batches change a response's surprisal by at most 1e-3 bits. In half
     precision, kernels that change with the batch round differently: expect tenths of a bit in float16, and several bits
     in bfloat16. The same sets with the same cache and batches give the same bytes.
-
-    Args:
-        plan: Response orders; None: one balanced square.
-        cache: Surprisals of earlier runs; new ones are added after each batch.
-
-    Returns:
-        The surprisals of each set in bits, or the reason why they are missing.
-
-    Raises:
-        ConfigurationError: The plan or the layout is impossible for a set or the model.
-        DivBenchError: The model's server failed; sets that were read before are in the cache.
     """
     plan = plan or OrderPlan()
     keys = [_key(each, model, layout, plan) for each in sets]
@@ -359,12 +344,7 @@ def _chunk_up(ranked: Sequence[int], lengths: Mapping[int, int], budget: int) ->
 def _surprisals(
     model: CausalLM, sequences: list[TokenSequence], read: Callable[[], list[Floats]]
 ) -> tuple[list[Floats | None], int | None]:
-    """Read sequences; if they do not fit together, read them by halves.
-
-    Returns:
-        The bits of each sequence, None if it does not fit alone; and the smallest number of tokens that did not fit
-        together although each sequence fits alone, None if there was none.
-    """
+    """Read sequences; if they do not fit together, read them by halves."""
     try:
         return list(read()), None
     except OutOfMemory:

@@ -7,8 +7,8 @@ from itertools import combinations_with_replacement
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics.cross_mode import CrossMode, cross_mode
 from benchmark.metrics.metric import Missing, Unscorable
+from benchmark.metrics.surprisal import CrossMode, cross_mode
 from benchmark.models.causal_lm import CausalLM
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.prompt_layout import Layout
@@ -32,11 +32,7 @@ class PairwiseSurprisals:
 
     @property
     def summary(self) -> CrossMode:
-        """The summary with each text as a separate set, so that the diagonal shows what a repeat saves.
-
-        Raises:
-            Unscorable: Fewer than two texts.
-        """
+        """The summary with each text as a separate set, so that the diagonal shows what a repeat saves."""
         return cross_mode(self.alone, self.given)
 
     @property
@@ -52,15 +48,7 @@ class PairwiseSurprisals:
 def pairwise_surprisals(
     model: CausalLM, layout: Layout, prompt: str, responses: Sequence[str], progress: Progress = lambda done: None
 ) -> PairwiseSurprisals:
-    """Compute the surprisals of all pairs of texts in both orders, and of each text alone at the first position.
-
-    Args:
-        model: Language model; it reads n (n + 1) / 2 pairs.
-
-    Raises:
-        Unscorable: A text is empty, or the model could not read a pair.
-        ConfigurationError: As in `read_sets`.
-    """
+    """Compute the surprisals of all pairs of texts in both orders, and of each text alone at the first position."""
     if not all(responses):
         raise Unscorable("an empty response")
     n = len(responses)

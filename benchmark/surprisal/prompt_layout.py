@@ -104,15 +104,7 @@ def pieces(layout: Layout, prompt: str, responses: Sequence[str]) -> list[tuple[
 
 
 def lay_out(model: CausalLM, layout: Layout, prompt: str, texts: Sequence[Sequence[str]]) -> list[TokenisedText]:
-    """Tokenise lists of responses to one prompt for a model.
-
-    Args:
-        prompt: Prompt, verbatim.
-        texts: For each sequence, the responses in their order.
-
-    Raises:
-        ConfigurationError: The boundaries are *paper*, and the tokeniser returns no offsets.
-    """
+    """Tokenise lists of responses to one prompt for a model."""
     bos = [model.bos] if layout.bos == "model" and model.bos is not None else []
     begin = np.array(bos, np.int64)
     parts = [pieces(layout, prompt, responses) for responses in texts]

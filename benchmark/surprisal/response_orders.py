@@ -69,9 +69,6 @@ def uniform(n: int, count: int, seed: int = 42) -> OrderDesign:
     every set, so all sets of n responses share the same unbalanced orders. Orders are drawn with replacement, even if
     fewer than `count` exist; a single order is the given one, unshuffled.
 
-    Raises:
-        ConfigurationError: `n` or `count` is less than 1.
-
     >>> uniform(10, 100).orders[0].tolist()
     [7, 3, 2, 8, 5, 6, 9, 4, 0, 1]
     """
@@ -99,14 +96,6 @@ def balanced(n: int, squares: int = 1, seed: int | str = 0) -> OrderDesign:
     balanced for neighbours (Williams, Vatican) are not offered: at equal cost, their errors were as large as those of
     a cyclic square or twice as large.
 
-    Args:
-        squares: Number of squares with n orders each. One is enough for a_n; the curve of a set with several modes
-            needs two or three. If n ≤ 6 and they approach n! orders, `exact` is better, because labels may repeat.
-        seed: Seed of the labels. Give each set a different one (such as its hash); otherwise all have the same error.
-
-    Raises:
-        ConfigurationError: `n` or `squares` is less than 1.
-
     >>> balanced(3, seed=4).orders.tolist()
     [[0, 1, 2], [1, 2, 0], [2, 0, 1]]
     """
@@ -126,9 +115,6 @@ def balanced(n: int, squares: int = 1, seed: int | str = 0) -> OrderDesign:
 def exact(n: int) -> OrderDesign:
     """Make all n! orders, sorted, so that the choice of orders causes no error.
 
-    Raises:
-        ConfigurationError: `n` is less than 1 or more than 6.
-
     >>> exact(2).orders.tolist()
     [[0, 1], [1, 0]]
     """
@@ -147,13 +133,6 @@ def endpoint(n: int, trees: int = 1, seed: int | str = 0) -> OrderDesign:
     They form a leave-one-out tree: halve the responses, put one half first in all orders that end in the other, and
     repeat within the other half. The tree has about n (log2 n + 1) nodes instead of n²; the error of a_n is between
     that of a Latin square and twice as much (n = 10).
-
-    Args:
-        trees: Number of trees, with separate labels; each has n orders.
-        seed: Seed of the labels, as for `balanced`.
-
-    Raises:
-        ConfigurationError: `n` or `trees` is less than 1.
 
     >>> endpoint(3, seed=0).orders.shape, nodes(endpoint(5)), nodes(endpoint(10))
     ((3, 3), 17, 44)
@@ -190,12 +169,6 @@ def standard_errors(design: OrderDesign, values: Floats) -> StandardErrors:
       (n = 5) and 8 times on decTest (n = 10) under the bundled model, for a tree 2 to 4 times; in simulation 1.5 to 3
       times. For the curve it is 1.2 to 1.7 times the error, but in simulation half of it in one set of ten.
     * *none*: for a single random order; NaN.
-
-    Returns:
-        Standard errors; for a design that estimates only the end, NaN at all positions but the last.
-
-    Raises:
-        ValueError: The values have another shape than the orders, or are not finite.
     """
     _check(design, values)
     count, n = design.orders.shape
@@ -226,12 +199,6 @@ def order_variance(design: OrderDesign, values: Floats) -> Floats:
     variance (denominator: orders − 1). Elsewhere it is the mean over the position's distinct prefixes of the squared
     residuals of the least-squares fit *position + response*, each divided by 1 − its leverage (HC2). The first position
     is left out of that fit and gets 0, because nothing precedes it.
-
-    Returns:
-        float64 [n], at least 0, in the values' unit squared; NaN where there are too few orders.
-
-    Raises:
-        ValueError: The values have another shape than the orders, or are not finite.
     """
     _check(design, values)
     count, n = design.orders.shape
@@ -251,14 +218,6 @@ def orders_for(target: float, pilot: OrderDesign, values: Floats) -> int:
     That is v / target², rounded up to whole squares, where v is the pilot's `order_variance`; at most n! if `exact`
     orders are possible. Like *cells* and *residuals* of `standard_errors`, the estimate is cautious: from a pilot of
     one square it can be tens of times too many.
-
-    Args:
-        pilot: Orders of the same set, or of a similar one, that have been computed; at least a square.
-        values: [orders, n], values of the pilot.
-
-    Raises:
-        ConfigurationError: The target is not above 0.
-        ValueError: The values have another shape than the orders, are not finite, or are too few.
     """
     if not 0 < target < math.inf:
         raise ConfigurationError(f"a standard error of {target} is impossible", "give one above 0")

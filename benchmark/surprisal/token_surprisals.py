@@ -47,16 +47,6 @@ def token_surprisals(
     The bits of a response's tokens add up to its bits in that order. With *exact* boundaries their texts join to the
     response; with *paper* boundaries they may include separators. If the tokeniser returns no offsets, each response is
     treated as one token.
-
-    Args:
-        responses: Responses in the order in which the model reads them.
-
-    Returns:
-        The tokens of each response; none for an empty one.
-
-    Raises:
-        Unscorable: The text is longer than the model's context, or the model returned bits that are not finite.
-        ConfigurationError: As in `lay_out`.
     """
     if not responses:
         return ()
@@ -71,15 +61,7 @@ def token_surprisals(
 
 
 def pair_tokens(model: CausalLM, layout: Layout, prompt: str, response: str, before: str) -> tuple[TokenSaving, ...]:
-    """Compute the surprisals of a response's tokens alone, and right after another response.
-
-    Args:
-        layout: Layout with *exact* boundaries; with others the response may have different tokens in the two texts.
-
-    Raises:
-        Unscorable: As in `token_surprisals`.
-        ConfigurationError: The layout's boundaries are not *exact*.
-    """
+    """Compute the surprisals of a response's tokens alone, and right after another response."""
     if layout.boundaries != "exact":
         raise ConfigurationError("tokens of two texts are compared under exact boundaries", 'use boundaries="exact"')
     (alone,) = token_surprisals(model, layout, prompt, [response])

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.metrics.metric import Unscorable
-from benchmark.metrics.partition import Partition, utility_curve
-from benchmark.metrics.valid import valid_distinct_curve
+from benchmark.metrics.partition import Partition, utility_curve, valid_distinct_curve
 from benchmark.scoring.estimate import Floats, bootstrap_means
 from benchmark.scoring.per_prompt import CLASSES, INVALID, REPORTED_CLASSES
 from divbench.core.tables import Cell, Table, estimate_cell, number_cell

@@ -11,11 +11,9 @@ import numpy as np
 
 from benchmark.metrics import METRICS, Metric, Reads
 from benchmark.metrics.eigenscore import covariances_of
-from benchmark.metrics.internals import Internals
+from benchmark.metrics.internals import Internals, ResponseScores
 from benchmark.metrics.metric import Missing
-from benchmark.metrics.partition import Partition
-from benchmark.metrics.reported import of_reported
-from benchmark.metrics.uncertainty import ResponseScores
+from benchmark.metrics.partition import Partition, of_reported
 from benchmark.models.embedder import Embedder
 from benchmark.models.tagger import PATTERN_TAGGER, Tagger
 from benchmark.scoring.inputs import Materials, score_sets

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, logsumexp
 
-from benchmark.metrics.uncertainty import ResponseScores
+from benchmark.metrics.internals import ResponseScores
 
 Integers = NDArray[np.int64]
 Logits = NDArray[np.floating]

@@ -1,4 +1,4 @@
-"""The published definitions in plain Python, one set at a time; `ngrams.py` is tested and timed against them.
+"""The published definitions in plain Python, one set at a time; `lexical.py` is tested against them.
 
 Written from the papers and the specification, not from our code, and with reasonable care for speed: counts and norms
 are computed once per response, and a dot product runs over the shorter of its two vectors.
@@ -7,10 +7,9 @@ are computed once per response, and a dot product runs over the shorter of its t
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 Counts = Counter[tuple[str, ...]]
-MAX_N = 5
 
 
 def tevet_words(text: str) -> list[str]:
@@ -21,15 +20,6 @@ def tevet_words(text: str) -> list[str]:
 def ngram_counts(words: Sequence[str], n: int) -> Counts:
     """Count the n-grams of a text."""
     return Counter(zip(*(words[i:] for i in range(n)), strict=False))
-
-
-def distinct(responses: Sequence[Counts]) -> float:
-    """Return distinct-n for one n: different n-grams over all n-grams, pooled over the responses; 0 without n-grams."""
-    pooled: Counts = Counter()
-    for counts in responses:
-        pooled.update(counts)
-    total = pooled.total()
-    return len(pooled) / total if total else 0.0
 
 
 def entropy(responses: Sequence[Counts]) -> float:
@@ -53,18 +43,3 @@ def mean_cosine(responses: Sequence[Counts]) -> float:
                 summed += dot / (norms[i] * norms[j])
     pairs = len(responses) * (len(responses) - 1) // 2
     return summed / pairs
-
-
-def averaged(
-    responses: Sequence[str], words: Callable[[str], list[str]], of: Sequence[Callable[[Sequence[Counts]], float]]
-) -> list[float]:
-    """Return measures of one set, each averaged over n = 1 … 5."""
-    split = [words(text) for text in responses]
-    each_n = [[ngram_counts(text, n) for text in split] for n in range(1, MAX_N + 1)]
-    return [sum(map(measure, each_n)) / MAX_N for measure in of]
-
-
-def distinct_and_cosine(responses: Sequence[str]) -> tuple[float, float]:
-    """Return Tevet & Berant's two metrics of one set: averaged distinct-n and n-gram cosine diversity."""
-    found = averaged(responses, tevet_words, (distinct, mean_cosine))
-    return found[0], -found[1]

@@ -9,9 +9,8 @@ import numpy as np
 
 from benchmark.generation.prompting import PromptingSettings
 from benchmark.metrics.eigenscore import Covariances, Pooling, covariances_of, inside_layers, original_layer
-from benchmark.metrics.internals import Internals
+from benchmark.metrics.internals import Internals, ResponseScores
 from benchmark.metrics.metric import Unscorable
-from benchmark.metrics.uncertainty import ResponseScores
 from benchmark.models.batch_budget import budget_with_states
 from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.hf_lm import HFCausalLM

@@ -22,11 +22,7 @@ class Book:
 
 
 def read_books(folder: Path) -> list[Book]:
-    """Read the books in a folder's `*.txt.gz` files, sorted by name.
-
-    Raises:
-        InputError: There is none, or one is not UTF-8 text.
-    """
+    """Read the books in a folder's `*.txt.gz` files, sorted by name."""
     books = []
     for path in sorted(folder.glob("*.txt.gz")):
         with gzip.open(path) as file:

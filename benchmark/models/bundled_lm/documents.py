@@ -51,12 +51,7 @@ def sentences(text: str) -> list[str]:
 
 
 def documents(books: list[str], characters: int, seed: int) -> Iterator[str]:
-    """Yield documents forever.
-
-    Args:
-        books: Texts, sampled in proportion to the square root of their lengths (one diary makes up half of the text).
-        characters: Approximate minimum length of a document, which is later cut to a number of tokens.
-    """
+    """Yield documents forever."""
     rng = random.Random(seed)  # noqa: S311 - not for secrets
     split = [sentences(book) for book in books]
     weights = [len(book) ** 0.5 for book in books]

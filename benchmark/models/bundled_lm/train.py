@@ -115,13 +115,7 @@ _PASSAGES = 40
 
 
 def bits_per_byte(model: Any, tokeniser: Any, texts: list[str], windows: int | None = None) -> float:
-    """Compute bits per byte of texts read in separate windows of 1,024 tokens, each after `<s>`.
-
-    Args:
-        model: A causal language model of transformers.
-        tokeniser: Its `tokenizers.Tokenizer`.
-        windows: Maximum number of windows per text, from its beginning; None: all.
-    """
+    """Compute bits per byte of texts read in separate windows of 1,024 tokens, each after `<s>`."""
     bits, bytes_ = 0.0, 0
     for text in texts:
         ids = tokeniser.encode(text, add_special_tokens=False).ids

@@ -12,8 +12,7 @@ import numpy as np
 
 from benchmark.analysis.gss.pairs import load_pairs, sanity_scores
 from benchmark.metrics.eigenscore import Covariances
-from benchmark.metrics.internals import Internals
-from benchmark.metrics.uncertainty import ResponseScores
+from benchmark.metrics.internals import Internals, ResponseScores
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.internals_file import INTERNALS_FILE, HowRead, write_internals
 from benchmark.scoring.profiles import find_profile

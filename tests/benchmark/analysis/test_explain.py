@@ -11,9 +11,8 @@ import pytest
 from benchmark.analysis import explain as explaining
 from benchmark.analysis.explain import SCALARS, Explanation, explain
 from benchmark.metrics import METRICS, Unscorable, surprisal
-from benchmark.metrics.curve_fits import fit_exponential, fit_sigmoid
 from benchmark.metrics.metric import Missing
-from benchmark.metrics.surprisal_curve import Surprisals, curve_bits
+from benchmark.metrics.surprisal import Surprisals, curve_bits, fit_exponential, fit_sigmoid
 from benchmark.models.causal_lm import CausalLM, Encoding
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.pairwise_surprisal import PairwiseSurprisals, pairwise_surprisals

@@ -29,7 +29,7 @@ from benchmark.analysis.reproduce.cells import (
 from benchmark.analysis.reproduce.inputs import Inputs
 from benchmark.analysis.reproduce.report import report_of, summary
 from benchmark.analysis.reproduce.tables import KNOWN, TABLES, find_tables, reproduce_table
-from benchmark.metrics import coherence, surprisal
+from benchmark.metrics import surprisal
 from benchmark.surprisal.engine import OrderPlan, SurprisalReader
 from benchmark.surprisal.prompt_layout import Layout
 from divbench.core.errors import ConfigurationError
@@ -303,7 +303,7 @@ def test_bundled_numbers_are_those_of_the_reader() -> None:
     reader = SurprisalReader(HashLM(), Layout("completion"), OrderPlan())
     told: list[tuple[str, int, int]] = []
     found = surprisal_columns(
-        reader, task, {"C": coherence.coherence, "a_n": surprisal.a_n}, lambda *each: told.append(each)
+        reader, task, {"C": surprisal.coherence, "a_n": surprisal.a_n}, lambda *each: told.append(each)
     )
     assert np.isfinite(found["C"]).tolist() == [True, True, True]
     assert np.isfinite(found["a_n"]).tolist() == [True, False, True]  # one answer has no curve

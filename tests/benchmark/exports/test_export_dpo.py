@@ -22,9 +22,8 @@ from benchmark.exports.preference import (
     measure_internals,
     surprises,
 )
-from benchmark.metrics.internals import Internals
+from benchmark.metrics.internals import Internals, ResponseScores
 from benchmark.metrics.metric import Missing, Unscorable
-from benchmark.metrics.uncertainty import ResponseScores
 from benchmark.models.embedder import SentenceTransformersEmbedder
 from benchmark.scoring.internals_file import INTERNALS_FILE, open_internals
 from divbench.core.errors import ConfigurationError, InputError

@@ -9,8 +9,7 @@ import pytest
 
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Unscorable
-from benchmark.metrics.partition import Partition, distinct_k, utility_k
-from benchmark.metrics.reported import of_reported
+from benchmark.metrics.partition import Partition, distinct_k, of_reported, utility_k
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.per_prompt import REPORTED_CLASSES, reported_record
 from benchmark.scoring.profiles import find_profile

@@ -18,7 +18,6 @@ from gradio.blocks import Block
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from benchmark.perf.crowd import called, every_endpoint
 from divbench.core.errors import ConfigurationError
 from leaderboard.app import application, requests
 from leaderboard.app.requests import RequestLimits, caller_address
@@ -212,9 +211,6 @@ def test_no_call_writes_a_traceback(tmp_path: Path) -> None:
             wait_for(url := f"http://127.0.0.1:{port}", board)
             names = [name.strip("/") for name in json.loads(fetch(f"{url}/gradio_api/info"))["named_endpoints"]]
             assert len(names) >= 5
-            good = every_endpoint(url)  # what is sent to measure how many calls at once the board bears
-            assert [name for name, _ in good] == names
-            assert not [name for name, data in good if isinstance(called(url, name, data), str)]
             for number, name in enumerate(names):
                 for data in WRONG[number % 3 :: 3]:
                     said = outcome(url, name, data)

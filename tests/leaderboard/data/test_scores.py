@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmark.analysis.ranking import standings
-from benchmark.perf.synthetic_results import make_results
 from benchmark.scoring.estimate import Floats
 from benchmark.scoring.results import PER_PROMPT_FILE, RESULT_FILE
 from divbench.core.errors import InputError
 from leaderboard.data.board import REFERENCE_TYPES, Board, Column
 from leaderboard.data.scores import BoardScores, prompt_row
+from tests.benchmark.synthetic_results import make_results
 from tests.leaderboard.boards import load_boards
 
 PROMPTS, METRICS = 150, 4

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmark.metrics import Unscorable
-from benchmark.metrics.surprisal_curve import curve_rate
+from benchmark.metrics.surprisal import curve_rate
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.results import PER_PROMPT_FILE
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals, SurprisalReader
