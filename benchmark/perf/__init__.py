@@ -6,7 +6,7 @@ compared before any time is printed.
 
 import gc
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from statistics import median
 from time import perf_counter
@@ -37,18 +37,14 @@ def compare(
     seconds, results = timed_in_turns(ways, rounds, clock)
     rows: list[dict[str, Any]] = []
     for name in ways.keys() - {"package"}:
-        difference = largest_difference(results[name], results["package"])
+        pairs = zip(results[name], results["package"], strict=True)
+        difference = float(np.max([np.abs(np.asarray(a) - np.asarray(b)).max() for a, b in pairs]))
         if not difference <= tolerance:
             raise ValueError(f"{work}: the package and {name} differ by {difference}")
         ratio = seconds[name] / seconds["package"]
         row = {"work": work, "alternative": name, "package_seconds": seconds["package"], "seconds": seconds[name]}
         rows.append(row | {"difference": difference, "ratio": ratio})
     return rows
-
-
-def largest_difference(one: Sequence[Any], other: Sequence[Any]) -> float:
-    """Return the largest difference between two lists of arrays; NaN if any difference is."""
-    return float(np.max([np.abs(np.asarray(a) - np.asarray(b)).max() for a, b in zip(one, other, strict=True)]))
 
 
 def print_document(document: Any) -> None:

@@ -2,9 +2,8 @@
 
 It takes up to eight minutes on a GPU and needs no released files, no hub, and only the libraries torch, transformers,
 numpy, scipy, pandas and pyarrow: sets are synthetic, weights are random or those of the bundled model. It prints one
-table, row by row, the longest step last, so that a run that is cut off loses only what it did not reach. It exits with
-status 1 if anything failed. Without a GPU the same steps run on the CPU with a tiny model, which tests the steps but
-not the speed.
+table, row by row, the longest step last, and exits with status 1 if anything failed. Without a GPU the steps run on the
+CPU with a tiny model, which tests the steps but not the speed.
 
     python -m benchmark.perf.gpu_check --json                        # the best available device
     python -m benchmark.perf.gpu_check --only attention --only bits  # some steps
