@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.equivalence.backend import Floats, ResponsePair
-from benchmark.equivalence.classifiers import ClassifierEquivalence, GenerationSimilarity
-from benchmark.equivalence.pair_classifier import PairClassifier
+from benchmark.equivalence.classifiers import ClassifierEquivalence, GenerationSimilarity, PairClassifier
 from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder, unit_rows
 from benchmark.models.model_files import ModelFiles
 from benchmark.models.unknown_words import with_known_words
