@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from benchmark.cluster.options import ClusterOptions
+from benchmark.cluster.options import ActorLost, ClusterOptions
 from benchmark.scoring.options import MetricNames, ScoringOptions
 from divbench.core.console import JsonOption, MirrorOption, data_option, err, out, output_option, print_json, progress
 from divbench.core.errors import ConfigurationError, counted
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from benchmark.cluster.connection import ActorLost
     from benchmark.scoring.results import Result
 
 
@@ -88,11 +87,11 @@ def score(
     said = [find_internals(submission, internals) for submission, *_ in opened]
     lost: list[ActorLost] = []  # actors, where there are any
 
-    def tell(each: "ActorLost") -> None:
+    def tell(each: ActorLost) -> None:
         lost.append(each)
         err().print(str(each), markup=False)
 
-    place = cluster.place(tell)
+    place = cluster.chosen(tell)
     backends = ScoringBackends(chosen, cache or (None if place else default_cache_path()))
     wanted = [metrics_named(metric, chosen, internals=each is not None) for each in said]
     every = max(wanted, key=len)

@@ -1,106 +1,63 @@
 """The commands `divbench submissions score` and `rescore`, which score the submissions in a store."""
 
+import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from benchmark.cluster.options import ClusterOptions
-from benchmark.scoring.options import CacheOption, MetricNames, ScoringOptions
+from benchmark.cluster.options import ActorLost, ClusterOptions
+from benchmark.scoring.options import MetricNames, ProfileOptions, ScoringOptions
 from divbench.core.console import MirrorOption, err, termination_signals
 from divbench.core.option_groups import with_option_groups
+from submissions.untrusted.plain_text import one_line
 
 if TYPE_CHECKING:
-    from benchmark.cluster.connection import ActorLost, Cluster
-    from benchmark.service.events import EventSink
-    from benchmark.service.lease import Stop
+    from benchmark.service.lease import EventSink, Stop
     from benchmark.service.worker import Worker
 
 _service_option = partial(typer.Option, rich_help_panel="Service")
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerOptions:
-    """Options of a worker; each field is the option of the same name."""
-
-    store: Annotated[str, _service_option(help="Store of the service: a folder, or hf://datasets/ORG/NAME.")]
-    results_store: Annotated[
-        str | None,
-        _service_option(
-            help="Store of the published results; default: the submission store, in one commit with the state."
-        ),
-    ] = None
-    stop_after: Annotated[
-        int,
-        _service_option(
-            min=1,
-            help=(
-                "Number of consecutive host failures (memory, disk, models) after which the worker exits with status 2."
-            ),
-        ),
-    ] = 3
-    name: Annotated[str | None, _service_option(help="Worker name in public records; default: random.")] = None
-    results: Annotated[
-        Path | None,
-        _service_option(
-            help=(
-                "Local folder of results, from which interrupted work resumes; workers may share it. "
-                "Default: a folder in the user's cache."
-            )
-        ),
-    ] = None
-    metric: MetricNames = None
-    cache: CacheOption = None
-    mirror: MirrorOption = None
-
-    def worker(self, scoring: ScoringOptions, *, existing: bool = False) -> "Worker":
-        """Return a worker with these options."""
-        from secrets import token_hex
-
-        from benchmark.scoring.backends import ScoringBackends
-        from benchmark.scoring.options import metrics_named
-        from benchmark.service.fetch import Suites
-        from benchmark.service.worker import Worker
-        from benchmark.surprisal.cache import default_cache_path
-        from datasets_build.download import home
-        from submissions.storage.file_store import open_store
-
-        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # the Hub's client reads it when it is imported
-        chosen = scoring.load(self.metric)
-        return Worker(
-            name=_checked_name(self.name or f"worker-{token_hex(3)}"),
-            store=open_store(self.store, existing=existing),
-            backends=ScoringBackends(chosen, self.cache or default_cache_path()),
-            results=self.results or home() / "worker",
-            suites=Suites(self.mirror),
-            metrics=metrics_named(self.metric, chosen),
-            options=scoring.numbers(),
-            results_store=None if self.results_store is None else open_store(self.results_store),
-            max_host_failures=self.stop_after,
-        )
+Store = Annotated[str, _service_option(help="Store of the service: a folder, or hf://datasets/ORG/NAME.")]
+ResultsStore = Annotated[
+    str | None,
+    _service_option(
+        help="Store of the published results; default: the submission store, in one commit with the state."
+    ),
+]
 
 
 @with_option_groups
 def score(
     *,
-    options: WorkerOptions,
+    store: Store,
     scoring: ScoringOptions,
+    metric: MetricNames = None,
+    mirror: MirrorOption = None,
     once: Annotated[bool, _service_option("--once", help="Exit when the queue is empty, for cron and CI.")] = False,
-    lease: Annotated[int, _service_option(min=3, help="Claim lease in seconds.")] = 3600,
-    poll: Annotated[float, _service_option(min=0.1, help="Seconds between polls of an empty queue.")] = 30,
     max_hours: Annotated[
         float | None,
         _service_option(
             min=0.01, help="Hours of scoring after which an attempt fails, checked after each shard; default: no limit."
         ),
     ] = None,
+    name: Annotated[str | None, _service_option(help="Worker name in public records; default: random.")] = None,
+    results: Annotated[
+        Path | None,
+        _service_option(
+            help="Local folder of results, from which interrupted work resumes; workers may share it. Default: a "
+            "folder in the user's cache."
+        ),
+    ] = None,
+    results_store: ResultsStore = None,
     cluster: ClusterOptions,
 ) -> None:
     """Score the pending submissions in a store, oldest first, until stopped.
@@ -110,8 +67,8 @@ def score(
     on this machine, or with fewer responses than --k, are left to other workers. Scoring is attempted at most three
     times. While the store cannot be reached, the worker waits.
 
-    After a host failure (memory, disk, models) the submission returns to the queue and no attempt is counted; see
-    --stop-after.
+    After a host failure (memory, disk, models) the submission returns to the queue and no attempt is counted; after
+    three in a row the worker exits with status 2.
 
     The result and its id are the same as from divbench score with the same options.
 
@@ -123,22 +80,29 @@ def score(
 
     Example: divbench submissions score --store hf://datasets/ORG/submissions --profile offline --once
     """
-    from datetime import timedelta
-
     from benchmark.service.worker import work
 
-    seconds = None if max_hours is None else 3600 * max_hours
-    made = replace(options.worker(scoring), lease=timedelta(seconds=lease), poll=poll, max_seconds=seconds)
-    emit, stop = _events_of(made), stop_on_signals()
-    with _on_cluster(made, cluster.place(_on_loss(emit)), options.cache) as placed:
+    worker = replace(
+        _worker(store, scoring, metric, mirror, results_store, name),
+        options=scoring.numbers(),
+        max_seconds=None if max_hours is None else 3600 * max_hours,
+    )
+    if results is not None:
+        worker = replace(worker, results=results)
+    emit, stop = event_writer(worker.name, sys.stdout), stop_on_signals()
+    with _on_cluster(worker, cluster, emit) as placed:
         work(placed, stop, emit, once=once)
 
 
 @with_option_groups
 def rescore(
     *,
-    options: WorkerOptions,
-    scoring: ScoringOptions,
+    store: Store,
+    profile: ProfileOptions,
+    metric: MetricNames = None,
+    mirror: MirrorOption = None,
+    k: Annotated[int | None, typer.Option(min=1, help="Number of responses to use per prompt; default: all.")] = None,
+    results_store: ResultsStore = None,
     cluster: ClusterOptions,
 ) -> None:
     """Score submissions again that lack a result for a new metric, version, model or suite revision.
@@ -149,43 +113,93 @@ def rescore(
 
     Example: divbench submissions rescore --store hf://datasets/ORG/submissions --profile offline
     """
+    from benchmark.scoring.scorer import Options
     from benchmark.service.rescore import rescore as run
 
-    made = options.worker(scoring, existing=True)
-    emit, stop = _events_of(made), stop_on_signals()
-    with _on_cluster(made, cluster.place(_on_loss(emit)), options.cache) as placed:
-        ended = run(placed, stop, emit)
-    if ended["failed"]:
+    worker = replace(_worker(store, profile, metric, mirror, results_store, existing=True), options=Options(k=k))
+    emit, stop = event_writer(worker.name, sys.stdout), stop_on_signals()
+    with _on_cluster(worker, cluster, emit) as placed:
+        outcomes = run(placed, stop, emit)
+    if outcomes["failed"]:
         raise typer.Exit(1)
 
 
-def _on_loss(emit: "EventSink") -> "Callable[[ActorLost], None]":
-    """A function that reports lost actors."""
-    from benchmark.service.redaction import public_text
-    from submissions.untrusted.plain_text import one_line
+def _worker(
+    store: str,
+    options: ProfileOptions,
+    metric: list[str] | None,
+    mirror: Path | None,
+    results_store: str | None,
+    name: str | None = None,
+    *,
+    existing: bool = False,  # whether a store in a folder must exist; a worker may start before the first submission
+) -> "Worker":
+    from secrets import token_hex
 
-    return lambda lost: emit("actor_lost", reason=one_line(public_text(str(lost))), prompts=lost.prompts)
+    from pydantic import ValidationError
+
+    from benchmark.scoring.backends import ScoringBackends
+    from benchmark.scoring.options import metrics_named
+    from benchmark.service.fetch import Suites
+    from benchmark.service.worker import Worker
+    from benchmark.surprisal.cache import default_cache_path
+    from datasets_build.download import home
+    from divbench.core.errors import ConfigurationError, first_fault
+    from submissions.storage.file_store import open_store
+    from submissions.work_queue.schema import Identity
+
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # the Hub's client reads it when it is imported
+    try:
+        name = Identity(name=name or f"worker-{token_hex(3)}").name
+    except ValidationError as error:
+        raise ConfigurationError(f"invalid worker {first_fault(error)}", "choose another name with --name") from error
+    profile = options.load(metric)
+    return Worker(
+        name=name,
+        store=open_store(store, existing=existing),
+        backends=ScoringBackends(profile, default_cache_path()),
+        results=home() / "worker",
+        suites=Suites(mirror),
+        metrics=metrics_named(metric, profile),
+        results_store=None if results_store is None else open_store(results_store),
+    )
 
 
 @contextmanager
-def _on_cluster(made: "Worker", place: "Cluster | None", cache: Path | None) -> "Iterator[Worker]":
-    """Give the worker the actors of a cluster, if one was named, for the duration of the block."""
+def _on_cluster(worker: "Worker", options: ClusterOptions, emit: "EventSink") -> "Iterator[Worker]":
+    """Give the worker the actors of a cluster, if one was named, for the duration of the block.
+
+    Actors use no cache of surprisals, because the last digits would depend on which actor read a text first.
+    """
     from benchmark.cluster.session import open_cluster
+    from benchmark.service.failures import public_text
 
-    if place is None:
-        yield made
+    def on_loss(lost: ActorLost) -> None:
+        emit("actor_lost", reason=one_line(public_text(str(lost))), prompts=lost.prompts)
+
+    cluster = options.chosen(on_loss)
+    if cluster is None:
+        yield worker
         return
-    backends = replace(made.backends, cache=cache)
-    with open_cluster(place, backends, backends.profile.metrics(made.metrics)) as session:
-        yield replace(made, backends=backends, cluster=session)
+    backends = replace(worker.backends, cache=None)
+    with open_cluster(cluster, backends, backends.profile.metrics(worker.metrics)) as session:
+        yield replace(worker, backends=backends, cluster=session)
 
 
-def _events_of(worker: "Worker") -> "EventSink":
-    """Return a sink that writes a worker's events to stdout, and messages to stderr."""
-    from benchmark.service.events import event_writer
+def event_writer(worker: str, out: TextIO) -> "EventSink":
+    """Return a sink that writes events as JSON lines, each at once, and shows them to people on stderr."""
+    lock, console = threading.Lock(), err()
 
-    console = err()
-    return event_writer(worker.name, sys.stdout, lambda line: console.print(line, markup=False, soft_wrap=True))
+    def emit(event: str, /, **facts: Any) -> None:
+        at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        line = json.dumps({"event": event, "at": at, "worker": worker, **facts}, allow_nan=False)
+        words = f"{event.replace('_', ' ')}: {', '.join(f'{name} {fact}' for name, fact in facts.items())}"
+        with lock, suppress(OSError):  # if the reader of the lines is gone, the work goes on
+            out.write(f"{line}\n")
+            out.flush()
+            console.print(one_line(words, 500), markup=False, soft_wrap=True)
+
+    return emit
 
 
 def stop_on_signals() -> "Stop":
@@ -194,24 +208,10 @@ def stop_on_signals() -> "Stop":
 
     stop = Stop()
 
-    def ask(number: int, frame: object) -> None:
+    def request(number: int, frame: object) -> None:
         stop.requested = True
         signal.signal(number, signal.SIG_DFL)
 
-    for each in (*termination_signals(), signal.SIGINT):
-        signal.signal(each, ask)
+    for number in (*termination_signals(), signal.SIGINT):
+        signal.signal(number, request)
     return stop
-
-
-def _checked_name(name: str) -> str:
-    """Return the name if it is allowed in public records."""
-    from pydantic import ValidationError
-
-    from divbench.core.errors import ConfigurationError
-    from submissions.work_queue.schema import Identity
-
-    try:
-        return Identity(name=name).name
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
-        raise ConfigurationError(f"invalid worker name: {first}", "choose another name with --name") from error

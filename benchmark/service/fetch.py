@@ -28,7 +28,7 @@ _PREFIX, _LOCK = "divbench-worker-", ".lock"  # of private folders
 
 
 class NotAcceptable(InputError):
-    """A submission that does not pass its checks."""
+    """A submission that does not pass; `unsure` if the checks were cut short, possibly by a host failure."""
 
     def __init__(self, problems: Sequence[Problem], *, unsure: bool = False) -> None:
         errors = [problem for problem in problems if problem.severity == "error"]
@@ -72,10 +72,10 @@ def private_folder() -> Iterator[Path]:
 
 def remove_left_folders() -> None:
     """Delete the private folders of this user's processes that were killed, and nothing through a link."""
-    own = getattr(os, "getuid", int)()  # Windows has none, and its files have 0
+    user = getattr(os, "getuid", int)()  # Windows has none, and its files have 0
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError, Timeout):  # in use, or another process deletes it
-            if path.lstat().st_uid == own and not path.is_symlink() and (path / _LOCK).is_file():
+            if path.lstat().st_uid == user and not path.is_symlink() and (path / _LOCK).is_file():
                 with FileLock(path / _LOCK, timeout=0):
                     rmtree(path, ignore_errors=True)
 
@@ -92,7 +92,7 @@ def fetch_manifest(store: FileStore, submission_id: str) -> Manifest | None:
 
 
 def fetch_checked(store: FileStore, submission_id: str, folder: Path, suites: Suites) -> tuple[Submission, Suite]:
-    """Fetch a submission into a private folder and check it.
+    """Fetch a submission into an empty private folder and check it; its content must have its id.
 
     This process opens the Parquet files only after they have passed the checks in a child process, which may crash
     without harm. The child decodes the responses to check them; here they are decoded when they are scored.
@@ -101,12 +101,12 @@ def fetch_checked(store: FileStore, submission_id: str, folder: Path, suites: Su
         fetch(store, submission_id, folder)
     except (UnknownSubmission, InputError) as error:
         raise NotAcceptable([Problem("file", "error", "", None, "", error.message, error.hint)]) from error
-    found = validate_in_child(folder, mirror=suites.mirror)
-    if not found["accepted"]:
-        problems = [Problem(**{**each, "field": each["field"] or ""}) for each in found["problems"]]
-        raise NotAcceptable(problems, unsure=found["counts"] is None)
+    report = validate_in_child(folder, mirror=suites.mirror)
+    if not report["accepted"]:
+        problems = [Problem(**{**problem, "field": problem["field"] or ""}) for problem in report["problems"]]
+        raise NotAcceptable(problems, unsure=report["counts"] is None)
     try:
-        submission, suite = open_checked(folder, found, suites.find)
+        submission, suite = open_checked(folder, report, suites.find)
     except Rejected as error:
         raise NotAcceptable(error.findings.problems) from error
     if submission.id != submission_id:

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
-from benchmark.service.events import EventSink
-from benchmark.service.redaction import public_message
+from benchmark.service.failures import public_message
 from divbench.core.errors import DivBenchError
 from submissions.storage.commits import LocalDiskFault, NoWriteAccess, StoreFault
 from submissions.storage.file_store import FileStore
@@ -26,6 +25,14 @@ GRACE = 30.0  # seconds for which a stopping worker tries to release its claim
 
 CLAIM_GONE = (ClaimLost, DamagedState, UnknownSubmission)  # the claim is another worker's, or its state is damaged
 T = TypeVar("T")
+
+
+class EventSink(Protocol):
+    """Takes events; any thread may call it."""
+
+    def __call__(self, event: str, /, **facts: Any) -> None:
+        """Report that something happened."""
+        ...
 
 
 @dataclass(slots=True)
@@ -47,7 +54,11 @@ def wait(seconds: float, stop: Stop) -> None:
 
 
 def with_backoff(call: Callable[[], T], stop: Stop, emit: EventSink, grace: float = GRACE) -> T:
-    """Call a function, retrying with growing pauses while the store is unreachable; return its value."""
+    """Call a function, retrying with growing pauses while the store is unreachable; return its value.
+
+    `call` must be safe to call more than once. After a request to stop it is retried for `grace` seconds. A store must
+    deny writing `MAX_DENIALS` times in a row, because a single denial may be a transient fault; a full disk ends it.
+    """
     pause, until, denials = 1.0, float("inf"), 0
     while True:
         try:
@@ -101,7 +112,7 @@ class ClaimKeeper:
         self._thread.join(10 * TICK)
 
     def check(self) -> None:
-        """Check that the work may continue."""
+        """Check that the work may continue: the claim is still ours, and no stop was requested."""
         if self._lost is not None:
             raise self._lost
         if self._stop.requested:
@@ -138,7 +149,10 @@ class ClaimKeeper:
         due, pause = time.monotonic() + third, 1.0
         while not self._left.wait(TICK):
             if self._stop.requested and not self._concluding:
-                self._release_unless_concluding()
+                with self._lock:
+                    is_concluding = self._concluding
+                if not is_concluding:
+                    self.release()
                 return
             if time.monotonic() < due:
                 continue
@@ -154,9 +168,3 @@ class ClaimKeeper:
                 seconds = min(pause, third)
                 self._emit("waiting", reason="the lease", seconds=round(seconds, 1), said=public_message(error))
                 due, pause = time.monotonic() + seconds, 2 * pause
-
-    def _release_unless_concluding(self) -> None:
-        with self._lock:
-            if self._concluding:
-                return
-        self.release()

@@ -1,21 +1,16 @@
-"""Scores submissions again, after a new metric, version, model or profile.
-
-On a cluster several submissions are processed at once, as by a worker.
-"""
+"""Scores submissions again, after a new metric, version, model or profile; on a cluster several at once."""
 
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 
 from benchmark.scoring.scorer import Scored, result_id
-from benchmark.service.concurrency import Admission, Admissions, WorkerState, run_concurrently
-from benchmark.service.events import EventSink
+from benchmark.service.failures import HostHealth, log_tail, public_message
 from benchmark.service.fetch import NotAcceptable, fetch_checked, fetch_manifest, private_folder
-from benchmark.service.host_faults import HostHealth
-from benchmark.service.lease import Stop, Stopped, with_backoff
-from benchmark.service.redaction import log_tail, public_message
-from benchmark.service.worker import Worker, scored_facts
+from benchmark.service.lease import EventSink, Stop, Stopped
+from benchmark.service.worker import Worker, WorkerState, run_concurrently
 from datasets_build.schema import Suite
 from divbench.core.errors import DivBenchError
 from submissions.checking.prompts import OWN
@@ -31,10 +26,11 @@ from submissions.work_queue.schema import State
 def rescore(worker: Worker, stop: Stop, emit: EventSink) -> Counter[str]:
     """Score all scored submissions that have no result of the worker's profile, metrics and options.
 
-    Each result is published beside the old ones as soon as it is made, so an interrupted run continues.
+    Each result is published beside the old ones as soon as it is made, so an interrupted run continues. Return the
+    number of submissions by outcome: scored, there (before), passed over (cannot be scored here) or failed.
     """
     try:
-        shared = WorkerState(stop, emit, HostHealth(worker.max_host_failures), Admissions(worker.has_capacity))
+        shared = WorkerState(stop, emit, HostHealth(worker.max_host_failures))
         threads = worker.load()
         scored = iter(_with_their_results(worker))
         run_concurrently(lambda: _process_all(worker, shared, scored), threads, stop)
@@ -48,81 +44,69 @@ def rescore(worker: Worker, stop: Stop, emit: EventSink) -> Counter[str]:
 def _with_their_results(worker: Worker) -> list[tuple[State, frozenset[str]]]:
     """Return the scored submissions, each with the ids of its results whose files the store still has."""
     store = worker.results_store or worker.store
-    there = set(store.paths(store.head(), "results"))
+    paths = set(store.paths(store.head(), "results"))
 
-    def kept(state: State) -> frozenset[str]:
-        return frozenset(own for own in state.results if there.issuperset(paths_of_result(own)))
+    def present(state: State) -> frozenset[str]:
+        return frozenset(result for result in state.results if paths.issuperset(paths_of_result(result)))
 
-    return [(state, kept(state)) for state in states(worker.store) if state.current.state == "scored"]
+    return [(state, present(state)) for state in states(worker.store) if state.current.state == "scored"]
 
 
 def _process_all(worker: Worker, shared: WorkerState, scored: Iterator[tuple[State, frozenset[str]]]) -> None:
     """Process submissions from an iterator shared by all threads, until none is left or a stop is requested."""
-    while (admission := shared.admissions.wait(shared.stop)) is not None:
-        try:
-            if (found := next(scored, None)) is None:
+    while not shared.stop.requested:
+        with ExitStack() as preparing:
+            preparing.enter_context(shared.preparing)
+            if (submission := next(scored, None)) is None:
                 return
-            admission.claimed()
-            shared.count(_rescore(worker, shared, *found, admission))
-        except Stopped:
-            return
-        finally:
-            admission.prepared()
+            try:
+                shared.count(_rescore(worker, shared, *submission, preparing))
+            except Stopped:
+                return
 
 
-def _rescore(worker: Worker, shared: WorkerState, state: State, kept: frozenset[str], admission: Admission) -> str:
-    """Score a submission unless it has the result; return the outcome."""
-    name, attempt, emit = state.submission_id, state.current.attempt, shared.emit
+def _rescore(worker: Worker, shared: WorkerState, state: State, present: frozenset[str], preparing: ExitStack) -> str:
+    """Score a submission unless the store has the result; return the outcome."""
+    name, began = state.submission_id, time.monotonic()
 
     def check() -> None:
         if shared.stop.requested:
             raise Stopped
 
-    if obstacle := with_backoff(partial(worker.obstacle, state), shared.stop, emit, grace=0):
-        emit("passed_over", submission=name, reason=obstacle)
-        return "passed_over"
     try:
-        began = time.monotonic()
-        made = _new_result(worker, shared, state, kept, admission, check)
-        if made is None:
-            emit("there", submission=name)
+        if obstacle := shared.retry(lambda: worker.obstacle(state), grace=0):
+            shared.pass_over(name, obstacle)
+            return "passed_over"
+        scored = _new_result(worker, shared, state, present, preparing, check)
+        if scored is None:
+            shared.emit("there", submission=name)
             return "there"
-        _publish(worker, shared, name, made)
+        publish = partial(
+            add_results, worker.store, name, {scored.result.result_id: scored.folder}, worker.name,
+            profile=worker.backends.profile.name, results_store=worker.results_store,
+        )  # fmt: skip
+        shared.retry(lambda: publish(now=worker.clock()))
     except (Stopped, NoWriteAccess):
         raise
     except (IllegalTransition, UnknownSubmission, DamagedState) as error:  # it has been withdrawn meanwhile
-        emit("passed_over", submission=name, reason=public_message(error))
+        shared.pass_over(name, public_message(error))
         return "passed_over"
     except Exception as error:  # whatever the error is, the next submission may succeed
         check()  # the signal that stops us may have ended the checks
         return _conclude_failure(worker, shared, state, error)
-    with shared.lock:
-        shared.host.record_success()
-    emit("scored", submission=name, attempt=attempt, **scored_facts(made, time.monotonic() - began))
+    shared.report_success(name, state.current.attempt, scored, time.monotonic() - began)
     return "scored"
-
-
-def _publish(worker: Worker, shared: WorkerState, name: str, scored: Scored) -> None:
-    results, profile = {scored.result.result_id: scored.folder}, worker.backends.profile.name
-
-    def attempt() -> State:
-        now, where = worker.clock(), worker.results_store
-        return add_results(worker.store, name, results, worker.name, now, profile, results_store=where)
-
-    with_backoff(attempt, shared.stop, shared.emit)
 
 
 def _conclude_failure(worker: Worker, shared: WorkerState, state: State, error: Exception) -> str:
     """Report a failure, unless the submission and its files were withdrawn meanwhile; return the outcome."""
-    name, emit = state.submission_id, shared.emit
-    reason = log_tail(error).splitlines()[-1]
+    name, reason = state.submission_id, log_tail(error).splitlines()[-1]
     if isinstance(error, NotAcceptable):
-        now = with_backoff(lambda: state_of(worker.store, name), shared.stop, emit, grace=0)
-        if now.current.state == "withdrawn":
-            emit("passed_over", submission=name, reason="it was withdrawn")
+        if shared.retry(lambda: state_of(worker.store, name), grace=0).current.state == "withdrawn":
+            shared.pass_over(name, "it was withdrawn")
             return "passed_over"
         reason = public_message(error)
-    emit("failed", submission=name, attempt=state.current.attempt, final=True, reason=reason)
+    shared.emit("failed", submission=name, attempt=state.current.attempt, final=True, reason=reason)
     with shared.lock:
         if shared.host.record_failure(name, error):
             shared.host.check(error)
@@ -133,15 +117,14 @@ def _new_result(
     worker: Worker,
     shared: WorkerState,
     state: State,
-    kept: frozenset[str],
-    admission: Admission,
+    present: frozenset[str],
+    preparing: ExitStack,
     check: Callable[[], None],
 ) -> Scored | None:
     """Fetch, check and score a submission; None if it has the result already."""
 
     def is_known(submission: Submission, suite: Suite) -> bool:
-        wanted = result_id(submission, suite, worker.backends.profile, worker.options, metrics=worker.metrics)
-        return wanted in kept
+        return result_id(submission, suite, worker.backends.profile, worker.options, metrics=worker.metrics) in present
 
     with private_folder() as folder:
 
@@ -157,10 +140,10 @@ def _new_result(
             return fetch_checked(worker.store, state.submission_id, folder, worker.suites)
 
         check()
-        if with_backoff(is_known_by_manifest, shared.stop, shared.emit, grace=0):
+        if shared.retry(is_known_by_manifest, grace=0):
             return None
-        submission, suite = with_backoff(fetched, shared.stop, shared.emit, grace=0)
+        submission, suite = shared.retry(fetched, grace=0)
         if is_known(submission, suite):
             return None
-        admission.prepared()
+        preparing.close()
         return worker.score(submission, suite, check)

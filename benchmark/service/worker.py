@@ -11,20 +11,22 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any
+from threading import Lock
+from typing import TypeVar
 
 from benchmark.cluster.session import ClusterSession
 from benchmark.metrics import METRICS, Metric
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.inputs import ScoringFault
 from benchmark.scoring.scorer import Options, Scored, score_submission
-from benchmark.service.concurrency import Admission, Admissions, WorkerState, run_concurrently
-from benchmark.service.events import EventSink
+from benchmark.service.failures import MAX_HOST_FAILURES, HostHealth, log_tail, public_message
 from benchmark.service.fetch import (
     NotAcceptable,
     Suites,
@@ -33,22 +35,20 @@ from benchmark.service.fetch import (
     private_folder,
     remove_left_folders,
 )
-from benchmark.service.host_faults import MAX_HOST_FAILURES, HostHealth
-from benchmark.service.lease import ClaimKeeper, Stop, Stopped, wait, with_backoff
-from benchmark.service.redaction import log_tail, public_message
+from benchmark.service.lease import GRACE, ClaimKeeper, EventSink, Stop, Stopped, wait, with_backoff
 from datasets_build.schema import Suite
 from divbench.core.errors import ConfigurationError, DivBenchError, InputError
 from submissions.schema import Problem
 from submissions.storage.commits import LocalDiskFault, NoWriteAccess, StoreFault
 from submissions.storage.file_store import FileStore
 from submissions.storage.submission_folders import Submission
-from submissions.untrusted.plain_text import one_line
 from submissions.work_queue.errors import DamagedState, QueueBusy, QueueError, UnknownSubmission
 from submissions.work_queue.maintenance import adopt, submissions_without_state
 from submissions.work_queue.operations import claim, fail, finish, reject
 from submissions.work_queue.schema import MAX_ATTEMPTS, Claim, State
 
-MAX_CONCURRENT = 64  # submissions of a worker on a cluster
+T = TypeVar("T")
+MAX_CONCURRENT = 64  # submissions of a worker on a cluster that are scored at once
 # A result, the problems that reject a submission, or why it could not be scored.
 Outcome = Scored | list[Problem] | Exception
 
@@ -92,7 +92,11 @@ class Worker:
         return f"it has {has} responses per prompt, fewer than --k {wanted}" if has < wanted else None
 
     def load(self) -> int:
-        """Check the folder of results, clean up after killed workers, and load the models, here or in actors."""
+        """Check the folder of results, clean up after killed workers, and load the models, here or in actors.
+
+        Return how many submissions are processed at once: on a cluster several, so that no actor waits for the last
+        shard of one, and one more, which is fetched and checked meanwhile.
+        """
         try:
             self.results.mkdir(parents=True, exist_ok=True)
             with TemporaryFile(dir=self.results):
@@ -104,14 +108,10 @@ class Worker:
         if self.cluster is None:
             self.backends.load(self.backends.profile.metrics(self.metrics))
             return 1
-        return min(self.cluster.load(), MAX_CONCURRENT) + 1  # while one is published, another may be scored
-
-    def has_capacity(self) -> bool:
-        """Return whether to claim another submission: always without actors, otherwise if actors would be idle."""
-        return self.cluster is None or self.cluster.has_capacity
+        return min(self.cluster.load(), MAX_CONCURRENT) + 1
 
     def score(self, submission: Submission, suite: Suite, check: Callable[[], None]) -> Scored:
-        """Score a submission that passed its checks."""
+        """Score a submission that passed its checks; what `check` raises, after a shard or earlier, ends the work."""
         return score_submission(
             submission,
             suite,
@@ -124,9 +124,53 @@ class Worker:
         )
 
 
+@dataclass(slots=True)
+class WorkerState:
+    """State that the threads of a worker share across submissions."""
+
+    stop: Stop
+    emit: EventSink
+    host: HostHealth
+    preparing: Lock = field(default_factory=Lock)  # held by the one thread that claims, fetches and checks
+    lock: Lock = field(default_factory=Lock)  # guards all fields below, and `host`
+    outcomes: Counter[str] = field(default_factory=Counter)
+    failed: set[str] = field(default_factory=set)  # submissions that failed on this worker; others take precedence
+    # Submissions that were not adopted, or that cannot be scored here; each is reported only once.
+    passed_over: set[str] = field(default_factory=set)
+    # Submissions without a state that failed the checks; they are not checked again.
+    unacceptable: set[str] = field(default_factory=set)
+    idle: bool = False  # whether nothing was pending at the last look
+
+    def retry(self, call: Callable[[], T], grace: float = GRACE) -> T:
+        """Call a function of a store, waiting while the store is unreachable; see `with_backoff`."""
+        return with_backoff(call, self.stop, self.emit, grace)
+
+    def count(self, outcome: str) -> None:
+        """Count a submission by its outcome."""
+        with self.lock:
+            self.outcomes[outcome] += 1
+
+    def report_success(self, name: str, attempt: int, scored: Scored, seconds: float) -> None:
+        """Report a published result."""
+        facts = {"result": scored.result.result_id, "prompts": scored.result.prompts, "resumed": scored.resumed}
+        self.emit("scored", submission=name, attempt=attempt, seconds=round(seconds, 3), **facts)
+        with self.lock:
+            self.host.record_success()
+
+    def pass_over(self, name: str, reason: str) -> None:
+        """Report once that a submission cannot be scored here."""
+        if name not in self.passed_over:
+            self.passed_over.add(name)
+            self.emit("passed_over", submission=name, reason=reason)
+
+
 def work(worker: Worker, stop: Stop, emit: EventSink, *, once: bool = False) -> Counter[str]:
-    """Score pending submissions, oldest first, until stopped."""
-    shared = WorkerState(stop, emit, HostHealth(worker.max_host_failures), Admissions(worker.has_capacity))
+    """Score pending submissions, oldest first, until stopped; return the number of claims by outcome.
+
+    On a stop, claims are released at once, and shards that are being scored are finished first. With `once`, the work
+    ends when no pending submission can be scored here.
+    """
+    shared = WorkerState(stop, emit, HostHealth(worker.max_host_failures))
     try:
         # Before anything is claimed: a worker that lacks a model or a disk would fail one submission after the other.
         threads = worker.load()
@@ -140,66 +184,65 @@ def work(worker: Worker, stop: Stop, emit: EventSink, *, once: bool = False) -> 
     return shared.outcomes
 
 
-def scored_facts(scored: Scored, seconds: float) -> dict[str, Any]:
-    """Return the facts of a *scored* event."""
-    result = scored.result
-    return {
-        "result": result.result_id,
-        "seconds": round(seconds, 3),
-        "prompts": result.prompts,
-        "resumed": scored.resumed,
-    }
+def run_concurrently(task: Callable[[], None], count: int, stop: Stop) -> None:
+    """Run a function on `count` threads until all have ended; a failure of one stops the others, and is raised."""
+
+    def guarded() -> None:
+        try:
+            task()
+        except BaseException:
+            stop.requested = True
+            raise
+
+    with ThreadPoolExecutor(count, thread_name_prefix="worker") as threads:
+        running = [threads.submit(guarded) for _ in range(count)]
+    for future in running:  # all have ended
+        future.result()
 
 
 def _process_queue(worker: Worker, shared: WorkerState, once: bool) -> None:
     """Process submissions one after another on this thread."""
-    worked = False
-    while (admission := shared.admissions.wait(shared.stop)) is not None:
-        try:
-            if once and shared.idle and not worked:  # another thread has looked
+    while not shared.stop.requested:
+        with ExitStack() as preparing:
+            preparing.enter_context(shared.preparing)
+            try:
+                claimed = _claim_next(worker, shared, once)
+            except Stopped:
                 return
-            found = _claim_next(worker, shared, once)
-            admission.claimed()
-            if found is not None:
-                worked = True
-                _process(worker, shared, found, admission)
+            if claimed is not None:
+                _process(worker, shared, claimed, preparing)
             elif once:
                 return
-        except Stopped:
-            return
-        finally:
-            admission.prepared()
 
 
 def _claim_next(worker: Worker, shared: WorkerState, once: bool) -> Claim | None:
     """Claim a submission; if none is pending, return None (unless `once`, after a pause)."""
     if shared.stop.requested:
         return None
-    with_backoff(lambda: _adopt_all(worker, shared), shared.stop, shared.emit, grace=0)
-    found = _claim_oldest(worker, shared)
-    was_idle, shared.idle = shared.idle, found is None
-    if found is None and not once:
+    shared.retry(lambda: _adopt_all(worker, shared), grace=0)
+    claimed = _claim_oldest(worker, shared)
+    was_idle, shared.idle = shared.idle, claimed is None
+    if claimed is None and not once:
         if not was_idle:
             shared.emit("waiting", reason="nothing is pending", seconds=worker.poll)
         wait(worker.poll, shared.stop)
-    return found
+    return claimed
 
 
 def _claim_oldest(worker: Worker, shared: WorkerState) -> Claim | None:
     """Claim the oldest submission that can be scored here; submissions that failed here come last."""
 
     def possible(state: State) -> bool:
-        name, reason = state.submission_id, worker.obstacle(state)
-        if reason is not None and name not in shared.passed_over:
-            shared.passed_over.add(name)
-            shared.emit("passed_over", submission=name, reason=reason)
+        reason = worker.obstacle(state)
+        if reason is not None:
+            shared.pass_over(state.submission_id, reason)
         return reason is None
 
     def untried(state: State) -> bool:
         return state.submission_id not in shared.failed and possible(state)
 
-    found = _claim_wanted(worker, shared, untried) if shared.failed else None
-    return found or _claim_wanted(worker, shared, possible)
+    claimed = _claim_wanted(worker, shared, untried) if shared.failed else None
+    return claimed or _claim_wanted(worker, shared, possible)
 
 
 def _claim_wanted(worker: Worker, shared: WorkerState, wanted: Callable[[State], bool]) -> Claim | None:
@@ -209,10 +252,10 @@ def _claim_wanted(worker: Worker, shared: WorkerState, wanted: Callable[[State],
     def attempt() -> Claim | None:
         return claim(worker.store, worker.name, worker.lease, worker.clock(), profile, wanted=wanted, token=token)
 
-    return with_backoff(attempt, shared.stop, shared.emit)
+    return shared.retry(attempt)
 
 
-def _process(worker: Worker, shared: WorkerState, claimed: Claim, admission: Admission) -> None:
+def _process(worker: Worker, shared: WorkerState, claimed: Claim, preparing: ExitStack) -> None:
     """Process a claim and record its outcome."""
     state, emit, name = claimed.state, shared.emit, claimed.submission_id
     emit("claimed", submission=name, system=state.name, suite=state.suite, attempt=state.current.attempt)
@@ -220,7 +263,7 @@ def _process(worker: Worker, shared: WorkerState, claimed: Claim, admission: Adm
     with ClaimKeeper(worker.store, claimed, shared.stop, worker.clock, emit) as keeper:
         try:
             keeper.check()
-            outcome = _outcome(worker, shared, keeper, admission)
+            outcome = _outcome(worker, shared, keeper, preparing)
             keeper.conclude()
             _conclude(worker, shared, keeper, outcome, time.monotonic() - began)
         except Stopped:
@@ -230,7 +273,7 @@ def _process(worker: Worker, shared: WorkerState, claimed: Claim, admission: Adm
             shared.count("lost")
 
 
-def _outcome(worker: Worker, shared: WorkerState, keeper: ClaimKeeper, admission: Admission) -> Outcome:
+def _outcome(worker: Worker, shared: WorkerState, keeper: ClaimKeeper, preparing: ExitStack) -> Outcome:
     """Fetch, check and score a submission."""
     name, attempt = keeper.claim.submission_id, keeper.claim.record.attempt
     try:
@@ -240,9 +283,9 @@ def _outcome(worker: Worker, shared: WorkerState, keeper: ClaimKeeper, admission
                 keeper.check()
                 return fetch_checked(worker.store, name, folder, worker.suites)
 
-            submission, suite = with_backoff(fetched, shared.stop, shared.emit)
+            submission, suite = shared.retry(fetched)
             keeper.check()
-            admission.prepared()
+            preparing.close()
             return worker.score(submission, suite, _limited(worker.max_seconds, keeper.check))
     except NotAcceptable as error:
         # Checks killed from outside or for lack of memory prove nothing, so only the last attempt rejects.
@@ -272,11 +315,11 @@ def _conclude(worker: Worker, shared: WorkerState, keeper: ClaimKeeper, outcome:
     name, attempt = keeper.claim.submission_id, keeper.claim.record.attempt
     if isinstance(outcome, Scored):
         try:
-            _publish(worker, shared, keeper, outcome)
-            shared.emit("scored", submission=name, attempt=attempt, **scored_facts(outcome, seconds))
+            results = {outcome.result.result_id: outcome.folder}
+            where = worker.results_store
+            shared.retry(lambda: finish(worker.store, keeper.claim, results, worker.clock(), results_store=where))
+            shared.report_success(name, attempt, outcome, seconds)
             shared.count("scored")
-            with shared.lock:
-                shared.host.record_success()
             return
         except (DamagedState, UnknownSubmission):
             raise
@@ -286,7 +329,7 @@ def _conclude(worker: Worker, shared: WorkerState, keeper: ClaimKeeper, outcome:
         _conclude_failure(worker, shared, keeper, outcome)
         return
     problems = outcome
-    state = with_backoff(lambda: reject(worker.store, keeper.claim, problems, worker.clock()), shared.stop, shared.emit)
+    state = shared.retry(lambda: reject(worker.store, keeper.claim, problems, worker.clock()))
     errors = sum(problem.severity == "error" for problem in problems)
     shared.emit("rejected", submission=name, attempt=attempt, problems=errors, reason=state.current.reason)
     shared.count("rejected")
@@ -306,19 +349,10 @@ def _conclude_failure(worker: Worker, shared: WorkerState, keeper: ClaimKeeper, 
         shared.emit("waiting", reason="after a host failure", seconds=worker.poll)
         wait(worker.poll, shared.stop)
         return
-    state = with_backoff(lambda: fail(worker.store, keeper.claim, log, worker.clock()), shared.stop, shared.emit)
-    last = log.splitlines()[-1] if log else "it left no log"
+    state = shared.retry(lambda: fail(worker.store, keeper.claim, log, worker.clock()))
     final = state.current.state == "failed"
-    shared.emit("failed", submission=name, attempt=attempt, final=final, reason=one_line(last))
+    shared.emit("failed", submission=name, attempt=attempt, final=final, reason=log.splitlines()[-1])
     shared.count("failed")
-
-
-def _publish(worker: Worker, shared: WorkerState, keeper: ClaimKeeper, scored: Scored) -> None:
-    def attempt() -> State:
-        results = {scored.result.result_id: scored.folder}
-        return finish(worker.store, keeper.claim, results, worker.clock(), results_store=worker.results_store)
-
-    with_backoff(attempt, shared.stop, shared.emit)
 
 
 def _adopt_all(worker: Worker, shared: WorkerState) -> None:
@@ -343,6 +377,4 @@ def _adopt_all(worker: Worker, shared: WorkerState) -> None:
                 return
             if not isinstance(error, ConfigurationError):  # which a file that this machine lacks may end
                 shared.unacceptable.add(name)
-            if name not in shared.passed_over:
-                shared.passed_over.add(name)
-                shared.emit("passed_over", submission=name, reason=public_message(error))
+            shared.pass_over(name, public_message(error))

@@ -7,6 +7,7 @@ DivBenchError
     └── MissingExtra      a library of an extra is not installed
 """
 
+import pickle
 from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib import import_module
@@ -21,7 +22,12 @@ _FEW = 12  # names that fit into a hint
 
 
 class DivBenchError(Exception):
-    """A problem that the user can fix."""
+    """A problem that the user can fix.
+
+    Attributes:
+        message: Description of the problem, with the file, row and field if there are any.
+        hint: What to do about it.
+    """
 
     exit_status: ClassVar[int] = 2
 
@@ -31,8 +37,8 @@ class DivBenchError(Exception):
         self.hint = hint
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle any subclass, whatever its `__init__` takes: a pool of processes hangs on an error that cannot be."""
-        return type(self).__new__, (type(self), *self.args), self.__dict__
+        """Pickle any subclass with its cause, whatever its `__init__` takes: a pool of processes hangs on others."""
+        return type(self).__new__, (type(self), *self.args), self.__dict__ | {"__cause__": _picklable(self.__cause__)}
 
     def as_json(self) -> dict[str, Any]:
         """Return the error as `--json` prints it."""
@@ -55,6 +61,15 @@ class UnknownSuite(ConfigurationError):
 
 class MissingExtra(ConfigurationError):
     """A needed library is not installed; an extra of the package installs it."""
+
+
+def _picklable(error: BaseException | None) -> BaseException | None:
+    """Return the exception if it survives pickling, else one with the same text."""
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 - what was written in the same line
+        return error
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.results import MAX_RESULT_BYTES, PER_PROMPT_FILE, RESULT_FILE, Result
-from benchmark.service.redaction import public_text
+from benchmark.service.failures import public_text
 from datasets_build.download import home
 from divbench.core.console import progress
 from divbench.core.errors import ConfigurationError, InputError

@@ -1,6 +1,6 @@
 """Ray clusters on this machine, with as many "machines" as a test wants, each by `ray start`.
 
-They are slow, so the tests marked thorough run only with DIVBENCH_TESTS=all.
+They are slow, so most of their tests are marked thorough and run only with DIVBENCH_TESTS=all.
 """
 
 import os

@@ -19,7 +19,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
-from benchmark.service.redaction import public_text
+from benchmark.service.failures import public_text
 from divbench.core.errors import ConfigurationError, DivBenchError
 from leaderboard.app.submitting.importing import import_in_child
 from leaderboard.app.temporary import TemporaryFolder

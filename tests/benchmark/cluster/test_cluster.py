@@ -1,180 +1,232 @@
-"""The scorer on Ray: the bytes of one process, whatever is killed. Machines are `ray start` on this one."""
+"""Scoring on Ray: the bytes of one process, whatever is killed. Machines are `ray start` on this one."""
 
-import json
 import os
+import re
+import shutil
 import signal
-import subprocess
-import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from benchmark.scoring import shards
+from benchmark.cluster import session
+from benchmark.cluster.options import Cluster
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
-from benchmark.scoring.scorer import Options, score_submission
-from benchmark.validity.backend import ValidityJudge
-from submissions.storage.submission_folders import Submission
-from tests.benchmark.clusters import OURS, cluster, end, start_machine
-from tests.benchmark.fakes import HashEmbedder
-from tests.benchmark.helpers import HASH_READER, ROOT, rows_of, submit, suite_of
-from tests.benchmark.run_cluster import DOOMED_NODE, SHARD
+from submissions.work_queue.operations import state_of, states
+from submissions.work_queue.schema import MAX_ATTEMPTS
+from tests.benchmark.clusters import OURS, cluster, end, start_head, start_machine
+from tests.benchmark.run_worker import DEADLY, DOOMED_NODE, FATAL, SHARD
+from tests.conftest import RUN, divbench, document
+from tests.forked import run_forked
+from tests.submissions.stores import Place
+from tests.submissions.working import Process, demo, results_at, submit_kept, wait_until
 
-pytest.importorskip("ray", reason="Ray is not installed: pip install 'divbench[cluster]'")
+# As where Ray is not installed. The fork server has imported DivBench's modules, and none of them has imported Ray.
+WITHOUT_RAY = f"import sys; assert 'ray' not in sys.modules; sys.modules['ray'] = None; {RUN}"
 
-PROMPTS = 4 * SHARD + 4  # five shards
+
+@pytest.mark.parametrize(
+    ("actors", "resources", "share"),
+    [
+        (None, {"CPU": 8.0}, (0, 8)),
+        (None, {"CPU": 64.0, "GPU": 7.0}, (1, 7)),
+        (3, {"CPU": 1.0}, (0, 3)),
+        (None, {}, (0, 1)),
+    ],
+)
+def test_there_is_an_actor_for_each_gpu_or_core(
+    actors: int | None, resources: dict[str, float], share: tuple[int, int]
+) -> None:
+    assert Cluster(actors=actors).share(resources) == share
+
+
+def test_builds_of_one_release_are_the_same_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    backends = ScoringBackends(find_profile("offline"))
+    versions = []
+    for torch in ("2.13.0+cpu", "2.13.0+cu130", "2.12.1+cpu"):
+        monkeypatch.setattr(session, "library_versions", lambda profile, torch=torch: {"torch": torch})
+        versions.append(session.versions_of(backends)["torch"])
+    assert versions == ["2.13.0", "2.13.0", "2.12.1"]
+
+
+def test_without_ray_the_extra_is_named_and_all_else_works(tmp_path: Path) -> None:
+    submission = demo(tmp_path / "in", "system")
+    command = ("score", submission, "--out", tmp_path / "out", "--profile", "lexical")
+    ended = run_forked(WITHOUT_RAY, [*command, "--cluster", "local"], os.environ)
+    assert (ended.returncode, "divbench[cluster]" in ended.stderr) == (2, True)
+    assert not (tmp_path / "out").exists()
+    assert run_forked(WITHOUT_RAY, command, os.environ).returncode == 0
+    ended = run_forked(RUN, [*command, "--actors", "2"], os.environ)
+    assert (ended.returncode, "--actors needs --cluster" in ended.stderr) == (2, True)
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """Of a cluster that all tests use."""
-    with cluster() as made:
-        yield made
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'divbench[cluster]'")
+    with cluster() as running:
+        yield running
 
 
-@pytest.fixture(scope="module")
-def submission(tmp_path_factory: pytest.TempPathFactory) -> Submission:
-    suite = suite_of(PROMPTS)
-    return submit(tmp_path_factory.mktemp("made") / "in", suite, rows_of(suite, k=3))
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """A store in a folder, and the token of the cluster."""
+    for name, value in OURS.items():
+        monkeypatch.setenv(name, value)
+    return Place(str(tmp_path / "store"), tmp_path)
 
 
-def here(submission: Submission, out: Path) -> int:
-    """Score in this process; how many prompts an earlier run had done."""
-    backends = ScoringBackends(
-        find_profile("offline"), embedder=HashEmbedder(), reader=HASH_READER, validity=ValidityJudge()
-    )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shards, "SHARD_PROMPTS", SHARD)
-        return score_submission(submission, suite_of(PROMPTS), backends, out, Options(resamples=200)).resumed
+@pytest.fixture
+def seen(tmp_path: Path) -> Path:
+    folder = tmp_path / "seen"
+    folder.mkdir()
+    return folder
 
 
-@pytest.fixture(scope="module")
-def undisturbed(submission: Submission, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """All files of a run in one process."""
-    out = tmp_path_factory.mktemp("undisturbed")
-    assert here(submission, out) == 0
-    return tree(out)
+def pids(seen: Path) -> set[str]:
+    return {path.name for path in seen.iterdir() if path.name.isdigit()}
 
 
-def tree(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+def plain(tmp_path: Path, names: list[tuple[str, str]]) -> dict[str, bytes]:
+    """The results that a plain worker makes of the same submissions."""
+    place = Place(str(tmp_path / "plain-store"), tmp_path)
+    submit_kept(place.open(), [demo(tmp_path / f"plain-{name}", name, text=text) for name, text in names])
+    assert Process(place, tmp_path / "plain-results", "--once").end() == 0
+    return results_at(place.open(), place.open().head())
 
 
-def run(submission: Submission, out: Path, address: str, *options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tests.benchmark.run_cluster", str(submission.folder), str(out)]
-    command += ["--prompts", str(PROMPTS), "--address", address, *options]
-    return subprocess.run(command, cwd=ROOT, env=os.environ | OURS, capture_output=True, text=True, check=False)
-
-
-def report(submission: Submission, out: Path, address: str, *options: str) -> dict[str, Any]:
-    done = run(submission, out, address, *options)
-    assert done.returncode == 0, done.stderr
-    said: dict[str, Any] = json.loads(done.stdout)
-    return said | {"stderr": done.stderr}
-
-
-@pytest.mark.thorough  # test_cluster_worker.py does the same with several submissions, and kills an actor
-def test_two_actors_give_the_bytes_of_one_process(
-    submission: Submission, undisturbed: dict[str, bytes], tmp_path: Path, address: str
+def test_several_submissions_give_the_bytes_of_a_plain_worker_though_an_actor_is_killed(
+    place: Place, tmp_path: Path, seen: Path, address: str
 ) -> None:
-    said = report(submission, tmp_path, address)
-    assert "error" not in said, said
-    assert (said["recognised"], said["resumed"], said["lost"], said["again"]) == (False, 0, 0, 0)
-    assert tree(tmp_path) == undisturbed
+    store = place.open()
+    good = [("one", "answer"), ("two", f"{DEADLY} once"), ("three", "answer")]
+    ids = submit_kept(store, [demo(tmp_path / name, name, text=text) for name, text in good])
+    worker = Process(place, tmp_path / "results", "--once", "--cluster", address, "--seen", seen)
+    assert worker.end() == 0
+    assert {event["submission"] for event in worker.told("scored")} == set(ids)
+    assert all(event["attempt"] == 1 for event in worker.told("scored"))
+    assert [event["prompts"] for event in worker.told("actor_lost")] == [SHARD]
+    assert len(pids(seen)) <= 3  # two actors for all submissions, and one for the one that was killed
+    assert results_at(store, store.head()) == plain(tmp_path, good)
+
+    copied = Place(str(shutil.copytree(place.text, tmp_path / "copied")), tmp_path)
+    again = ("--rescore", "--resamples", 300)
+    assert Process(place, tmp_path / "second", *again, "--cluster", address, "--seen", seen).end() == 0
+    assert Process(copied, tmp_path / "third", *again).end() == 0
+    assert results_at(store, store.head()) == results_at(copied.open(), copied.open().head())
 
 
 @pytest.mark.thorough
-def test_what_a_killed_actor_was_scoring_is_scored_again(
-    submission: Submission, undisturbed: dict[str, bytes], tmp_path: Path, address: str
-) -> None:
-    text = submission_text(submission, SHARD + 3)  # in the second shard
-    options = ["--trouble", "actor", "--text", text, "--marker", str(tmp_path / "killed")]
-    said = report(submission, tmp_path / "out", address, *options)
-    assert (said["lost"], said["again"]) == (1, SHARD)
-    assert tree(tmp_path / "out") == undisturbed
-
-
-@pytest.mark.thorough
-def test_a_killed_run_is_finished_on_the_cluster_or_in_one_process(
-    submission: Submission, undisturbed: dict[str, bytes], tmp_path: Path, address: str
-) -> None:
-    """The process that hands out is killed: its actors end, and what they had handed in is kept."""
-    assert run(submission, tmp_path, address, "--kill-after", str(SHARD)).returncode == -signal.SIGKILL
-    assert not [path for path in tmp_path.iterdir() if not path.name.startswith(".")]  # no half result is on show
-    assert run(submission, tmp_path, address, "--kill-after", str(3 * SHARD + 1)).returncode == -signal.SIGKILL
-    assert here(submission, tmp_path) >= 3 * SHARD
-    assert tree(tmp_path) == undisturbed
-
-
-@pytest.mark.thorough
-def test_a_prompt_that_ends_every_actor_is_named(submission: Submission, tmp_path: Path, address: str) -> None:
-    text = submission_text(submission, PROMPTS - 2)  # in the last shard, of four prompts
-    said = report(submission, tmp_path, address, "--trouble", "actor", "--text", text)
-    assert said["error"]["kind"] == "ScoringFault"
-    assert said["error"]["message"] == f"prompt p-{PROMPTS - 2:04}: every actor that scores it is lost"
-    assert said["lost"] == 4  # three tries of the shard, and the prompt alone
-    assert not [path for path in tmp_path.iterdir() if not path.name.startswith(".")]
-    assert not list(tmp_path.glob(".*/*.tmp*"))
-
-
-@pytest.mark.thorough
-def test_an_error_of_ours_comes_back_as_it_is(submission: Submission, tmp_path: Path, address: str) -> None:
-    """It would be the same on any other actor, so it is not tried again."""
-    said = report(submission, tmp_path, address, "--trouble", "refuses")
-    assert said["error"] == {
-        "kind": "ConfigurationError",
-        "message": "the embedder is out of order",
-        "hint": "repair it",
-    }
-    assert said["lost"] == 0
-
-
-@pytest.mark.thorough
-def test_a_killed_machine_changes_nothing(
-    submission: Submission, undisturbed: dict[str, bytes], tmp_path: Path, address: str
-) -> None:
+def test_a_killed_machine_changes_nothing(place: Place, tmp_path: Path, seen: Path, address: str) -> None:
+    store, names = place.open(), [("one", FATAL), ("two", FATAL)]
+    submit_kept(store, [demo(tmp_path / name, name, text=text) for name, text in names])
     doomed = start_machine(f"--address={address}", **{DOOMED_NODE: "1"})
     try:
-        marker = tmp_path / "killed"
-        options = ["--actors", "4", "--trouble", "machine", "--marker", str(marker)]
-        said = report(submission, tmp_path / "out", address, *options)
+        options = ("--once", "--cluster", address, "--actors", 4, "--seen", seen)
+        worker = Process(place, tmp_path / "results", *options)
+        assert worker.end() == 0
     finally:
         end(doomed)
-    assert marker.exists()  # it was given work, and was killed with that in hand
-    assert said["lost"] >= 1
-    assert 1 <= said["again"] <= 2 * SHARD  # what its two actors had in hand, and no more
-    assert tree(tmp_path / "out") == undisturbed
+    assert (seen / "killed").exists()  # it was given work, and was killed with that in hand
+    assert 1 <= sum(event["prompts"] > 0 for event in worker.told("actor_lost")) <= 2
+    assert all(event["attempt"] == 1 for event in worker.told("scored"))
+    assert results_at(store, store.head()) == plain(tmp_path, names)
 
 
 @pytest.mark.thorough
-def test_a_machine_with_another_library_is_refused(submission: Submission, tmp_path: Path, address: str) -> None:
-    said = report(submission, tmp_path, address, "--other-numpy")
-    assert said["error"]["kind"] == "ConfigurationError"
-    assert "has numpy" in said["error"]["message"]
-    assert "and this one 0.1" in said["error"]["message"]
-    assert said["lost"] == 0
+def test_a_submission_that_kills_every_actor_fails_and_the_others_go_on(
+    place: Place, tmp_path: Path, seen: Path, address: str
+) -> None:
+    store = place.open()
+    bad, good = submit_kept(store, [demo(tmp_path / "bad", "bad", text=DEADLY), demo(tmp_path / "good", "good")])
+    worker = Process(place, tmp_path / "results", "--once", "--cluster", address, "--seen", seen)
+    assert worker.end() == 0
+    assert state_of(store, good).current.state == "scored"
+    failed = state_of(store, bad).current
+    assert (failed.state, failed.attempt) == ("failed", MAX_ATTEMPTS)
+    assert any(re.search("all 3 actors that scored the prompts .* were lost", line) for line in failed.log)
+    assert worker.told("host_failure") == []
 
 
 @pytest.mark.thorough
-def test_no_cluster_is_said(submission: Submission, tmp_path: Path) -> None:
-    said = report(submission, tmp_path, "127.0.0.1:1")
-    assert said["error"]["kind"] == "ConfigurationError"
-    assert "no Ray cluster at 127.0.0.1:1" in said["error"]["message"]
+def test_actors_that_are_lost_while_idle_cost_nothing(place: Place, tmp_path: Path, seen: Path, address: str) -> None:
+    store = place.open()
+    submit_kept(store, [demo(tmp_path / "one", "one")])
+    worker = Process(place, tmp_path / "results", "--cluster", address, "--seen", seen)
+    worker.wait_for("scored")
+    time.sleep(3)  # seconds, for actors to be idle for long
+    for pid in pids(seen):
+        os.kill(int(pid), signal.SIGKILL)
+    submit_kept(store, [demo(tmp_path / "two", "two")])
+    wait_until(lambda: len(worker.told("scored")) == 2)
+    assert worker.end(signal.SIGTERM) == 0
+    assert {event["prompts"] for event in worker.told("actor_lost")} == {0}
+    assert [event["attempt"] for event in worker.told("scored")] == [1, 1]
 
 
 @pytest.mark.thorough
-def test_no_place_is_said(submission: Submission, tmp_path: Path) -> None:
+def test_a_stopping_worker_keeps_the_shards_being_scored(
+    place: Place, tmp_path: Path, seen: Path, address: str
+) -> None:
+    store, results = place.open(), tmp_path / "results"
+    [name] = submit_kept(store, [demo(tmp_path / "in", "system")])
+    worker = Process(place, results, "--cluster", address, "--seen", seen, "--seconds", 0.3)
+    wait_until(lambda: len(pids(seen)) == 2)
+    assert worker.end(signal.SIGTERM) == 0
+    told = [event["event"] for event in worker.events if event["event"] != "waiting"]  # for another submission
+    assert told == ["claimed", "released", "ended"]
+    assert (state_of(store, name).current.state, state_of(store, name).current.attempt) == ("pending", 1)
+    assert len(list(results.glob(".*.partial/*.parquet"))) == 2  # of three: what both actors had in hand
+    second = Process(place, results, "--once")
+    assert second.end() == 0
+    assert [event["resumed"] for event in second.told("scored")] == [2 * SHARD]
+    assert results_at(store, store.head()) == plain(tmp_path, [("system", "answer")])
+
+
+@pytest.mark.thorough
+def test_a_cluster_that_is_gone_uses_up_no_attempt(place: Place, tmp_path: Path, seen: Path) -> None:
+    store = place.open()
+    submit_kept(store, [demo(tmp_path / f"in-{i}", f"system-{i}") for i in range(2)])
+    head, doomed = start_head()
+    try:
+        worker = Process(place, tmp_path / "results", "--cluster", doomed, "--seen", seen, "--seconds", 0.5)
+        wait_until(lambda: len(pids(seen)) == 2)
+        os.killpg(head.pid, signal.SIGKILL)
+        assert worker.end() == 2
+    finally:
+        end(head)
+    assert worker.told("failed") == []
+    assert worker.events[-1]["event"] == "stopped"
+    assert re.search(r"this machine failed [34] times in a row", worker.events[-1]["reason"])
+    assert {(state.current.state, state.current.attempt) for state in states(store)} == {("pending", 1)}
+
+
+@pytest.mark.thorough
+def test_a_cluster_that_cannot_score_is_said(place: Place, tmp_path: Path, address: str) -> None:
     with cluster("--num-cpus=0") as full:
-        said = report(submission, tmp_path, full, "--patience", "2")
-    assert said["error"]["kind"] == "ConfigurationError"
-    assert said["error"]["message"].startswith("no actor started in 2 s: each needs 1 CPU and 0 GPU")
+        for options, reason in (
+            (("--cluster", "127.0.0.1:1"), r"no Ray cluster at 127\.0\.0\.1:1"),
+            (("--cluster", address, "--other-numpy"), r"has numpy \S+, this one 0\.1"),
+            (("--cluster", full, "--patience", 2), "no actor started in 2 s: each needs 1 CPU and 0 GPU"),
+        ):
+            worker = Process(place, tmp_path / "results", *options)
+            assert worker.end() == 2
+            [stopped] = worker.events
+            assert re.search(reason, stopped["reason"])
 
 
-def submission_text(submission: Submission, place: int) -> str:
-    """A response that no other prompt has."""
-    rows = list(submission.rows())
-    text = max(rows[place].responses, key=len)
-    assert sum(any(text in each for each in row.responses) for row in rows) == 1
-    return text
+@pytest.mark.thorough
+def test_the_command_scores_on_two_actors_of_its_own(tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'divbench[cluster]'")
+    submission, here, there = demo(tmp_path / "in", "system"), tmp_path / "here", tmp_path / "there"
+    options = {"OMP_NUM_THREADS": "1"}  # as Ray's actors have it: more threads add in another order
+    cache = ("--cache", tmp_path / "cache.sqlite")
+    assert divbench("score", submission, "--out", here, *cache, **options).returncode == 0
+    ended = divbench("score", submission, "--out", there, "--cluster", "local", "--actors", 2, "--json", **options)
+    [scored] = document(ended)["results"]  # and nothing else is on stdout
+    assert (scored["recognised"], scored["lost_actors"]) == (False, 0)
+    names = sorted(path.relative_to(here) for path in here.rglob("*"))
+    assert names == sorted(path.relative_to(there) for path in there.rglob("*"))
+    assert all((here / name).read_bytes() == (there / name).read_bytes() for name in names if (here / name).is_file())

@@ -13,7 +13,7 @@ import pytest
 
 from benchmark.scoring import shards
 from benchmark.service import fetch
-from benchmark.service.events import event_writer
+from benchmark.service.commands import event_writer
 from benchmark.service.lease import Stop
 from benchmark.service.worker import work
 from submissions.storage.folder_store import FolderStore
@@ -216,7 +216,7 @@ def test_a_long_shard_keeps_its_lease(long_shard: LongShard) -> None:
 
 def test_the_command(tmp_path: Path) -> None:
     store = tmp_path / "store"
-    options = ("--store", store, "--profile", "lexical", "--metric", "unique_1grams", "--name", "me")
+    options = ("--store", store, "--profile", "lexical", "--metric", "unique_1grams")
     mine = {"DIVBENCH_HOME": str(tmp_path / "home")}
     ended = divbench("submissions", "score", *options, "--once", **mine)
     assert ended.returncode == 0
@@ -224,25 +224,22 @@ def test_the_command(tmp_path: Path) -> None:
     [name] = submit_kept(FolderStore(store), [demo(tmp_path / "in", "[bold]system")])
     ended = divbench("submissions", "score", *options, "--once", **mine)
     assert [json.loads(line)["event"] for line in ended.stdout.splitlines()] == ["claimed", "scored", "ended"]
-    assert f"claimed {name}, [bold]system, attempt 1" in ended.stderr
+    assert f"claimed: submission {name}, system [bold]system" in ended.stderr
     other = ("--store", store, "--profile", "lexical", "--metric", "ead")
     ended = divbench("submissions", "rescore", *other, **mine)
     assert [json.loads(line)["event"] for line in ended.stdout.splitlines()] == ["scored", "ended"]
     assert len(state_of(FolderStore(store), name).results) == 2
-    ended = divbench("submissions", "score", *options[:6], "--name", "two\nlines")
-    assert (ended.returncode, "invalid worker name: has a control" in ended.stderr) == (2, True)
+    ended = divbench("submissions", "score", *options, "--name", "two\nlines")
+    assert (ended.returncode, "invalid worker name" in ended.stderr) == (2, True)
     ended = divbench("submissions", "rescore", "--store", tmp_path / "typo", *other[2:], **mine)
     assert (ended.returncode, "there is no folder" in ended.stderr) == (2, True)
 
 
-def test_events_are_written_though_nobody_reads_them(tmp_path: Path) -> None:
+def test_events_are_written_though_nobody_reads_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "events"
-    words: list[str] = []
     with path.open("w") as out:
-        emit = event_writer("w", out, words.append)
-        emit("lost", submission="x", reason="{braces}\nand breaks")
-        emit("unheard_of", a=1)
-    assert [json.loads(line)["event"] for line in path.read_text().splitlines()] == ["lost", "unheard_of"]
-    assert words == ["lost the claim on x, nothing was published: {braces} and breaks", "unheard_of: a 1"]
+        event_writer("w", out)("passed_over", submission="x", reason="{braces}\nand breaks")
+    assert [json.loads(line)["event"] for line in path.read_text().splitlines()] == ["passed_over"]
+    assert capsys.readouterr().err == "passed over: submission x, reason {braces} and breaks\n"
     with path.open() as closed:
-        event_writer("w", closed, words.append)("lost", submission="x", reason="nobody reads this")
+        event_writer("w", closed)("lost", submission="x", reason="nobody reads this")
