@@ -71,13 +71,13 @@ COMMANDS = (
     Command("people ratings", "leaderboard.reports.rating_commands", "ratings"),
     Command("people votes", "leaderboard.vote_commands", "report"),
     Command("people export", "leaderboard.vote_commands", "export"),
-    Command("submit", "submissions.work_queue.commands", "submit", "Service"),
-    Command("submissions list", "submissions.work_queue.commands", "list_", "Service"),
-    Command("submissions status", "submissions.work_queue.commands", "status"),
+    Command("submit", "submissions.commands", "submit", "Service"),
+    Command("submissions list", "submissions.commands", "list_", "Service"),
+    Command("submissions status", "submissions.commands", "status"),
     Command("submissions score", "benchmark.service.commands", "score"),
     Command("submissions rescore", "benchmark.service.commands", "rescore"),
-    Command("submissions retry", "submissions.work_queue.commands", "retry"),
-    Command("submissions withdraw", "submissions.work_queue.commands", "withdraw"),
+    Command("submissions retry", "submissions.commands", "retry"),
+    Command("submissions withdraw", "submissions.commands", "withdraw"),
 )
 GROUPS = {
     "metrics": "List, explain and test metrics, and measure their agreement with human labels.",

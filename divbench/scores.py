@@ -154,7 +154,7 @@ class Scores:
 
     def _note(self) -> str:
         """What most scores depend on, if a set is in a language other than English."""
-        from submissions.checking.languages import READS_ENGLISH
+        from submissions.checking.response_kinds import READS_ENGLISH
 
         if not self.foreign:
             return ""
@@ -256,7 +256,7 @@ def _score(
     from benchmark.scoring.estimate import bootstrap_means
     from benchmark.scoring.results import signature_line
     from benchmark.surprisal.engine import ResponseSet
-    from submissions.checking.languages import is_foreign_set
+    from submissions.checking.response_kinds import is_foreign_set
 
     sets = [ResponseSet(prompt, texts) for prompt, texts in zip(prompts, responses, strict=True)]
     found = _scored(sets, names, metrics, backends)

@@ -96,7 +96,7 @@ def serve(
     """
     from leaderboard.data.live_results import LiveResults
     from submissions.judgements.vote_store import open_spool
-    from submissions.storage.file_store import open_store
+    from submissions.storage import open_store
 
     if port is not None:
         from leaderboard.app.listening import check_port
@@ -266,7 +266,7 @@ def demo(
     from leaderboard.tables.export import export as write
     from leaderboard.tables.printing import board_json, print_curves, print_front
     from submissions.checking.validate import open_submission
-    from submissions.demo.build import write_demo_submissions
+    from submissions.gaming.baselines import write_demo_submissions
 
     backends = ScoringBackends(find_profile("offline"), default_cache_path())
     available = backends.profile.metrics()
@@ -319,7 +319,7 @@ def _source(
     """The results to show; `reference` None: with the reference results if there are no others."""
     from leaderboard.data.reference.results import WithReference
     from leaderboard.data.sources import FolderSource, Source, StoreSource
-    from submissions.storage.file_store import open_store
+    from submissions.storage import open_store
 
     if store is not None and results is not None:
         raise ConfigurationError("--results and --store were both given", "give one of them")

@@ -168,7 +168,7 @@ def _read(store: str, results: Path | None) -> "tuple[LiveResults, Votes]":
     from leaderboard.data.live_results import LiveResults
     from leaderboard.data.sources import FolderSource, StoreSource
     from submissions.judgements.vote_store import FOLDER, VoteReader
-    from submissions.storage.file_store import open_store
+    from submissions.storage import open_store
 
     opened = open_store(store, existing=True)
     if not opened.head() and (Path(store) / FOLDER).is_dir():  # such as a downloaded repository

@@ -1,7 +1,6 @@
-"""`divbench import`: import, validate, and make the known-bad baselines."""
+"""The commands that make, check, submit and follow submissions."""
 
-from collections.abc import Mapping
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,78 +20,47 @@ from divbench.core.console import (
     system_option,
 )
 from divbench.core.errors import ConfigurationError
-from submissions.choices import AnswersIn, Format, Mode, SystemType
+from submissions.choices import ABOUT_HELP, Format, Mode, manifest_fields
 
-_submission_option = partial(typer.Option, rich_help_panel="Submission")
+_SUBMITTER = "give another name with --submitter"
+Store = Annotated[str, typer.Option(help="Store of the service: a folder, or hf://datasets/ORG/NAME.")]
+Reason = Annotated[str | None, typer.Option(help="Reason in one line; public.")]
+Id = Annotated[str, typer.Argument(help="Submission id: 16 hex digits.", metavar="ID")]
 
 
 def import_(
     file: Annotated[Path, typer.Argument(help="File with the responses.")],
-    destination: Annotated[Path | None, typer.Option("--out", help="Submission folder to create (required).")] = None,
-    name: Annotated[str | None, typer.Option(help="System's name on the board (required).")] = None,
-    submitter: Annotated[str | None, typer.Option(help="Submitter's name (required).")] = None,
+    destination: Annotated[Path, typer.Option("--out", help="Submission folder to create.")],
+    name: Annotated[str, typer.Option(help="System's name on the board.")],
+    submitter: Annotated[str, typer.Option(help="Submitter's name.")],
     from_: Annotated[Format | None, file_option("--from", help="Format of the file; default: detected.")] = None,
     field: Annotated[
-        str | None,
-        file_option(help="Field or column with the responses; default: detected by name."),
-    ] = None,
-    type_: Annotated[SystemType, system_option("--type", help="System type.")] = "model",
-    suite: Annotated[
-        str, file_option(help="Suite of the prompts; own: your own prompts, with their texts in the file.")
-    ] = "noveltybench-curated",
-    date: Annotated[
-        datetime | None, _submission_option(formats=["%Y-%m-%d"], help="Date of generation; default: unknown.")
-    ] = None,
-    model_id: Annotated[str | None, system_option(help="Hub id or provider's name; default: as in the file.")] = None,
-    revision: Annotated[str | None, system_option(help="Commit of the weights, or version of the API.")] = None,
-    parameters: Annotated[int | None, system_option(help="Number of parameters.")] = None,
-    open_weights: Annotated[
-        bool | None, system_option("--open-weights/--closed-weights", help="Availability of the weights.")
-    ] = None,
-    licence: Annotated[str | None, system_option(help="Licence of the weights or responses.")] = None,
-    mode: Annotated[Mode | None, sampling_option(help="Sampling mode.")] = None,
-    temperature: Annotated[float | None, sampling_option(help="Sampling temperature; default: as in the file.")] = None,
-    top_k: Annotated[
-        int | None,
-        sampling_option(help="Number of most probable tokens to sample from (top-k); default: as in the file."),
-    ] = None,
-    top_p: Annotated[
-        float | None, sampling_option(help="Nucleus sampling threshold (top-p); default: as in the file.")
-    ] = None,
-    max_tokens: Annotated[
-        int | None, sampling_option(help="Maximum number of new tokens per response; default: as in the file.")
-    ] = None,
-    seed: Annotated[int | None, sampling_option(help="Random seed of the sampling; default: as in the file.")] = None,
-    k: Annotated[
-        int | None, sampling_option(help="Number of responses per prompt to keep, from the first; default: all.")
-    ] = None,
-    contact: Annotated[str | None, _submission_option(help="Contact address of the submitter.")] = None,
-    link: Annotated[
-        list[str] | None, _submission_option(help="URL of a page about the system; may be repeated.")
-    ] = None,
-    notes: Annotated[str | None, _submission_option(help="Notes for readers.")] = None,
-    reported_by: Annotated[
-        str | None,
-        file_option(help="Source of the partition and scores in the file, such as 'deberta-1.0, 2025-03-27'."),
+        str | None, file_option(help="Field or column with the responses; default: detected by name.")
     ] = None,
     id_field: Annotated[
         str | None,
         file_option(help="Field of doc with the prompt id in an lm-eval file; doc_id: position in the suite, from 0."),
     ] = None,
-    answers: Annotated[AnswersIn, file_option(help="Field with the responses in an lm-eval file.")] = "resps",
-    filter_: Annotated[
-        str | None, file_option("--filter", help="Name of the filter to read from an lm-eval file.")
-    ] = None,
     requests: Annotated[
         Path | None, file_option(help="Input file of the OpenAI batch, which contains the prompts.")
     ] = None,
+    suite: Annotated[
+        str, file_option(help="Suite of the prompts; own: your own prompts, with their texts in the file.")
+    ] = "noveltybench-curated",
+    mode: Annotated[Mode | None, sampling_option(help="Sampling mode.")] = None,
+    temperature: Annotated[float | None, sampling_option(help="Sampling temperature; default: as in the file.")] = None,
+    k: Annotated[
+        int | None, sampling_option(help="Number of responses per prompt to keep, from the first; default: all.")
+    ] = None,
+    about: Annotated[list[str] | None, system_option(metavar="KEY=VALUE", help=ABOUT_HELP)] = None,
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
     """Convert a file of responses to a submission folder, and check it. Nothing is written if a check fails.
 
     noveltybench: generations.jsonl, partitions.jsonl or scores.jsonl of NoveltyBench. Partitions and scores are kept as
-    *reported* values; its 0-based `distinct` becomes the number of classes.
+    *reported* values (`--about reported_by='deberta-1.0, 2025-03-27'` names their source); its 0-based `distinct`
+    becomes the number of classes.
 
     jsonl, csv, parquet: one row per prompt with a list {"prompt_id", "responses": [...]}, or one row per response
     {"prompt_id", "response"}. Other common names, such as "outputs" or "completion", are detected; use --field for
@@ -102,7 +70,7 @@ def import_(
 
     lm-eval: samples_*.jsonl of lm-evaluation-harness (--log_samples, a generate_until task with repeats: k). Prompts
     are identified by the field "prompt_id" of "doc" (or the field given with --id-field), or by their texts. The
-    responses are read from "resps": one per repeat, before any filter.
+    responses are read from "resps": one per repeat, before any filter; or from --field filtered_resps.
 
     openai-batch: output file of OpenAI's Batch API. The "custom_id" of a request should be the prompt id, or the id
     and a sample number ("curated-7-3"). Otherwise give the batch's input file with --requests: prompts are then
@@ -111,7 +79,7 @@ def import_(
     inspect: .eval or .json log of Inspect, one response per epoch (pip install "divbench[inspect]").
 
     Examples:
-      divbench import scores.jsonl --name gpt-4o --submitter me --out subs/gpt-4o
+      divbench import scores.jsonl --name gpt-4o --submitter me --out subs/gpt-4o --about model_id=gpt-4o-2024-11-20
 
     Responses to your own prompts, with "prompt" in each row:
 
@@ -120,74 +88,29 @@ def import_(
     from datasets_build.load import load_suite
     from divbench.core.tables import plain
     from submissions.checking.printing import print_report
-    from submissions.importing.importers import ImportOptions, LmEvalOptions, detect_format, import_submission
-    from submissions.untrusted.findings import problems_json
+    from submissions.importing.importers import ImportOptions, detect_format, import_submission
 
-    needed = {"--out": destination, "--name": name, "--submitter": submitter}
-    if destination is None or lacking(needed):
-        message = f"missing options: {', '.join(lacking(needed))}"
-        raise ConfigurationError(message, "give all of them; see divbench import --help")
-    _check_date(date)
-    known: dict[str, Any] = {
-        "name": name,
-        "suite": suite,
-        "system": {
-            "type": type_,
-            "model_id": model_id,
-            "revision": revision,
-            "parameters": parameters,
-            "open_weights": open_weights,
-            "licence": licence,
-        },
-        "generation": {
-            "k": k,
-            "mode": mode,
-            "temperature": temperature,
-            "top_k": top_k,
-            "top_p": top_p,
-            "max_tokens": max_tokens,
-            "seed": seed,
-        },
-        "submitter": {
-            "name": submitter,
-            "date": None if date is None else date.date(),
-            "contact": contact,
-            "links": tuple(link or ()),
-        },
-        "notes": notes,
-        "reported": reported_by,
-    }
-    options = ImportOptions(field, LmEvalOptions(id_field, answers, filter_), requests)
+    known: dict[str, Any] = manifest_fields(about or ()) | {"name": name, "suite": suite}
+    known["generation"] |= {"k": k, "mode": mode, "temperature": temperature}
+    known["submitter"] |= {"name": submitter}
+    known["system"] = {"type": "model"} | known["system"]
     report, unused_fields = import_submission(
         file,
         detect_format(file) if from_ is None else from_,
         destination,
         known,
         partial(load_suite, mirror=mirror),
-        options,
+        ImportOptions(field, id_field, requests),
     )
     if json:
         document = {"id": report.submission.id if report.submission else None, "folder": str(destination)}
-        print_json(document | {"fields_not_used": sorted(unused_fields)} | problems_json(report.findings))
+        print_json(document | {"fields_not_used": sorted(unused_fields)} | report.findings.as_json())
         return
     print_report(report, out())
     if unused_fields:
-        named = ", ".join(name or '""' for name in sorted(unused_fields))
-        out().print(plain(f"Fields of the file that were not used: {named}"))
+        names = ", ".join(name or '""' for name in sorted(unused_fields))
+        out().print(plain(f"Fields of the file that were not used: {names}"))
     out().print(f"Written to {destination}. Next: divbench score {destination}", markup=False)
-
-
-def _check_date(date: datetime | None) -> None:
-    """Check that responses are not dated in the future, anywhere on Earth."""
-    latest = datetime.now(timezone(timedelta(hours=14))).date()
-    if date is not None and date.date() > latest:
-        hint = "give the day on which the responses were generated, or leave it out"
-        raise ConfigurationError(f"--date {date.date()} is in the future", hint)
-
-
-def lacking(given: Mapping[str, object]) -> list[str]:
-    """Names of the required options that were not given."""
-    return [name for name, value in given.items() if value is None]
 
 
 def validate(
@@ -219,10 +142,9 @@ def validate(
 
 
 def baseline(
-    given: Annotated[Path, typer.Argument(help="Submission folder whose responses are used.")],
+    folder: Annotated[Path, typer.Argument(help="Submission folder whose responses are used.")],
     kind: Annotated[str, typer.Option(help="Attack to apply, such as repeated, shuffled-words or other-prompts.")],
     destination: Annotated[Path, typer.Option("--out", help="Submission folder to create.")],
-    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -241,10 +163,168 @@ def baseline(
     """
     from datasets_build.load import load_suite
     from submissions.checking.validate import open_submission
-    from submissions.gaming.derive import find_attack, write_baseline
+    from submissions.gaming.baselines import find_attack, write_baseline
 
-    chosen = find_attack(kind)
-    submission, suite, _ = open_submission(given, partial(load_suite, mirror=mirror))
-    made = write_baseline(chosen, submission, suite, destination, seed)
-    document = {"id": made.id, "folder": str(destination)}
-    say(document, f"{kind} from {given} is {made.id} in {destination}", as_json=json)
+    attack = find_attack(kind)
+    submission, suite, _ = open_submission(folder, partial(load_suite, mirror=mirror))
+    written = write_baseline(attack, submission, suite, destination)
+    document = {"id": written.id, "folder": str(destination)}
+    say(document, f"{kind} from {folder} is {written.id} in {destination}", as_json=json)
+
+
+def submit(
+    folder: Annotated[Path, typer.Argument(help="Submission folder.", metavar="DIR")],
+    to: Annotated[str, typer.Option("--to", help="Store of the service: a folder, or hf://datasets/ORG/NAME.")],
+    as_pull_request: Annotated[
+        bool,
+        typer.Option("--as-pull-request", help="Pull request instead of a direct commit (no write access needed)."),
+    ] = False,
+    mirror: MirrorOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Check a submission and submit it for scoring, in the name of the manifest's submitter.
+
+    Nothing is sent if a check fails. The id is derived from the content, so submitting the same folder again changes
+    nothing; with --as-pull-request, it opens another pull request as long as none is merged. Anyone who can read the
+    store can read the submission's texts.
+
+    Example: divbench submit subs/my-model --to hf://datasets/ORG/submissions
+    """
+    from contextlib import suppress
+
+    from datasets_build.load import load_suite
+    from submissions.storage import open_store
+    from submissions.storage.file_store import NoWriteAccess, StoreFault
+    from submissions.work_queue.operations import PullRequestStore, listing, propose
+    from submissions.work_queue.operations import submit as run
+    from submissions.work_queue.printing import print_receipt, receipt_json
+
+    store = open_store(to)
+    find = partial(load_suite, mirror=mirror)
+    now = datetime.now(UTC)
+    takes_pull_requests = isinstance(store, PullRequestStore)
+    if as_pull_request and not takes_pull_requests:
+        raise ConfigurationError(f"{to} takes no pull requests", "submit without --as-pull-request")
+    try:
+        receipt = (propose if as_pull_request else run)(store, folder, None, now, find_suite=find)
+    except NoWriteAccess as error:
+        if as_pull_request or not takes_pull_requests:
+            raise
+        raise NoWriteAccess(error.message, "propose it with --as-pull-request, or log in: hf auth login") from error
+    position = None
+    if receipt.address is None:
+        with suppress(StoreFault):  # it is already submitted, even if its position cannot be read now
+            position = listing(store).queue_position(receipt.state.submission_id, now)
+    if json:
+        print_json(receipt_json(receipt, position))
+    else:
+        print_receipt(receipt, position, folder, to, out(), err())
+
+
+def list_(store: Store, json: JsonOption = False) -> None:
+    """List all submissions: state, age, submitter. Exit 1 if a state is damaged.
+
+    Example: divbench submissions list --store hf://datasets/ORG/submissions
+    """
+    from submissions.storage import open_store
+    from submissions.work_queue.operations import listing
+    from submissions.work_queue.printing import print_list, state_json
+
+    submissions = listing(opened := open_store(store, existing=True))
+    now = datetime.now(UTC)
+    for file in submissions.damaged:
+        err().print(f"left out {file.path}: {file.reason}", style="yellow", markup=False)
+    if json:
+        damaged = [{"path": file.path, "reason": file.reason} for file in submissions.damaged]
+        print_json({"submissions": [state_json(state, now) for state in submissions.states], "damaged": damaged})
+    else:
+        print_list(submissions.states, opened.address, now, out())
+    if submissions.damaged:
+        raise typer.Exit(1)
+
+
+def status(submission_id: Id, store: Store, json: JsonOption = False) -> None:
+    """Show a submission's status, history, position in the queue, files and results.
+
+    Example: divbench submissions status 0123456789abcdef --store hf://datasets/ORG/submissions
+    """
+    from submissions.storage import open_store
+    from submissions.work_queue.operations import listing
+    from submissions.work_queue.printing import print_files, print_history, print_status, state_json
+    from submissions.work_queue.queue_files import checked_id, found_in, result_paths
+    from submissions.work_queue.schema import UnknownSubmission
+
+    opened = open_store(store, existing=True)
+    submissions = listing(opened)
+    files = opened.paths(submissions.commit, f"submissions/{checked_id(submission_id)}")
+    try:
+        state = found_in(submissions, submission_id, opened.address)
+    except UnknownSubmission as error:
+        if not files:
+            raise
+        message = f"{opened.address} has files of {submission_id}, but no worker has queued it"
+        hint = "a worker does, if they pass its checks; see its messages, or check them: divbench validate"
+        raise UnknownSubmission(message, hint) from error
+    now = datetime.now(UTC)
+    position = submissions.queue_position(submission_id, now)
+    twins = submissions.with_same_rows(state.rows_digest, submission_id)
+    if json:
+        document = state_json(state, now) | {
+            "queue_position": position.as_json(),
+            "files": files,
+            "results": result_paths(state),
+            "same_rows": [twin.submission_id for twin in twins],
+        }
+        print_json(document)
+    else:
+        print_status(state, position, now, out())
+        print_history(state, out())
+        print_files(files, result_paths(state), twins, opened.address, out())
+
+
+def retry(
+    submission_id: Id,
+    store: Store,
+    by: Annotated[str, typer.Option(help="Operator's name, for the history.")],
+    reason: Reason = None,
+) -> None:
+    """Requeue a failed or rejected submission with its full number of attempts (for operators).
+
+    Example: divbench submissions retry 0123456789abcdef --store hf://datasets/ORG/submissions --by ann
+    """
+    from submissions.storage import open_store
+    from submissions.work_queue.operations import retry as run
+    from submissions.work_queue.schema import identity
+
+    operator = identity(by, "give another name with --by")
+    run(open_store(store, existing=True), submission_id, operator, datetime.now(UTC), reason=reason)
+    out().print(f"{submission_id} is pending again", markup=False)
+
+
+def withdraw(
+    submission_id: Id,
+    store: Store,
+    submitter: Annotated[str, typer.Option(help="Submitter's name, or the operator's.")],
+    operator: Annotated[bool, typer.Option("--operator", help="Operator mode: withdraws any submission.")] = False,
+    results_store: Annotated[str | None, typer.Option(help="Store of the results; default: --store.")] = None,
+) -> None:
+    """Withdraw a submission: remove its texts and results from the store; its history stays.
+
+    Earlier commits still contain them. To remove these as well, the owner of a Hub repository can squash its history.
+
+    Example: divbench submissions withdraw 0123456789abcdef --store hf://datasets/ORG/submissions --submitter me
+    """
+    from submissions.storage import open_store
+    from submissions.work_queue.operations import withdraw as run
+    from submissions.work_queue.queue_files import all_result_paths
+    from submissions.work_queue.schema import identity
+
+    opened = open_store(store, existing=True)
+    results = opened if results_store is None else open_store(results_store)
+    stored = {*results.paths(results.head(), "results")}
+    by = identity(submitter, _SUBMITTER)
+    state = run(opened, submission_id, by, datetime.now(UTC), operator=operator, results_store=results)
+    out().print(f"{submission_id} is withdrawn", markup=False)
+    if state.results and not {*all_result_paths(state)} & stored:
+        message = f"{results.address} had none of its results: if another store has, repeat this with --results-store"
+        err().print(message, style="yellow", markup=False, soft_wrap=True)

@@ -38,7 +38,7 @@ if os.environ.get("DIVBENCH_MIRROR"):  # absolute: tests run programs in other f
 
 import json
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -48,10 +48,9 @@ from hypothesis import HealthCheck, settings
 
 from datasets_build.download import MIRROR_VARIABLE
 from datasets_build.schema import Prompt, Suite
-from submissions.checking import sandbox
 from submissions.schema import Generation, Manifest, Row, Submitter, System
 from submissions.storage.submission_folders import write_submission
-from tests.forked import child_by_fork, run_forked
+from tests.forked import run_forked
 
 # Examples are judged by what comes out, not by how fast a busy machine is.
 settings.register_profile("divbench", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -104,18 +103,6 @@ def mirror() -> Path:
     if not named:
         pytest.skip(f"{MIRROR_VARIABLE} names no folder with the released data")
     return Path(named)
-
-
-@pytest.fixture
-def checked_by_forks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Checks in forks in place of new interpreters, but for narrow limits: test_sandbox.py tests the process."""
-    real = sandbox.run_in_child
-
-    def run(module: str, asked: Mapping[str, Any], *, memory: int, seconds: float) -> dict[str, Any]:
-        narrow = memory < 2**30 or seconds < 10
-        return (real if narrow else child_by_fork)(module, asked, memory=memory, seconds=seconds)
-
-    monkeypatch.setattr(sandbox, "run_in_child", run)
 
 
 @pytest.fixture
@@ -194,5 +181,16 @@ def demo_file(tmp_path: Path) -> Path:
 
 def import_demo(path: Path, *more: object) -> subprocess.CompletedProcess[str]:
     """The import of such a file into the folder `out` beside it, as a command."""
-    options = ("--from", "jsonl", "--suite", "demo", "--name", "mine", "--submitter", "me", "--date", "2026-01-02")
+    options = (
+        "--from",
+        "jsonl",
+        "--suite",
+        "demo",
+        "--name",
+        "mine",
+        "--submitter",
+        "me",
+        "--about",
+        "date=2026-01-02",
+    )
     return divbench("import", path, *options, "--out", path.parent / "out", *more)

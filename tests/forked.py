@@ -9,7 +9,6 @@ command loads, another hash seed, `datasets` with other variables of the Hub, wh
 starts one: `tests.conftest.divbench_anew`.
 """
 
-import json
 import multiprocessing
 import os
 import signal
@@ -22,9 +21,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
-from typing import Any, Self
-
-from divbench.core.errors import ConfigurationError
+from typing import Self
 
 PACKAGES = ("datasets_build", "submissions", "benchmark", "leaderboard")
 READ_THE_HUBS_VARIABLES = {"huggingface_hub", "sentence_transformers", "transformers"}
@@ -90,19 +87,6 @@ def run_piped(
     status = process.exitcode or 0
     process.close()
     return subprocess.CompletedProcess([code, *words], status, *printed)
-
-
-def child_by_fork(module: str, asked: Mapping[str, Any], *, memory: int, seconds: float) -> dict[str, Any]:
-    """`submissions.checking.sandbox.run_in_child` by a fork, without its limit of memory: a fork begins beyond it."""
-    code = f"import io, runpy, sys; sys.stdin = io.StringIO({json.dumps(asked)!r}); "
-    code += f"runpy.run_module({module!r}, run_name='__main__', alter_sys=True)"
-    ended = run_forked(code, [2**46, int(seconds) + 1], os.environ, timeout=seconds)
-    if ended.returncode:
-        raise AssertionError(ended.stderr)
-    document: dict[str, Any] = json.loads(ended.stdout)
-    if "error" in document:
-        raise ConfigurationError(document["error"]["message"], document["error"]["hint"])
-    return document
 
 
 def of_module(name: str) -> str:

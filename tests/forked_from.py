@@ -9,7 +9,7 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
-from submissions.untrusted.parquet_files import _server
+from submissions.untrusted.process import _server
 from tests.forked import PACKAGES
 
 LIBRARIES = (

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from datasets_build.load import load_suite
-from submissions.demo.build import write_demo_submissions
+from submissions.gaming.baselines import write_demo_submissions
 from tests.benchmark.helpers import ROOT
 from tests.conftest import divbench
 

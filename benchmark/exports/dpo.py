@@ -21,10 +21,10 @@ from datasets_build.schema import Suite
 from divbench.core.errors import ConfigurationError, InputError
 from divbench.core.files import atomic_file
 from submissions.choices import Mode
-from submissions.schema import Generation, Problem
+from submissions.schema import Generation
 from submissions.storage.submission_folders import Submission
-from submissions.untrusted.findings import Findings, Rejected
-from submissions.untrusted.table_files import lacks_column, read_table
+from submissions.untrusted.findings import Findings, Problem, Rejected
+from submissions.untrusted.table_files import lacks_column, read_columns
 
 NO_REWARDS = "no rewards"
 _OTHER_PROMPTS: dict[Mode | None, str] = {
@@ -41,7 +41,7 @@ _PROMPT = "{prompt}"
 def read_rewards(path: Path, prompt_ids: Collection[str], k: int) -> dict[str, list[float | None]]:
     """Read the rewards of responses by prompt id from rows of `prompt_id`, `index` and `reward`."""
     findings = Findings()
-    table = read_table(path, _COLUMNS, findings)
+    table = read_columns(path, _COLUMNS, findings)
     if table is None or [column for column in _COLUMNS if lacks_column(table, column, findings)]:
         raise Rejected(str(path), findings)
     rewards: dict[str, list[float | None]] = {}

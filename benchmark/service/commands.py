@@ -145,7 +145,7 @@ def _worker(
     from benchmark.surprisal.cache import default_cache_path
     from datasets_build.download import home
     from divbench.core.errors import ConfigurationError, first_fault
-    from submissions.storage.file_store import open_store
+    from submissions.storage import open_store
     from submissions.work_queue.schema import Identity
 
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # the Hub's client reads it when it is imported

@@ -12,11 +12,10 @@ from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.device_errors import is_out_of_memory
 from benchmark.models.servers import ServerFault
 from divbench.core.errors import ConfigurationError, DivBenchError, UnknownSuite
-from submissions.storage.commits import LocalDiskFault
-from submissions.untrusted.limited_process import SECRET_NAME
+from submissions.storage.file_store import LocalDiskFault
 from submissions.untrusted.plain_text import one_line
-from submissions.work_queue.errors import UnknownSubmission
-from submissions.work_queue.schema import MAX_LOG_LINES
+from submissions.untrusted.process import SECRET_NAME
+from submissions.work_queue.schema import MAX_LOG_LINES, UnknownSubmission
 
 MAX_HOST_FAILURES = 3  # in a row, after which a worker ends
 _MEMORY = "free some memory or add more, or choose a smaller model, another dtype or another --device"

@@ -14,15 +14,13 @@ from datasets_build.load import load_suite
 from datasets_build.schema import Suite
 from divbench.core.errors import ConfigurationError, InputError
 from submissions.checking.prompts import OWN
-from submissions.checking.sandbox import validate_in_child
-from submissions.checking.validate import open_checked
-from submissions.schema import Manifest, Problem
+from submissions.checking.validate import open_checked, validate_in_child
+from submissions.schema import Manifest
 from submissions.storage.file_store import FileStore
-from submissions.storage.submission_folders import MANIFEST_FILE, Submission
-from submissions.untrusted.findings import Findings, Rejected
-from submissions.untrusted.json_files import MAX_MANIFEST_BYTES, read_manifest
-from submissions.work_queue.errors import UnknownSubmission
+from submissions.storage.submission_folders import MANIFEST_FILE, MAX_MANIFEST_BYTES, Submission, read_manifest
+from submissions.untrusted.findings import Findings, Problem, Rejected
 from submissions.work_queue.queue_files import fetch
+from submissions.work_queue.schema import UnknownSubmission
 
 _PREFIX, _LOCK = "divbench-worker-", ".lock"  # of private folders
 

@@ -11,12 +11,10 @@ from typing import Any, Protocol, Self, TypeVar
 
 from benchmark.service.failures import public_message
 from divbench.core.errors import DivBenchError
-from submissions.storage.commits import LocalDiskFault, NoWriteAccess, StoreFault
-from submissions.storage.file_store import FileStore
+from submissions.storage.file_store import FileStore, LocalDiskFault, NoWriteAccess, StoreFault
 from submissions.untrusted.plain_text import one_line
-from submissions.work_queue.errors import ClaimLost, DamagedState, QueueBusy, QueueError, UnknownSubmission
 from submissions.work_queue.operations import release, renew
-from submissions.work_queue.schema import Claim
+from submissions.work_queue.schema import Claim, ClaimLost, DamagedState, QueueBusy, QueueError, UnknownSubmission
 
 TICK = 0.1  # seconds within which a request to stop is noticed
 LONGEST_PAUSE = 60.0

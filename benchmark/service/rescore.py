@@ -14,13 +14,11 @@ from benchmark.service.worker import Worker, WorkerState, run_concurrently
 from datasets_build.schema import Suite
 from divbench.core.errors import DivBenchError
 from submissions.checking.prompts import OWN
-from submissions.storage.commits import NoWriteAccess
+from submissions.storage.file_store import NoWriteAccess
 from submissions.storage.submission_folders import Submission
-from submissions.work_queue.errors import DamagedState, IllegalTransition, UnknownSubmission
-from submissions.work_queue.maintenance import add_results
-from submissions.work_queue.operations import state_of, states
+from submissions.work_queue.operations import add_results, state_of, states
 from submissions.work_queue.queue_files import paths_of_result
-from submissions.work_queue.schema import State
+from submissions.work_queue.schema import DamagedState, IllegalTransition, State, UnknownSubmission
 
 
 def rescore(worker: Worker, stop: Stop, emit: EventSink) -> Counter[str]:

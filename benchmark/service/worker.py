@@ -38,14 +38,19 @@ from benchmark.service.fetch import (
 from benchmark.service.lease import GRACE, ClaimKeeper, EventSink, Stop, Stopped, wait, with_backoff
 from datasets_build.schema import Suite
 from divbench.core.errors import ConfigurationError, DivBenchError, InputError
-from submissions.schema import Problem
-from submissions.storage.commits import LocalDiskFault, NoWriteAccess, StoreFault
-from submissions.storage.file_store import FileStore
+from submissions.storage.file_store import FileStore, LocalDiskFault, NoWriteAccess, StoreFault
 from submissions.storage.submission_folders import Submission
-from submissions.work_queue.errors import DamagedState, QueueBusy, QueueError, UnknownSubmission
-from submissions.work_queue.maintenance import adopt, submissions_without_state
-from submissions.work_queue.operations import claim, fail, finish, reject
-from submissions.work_queue.schema import MAX_ATTEMPTS, Claim, State
+from submissions.untrusted.findings import Problem
+from submissions.work_queue.operations import adopt, claim, fail, finish, reject, submissions_without_state
+from submissions.work_queue.schema import (
+    MAX_ATTEMPTS,
+    Claim,
+    DamagedState,
+    QueueBusy,
+    QueueError,
+    State,
+    UnknownSubmission,
+)
 
 T = TypeVar("T")
 MAX_CONCURRENT = 64  # submissions of a worker on a cluster that are scored at once

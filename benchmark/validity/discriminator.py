@@ -24,8 +24,7 @@ import numpy as np
 
 from benchmark.models.embedder import Embedder
 from benchmark.validity.text_statistics import Floats, Spelling, WordOrder, WordOrderModel, spelling, word_order
-from submissions.checking.languages import count_letters, is_foreign, is_foreign_prompt
-from submissions.checking.response_kinds import is_refusal, is_scorable
+from submissions.checking.response_kinds import count_letters, is_foreign, is_foreign_prompt, is_refusal, is_scorable
 
 Reason = Literal["unreadable", "word salad", "echo of the prompt", "refusal", "not about the prompt"]
 # Features by reason, None if a text is uninformative; empty for a response that is blank or a placeholder.

@@ -53,8 +53,8 @@ from divbench.core.console import out
 from divbench.core.errors import InputError
 from divbench.core.files import write_text
 from divbench.core.tables import Cell, Table, to_terminal
-from submissions.gaming.derive import attacked, find_attack
-from submissions.gaming.rewording import banks
+from submissions.gaming.attacks import banks
+from submissions.gaming.baselines import attacked, find_attack
 
 Responses = Mapping[str, tuple[str, ...]]  # by prompt id
 # Kinds of junk and the correct reason for each. The *own* kinds are made here; attacks have other wordings and orders.

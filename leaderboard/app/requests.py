@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from leaderboard.app.submitting.intake import MAX_UPLOAD_BYTES
-from submissions.judgements.visitors import RateLimit
+from submissions.judgements.votes import RateLimit
 from submissions.untrusted.plain_text import one_line
 
 MAX_BODY_BYTES = 2**20  # limit for a call; uploads have their own limit

@@ -13,10 +13,8 @@ from benchmark.scoring.per_prompt import FACTS_FIELD as FACTS
 from benchmark.scoring.per_prompt import per_prompt_schema
 from benchmark.scoring.results import MAX_RESULT_BYTES, PER_PROMPT_FILE, RESULT_FILE, Result, read_result
 from divbench.core.files import atomic_folder
-from submissions.storage.commits import LocalDiskFault, disk_faults
-from submissions.storage.file_store import FileStore
-from submissions.untrusted.findings import Findings
-from submissions.untrusted.limits import MAX_FILE_BYTES
+from submissions.storage.file_store import FileStore, LocalDiskFault, disk_faults
+from submissions.untrusted.findings import MAX_FILE_BYTES, Findings
 from submissions.untrusted.parquet_files import read_parquet
 
 SCHEMA_VERSION = Result.model_fields["schema_version"].default

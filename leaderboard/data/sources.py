@@ -19,8 +19,7 @@ from divbench.core.errors import ConfigurationError, InputError
 from divbench.core.files import atomic_file, canonical_json, content_id
 from leaderboard.data.board import Board, make_boards
 from leaderboard.data.result_checks import checked_result, fetch_result
-from submissions.storage.commits import LocalDiskFault, StoreFault, disk_faults
-from submissions.storage.file_store import FileStore
+from submissions.storage.file_store import FileStore, LocalDiskFault, StoreFault, disk_faults
 from submissions.untrusted.plain_text import one_line
 from submissions.work_queue.queue_files import read_listing, result_paths
 from submissions.work_queue.schema import MAX_STATE_BYTES, Damaged, Listing, State

@@ -7,8 +7,7 @@ from pathlib import Path
 from benchmark.metrics import METRICS
 from datasets_build.sources import DATASETS
 from divbench.core.tables import Cell, Table, number, number_cell
-from submissions.demo.build import DERIVED
-from submissions.gaming.derive import find_attack
+from submissions.gaming.baselines import DERIVED, find_attack
 
 PUBLISHED = Path(__file__).parents[1] / "published"
 _COLUMNS = (

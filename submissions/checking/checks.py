@@ -12,12 +12,11 @@ from typing import Any, Literal
 from datasets_build.schema import Suite
 from divbench.core.errors import counted
 from divbench.core.files import content_id
-from submissions.checking.languages import READS_ENGLISH, is_foreign_set
 from submissions.checking.prompts import ID_HINT, MAX_PROMPTS_BYTES, OWN, SIZES_HINT, id_problem, text_problem
-from submissions.checking.response_kinds import is_blank, is_placeholder
-from submissions.schema import GENERATIONS, Manifest, Problem, Reported, Row
+from submissions.checking.response_kinds import READS_ENGLISH, is_blank, is_foreign_set, is_placeholder
+from submissions.schema import GENERATIONS, Manifest, Reported, Row
 from submissions.storage.submission_folders import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
-from submissions.untrusted.findings import Findings
+from submissions.untrusted.findings import Findings, Problem
 
 MAX_RESPONSE_BYTES = 256 * 2**10
 MAX_REASON_LETTERS = 200

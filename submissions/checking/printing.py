@@ -10,8 +10,7 @@ from divbench.core.errors import counted
 from divbench.core.tables import Styled, Table, plain, styled, to_terminal
 from submissions.checking.response_kinds import kinds_text
 from submissions.checking.validate import Report
-from submissions.schema import Problem
-from submissions.untrusted.findings import KEPT_PER_CHECK, Findings
+from submissions.untrusted.findings import KEPT_PER_CHECK, Findings, Problem
 
 SHOWN = 50
 WIDE = 120  # columns of a terminal in which each part of a problem gets a column of its own

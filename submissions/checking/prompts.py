@@ -13,10 +13,9 @@ from pydantic import TypeAdapter, ValidationError
 from datasets_build.schema import Prompt, Suite
 from divbench.core.errors import first_fault
 from submissions.checking.response_kinds import is_blank
-from submissions.schema import Line, Problem, Row
-from submissions.untrusted.findings import Findings, Rejected
-from submissions.untrusted.limits import within_row_limit
-from submissions.untrusted.table_files import ENDINGS, Table, lacks_column, read_table, rows_with_ids, text_lines
+from submissions.schema import Line, Row
+from submissions.untrusted.findings import Findings, Rejected, within_row_limit
+from submissions.untrusted.table_files import ENDINGS, Columns, lacks_column, read_columns, rows_with_ids, text_lines
 
 OWN = "own"
 """The name of every such suite, and the category of its prompts."""
@@ -35,10 +34,6 @@ def own_suite(rows: Iterable[Row]) -> Suite:
     """Make the suite of a submission with its own prompts: ids and texts from its rows, sorted by id.
 
     Samplers that work in parallel write rows in another order each time; the suite must not depend on it.
-
-    Args:
-        rows: Rows of the submission. Of several with one id the first counts, and a missing text becomes empty; the
-            checks decide whether that is acceptable.
     """
     prompts: dict[str, Prompt] = {}
     for row in rows:
@@ -76,17 +71,6 @@ def read_prompts(path: Path, *, prompt_column: str = "prompt", id_column: str | 
     """Read a user's own prompts from a file, in its order.
 
     A prompt may have paraphrases: a column `paraphrases` of lists of strings, in JSON Lines and Parquet.
-
-    Args:
-        path: .jsonl, .csv or .parquet with a column of prompts, or .txt with one prompt per line; blank lines are
-            skipped.
-        id_column: Column of their ids; None: `prompt_id` or `id`, and without either the prompts are numbered p0001,
-            p0002, …
-
-    Raises:
-        Rejected: The file cannot be read, has no such column, has instructions in another column, or has no prompts; a
-            prompt is missing, blank, or longer than `MAX_PROMPT_BYTES`; or an id is missing, invalid or repeated. All
-            problems are reported at once.
     """
     findings = Findings()
     is_text = path.suffix.lower() == ".txt"
@@ -94,44 +78,44 @@ def read_prompts(path: Path, *, prompt_column: str = "prompt", id_column: str | 
     found = () if table is None else tuple(_prompts(table, prompt_column, id_column, findings))
     if table is not None and not table.rows and not findings.rejected():
         message = "there are no prompts"
-        findings.add(Problem("prompt_text", "error", path.name, None, "", message, "write one per row"))
+        findings.error("prompt_text", path.name, None, "", message, "write one per row")
     size = sum(len(text.encode()) for prompt in found for text in (prompt.prompt, *prompt.paraphrases))
     if size > MAX_PROMPTS_BYTES:
         message = f"{size:,} bytes of prompts"
-        findings.add(Problem("sizes", "error", path.name, None, prompt_column, message, SIZES_HINT))
+        findings.error("sizes", path.name, None, prompt_column, message, SIZES_HINT)
     if findings.rejected():
         raise Rejected(str(path), findings)
     return found
 
 
-def _lines(path: Path, findings: Findings) -> Table:
+def _lines(path: Path, findings: Findings) -> Columns:
     rows: list[tuple[int, dict[str, Any]]] = []
     for number, line in text_lines(path, findings):
         if not is_blank(line):
             rows.append((number, {"": line.rstrip("\r\n")}))
             if not within_row_limit(len(rows), path.name, findings):
                 break
-    return Table(path.name, (), tuple(rows))
+    return Columns(path.name, (), tuple(rows))
 
 
-def _columns(path: Path, prompt_column: str, id_column: str | None, findings: Findings) -> Table | None:
+def _columns(path: Path, prompt_column: str, id_column: str | None, findings: Findings) -> Columns | None:
     wanted = [prompt_column, id_column or "", *_IDS, _PARAPHRASES]
-    table = read_table(path, wanted, findings, endings=(*ENDINGS, ".txt"))
+    table = read_columns(path, wanted, findings, endings=(*ENDINGS, ".txt"))
     if table is None:
         return None
     needed = (prompt_column,) if id_column is None else (prompt_column, id_column)
     lacking = [column for column in needed if lacks_column(table, column, findings)]
-    for column in sorted({*_INSTRUCTIONS}.intersection(table.columns) - {*needed}):
+    for column in sorted({*_INSTRUCTIONS}.intersection(table.names) - {*needed}):
         message = "a prompt cannot have its own instructions"
         hint = "run once per system prompt, with --system-prompt, or rename the column if it does not matter"
-        findings.add(Problem("schema", "error", table.name, None, column, message, hint))
+        findings.error("schema", table.name, None, column, message, hint)
     return None if lacking else table
 
 
-def _prompts(table: Table, prompt_column: str, id_column: str | None, findings: Findings) -> Iterator[Prompt]:
+def _prompts(table: Columns, prompt_column: str, id_column: str | None, findings: Findings) -> Iterator[Prompt]:
     """Yield the prompts of the valid rows."""
-    field = prompt_column if table.columns else ""  # a line is a prompt
-    ids = id_column or next((name for name in _IDS if name in table.columns), None)
+    field = prompt_column if table.names else ""  # a line is a prompt
+    ids = id_column or next((name for name in _IDS if name in table.names), None)
     numbered = ((number, f"p{i:04}", row) for i, (number, row) in enumerate(table.rows, start=1))
     for number, name, row in numbered if ids is None else rows_with_ids(table, ids, findings):
         places: dict[str, Any] = {field: row.get(field)}
@@ -141,12 +125,12 @@ def _prompts(table: Table, prompt_column: str, id_column: str | None, findings: 
         elif wordings is not None and wordings != "":
             message = f"a value of type {type(wordings).__name__}, expected a list"
             hint = "use .jsonl or .parquet for lists"
-            findings.add(Problem("prompt_text", "error", table.name, number, _PARAPHRASES, message, hint))
+            findings.error("prompt_text", table.name, number, _PARAPHRASES, message, hint)
         if ids is not None and (odd := id_problem(name)):
-            findings.add(Problem("prompt_ids", "error", table.name, number, ids, odd, ID_HINT))
+            findings.error("prompt_ids", table.name, number, ids, odd, ID_HINT)
         faults = {place: fault for place, text in places.items() if (fault := text_problem(text))}
         for place, (message, hint) in faults.items():
-            findings.add(Problem("prompt_text", "error", table.name, number, place, message, hint))
+            findings.error("prompt_text", table.name, number, place, message, hint)
         if not faults:
             text, *others = places.values()
             yield Prompt(name, OWN, text, tuple(others))

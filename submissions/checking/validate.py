@@ -1,13 +1,13 @@
 """Validate a submission folder: find all problems at once, each with its row, field and suggested fix.
 
 First, `submissions.untrusted` checks that the files are valid and have the right schema. Then each check of `CHECKS`
-runs on every row, or once after the last row. Finally, reported values, if any, are compared with the rows. To add a
-check, write a function in `checks.py` and add a line to `CHECKS`.
+runs on every row, or once after the last row. Finally, reported values, if any, are compared with the rows.
 """
 
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from divbench.core.errors import ConfigurationError, UnknownSuite
 from submissions.checking.checks import CHECKS, Check, Context, SeenRows, has_all_values
 from submissions.checking.prompts import OWN, own_suite
 from submissions.checking.response_kinds import ResponseCounts
-from submissions.schema import GENERATIONS, REPORTED, Manifest, Problem, submission_id
+from submissions.schema import GENERATIONS, REPORTED, Manifest, submission_id
 from submissions.storage.submission_folders import (
     GENERATIONS_FILE,
     MANIFEST_FILE,
@@ -26,12 +26,14 @@ from submissions.storage.submission_folders import (
     Submission,
     as_reported,
     as_row,
+    read_manifest,
 )
-from submissions.untrusted.findings import Findings, Rejected, problems_json
-from submissions.untrusted.json_files import read_manifest
-from submissions.untrusted.parquet_files import ParquetTable, open_parquet
+from submissions.untrusted.findings import Findings, Rejected
+from submissions.untrusted.parquet_files import ParquetColumns, open_parquet
+from submissions.untrusted.process import Limits, Stopped, run_limited
 
 MAX_ERRORS = 10_000
+LIMITS = Limits(memory=4 * 2**30, seconds=600)
 FindSuite = Callable[[str], Suite]
 Progress = Callable[[int], None]
 
@@ -56,7 +58,7 @@ class Report:
             "rows_digest": known.rows_digest if known else None,
             "in_suite_order": known.in_suite_order if known else None,
             "counts": asdict(self.counts),
-        } | problems_json(self.findings)
+        } | self.findings.as_json()
 
 
 def validate(
@@ -67,15 +69,7 @@ def validate(
     numbers: Sequence[int] = (),
     progress: Progress = lambda rows: None,
 ) -> Report:
-    """Check a submission folder.
-
-    Args:
-        find_suite: Function that finds the suite that the manifest names; not called for *own*.
-        numbers: Number of each row in the imported file, for messages; default: in the folder's file.
-
-    Raises:
-        ConfigurationError: The folder does not exist, or the suite's file is not available.
-    """
+    """Check a submission folder; `numbers` are those of its rows in the file that they were imported from."""
     if not _is(Path.is_dir, folder):
         if _is(Path.is_file, folder):
             hint = "to convert a file of responses: divbench import; to score it directly: divbench quick"
@@ -83,8 +77,11 @@ def validate(
         raise ConfigurationError(f"there is no folder {folder}", "give a submission folder")
     report = Report(Findings())
     report.manifest = read_manifest(folder / MANIFEST_FILE, report.findings)
-    if report.manifest is not None:
-        report.suite = _suite(report.manifest, find_suite, report.findings)
+    if report.manifest is not None and report.manifest.suite != OWN:
+        try:
+            report.suite = find_suite(report.manifest.suite)
+        except UnknownSuite as error:
+            report.findings.error("manifest", MANIFEST_FILE, None, "suite", error.message, error.hint)
     digest, rows_digest = RowsDigest(), ""
     file = open_parquet(folder / GENERATIONS_FILE, GENERATIONS, report.findings)
     seen = SeenRows(keep_texts=os.path.lexists(folder / REPORTED_FILE))
@@ -94,9 +91,8 @@ def validate(
         rows_digest = digest.hex()
         _check_reported(folder, seen, report, digest)
         for check in checks:
-            if check.whole is not None:
-                for problem in check.whole(context, seen):
-                    report.findings.add(problem)
+            for problem in () if check.whole is None else check.whole(context, seen):
+                report.findings.add(problem)
     if report.manifest is not None and file is not None and not report.findings.rejected():
         name = submission_id(report.manifest, digest.hex())
         ordered = seen.in_suite_order
@@ -108,52 +104,55 @@ def validate(
 
 
 def open_submission(folder: Path, find_suite: FindSuite = load_suite) -> tuple[Submission, Suite, Report]:
-    """Open a submission that passes every check, with its suite.
-
-    Raises:
-        Rejected: It does not pass.
-        ConfigurationError: As in `validate`.
-    """
+    """Open a submission that passes every check, with its suite; otherwise raise `Rejected`."""
     report = validate(folder, find_suite)
     if report.submission is None or report.suite is None:
         raise Rejected(str(folder), report.findings)
     return report.submission, report.suite, report
 
 
-def open_checked(
-    folder: Path, found: Mapping[str, Any], find_suite: FindSuite = load_suite
-) -> tuple[Submission, Suite]:
-    """Open a folder that `validate_in_child` accepted, without decoding its responses again.
+def validate_in_child(folder: Path, *, mirror: Path | None = None, limits: Limits = LIMITS) -> dict[str, Any]:
+    """Check an untrusted folder in a limited process; return the document of `divbench validate --json`.
 
-    Args:
-        folder: The folder that was checked, unchanged since.
-        found: Document from `validate_in_child`, with `accepted` true.
-
-    Raises:
-        Rejected: The files have been damaged since.
-        ConfigurationError: The suite's file is not available.
+    If the process exceeds a limit or crashes, that is a problem of the check *limits*, and `counts` is null.
     """
+    request = {"folder": str(folder.absolute()), "mirror": None if mirror is None else str(mirror.absolute())}
+    try:
+        document: dict[str, Any] = run_limited(f"{__name__}:validated", request, limits)
+    except Stopped as error:
+        return stopped(str(error))
+    return document
+
+
+def validated(request: dict[str, Any]) -> dict[str, Any]:
+    """In the limited process: check the folder of a request."""
+    mirror = None if request["mirror"] is None else Path(request["mirror"])
+    return validate(Path(request["folder"]), partial(load_suite, mirror=mirror)).as_json()
+
+
+def stopped(message: str) -> dict[str, Any]:
+    """Return the document of a submission whose check did not finish."""
+    findings = Findings()
+    hint = "the file is too large or damaged: write it again, in smaller row groups, with fewer or shorter responses"
+    findings.error("limits", "", None, "", message, hint)
+    return {"accepted": False, "id": None, "counts": None} | findings.as_json()
+
+
+def open_checked(
+    folder: Path, document: Mapping[str, Any], find_suite: FindSuite = load_suite
+) -> tuple[Submission, Suite]:
+    """Open a folder that `validate_in_child` accepted, and that has not changed since, without checking it again."""
     findings = Findings()
     manifest = read_manifest(folder / MANIFEST_FILE, findings)
     if manifest is None:
         raise Rejected(str(folder), findings)
-    prompts = found["counts"]["prompts"]
-    made = Submission(folder, manifest, found["id"], prompts, found["rows_digest"], found["in_suite_order"])
-    return made, own_suite(made.prompt_rows()) if manifest.suite == OWN else find_suite(manifest.suite)
-
-
-def _suite(manifest: Manifest, find_suite: FindSuite, findings: Findings) -> Suite | None:
-    if manifest.suite == OWN:
-        return None
-    try:
-        return find_suite(manifest.suite)
-    except UnknownSuite as error:
-        findings.add(Problem("manifest", "error", MANIFEST_FILE, None, "suite", error.message, error.hint))
-        return None
+    prompts, ordered = document["counts"]["prompts"], document["in_suite_order"]
+    submission = Submission(folder, manifest, document["id"], prompts, document["rows_digest"], ordered)
+    return submission, own_suite(submission.prompt_rows()) if manifest.suite == OWN else find_suite(manifest.suite)
 
 
 def _check_rows(
-    file: ParquetTable,
+    file: ParquetColumns,
     context: Context,
     checks: tuple[Check, ...],
     report: Report,
@@ -172,9 +171,8 @@ def _check_rows(
             continue
         row = as_row(numbers[number - 1] if numbers else number, raw)
         for check in checks:
-            if check.row is not None:
-                for problem in check.row(row, context, seen):
-                    report.findings.add(problem)
+            for problem in () if check.row is None else check.row(row, context, seen):
+                report.findings.add(problem)
         seen.add(row, context)
         report.counts.add(row)
         if not report.findings.rejected():  # a rejected submission needs no id
@@ -185,8 +183,7 @@ def _enough(findings: Findings, file: str) -> bool:
     """Whether there are too many errors to read on, which is then reported."""
     if findings.count("error") <= MAX_ERRORS:
         return False
-    message, hint = f"more than {MAX_ERRORS:,} errors", "fix these first: the rest was not checked"
-    findings.add(Problem("sizes", "error", file, None, "", message, hint))
+    findings.error("sizes", file, None, "", f"more than {MAX_ERRORS:,} errors", "fix these: the rest was not checked")
     return True
 
 
@@ -197,31 +194,29 @@ def _is(kind: Callable[[Path], bool], path: Path) -> bool:
         return False
 
 
-def _null_field(raw: dict[str, Any]) -> str | None:
-    """Return the field of a reported row that lacks a value; the scores as a whole and the utility may be null."""
-    bare = (name for name in ("prompt_id", "partition", "distinct") if raw[name] is None)
-    holed = (name for name in ("partition", "generation_scores") if None in (raw[name] or ()))
-    return next(bare, None) or next(holed, None)
-
-
 def _check_reported(folder: Path, seen: SeenRows, report: Report, digest: RowsDigest) -> None:
     path = folder / REPORTED_FILE
     if not os.path.lexists(path):  # a dangling link counts as a file, and is an error below
         return
     file = open_parquet(path, REPORTED, report.findings)
-    if file is None:
-        return
-    for number, raw in file.rows(report.findings):
+    for number, raw in () if file is None else file.rows(report.findings):
         if _enough(report.findings, REPORTED_FILE):
             return
         if "prompt_id" not in raw:  # it was not UTF-8, and was reported
             continue
         if null := _null_field(raw):
             message = "null where a value is required"
-            report.findings.add(Problem("reported", "error", REPORTED_FILE, number, null, message, "write the value"))
+            report.findings.error("reported", REPORTED_FILE, number, null, message, "write the value")
             continue
         reported = as_reported(raw)
         for problem in seen.check_reported(number, raw["prompt_id"], reported):
             report.findings.add(problem)
         if not report.findings.rejected():  # an invalid value, such as NaN, may have no digest
             digest.add_reported(raw["prompt_id"], reported)
+
+
+def _null_field(raw: dict[str, Any]) -> str | None:
+    """Return the field of a reported row that lacks a value; the scores as a whole and the utility may be null."""
+    bare = (name for name in ("prompt_id", "partition", "distinct") if raw[name] is None)
+    holed = (name for name in ("partition", "generation_scores") if None in (raw[name] or ()))
+    return next(bare, None) or next(holed, None)

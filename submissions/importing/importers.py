@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -22,16 +22,15 @@ from divbench.core.files import atomic_folder, sha256_of
 from submissions.checking.prompts import OWN, own_suite
 from submissions.checking.validate import FindSuite, Report, validate
 from submissions.choices import Format
-from submissions.importing.imported import FACTS, MODELS, STEPS, Imported
+from submissions.importing.imported import FACTS, MODELS, STEPS, Fields, Imported
 from submissions.importing.inspect_logs import is_inspect_log, read_inspect_log
-from submissions.importing.lm_eval import DEFAULT_OPTIONS as DEFAULT_DOCUMENTS
-from submissions.importing.lm_eval import LmEvalOptions, read_lm_eval
+from submissions.importing.lm_eval import FIELDS as LM_EVAL_FIELDS
+from submissions.importing.lm_eval import read_lm_eval
 from submissions.importing.openai_batch import read_openai_batch
 from submissions.importing.response_rows import read_response_rows
-from submissions.schema import Manifest, Problem, Reported, Row
+from submissions.schema import Manifest, Reported, Row
 from submissions.storage.submission_folders import write_submission
-from submissions.untrusted.findings import Findings, Rejected
-from submissions.untrusted.json_fields import Fields
+from submissions.untrusted.findings import Findings, Problem, Rejected
 from submissions.untrusted.json_files import read_jsonl
 
 CONVENTIONS = (0, 1, -1)  # the number of classes, less `distinct`
@@ -63,7 +62,7 @@ def read_noveltybench(path: Path, findings: Findings) -> Imported:
         rows = " and ".join(f"row {row}" for row in sorted(offsets.values()))
         message = f"distinct differs from the number of classes by more in some rows than in others ({rows})"
         hint = "files of two versions were mixed: import each separately"
-        findings.add(Problem("reported", "error", path.name, None, "distinct", message, hint))
+        findings.error("reported", path.name, None, "distinct", message, hint)
     return made
 
 
@@ -115,23 +114,28 @@ def _compare_heads(fields: Fields, partition: tuple[int, ...], scores: tuple[flo
 class ImportOptions:
     """Options of some formats."""
 
-    field: str | None = None  # for *jsonl*, *csv* and *parquet*: field of the responses; None: detected
-    # For *lm-eval*: how documents are identified, and which of their texts are the responses.
-    documents: LmEvalOptions = DEFAULT_DOCUMENTS
+    field: str | None = None  # field of the responses, for *jsonl*, *csv*, *parquet* and *lm-eval*; None: detected
+    id_field: str | None = None  # for *lm-eval*: field of a document with the prompt's id; see `lm_eval`
     requests: Path | None = None  # for *openai-batch*: file of the batch's requests
 
 
 DEFAULT_OPTIONS = ImportOptions()
 Reader = Callable[[Path, Findings, Suite | None, ImportOptions], Imported]
 Taken = dict[tuple[int | str, ...], tuple[str, int]]  # by field of the manifest: field and row of the file
+
+
+def _rows_of(kind: Literal["jsonl", "csv", "parquet"]) -> Reader:
+    return lambda path, findings, suite, options: read_response_rows(path, findings, suite, options.field, kind)
+
+
 FORMATS: dict[Format, Reader] = {
     "noveltybench": lambda path, findings, suite, options: read_noveltybench(path, findings),
-    "jsonl": lambda path, findings, suite, options: read_response_rows(path, findings, suite, options.field),
-    "csv": lambda path, findings, suite, options: read_response_rows(path, findings, suite, options.field, "csv"),
-    "parquet": lambda path, findings, suite, options: read_response_rows(
-        path, findings, suite, options.field, "parquet"
+    "jsonl": _rows_of("jsonl"),
+    "csv": _rows_of("csv"),
+    "parquet": _rows_of("parquet"),
+    "lm-eval": lambda path, findings, suite, options: read_lm_eval(
+        path, findings, suite, options.id_field, options.field or "resps"
     ),
-    "lm-eval": lambda path, findings, suite, options: read_lm_eval(path, findings, suite, options.documents),
     "openai-batch": lambda path, findings, suite, options: read_openai_batch(path, findings, suite, options.requests),
     "inspect": lambda path, findings, suite, options: read_inspect_log(path, findings, suite),
 }
@@ -153,11 +157,15 @@ def detect_format(path: Path) -> Format:
 
 def _check_options(kind: Format, options: ImportOptions) -> None:
     """Reject options of other formats, which would have no effect."""
-    if kind != "lm-eval" and options.documents != DEFAULT_DOCUMENTS:
-        raise ConfigurationError(f"a file of {kind} has no documents or filters", "leave out the options for lm-eval")
-    if kind not in ("jsonl", "csv", "parquet") and options.field is not None:
+    if kind != "lm-eval" and options.id_field is not None:
+        raise ConfigurationError(f"a file of {kind} has no documents", "leave out --id-field")
+    if kind not in ("jsonl", "csv", "parquet", "lm-eval") and options.field is not None:
         hint = "leave out --field, or read it as rows of responses with --from jsonl"
         raise ConfigurationError(f"a file of {kind} has its responses in a fixed field", hint)
+    if kind == "lm-eval" and options.field not in (None, *LM_EVAL_FIELDS):
+        raise ConfigurationError(
+            f"an lm-eval file has no responses in {options.field!r}", "give resps or filtered_resps"
+        )
     if kind != "openai-batch" and options.requests is not None:
         raise ConfigurationError(f"a file of {kind} has no requests", "leave out --requests")
 
@@ -170,20 +178,7 @@ def import_submission(
     find_suite: FindSuite = load_suite,
     options: ImportOptions = DEFAULT_OPTIONS,
 ) -> tuple[Report, set[str]]:
-    """Make a submission folder from a file, and check it.
-
-    Args:
-        out: Folder to create; it must not exist, or be empty.
-        known: Fields of the manifest; they override those of the file.
-
-    Returns:
-        The report of the checks, and the names of the file's fields that were not used.
-
-    Raises:
-        Rejected: The file or its content is invalid; nothing is written.
-        ConfigurationError: The file does not exist, `out` is in use, a given manifest field is invalid, or options are
-            given for another format.
-    """
+    """Make a submission folder from a file, and check it."""
     _check_options(kind, options)
     if path.is_dir():
         raise ConfigurationError(f"{path} is a folder", "give the file to import")
@@ -198,7 +193,7 @@ def import_submission(
     suite = None if known["suite"] == OWN else find_suite(str(known["suite"]))
     made = FORMATS[kind](path, findings, suite, options)
     if not made.rows and not findings.rejected():
-        findings.add(Problem("json", "error", path.name, None, "", "no rows", "write one row per prompt or response"))
+        findings.error("json", path.name, None, "", "no rows", "write one row per prompt or response")
     cut = _first_k(made, known.get("generation", {}).get("k"))
     manifest = _manifest(made, path, kind, known, findings)
     if findings.rejected() or manifest is None:
@@ -309,11 +304,8 @@ def _not_a_manifest(error: ValidationError, taken: Taken, file: str, findings: F
         if item["loc"] in taken:
             name, row = taken[item["loc"]]
             hint = "fix the file, or set the right value with an option"
-            findings.add(Problem("manifest", "error", file, row, name, said, hint))
+            findings.error("manifest", file, row, name, said, hint)
         else:
             lines.append(f"{'.'.join(map(str, item['loc']))}: {said}")
     if lines:
         raise ConfigurationError(f"the manifest would be invalid: {'; '.join(lines)}", "fix the options") from error
-
-
-__all__ = ["FORMATS", "Format", "ImportOptions", "Imported", "LmEvalOptions", "Suite", "import_submission"]

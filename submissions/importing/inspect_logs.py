@@ -1,32 +1,33 @@
 """Import logs of Inspect (UK AI Security Institute): `.eval` or `.json` files, read by Inspect's own library.
 
-The library runs in a separate process (see inspect_reader.py), whose output is read here as an untrusted file. A task
+The library trusts logs, so it runs in a limited process, whose output is read here as an untrusted file. A task
 asks each sample's `input` once per epoch; the epochs of a sample, or several choices in one epoch, are the responses
 to a prompt. The prompt is identified by the sample's `id` if that is a prompt id, otherwise by the last user message.
 Install the library with `pip install "divbench[inspect]"`.
 """
 
+import json
 import re
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from datasets_build.schema import Suite
 from divbench.core.errors import ConfigurationError
-from submissions.checking.sandbox import run_in_child
-from submissions.importing.imported import FACTS, Answer, Imported
+from submissions.importing.imported import FACTS, Answer, Fields, Imported
 from submissions.importing.response_rows import Prompts
-from submissions.schema import Problem
-from submissions.untrusted.findings import Findings
-from submissions.untrusted.json_fields import Fields
+from submissions.untrusted.findings import Findings, openable
 from submissions.untrusted.json_files import read_jsonl
-from submissions.untrusted.limits import first_bytes, openable
+from submissions.untrusted.process import Limits, Stopped, run_limited
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalSample
 
 _ENDING = ".eval"
 _JSON = re.compile(rb'\s*\{\s*"version":\s*\d+,\s*"status":')  # the beginning of a log with log_format="json"
-MEMORY = 4 * 2**30  # address space for Inspect's library and the decompressed log
-SECONDS = 600
+LIMITS = Limits(memory=4 * 2**30, seconds=600)  # for Inspect's library and the decompressed log
+_SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "seed")
 _HINT = "give the task's samples the prompts' ids or texts: divbench data prompts writes both"
 
 
@@ -34,16 +35,16 @@ def is_inspect_log(path: Path) -> bool:
     """Whether a file is named like a log, or is one in JSON; an unreadable file is not."""
     if path.suffix != ".json":
         return path.suffix == _ENDING
-    return _JSON.match(first_bytes(path, 200)) is not None
+    if not openable(path, Findings()):
+        return False
+    with path.open("rb") as file:
+        return _JSON.match(file.read(200)) is not None
 
 
 def read_inspect_log(path: Path, findings: Findings, suite: Suite | None = None) -> Imported:
     """Read a log.
 
     Rows are numbered by the log's samples, from 1.
-
-    Raises:
-        ConfigurationError: Inspect is not installed.
     """
     made = Imported(names={"prompt_id": "id", "prompt": "input", "responses": "output.choices"})
     prompts = Prompts(suite)
@@ -90,12 +91,58 @@ def _log(path: Path, findings: Findings) -> tuple[dict[str, Any], list[Fields]]:
         return {}, []
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / path.name
-        asked = {"log": str(path.absolute()), "out": str(written)}
-        said = run_in_child("submissions.importing.inspect_reader", asked, memory=MEMORY, seconds=SECONDS)
-        if "facts" not in said:
-            why = said["unreadable"] if "unreadable" in said else said["problems"][0]["message"]
-            hint = "give a log as Inspect wrote it"
-            findings.add(Problem("json", "error", path.name, None, "", f"Inspect cannot read it: {why}", hint))
+        request = {"log": str(path.absolute()), "out": str(written)}
+        try:
+            reply = run_limited(f"{__name__}:convert", request, LIMITS)
+        except Stopped as error:
+            reply = {"unreadable": str(error)}
+        if "unreadable" in reply:
+            message = f"Inspect cannot read it: {reply['unreadable']}"
+            findings.error("json", path.name, None, "", message, "give a log as Inspect wrote it")
             return {}, []
         rows = read_jsonl(written, findings) if written.stat().st_size else ()
-        return said["facts"], [Fields(row, path.name, number, findings) for number, row in rows]
+        return reply["facts"], [Fields(row, path.name, number, findings) for number, row in rows]
+
+
+def convert(request: dict[str, Any]) -> dict[str, Any]:
+    """In the limited process: write a line of JSON for each sample of a log; return what the log states of the system.
+
+    A sample has its id, epoch, prompt and error, and the texts and stop reasons of its choices.
+    """
+    from inspect_ai.log import read_eval_log
+
+    try:
+        log = read_eval_log(request["log"])
+    except MemoryError:
+        return {"unreadable": "it takes too much memory"}
+    except Exception as error:
+        return {"unreadable": str(error)[:200] or type(error).__name__}
+    facts: dict[str, Any] = {"model": log.eval.model}
+    for config in (log.eval.model_generate_config, log.plan.config):  # the task's config overrides
+        facts |= {name: value for name in _SAMPLING if (value := getattr(config, name)) is not None}
+    with Path(request["out"]).open("w", encoding="ascii") as file:
+        file.writelines(f"{json.dumps(_row(sample))}\n" for sample in log.samples or [])
+    return {"facts": facts}
+
+
+def _row(sample: "EvalSample") -> dict[str, Any]:
+    messages = [] if isinstance(sample.input, str) else sample.input
+    return {
+        "id": str(sample.id),
+        "epoch": sample.epoch,
+        "input": _asked(sample),
+        "turns": sum(message.role in ("user", "assistant") for message in messages),
+        # the system prompt of a solver, such as system_message(), is only in the conversation
+        "system_prompt": "\n\n".join(m.text for m in sample.messages or messages if m.role == "system"),
+        "error": None if sample.error is None else sample.error.message[:200],
+        "choices": [choice.message.text for choice in sample.output.choices],
+        "stop_reasons": [choice.stop_reason for choice in sample.output.choices],
+    }
+
+
+def _asked(sample: "EvalSample") -> str:
+    """Return the last user message."""
+    if isinstance(sample.input, str):
+        return sample.input
+    said = [message.text for message in sample.input if message.role == "user"]
+    return said[-1] if said else ""

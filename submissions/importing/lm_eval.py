@@ -16,14 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from datasets_build.schema import Suite
-from submissions.choices import AnswersIn
-from submissions.importing.imported import GENERATION_KWARGS, Imported
-from submissions.schema import Problem, Row
+from submissions.importing.imported import GENERATION_KWARGS, Fields, Imported
+from submissions.schema import Row
 from submissions.untrusted.findings import Findings
-from submissions.untrusted.json_fields import Fields
 from submissions.untrusted.json_files import read_jsonl, strict_json
 
 DOC_ID = "doc_id"
+FIELDS = ("resps", "filtered_resps")  # fields with texts
 MAX_LOOKED = 2 * 10**10  # characters of requests times prompts searched for in them: half a minute
 MAX_WITHIN = 100  # prompts found in one text, of which those within others are dropped
 MAX_STOPS = 10  # as in the manifest
@@ -33,54 +32,32 @@ _SHOWN = 10  # names in a message
 _USED = {DOC_ID, "doc", "arguments", "filter"}
 
 
-@dataclass(frozen=True, slots=True)
-class LmEvalOptions:
-    """How documents are identified, and which of their texts are the responses."""
-
-    # Field of `doc` with the prompt's id, or `doc_id`: the position in the suite, from 0. None: `prompt_id` of `doc` if
-    # it has one; otherwise documents are identified by their texts.
-    id_field: str | None = None
-    responses: AnswersIn = "resps"
-    filter: str | None = None  # name of the filter whose rows are read; None: all, if they have the same responses
-
-
-DEFAULT_OPTIONS = LmEvalOptions()
-
-
 def read_lm_eval(
-    path: Path, findings: Findings, suite: Suite | None = None, documents: LmEvalOptions = DEFAULT_OPTIONS
+    path: Path, findings: Findings, suite: Suite | None = None, id_field: str | None = None, field: str = "resps"
 ) -> Imported:
-    """Read a samples file.
+    """Read a samples file, with the responses in one of `FIELDS`.
 
-    Args:
-        suite: Suite of the prompts; None: own prompts, identified by `doc_id` if nothing else identifies them.
+    `id_field` is the field of `doc` with the prompt's id, or `doc_id`: the position in the suite, from 0. By default it
+    is `prompt_id` of `doc` if there is one; otherwise documents are identified by their texts, own prompts by `doc_id`.
     """
-    made = Imported(names={"responses": f"{documents.responses}[0]", "prompt": "doc.prompt"})
-    prompts = _Prompts(suite, documents)
+    imported = Imported(names={"responses": f"{field}[0]", "prompt": "doc.prompt"})
+    prompts = _Prompts(suite, id_field)
     first: dict[str, tuple[Row, set[str | None]]] = {}
-    filters: set[str] = set()
     for number, raw in read_jsonl(path, findings):
         fields = Fields(raw, path.name, number, findings)
-        name = fields.text("filter") if "filter" in raw else None
-        filters |= set() if name is None else {name}
-        if documents.filter is not None and name != documents.filter:
+        filter_name = fields.text("filter") if "filter" in raw else None
+        request, sampling = _request(raw)
+        imported.note(number, sampling, set())
+        imported.unused_fields |= raw.keys() - _USED - {field}
+        responses = _responses(fields, field)
+        document = prompts.of(fields, request)
+        if responses is None or document is None:
             continue
-        asked, sampling = _request(raw)
-        made.note(number, sampling, set())
-        made.unused_fields |= raw.keys() - _USED - {documents.responses}
-        responses = _responses(fields, documents.responses)
-        found = prompts.of(fields, asked)
-        if responses is None or found is None:
-            continue
-        row = Row(number, found.prompt_id, found.prompt, responses)
-        if not _again(row, name, first, fields, documents.responses):
-            made.rows.append(row)
-            made.names["prompt_id"] = found.field
-    if documents.filter is not None and documents.filter not in filters and not findings.rejected():
-        message = f"no row has the filter {documents.filter!r}"
-        hint = f"there are {_listed(filters)}" if filters else "its rows name no filter: leave out --filter"
-        findings.add(Problem("json", "error", path.name, None, "filter", message, hint))
-    return made
+        row = Row(number, document.prompt_id, document.prompt, responses)
+        if not _again(row, filter_name, first, fields, field):
+            imported.rows.append(row)
+            imported.names["prompt_id"] = document.field
+    return imported
 
 
 def _again(
@@ -96,7 +73,7 @@ def _again(
     names.add(name)
     if row.responses != before.responses:
         message = f"different responses to {row.prompt_id} than in row {before.number}, under another filter"
-        fields.problem(field, message, "choose the filter whose rows to read with --filter")
+        fields.problem(field, message, "keep only the rows of one filter")
     return True
 
 
@@ -174,9 +151,9 @@ class _Found:
 class _Prompts:
     """Finds the prompts of documents."""
 
-    def __init__(self, suite: Suite | None, documents: LmEvalOptions) -> None:
+    def __init__(self, suite: Suite | None, id_field: str | None) -> None:
         self.suite = suite
-        self.id_field = documents.id_field
+        self.id_field = id_field
         self._by_text: dict[str, list[str]] = {}
         self._looked: dict[str, set[str]] = {}
         self._left = MAX_LOOKED
@@ -269,7 +246,7 @@ class _Prompts:
 
 
 def _add(fields: Fields, field: str, message: str, hint: str) -> None:
-    fields.findings.add(Problem("prompt_ids", "error", fields.file, fields.number, field, message, hint))
+    fields.findings.error("prompt_ids", fields.file, fields.number, field, message, hint)
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from datasets_build.schema import Suite
-from submissions.importing.imported import FACTS, Answer, Imported
+from submissions.importing.imported import FACTS, Answer, Fields, Imported
 from submissions.importing.response_rows import Prompts
-from submissions.schema import Problem
 from submissions.untrusted.findings import Findings
-from submissions.untrusted.json_fields import Fields
 from submissions.untrusted.json_files import read_jsonl
 
 _NUMBERED = re.compile(r"(?P<prompt_id>.+?)[-_:/#.](?P<sample>[0-9]{1,6})", re.DOTALL)
@@ -29,18 +27,12 @@ _HINT = "give each request the prompt's id as custom_id, or give the file of req
 def read_openai_batch(
     path: Path, findings: Findings, suite: Suite | None = None, requests: Path | None = None
 ) -> Imported:
-    """Read the output file of a batch.
-
-    Args:
-        findings: Collector of problems, such as a failed request.
-        suite: Suite of the prompts; None: own prompts, which need `requests`.
-        requests: File of the batch's requests (its input), with the prompts and sampling parameters.
-    """
+    """Read the output file of a batch."""
     made = Imported(names={"prompt_id": "custom_id", "prompt": "custom_id", "responses": "response.body"})
     asked = {} if requests is None else _asked(requests, findings, own=suite is None)
     if suite is None and requests is None:
         message = "the output of a batch does not have the prompts"
-        findings.add(Problem("prompt_text", "error", path.name, None, "custom_id", message, _HINT))
+        findings.error("prompt_text", path.name, None, "custom_id", message, _HINT)
         return made
     if findings.rejected():  # its prompts cannot be identified without the requests
         return made
@@ -137,12 +129,7 @@ def _output_texts(output: Any) -> list[str]:
 
 
 def _asked(path: Path, findings: Findings, *, own: bool) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return the text of each request, and its sampling parameters with the system prompt.
-
-    Args:
-        own: Whether the prompts are own ones, which the texts alone identify: then a request may have no earlier turns,
-            and the same text no other system prompt.
-    """
+    """Return the text of each request, and its sampling parameters with the system prompt."""
     made: dict[str, tuple[str, dict[str, Any]]] = {}
     systems: dict[str, tuple[str | None, str]] = {}
     for number, raw in read_jsonl(path, findings):

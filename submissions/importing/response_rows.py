@@ -15,12 +15,11 @@ from typing import Any, Literal
 
 from datasets_build.schema import Suite
 from submissions.checking.prompts import OWN
-from submissions.importing.imported import FACTS, STEPS, Answer, Imported
-from submissions.schema import Problem, Row
+from submissions.importing.imported import FACTS, STEPS, Answer, Fields, Imported
+from submissions.schema import Row
 from submissions.untrusted.findings import Findings
-from submissions.untrusted.json_fields import Fields
 from submissions.untrusted.json_files import read_jsonl
-from submissions.untrusted.table_files import read_table
+from submissions.untrusted.table_files import read_columns
 
 LISTS = ("responses", "generations", "outputs", "completions", "samples", "texts")
 """Fields that hold a list of responses; the first is ours."""
@@ -92,7 +91,7 @@ class Prompts:
         shown = ", ".join(map(str, rows[:_SHOWN])) + (", …" if count > _SHOWN else "")
         which = "1 row has a prompt" if count == 1 else f"{count} rows have prompts"
         message = f"{which} not in {self.suite.name if self.suite else OWN}: {shown}"
-        findings.add(Problem("prompt_text", "error", file, rows[0] if count == 1 else None, name, message, hint))
+        findings.error("prompt_text", file, rows[0] if count == 1 else None, name, message, hint)
 
 
 def read_response_rows(
@@ -105,10 +104,6 @@ def read_response_rows(
     """Read a file of responses.
 
     Rows of one response may have `sample_idx`; without it they are in the file's order.
-
-    Args:
-        responses: Field of the responses; None: detected.
-        kind: Format of the file, whatever its extension.
     """
     made = Imported()
     rows = _rows(path, kind, responses, findings)
@@ -155,7 +150,7 @@ def read_response_rows(
     prompts.report_unknown(names.prompt or "prompt", path.name, findings, _OTHER_PROMPTS)
     if suite is not None and made.rows and suite.by_id.keys().isdisjoint(row.prompt_id for row in made.rows):
         message = f"no row has a prompt id of {suite.name}; the first is {made.rows[0].prompt_id!r}"
-        findings.add(Problem("prompt_ids", "error", path.name, None, names.id or IDS[0], message, _OTHER_PROMPTS))
+        findings.error("prompt_ids", path.name, None, names.id or IDS[0], message, _OTHER_PROMPTS)
     made.trimmed = len(prompts.trimmed)
     return made
 
@@ -166,10 +161,10 @@ def _rows(path: Path, kind: str, responses: str | None, findings: Findings) -> I
         return
     texts = {*LISTS, *TEXTS, *([responses] if responses else [])}
     wanted = [*texts, *IDS, *PROMPTS, *MORE_OF_A_PROMPT, *_BESIDE, *FACTS, *STEPS]
-    table = read_table(path, wanted, findings, ending=f".{kind}")
+    table = read_columns(path, wanted, findings, ending=f".{kind}")
     if table is None:
         return
-    unread = dict.fromkeys(name for name in table.columns if name not in texts | _KNOWN)  # named as not used
+    unread = dict.fromkeys(name for name in table.names if name not in texts | _KNOWN)  # named as not used
     for number, row in table.rows:
         if kind == "csv":  # all its cells are strings; an empty one is missing, except for a response
             typed = {name: _typed(name, cell, path.name, number, findings) for name, cell in row.items()}
@@ -194,7 +189,7 @@ def _typed(name: str, cell: str, file: str, number: int, findings: Findings) -> 
         return None if cell == "" else int(cell) if name in _WHOLE else float(cell)
     except ValueError:
         wanted = "a whole number" if name in _WHOLE else "a number"
-        findings.add(Problem("csv", "error", file, number, name, f"is not {wanted}", "write digits, or leave it empty"))
+        findings.error("csv", file, number, name, f"is not {wanted}", "write digits, or leave it empty")
         return None
 
 
@@ -211,7 +206,7 @@ def _names(
     if prompt is None and by_id is None:
         message = f"rows have neither an id nor the text of their prompt; they have {_quoted(raw)}"
         hint = "give each row prompt_id or prompt: divbench data prompts writes those of a suite"
-        findings.add(Problem("json", "error", file, None, "prompt_id", message, hint))
+        findings.error("json", file, None, "prompt_id", message, hint)
         return None
     ours = [name for name in OURS if name in raw]
     there = [name for name in (*LISTS, *TEXTS) if isinstance(raw.get(name), list | str)]
@@ -231,12 +226,12 @@ def _names(
             hint = f"name it: {' or '.join(f'--field {name}' for name, _ in shown)}"
         if len([name for name in raw if _NUMBERED.fullmatch(name)]) > 1:
             hint = "write one row per response instead of one column; or name the only one to read: --field NAME"
-        findings.add(Problem("json", "error", file, None, "responses", message, hint))
+        findings.error("json", file, None, "responses", message, hint)
         return None
     assert chosen is not None  # noqa: S101 - one is given, ours, or the only one
     if chosen not in raw:
         message = f"rows have no such field; they have {_quoted(raw)}"
-        findings.add(Problem("json", "error", file, None, chosen, message, "name the field of the responses: --field"))
+        findings.error("json", file, None, chosen, message, "name the field of the responses: --field")
         return None
     value = raw[chosen]  # if it is neither a list nor a text, the name tells which of them it should be
     is_list = chosen != TEXTS[0] and (isinstance(value, list) or (chosen in LISTS[:2] and not isinstance(value, str)))
@@ -301,7 +296,7 @@ def _numbered_once(prompt_id: str, answers: list[Answer], file: str, findings: F
         if counts[sample] > 1:
             message = f"{prompt_id} has sample_idx {sample} {counts[sample]} times"
             hint = "number the samples of a prompt 0, 1, 2, …"
-            findings.add(Problem("json", "error", file, row, "sample_idx", message, hint))
+            findings.error("json", file, row, "sample_idx", message, hint)
 
 
 def _check_lists_as_texts(samples: Mapping[str, list[Answer]], name: str, file: str, findings: Findings) -> None:
@@ -309,4 +304,4 @@ def _check_lists_as_texts(samples: Mapping[str, list[Answer]], name: str, file: 
     texts = [answers[0].text for answers in samples.values() if len(answers) == 1]
     if texts and len(texts) == len(samples) and all(text[:1] + text[-1:] == "[]" for text in texts):
         message = f"each row has a list that was written as a text, such as {texts[0][:40]!r}"
-        findings.add(Problem("json", "error", file, None, name, message, "write one row per response, or JSON Lines"))
+        findings.error("json", file, None, name, message, "write one row per response, or JSON Lines")

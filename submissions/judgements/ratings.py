@@ -15,11 +15,9 @@ import numpy as np
 from divbench.core.errors import ConfigurationError
 from submissions.judgements.rating_forms import FORM_OF, Item
 from submissions.judgements.rating_study import Study
-from submissions.schema import Problem
-from submissions.untrusted.findings import Findings, Rejected
+from submissions.untrusted.findings import Findings, Problem, Rejected, openable
 from submissions.untrusted.json_files import strict_json
-from submissions.untrusted.limits import openable
-from submissions.untrusted.table_files import read_table
+from submissions.untrusted.table_files import read_columns
 
 MAX_FILE_BYTES = 64 * 2**20
 MAX_FAILED = 1 / 3
@@ -178,10 +176,10 @@ def _rows(path: Path, study: Study, findings: Findings) -> Iterator[tuple[int, d
     names = [each.name for each in FORM_OF[study.form].questions]
     wanted = ["study", "form", "question", "answer", _STATUS, *_ITEM, *_RATER, *_SECONDS]
     wanted += [prefix + name for name in names for prefix in ("", _PREFIX)]
-    table = read_table(path, wanted, findings, endings=(".json", ".csv"))
+    table = read_columns(path, wanted, findings, endings=(".json", ".csv"))
     if table is None:
         return
-    there = set(table.columns)
+    there = set(table.names)
     item, rater, seconds = (next((name for name in group if name in there), "") for group in (_ITEM, _RATER, _SECONDS))
     answers = {name: next((p + name for p in ("", _PREFIX) if p + name in there), "") for name in names}
     long = {"question", "answer"} <= there
@@ -189,7 +187,7 @@ def _rows(path: Path, study: Study, findings: Findings) -> Iterator[tuple[int, d
     if not item or not rater or not (long or any(answers.values())):
         message = "there are no columns of items, raters and answers"
         hint = f"give item, rater and {', '.join(names)}, or a platform's {_ITEM[1]}, {_RATER[1]}, {_PREFIX}{names[0]}"
-        findings.add(Problem("columns", "error", path.name, None, "", message, hint))
+        findings.error("columns", path.name, None, "", message, hint)
         return
     for number, row in table.rows:
         if row.get("study", study.study) != study.study:
@@ -216,7 +214,7 @@ def _of_json(path: Path, study: Study, findings: Findings) -> Iterator[tuple[int
     except (ValueError, RecursionError) as error:
         message = f"not {'UTF-8' if isinstance(error, UnicodeDecodeError) else 'JSON'}: {error}"
         hint = "ask the rater to send the file again, or leave it out"
-        findings.add(Problem("ratings", "error", path.name, None, "", message, hint))
+        findings.error("ratings", path.name, None, "", message, hint)
         return
     if not isinstance(document, dict) or not isinstance(document.get("answers"), list):
         findings.add(_wrong(path.name, None, "", "it is not a file of a form"))

@@ -27,15 +27,15 @@ from datasets_build.download import home
 from divbench.core.errors import InputError, counted
 from divbench.core.files import content_id, sync_folder
 from submissions.judgements.votes import Vote, parsed_vote, unique
-from submissions.storage.commits import (
+from submissions.storage.file_store import (
     ATTEMPTS,
     Conflict,
+    FileStore,
     LocalDiskFault,
     StoreFault,
     disk_faults,
     retrying_conflicts,
 )
-from submissions.storage.file_store import FileStore
 
 MAX_BATCH_BYTES = 64 * 2**20
 LOCK_SECONDS = 20
@@ -50,11 +50,7 @@ _THREADS = 8  # the Hub replies slowly, but to many requests at once
 
 
 class VoteSpool:
-    """Accepted votes that are not yet in the store, in a local folder.
-
-    Args:
-        folder: Folder of the spool, on a disk that outlives the process; created if it does not exist.
-    """
+    """Accepted votes that are not yet in the store, in a local folder."""
 
     def __init__(self, store: FileStore, folder: Path) -> None:
         self.store, self.folder = store, folder
@@ -62,11 +58,7 @@ class VoteSpool:
             folder.mkdir(parents=True, exist_ok=True)
 
     def accept(self, votes: Sequence[Vote]) -> None:
-        """Write votes to disk durably, before this returns.
-
-        Raises:
-            LocalDiskFault: Writing failed; some votes may be on disk, and all may be accepted again.
-        """
+        """Write votes to disk durably, before this returns."""
         # A killed process may have left an incomplete line, so a line end comes first, too.
         lines = b"\n" + b"".join(vote.as_line() + b"\n" for vote in votes)
         path = self.folder / _WAITING
@@ -83,14 +75,7 @@ class VoteSpool:
                 self._begin_batch()
 
     def commit(self) -> int:
-        """Send the waiting votes to the store, in one commit of new files.
-
-        Returns:
-            Number of votes sent; 0 if nothing waits or another process is sending.
-
-        Raises:
-            StoreFault: The store cannot be written. Nothing is lost; the next call retries.
-        """
+        """Send the waiting votes to the store, in one commit of new files."""
         lock = self._lock("commit", seconds=0)
         try:
             with lock:
@@ -146,11 +131,7 @@ class VoteSpool:
 
 
 def open_spool(store: FileStore) -> VoteSpool:
-    """Return the local spool of a store, in the package's home.
-
-    Raises:
-        LocalDiskFault: It cannot be created.
-    """
+    """Return the local spool of a store, in the package's home."""
     return VoteSpool(store, home() / "votes" / content_id(store.address))
 
 
@@ -172,11 +153,7 @@ class VoteReader:
         self._last: Votes | None = None
 
     def read(self) -> Votes:
-        """Read the votes of the latest commit.
-
-        Raises:
-            StoreFault: The store cannot be read.
-        """
+        """Read the votes of the latest commit."""
         head = self.store.head()
         if self._last is not None and self._last.commit == head:
             return self._last
@@ -211,12 +188,6 @@ def merge_past_days(store: FileStore, today: date) -> int:
 
     The file is named by its content, because readers read a file once: a late batch makes another file.
     A day with a file that cannot be read, or a line that is not a vote, stays as it is, so that it is still reported.
-
-    Returns:
-        Number of merged days; 0 also if another commit came first.
-
-    Raises:
-        StoreFault: The store cannot be read or written.
     """
     head = store.head()
     days: dict[str, list[str]] = {}
@@ -251,12 +222,7 @@ def merge_past_days(store: FileStore, today: date) -> int:
 
 
 def delete_votes(spool: VoteSpool, voter: str) -> int:
-    """Delete a visitor's votes from the spool and the store's head, not from earlier commits; return how many.
-
-    Raises:
-        StoreFault: The store cannot be read or written.
-        Conflict: Other commits came first each time.
-    """
+    """Delete a visitor's votes from the spool and the store's head, not from earlier commits; return how many."""
     spool.commit()
     return retrying_conflicts()(_delete, spool.store, json.dumps(voter).encode())
 

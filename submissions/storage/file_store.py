@@ -1,17 +1,149 @@
-"""Store the files of the submission service: a tree of files that only changes by atomic commits.
+"""A store of files: a tree that only changes by atomic commits, and its implementation in a folder.
 
 A commit names its parent, and is rejected as a whole if another commit came first. A reader therefore sees all of a
-commit or none of it, and only one of two competing writers succeeds. There are two implementations: `FolderStore` (a
-folder) and `HubStore` (a Hub dataset repository).
+commit or none of it, and only one of two competing writers succeeds. `HubStore` is the other implementation.
 """
 
+import errno
+import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from divbench.core.errors import ConfigurationError
-from submissions.storage.commits import Commit
+from filelock import FileLock, Timeout
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
+from divbench.core.errors import DivBenchError, InputError
+from divbench.core.files import atomic_file, canonical_json, sha256_of, sync_folder
+
+ATTEMPTS = 30  # at a commit, while others commit first
+MAX_MESSAGE = 200  # characters
+PIECE_BYTES = 2**20  # size of the pieces in which files are copied
+LOCK_SECONDS = 60  # the lock is held for milliseconds, so a process that holds it longer has stopped
+COMMITS_KEPT = 8  # in memory
+
+_PATH = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}(/[a-z0-9][a-z0-9_.-]{0,99}){0,7}")  # no "..": no part begins with a dot
+_COMMIT_ID = re.compile(r"[0-9a-f]{40}")
+_DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
+_WAIT = wait_random_exponential(multiplier=0.05, max=2)  # fully random, so that two writers do not collide again
+
+
+class Conflict(Exception):
+    """Another commit came first; read the new head and decide again."""
+
+
+def retrying_conflicts() -> Retrying:
+    """Return a `Retrying` that makes up to `ATTEMPTS` attempts while there is a `Conflict`, and raises the last one."""
+    retry = retry_if_exception_type(Conflict)
+    return Retrying(stop=stop_after_attempt(ATTEMPTS), wait=_WAIT, retry=retry, reraise=True)
+
+
+class StoreFault(DivBenchError):
+    """The store cannot be read or written now: full disk, no permission, no network. Nothing was partly written."""
+
+
+class LocalDiskFault(StoreFault):
+    """A local disk, other than the store's, cannot be read or written; other machines are not affected."""
+
+
+class NoWriteAccess(StoreFault):
+    """The store exists, but the caller may not write to it; a pull request may be possible."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One state of the whole tree."""
+
+    id: str  # id of the commit; the empty string is the empty tree that every store begins with
+    parent: str | None  # id of the commit before it; None if there is none or it is unknown
+    message: str
+
+
+def is_path(text: str) -> bool:
+    """Whether a path is valid: lower-case letters, digits, `_`, `-`, `.`; each part begins with a letter or digit."""
+    return _PATH.fullmatch(text) is not None
+
+
+def checked_path(path: str) -> str:
+    """Return a path if it is valid."""
+    if not is_path(path):
+        raise InputError(f"{path[:100]!r} is not a path in a store", "build paths from ids, not from names")
+    return path
+
+
+def is_commit_id(text: str) -> bool:
+    """Whether a text is a well-formed commit id; the id of the empty tree is not."""
+    return _COMMIT_ID.fullmatch(text) is not None
+
+
+def checked_commit(commit: str, address: str) -> str:
+    """Return a commit id if it is well-formed, because it becomes part of file names and addresses."""
+    if not is_commit_id(commit):
+        raise no_commit(commit, address)
+    return commit
+
+
+def no_commit(commit: str, address: str) -> StoreFault:
+    """Return the error for an unknown commit."""
+    return StoreFault(f"{address} has no commit {commit[:100]!r}", "start again from the latest commit")
+
+
+def no_file(path: str, commit: str, address: str) -> FileNotFoundError:
+    """Return the error for a file that a commit does not have."""
+    return FileNotFoundError(f"{address} has no {path} at {commit or 'its beginning'}")
+
+
+def checked_change(add: Collection[str], remove: Collection[str], message: str) -> None:
+    """Check the paths and the message of a commit, whatever its parent."""
+    for path in (*add, *remove):
+        checked_path(path)
+    if both := sorted(set(add) & set(remove)):
+        raise InputError(f"{both[0]} is both added and removed")
+    if not (message.isprintable() and message.strip() and len(message) <= MAX_MESSAGE):
+        hint = f"use one line of at most {MAX_MESSAGE} printable characters"
+        raise InputError(f"{message[:100]!r} is not a valid commit message", hint)
+
+
+def folders_of(path: str) -> list[str]:
+    """Return the folders that contain a path, the outermost first."""
+    parts = path.split("/")
+    return ["/".join(parts[:count]) for count in range(1, len(parts))]
+
+
+def not_there(path: str) -> InputError:
+    """Return the error for removing a path that does not exist."""
+    return InputError(f"{path} cannot be removed: it does not exist")
+
+
+def file_and_folder(path: str) -> InputError:
+    """Return the error for a path that would be both a file and a folder."""
+    return InputError(f"{path} would be both a file and a folder", "use another path")
+
+
+def too_large(path: str, size: int, limit: int) -> InputError:
+    """Return the error for a file over the size limit."""
+    return InputError(f"{path} has {size:,} bytes", f"at most {limit:,} are allowed")
+
+
+@contextmanager
+def disk_faults(
+    path: Path, kind: type[StoreFault] = StoreFault, denied: type[StoreFault] | None = None
+) -> Iterator[None]:
+    """Convert an `OSError` into a `StoreFault` that names the path and a fix."""
+    try:
+        yield
+    except OSError as error:
+        hints = {
+            **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free space there, then retry"),
+            **dict.fromkeys(_DENIED, "grant this user access, then retry"),
+        }
+        hint = hints.get(error.errno or 0, "check the folder and its disk")
+        raised = denied if denied is not None and error.errno in _DENIED else kind
+        raise raised(f"{error.filename or path}: {error.strerror or error}", hint) from error
 
 
 class FileStore(Protocol):
@@ -32,38 +164,15 @@ class FileStore(Protocol):
         ...
 
     def read(self, commit: str, path: str, limit: int) -> bytes:
-        """Read a file of a commit.
-
-        Raises:
-            FileNotFoundError: The commit has no such file.
-            InputError: It has more bytes than the limit.
-        """
+        """Read a file of a commit."""
         ...
 
     def fetch(self, commit: str, path: str, target: Path, limit: int) -> None:
-        """Copy a file of a commit to a local path atomically.
-
-        Raises:
-            FileNotFoundError: The commit has no such file.
-            InputError: It has more bytes than the limit.
-        """
+        """Copy a file of a commit to a local path atomically."""
         ...
 
     def commit(self, parent: str, add: Mapping[str, bytes | Path], remove: Iterable[str], message: str) -> str:
-        """Make one commit atomically.
-
-        Args:
-            parent: Must be the head.
-            add: Contents by path; existing files are replaced. A `Path` is a file to copy.
-            remove: Existing paths.
-
-        Returns:
-            The new commit's id; `parent` if nothing changes.
-
-        Raises:
-            Conflict: `parent` is no longer the head. Nothing was changed.
-            InputError: A path or the message is invalid, or the changes do not fit the tree.
-        """
+        """Make one commit atomically."""
         ...
 
     def history(self, limit: int = 100) -> list[Commit]:
@@ -71,38 +180,216 @@ class FileStore(Protocol):
         ...
 
 
-def open_store(text: str, *, existing: bool = False) -> FileStore:
-    """Open the store with an address; nothing is created before the first commit.
+class _Entry(BaseModel):
+    """A file in a tree: the hash of its content and its size in bytes."""
 
-    Args:
-        text: A folder, existing or to be created in an existing one; or `hf://datasets/ORG/NAME`, optionally followed
-            by a folder of that repository.
-        existing: Whether a folder must exist, because the store will only be read.
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    Raises:
-        ConfigurationError: It is neither, or a folder that must exist does not.
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    size: int
+
+
+Tree = dict[str, _Entry]
+
+
+class _State(BaseModel):
+    """A commit as stored in its file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    id: str
+    parent: str | None
+    message: str
+    tree: Tree
+
+    def true_id(self) -> str:
+        """Return the id that follows from the commit's content: the same on every machine, at any time."""
+        content = self.model_dump(exclude={"id"})
+        return hashlib.sha256(canonical_json(content)).hexdigest()[:40]
+
+
+class FolderStore:
+    """A store in a folder: `objects/` by hash, `commits/` by id, and `HEAD`, which is replaced atomically.
+
+    Safe for several processes on one machine, and on several machines if the file system has locks. Readers take no
+    lock. A killed process may leave unused objects and commits, but never a partial commit. See `FileStore`.
     """
-    if found := re.fullmatch(r"hf://datasets/([^/]+/[^/]+)(?:/(.+))?", text):
-        from submissions.storage.hub_store import HubStore
 
-        return HubStore(found[1], prefix=found[2] or "")
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", text) or not text.strip() or not text.isprintable():
-        raise ConfigurationError(f"{text[:100]!r} is not a store", "give a folder, or hf://datasets/ORG/NAME")
-    from submissions.storage.folder_store import FolderStore
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.address = str(folder)
+        self._seen: dict[str, _State] = {}  # the last commits that were read; a commit never changes
 
-    folder = Path(text)
-    try:
-        folder.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        pass
-    except OSError as error:
-        raise ConfigurationError(f"{text[:100]!r} cannot be a store: {error.strerror}", "give a folder") from error
-    if not folder.is_dir() and folder.exists():
-        raise ConfigurationError(f"{folder} is a file", "a store is a folder")
-    if not folder.is_dir() and (existing or ".." in folder.parts or not folder.absolute().parent.is_dir()):
-        raise ConfigurationError(
-            f"there is no folder {folder}",
-            ("give the folder of a store" if existing else "create it")
-            + "; a Hub repository is hf://datasets/ORG/NAME",
-        )
-    return FolderStore(folder)
+    def head(self) -> str:
+        """As `FileStore.head`."""
+        path = self.folder / "HEAD"
+        with disk_faults(path), suppress(FileNotFoundError):
+            found = path.read_text(encoding="ascii", errors="replace").strip()
+            if not is_commit_id(found):
+                raise _damaged(path)
+            return found
+        return ""
+
+    def paths(self, commit: str, under: str = "") -> list[str]:
+        """As `FileStore.paths`."""
+        start = f"{checked_path(under)}/" if under else ""
+        return sorted(path for path in self._tree(commit) if path.startswith(start))
+
+    def read(self, commit: str, path: str, limit: int) -> bytes:
+        """As `FileStore.read`."""
+        return b"".join(self._pieces(self._entry(commit, path, limit)))
+
+    def fetch(self, commit: str, path: str, target: Path, limit: int) -> None:
+        """As `FileStore.fetch`."""
+        entry = self._entry(commit, path, limit)
+        with disk_faults(target, LocalDiskFault), atomic_file(target) as temporary, temporary.open("wb") as file:
+            for piece in self._pieces(entry):
+                file.write(piece)
+
+    def commit(self, parent: str, add: Mapping[str, bytes | Path], remove: Iterable[str], message: str) -> str:
+        """As `FileStore.commit`."""
+        gone = frozenset(remove)
+        checked_change(add, gone, message)
+        if self.head() != parent:
+            raise Conflict
+        before = self._tree(parent)
+        _refuse_misfits(before, add, gone)
+        with disk_faults(self.folder, denied=NoWriteAccess):
+            tree = {path: entry for path, entry in before.items() if path not in gone}
+            tree |= {path: self._keep(path, content) for path, content in add.items()}
+            if tree == before:
+                return parent
+            state = _State(id="", parent=parent or None, message=message, tree=dict(sorted(tree.items())))
+            state = state.model_copy(update={"id": state.true_id()})
+            # All objects are on disk before the commit, and the commit before HEAD.
+            self._write(self.folder / "commits" / f"{state.id}.json", [canonical_json(state.model_dump())])
+            self._move_head(parent, state.id)
+        return self._remember(state).id
+
+    def history(self, limit: int = 100) -> list[Commit]:
+        """As `FileStore.history`."""
+        found: list[Commit] = []
+        commit: str | None = self.head()
+        while commit and len(found) < limit:
+            state = self._state(commit)
+            found.append(Commit(state.id, state.parent, state.message))
+            commit = state.parent
+        return found
+
+    def _tree(self, commit: str) -> Tree:
+        return self._state(commit).tree if commit else {}
+
+    def _state(self, commit: str) -> _State:
+        """Read a commit; the hash of its content must be its id."""
+        if (seen := self._seen.get(commit)) is not None:
+            return seen
+        path = self.folder / "commits" / f"{checked_commit(commit, self.address)}.json"
+        with disk_faults(path):
+            try:
+                state = _State.model_validate_json(path.read_bytes())
+                checked_change(state.tree, (), state.message)
+            except FileNotFoundError as error:
+                raise no_commit(commit, self.address) from error
+            except (ValidationError, InputError) as error:
+                raise _damaged(path) from error
+        if not state.id == commit == state.true_id():
+            raise _damaged(path)
+        return self._remember(state)
+
+    def _remember(self, state: _State) -> _State:
+        self._seen = {
+            **dict(list(self._seen.items())[1 - COMMITS_KEPT :]),
+            state.id: state,
+        }  # replaced at once, for other threads
+        return state
+
+    def _entry(self, commit: str, path: str, limit: int) -> _Entry:
+        entry = self._tree(commit).get(checked_path(path))
+        if entry is None:
+            raise no_file(path, commit, self.address)
+        if entry.size > limit:
+            raise too_large(path, entry.size, limit)
+        return entry
+
+    def _object(self, entry: _Entry) -> Path:
+        return self.folder / "objects" / entry.sha256[:2] / entry.sha256
+
+    def _pieces(self, entry: _Entry) -> Iterator[bytes]:
+        """Yield the bytes of an object; the last piece only after the hash was verified."""
+        path = self._object(entry)
+        digest, left, held = hashlib.sha256(), entry.size, b""
+        with disk_faults(path), path.open("rb") as file:
+            while piece := file.read(PIECE_BYTES):
+                digest.update(piece)
+                left -= len(piece)
+                if left < 0:
+                    break
+                yield held
+                held = piece
+        if left or digest.hexdigest() != entry.sha256:
+            raise _damaged(path)
+        yield held
+
+    def _keep(self, path: str, content: bytes | Path) -> _Entry:
+        """Store a content as an object, unless an intact one exists."""
+        if isinstance(content, bytes):
+            entry = _Entry(sha256=hashlib.sha256(content).hexdigest(), size=len(content))
+        elif content.is_file():
+            entry = _Entry(sha256=sha256_of(content), size=content.stat().st_size)
+        else:
+            raise InputError(f"{path}: there is no file {content}")
+        target = self._object(entry)
+        if not (target.is_file() and target.stat().st_size == entry.size and sha256_of(target) == entry.sha256):
+            self._write(target, [content] if isinstance(content, bytes) else _pieces_of(content, entry.sha256))
+        return entry
+
+    def _write(self, path: Path, pieces: Iterable[bytes]) -> None:
+        """Write a file atomically, so that it is complete or absent even after a loss of power."""
+        if not path.parent.is_dir():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            sync_folder(path.parent.parent)
+        with atomic_file(path) as temporary, temporary.open("wb") as file:
+            file.writelines(pieces)
+        sync_folder(path.parent)
+
+    def _move_head(self, parent: str, commit: str) -> None:
+        """Set `HEAD` to a commit if it is still the commit's parent."""
+        lock = FileLock(self.folder / ".lock")
+        try:
+            lock.acquire(timeout=LOCK_SECONDS, poll_interval=0.01)
+        except Timeout as error:
+            hint = "check for a stopped process that holds the lock"
+            raise StoreFault(f"{self.folder / '.lock'} was held for {LOCK_SECONDS} seconds", hint) from error
+        try:
+            if self.head() != parent:
+                raise Conflict
+            self._write(self.folder / "HEAD", [f"{commit}\n".encode()])
+        finally:
+            lock.release()
+
+
+def _refuse_misfits(before: Collection[str], add: Collection[str], gone: Collection[str]) -> None:
+    """Check that removed paths exist, and that no path would be both a file and a folder."""
+    for path in gone:
+        if path not in before:
+            raise not_there(path)
+    files = {*before, *add}
+    for path in files:
+        for folder in folders_of(path):
+            if folder in files:
+                raise file_and_folder(folder)
+
+
+def _pieces_of(path: Path, sha256: str) -> Iterator[bytes]:
+    """Yield the bytes of a file to copy; raise at their end if the file has changed since it was hashed."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(PIECE_BYTES):
+            digest.update(piece)
+            yield piece
+    if digest.hexdigest() != sha256:
+        raise InputError(f"{path} changed while it was copied", "commit it again")
+
+
+def _damaged(path: Path) -> StoreFault:
+    return StoreFault(f"{path} is damaged: its content does not match its name", "restore it from a backup")

@@ -1,16 +1,11 @@
-"""A store in a Hub dataset repository, with a local cache of what was read.
-
-The Hub rejects a commit whose parent is no longer the head (412). That leaves two problems. If the reply is lost, the
-commit may or may not have been made. And the client drops changes that the head already has, so the second of two
-writers of the same change would be told that it succeeded. So each commit has a unique mark in its description, and
-counts as made only if the history contains that mark.
-"""
+"""Calls to the Hub: their timeout, and the errors that they raise."""
 
 import hashlib
 import re
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
@@ -19,14 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from datasets_build.download import home
-from divbench.core.errors import ConfigurationError, InputError
+from divbench.core.errors import ConfigurationError, InputError, first_line
 from divbench.core.files import atomic_file
-from divbench.core.hub_retries import is_transient, retrying
-from submissions.storage.commits import (
+from divbench.core.hub_retries import cause_of, connection_error, is_transient, retrying
+from submissions.storage.file_store import (
     PIECE_BYTES,
     Commit,
     Conflict,
     LocalDiskFault,
+    NoWriteAccess,
+    StoreFault,
     checked_change,
     checked_commit,
     checked_path,
@@ -38,7 +35,64 @@ from submissions.storage.commits import (
     not_there,
     too_large,
 )
-from submissions.storage.hub_calls import SILENCE, Damaged, hub_faults, limit_silence
+
+SILENCE = 60.0  # timeout in seconds of a connection without traffic
+
+
+class Damaged(Exception):
+    """A download does not match the repository's listing."""
+
+
+def limit_silence() -> None:
+    """Set a timeout for the Hub client if it has none; otherwise it would wait for ever on a dead connection.
+
+    The client has one session per process. A timeout that somebody has set is left unchanged.
+    """
+    from huggingface_hub import get_session
+    from huggingface_hub.utils import httpx  # httpx or httpx2, whichever it uses
+
+    session = get_session()
+    if session.timeout == httpx.Timeout(None):
+        session.timeout = httpx.Timeout(SILENCE)
+
+
+@contextmanager
+def hub_faults(address: str) -> Iterator[None]:
+    """Convert an error of the client or of the connection into a `StoreFault` with a hint."""
+    try:
+        yield
+    except Exception as error:
+        fault = _fault_of(cause_of(error), address)
+        if fault is None:
+            raise
+        raise fault from error
+
+
+def _fault_of(error: BaseException, address: str) -> StoreFault | None:
+    """Return the fault for an error of the Hub or of the connection; None for other errors."""
+    from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError, RevisionNotFoundError
+
+    kind = StoreFault
+    if isinstance(error, RepositoryNotFoundError):
+        what, hint = "cannot be seen", "check its name, or log in: hf auth login"
+    elif isinstance(error, RevisionNotFoundError):
+        what, hint = "has no such commit", "start again from the latest commit"
+    elif isinstance(error, HfHubHTTPError) and error.response.status_code in {401, 403}:
+        reading = error.response.request.method in {"GET", "HEAD"}
+        kind = StoreFault if reading else NoWriteAccess
+        what, right = ("may not be read", "read") if reading else ("may not be changed", "write")
+        hint = f"use a token with {right} access: hf auth login"
+    elif isinstance(error, HfHubHTTPError):
+        what = "is refused by the Hub"
+        hint = "retry in a few minutes" if is_transient(error) else "check the repository's page"
+    elif isinstance(error, Damaged):
+        what, hint = "gives damaged files", "check the repository's page"
+    elif isinstance(error, OSError | ValueError | connection_error()):  # ValueError: a reply that is not JSON
+        what, hint = "is out of reach", "check the network connection, then whether the store's head changed"
+    else:
+        return None
+    return kind(f"{address} {what}: {first_line(error)}", hint)
+
 
 if TYPE_CHECKING:
     from huggingface_hub import CommitInfo, CommitOperationAdd, CommitOperationDelete, HfApi
@@ -76,16 +130,7 @@ def hub_file(entry: "RepoFile") -> HubFile:
 
 
 def download(address: str, token: str | None, file: HubFile, target: Path) -> None:
-    """Download a file atomically, and verify its size and hash.
-
-    Args:
-        file: Expected file; reading stops once its size is exceeded.
-
-    Raises:
-        Damaged: The download does not match.
-        LocalDiskFault: The target cannot be written.
-        Exception: Any error of the client, if the Hub refuses or the connection breaks.
-    """
+    """Download a file atomically, and verify its size and hash."""
     from huggingface_hub import get_session, hf_raise_for_status
     from huggingface_hub.utils import build_hf_headers
 
@@ -118,9 +163,6 @@ class HubStore:
 
     Files whose paths are invalid in a store, such as `.gitattributes` and `README.md`, are ignored. A new repository
     already has a commit. The parents of commits are unknown.
-
-    Attributes:
-        address: Address, such as `hf://datasets/org/name`.
     """
 
     def __init__(
@@ -132,17 +174,7 @@ class HubStore:
         endpoint: str | None = None,
         cache: Path | None = None,
     ) -> None:
-        """Make a store object without calling the Hub.
-
-        Args:
-            prefix: A folder of the repository.
-            token: Access token of the Hub; default: the logged-in user's.
-            endpoint: Address of the Hub; default: the public one.
-            cache: Folder for downloaded files; default: one in the package's cache.
-
-        Raises:
-            ConfigurationError: The repository or the folder has an invalid name.
-        """
+        """Make a store object without calling the Hub."""
         if not _REPO.fullmatch(repo) or (prefix and not is_path(prefix)):
             name = f"{repo}/{prefix}" if prefix else repo
             raise ConfigurationError(f"{name[:100]!r} is not the name of a dataset repository", "give ORG/NAME")
@@ -222,16 +254,7 @@ class HubStore:
         return self._sent(send, lambda: self._marked("main", mark, parent))
 
     def as_pull_request(self, add: Mapping[str, bytes | Path], message: str) -> str:
-        """Propose files as a pull request, for users without write access, and return its address.
-
-        Args:
-            add: Contents by path, as for `commit`.
-
-        Raises:
-            Conflict: Meanwhile somebody else has committed the same files.
-            InputError: A path or the message is invalid, or the head already has these files.
-            StoreFault: The Hub refuses, or cannot be reached.
-        """
+        """Propose files as a pull request, for users without write access, and return its address."""
         checked_change(add, (), message)
         parent = self.head()
         operations = self._operations(parent, add, frozenset())
@@ -279,11 +302,7 @@ class HubStore:
             return retrying(Damaged)(attempt)
 
     def _sent(self, send: Callable[[], str | None], look: Callable[[], str | None]) -> str:
-        """Send a change that must not be made twice; before each retry, check whether an earlier attempt succeeded.
-
-        Raises:
-            Conflict: The Hub replied, and nothing was changed.
-        """
+        """Send a change that must not be made twice; before each retry, check whether an earlier attempt succeeded."""
         attempts = 0
 
         def attempt() -> str:

@@ -12,16 +12,20 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pydantic import ValidationError
 
+from divbench.core.errors import first_line
 from divbench.core.files import canonical_json, readable_json
 from submissions.schema import GENERATIONS, REPORTED, Manifest, Reported, Row
-from submissions.untrusted.findings import Findings, Rejected
-from submissions.untrusted.parquet_files import read_parquet
+from submissions.untrusted.findings import Findings, Rejected, openable
+from submissions.untrusted.json_files import strict_json
 
 MANIFEST_FILE = "manifest.json"
 GENERATIONS_FILE = "generations.parquet"
 REPORTED_FILE = "reported.parquet"
+MAX_MANIFEST_BYTES = 64 * 2**10
 ROWS_A_GROUP = 1024
+ROWS_A_BATCH = 256
 _WRITTEN: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}  # else damage may pass for other texts
 
 
@@ -37,21 +41,13 @@ class Submission:
     in_suite_order: bool  # whether the rows are known to be in the suite's order
 
     def rows(self) -> Iterator[Row]:
-        """Decode the rows, streamed. They were checked when the submission was opened.
-
-        Raises:
-            Rejected: The file has been damaged since.
-        """
-        for number, row in _sound_rows(self.folder / GENERATIONS_FILE, GENERATIONS.names):
+        """Decode the rows, streamed. They were checked when the submission was opened."""
+        for number, row in _rows(self.folder / GENERATIONS_FILE, GENERATIONS.names):
             yield as_row(number, row)
 
     def prompt_rows(self) -> Iterator[Row]:
-        """Decode the prompts alone: rows without responses, streamed.
-
-        Raises:
-            Rejected: The file has been damaged since.
-        """
-        for number, row in _sound_rows(self.folder / GENERATIONS_FILE, ("prompt_id", "prompt")):
+        """Decode the prompts alone: rows without responses, streamed."""
+        for number, row in _rows(self.folder / GENERATIONS_FILE, ("prompt_id", "prompt")):
             yield Row(number, row["prompt_id"], row["prompt"], ())
 
     def reported(self) -> dict[str, Reported]:
@@ -59,17 +55,23 @@ class Submission:
         path = self.folder / REPORTED_FILE
         if not path.exists():
             return {}
-        return {row["prompt_id"]: as_reported(row) for _, row in _sound_rows(path, REPORTED.names)}
+        return {row["prompt_id"]: as_reported(row) for _, row in _rows(path, REPORTED.names)}
 
 
-def _sound_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the rows of a checked file; raise `Rejected` if it has been damaged since."""
-    findings = Findings()
-    table = read_parquet(path, findings, columns)
-    if table is not None:
-        yield from table.rows(findings)
-    if findings.rejected():
-        raise Rejected(str(path), findings)
+def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the rows of a checked file, which needs no limits any more; raise `Rejected` if it was damaged since."""
+    number = 0
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            for batch in file.iter_batches(ROWS_A_BATCH, columns=list(columns)):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield number, row
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        findings = Findings()
+        message = f"cannot be read after row {number}: {first_line(error)}"
+        findings.error("parquet", path.name, number + 1, "", message, "it was changed since its check: write it again")
+        raise Rejected(str(path), findings) from error
 
 
 def as_row(number: int, row: dict[str, Any]) -> Row:
@@ -131,3 +133,25 @@ def write_submission(
         records = [{"prompt_id": key, **asdict(values)} for key, values in reported]
         pq.write_table(pa.Table.from_pylist(records, schema=REPORTED), folder / REPORTED_FILE, **_WRITTEN)
     (folder / MANIFEST_FILE).write_text(readable_json(manifest.model_dump(mode="json")), encoding="utf-8")
+
+
+def read_manifest(path: Path, findings: Findings) -> Manifest | None:
+    """Read a manifest; if it is invalid, report all its problems and return None."""
+    if not openable(path, findings, MAX_MANIFEST_BYTES):
+        return None
+    try:
+        text = path.read_bytes().decode("utf-8")
+        strict_json(text)  # pydantic's parser takes the last of repeated keys
+        return Manifest.model_validate_json(text)
+    except UnicodeDecodeError as error:
+        findings.error("encoding", path.name, None, "", f"not UTF-8 at byte {error.start}", "save it as UTF-8")
+    except ValidationError as error:
+        for item in error.errors(include_url=False, include_context=False):
+            field = ".".join(str(part) for part in item["loc"])
+            message, hint = item["msg"].removeprefix("Value error, "), "docs/submissions.md lists the manifest's fields"
+            if item["type"] == "extra_forbidden":
+                message, hint = "unknown field", "remove it: a manifest has only the known fields"
+            findings.error("manifest", path.name, None, field, message, hint)
+    except (ValueError, RecursionError) as error:
+        findings.error("json", path.name, None, "", f"not JSON: {error}", "write one JSON object")
+    return None

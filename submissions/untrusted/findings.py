@@ -1,17 +1,32 @@
-"""Collect problems, in bounded memory however bad the input is."""
+"""Collect the problems of untrusted files, in bounded memory however bad they are; limit sizes before parsing."""
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
 
 from divbench.core.errors import InputError, counted
-from submissions.schema import Problem
 from submissions.untrusted.plain_text import one_line
 
 KEPT_PER_CHECK = 200
-LETTERS_KEPT = 500
-_TOLD = 3  # errors in the text of an exception
+MAX_FILE_BYTES = 512 * 2**20
+MAX_ROWS = 1_000_000
+_MAX_LETTERS = 500
+_QUOTED = 3  # errors in the text of an exception
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong with a submission."""
+
+    check: str
+    severity: Literal["error", "warning"]  # a submission with an `error` is rejected; a `warning` is shown and counted
+    file: str  # name of the file inside the submission, or as given
+    row: int | None  # number of the row, from 1; None if the problem does not concern one row
+    field: str  # field, such as `responses[3]` or `system.type`; empty if the problem does not concern one field
+    message: str
+    hint: str  # suggested fix
 
 
 class Findings:
@@ -29,16 +44,20 @@ class Findings:
             field, message = _short(problem.field), _short(problem.message)  # both may quote untrusted text
             self.problems.append(replace(problem, field=field, message=message))
 
+    def error(self, check: str, file: str, row: int | None, field: str, message: str, hint: str) -> None:
+        """Record one error."""
+        self.add(Problem(check, "error", file, row, field, message, hint))
+
     def renamed(self, rename: Callable[[Problem], Problem]) -> "Findings":
-        """The same findings with each problem renamed; the counts stay."""
-        made = Findings()
-        made.problems = [rename(problem) for problem in self.problems]
-        made._counts = self._counts.copy()
-        return made
+        """Return the same findings with each problem renamed; the counts stay."""
+        findings = Findings()
+        findings.problems = [rename(problem) for problem in self.problems]
+        findings._counts = self._counts.copy()
+        return findings
 
     def count(self, severity: str) -> int:
         """Return the number of problems of a severity, kept or not."""
-        return sum(number for (_, found), number in self._counts.items() if found == severity)
+        return sum(number for (_, of), number in self._counts.items() if of == severity)
 
     def rejected(self) -> bool:
         """Whether any problem is an error."""
@@ -51,9 +70,18 @@ class Findings:
             counts[check] += number
         return dict(sorted(counts.items()))
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the findings as `--json` prints them."""
+        return {
+            "errors": self.count("error"),
+            "warnings": self.count("warning"),
+            "by_check": self.by_check(),
+            "problems": [asdict(problem) | {"field": problem.field or None} for problem in self.problems],
+        }
+
 
 def _short(text: str) -> str:
-    return text if len(text) <= LETTERS_KEPT else f"{text[:LETTERS_KEPT]}…"
+    return text if len(text) <= _MAX_LETTERS else f"{text[:_MAX_LETTERS]}…"
 
 
 class Rejected(InputError):
@@ -67,28 +95,45 @@ class Rejected(InputError):
         self.findings = findings
 
     def __str__(self) -> str:
-        errors = [problem for problem in self.findings.problems if problem.severity == "error"]
-        more = self.findings.count("error") - len(errors[:_TOLD])
-        told = [_in_words(problem) for problem in errors[:_TOLD]] + ([f"and {more:,} more"] if more else [])
-        return "; ".join([self.message, *told])
+        errors = [problem for problem in self.findings.problems if problem.severity == "error"][:_QUOTED]
+        others = self.findings.count("error") - len(errors)
+        return "; ".join([self.message, *map(_in_words, errors), *([f"and {others:,} more"] if others else [])])
 
     def as_json(self) -> dict[str, Any]:
-        """The error with the whole list of problems."""
-        return super().as_json() | problems_json(self.findings)
+        """Return the error with the whole list of problems."""
+        return super().as_json() | self.findings.as_json()
 
 
 def _in_words(problem: Problem) -> str:
-    """File, row, field, what is wrong, and the suggested fix."""
+    """Return a problem as one line: file, row, field, what is wrong, and the suggested fix."""
     row = None if problem.row is None else f"row {problem.row}"
     where = ", ".join(part for part in (problem.file, row, problem.field) if part)
     return one_line(f"{where}: {problem.message}" + (f" ({problem.hint})" if problem.hint else ""))
 
 
-def problems_json(findings: Findings) -> dict[str, Any]:
-    """The findings as `--json` prints them."""
-    return {
-        "errors": findings.count("error"),
-        "warnings": findings.count("warning"),
-        "by_check": findings.by_check(),
-        "problems": [asdict(problem) | {"field": problem.field or None} for problem in findings.problems],
-    }
+def openable(path: Path, findings: Findings, limit: int = MAX_FILE_BYTES) -> bool:
+    """Whether a path is a regular, readable, non-empty file within the size limit."""
+    problem = None
+    try:
+        if not path.is_file() or path.is_symlink():
+            problem = ("file", f"{path.name} is missing or is not a regular file", "add it")
+        else:
+            with path.open("rb") as file:
+                size = file.seek(0, 2)
+            if size == 0:
+                problem = ("file", "the file is empty", "write it again")
+            elif size > limit:
+                problem = ("sizes", f"{size:,} bytes", f"at most {limit:,} are allowed")
+    except OSError as error:
+        problem = ("file", f"cannot be opened: {error.strerror or error}", "allow reading it")
+    if problem is not None:
+        check, message, hint = problem
+        findings.error(check, path.name, None, "", message, hint)
+    return problem is None
+
+
+def within_row_limit(rows: int, name: str, findings: Findings) -> bool:
+    """Whether a file has no more rows than the limit."""
+    if rows > MAX_ROWS:
+        findings.error("sizes", name, None, "", f"{rows:,} rows", f"at most {MAX_ROWS:,} are allowed")
+    return rows <= MAX_ROWS

@@ -1,7 +1,4 @@
-"""Parse untrusted JSON strictly: JSON Lines files and manifests.
-
-File content never raises an exception: problems are added to `Findings`.
-"""
+"""Parse untrusted JSON strictly. File content never raises an exception: problems are added to `Findings`."""
 
 import json
 import re
@@ -10,15 +7,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
-
 from divbench.core.errors import first_fault
-from submissions.schema import Manifest, Problem
-from submissions.untrusted.findings import Findings
-from submissions.untrusted.limits import byte_lines, file_error, openable
+from submissions.untrusted.findings import Findings, openable
 
-MAX_MANIFEST_BYTES = 64 * 2**10
 MAX_NESTING = 8
+MAX_LINE_BYTES = 8 * 2**20
+_NOT_TEXT = {  # first bytes of files that are not text, and what to do
+    b"\x1f\x8b": ("compressed with gzip", "decompress it: gunzip FILE"),
+    b"PAR1": ("a Parquet file", "give it the extension .parquet"),
+    b"PK\x03\x04": ("a ZIP archive, such as a spreadsheet", "unpack it, or save the spreadsheet as CSV"),
+}
 T = TypeVar("T")
 
 # The closing quote is optional and the quantifier possessive, so that matching takes linear time on any text.
@@ -26,12 +24,9 @@ _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 
 
 def strict_json(text: str) -> Any:
-    """Parse strict JSON: no NaN or Infinity, no repeated key, no deep nesting.
+    """Parse JSON without NaN, repeated keys or deep nesting; raise ValueError, or RecursionError, for other text.
 
     A number too large for a float, such as 1e999, is valid JSON and becomes infinite; callers must check their fields.
-
-    Raises:
-        ValueError: It is not such JSON; the message says why.
     """
     if text.count("[") + text.count("{") > MAX_NESTING and _nesting(text) > MAX_NESTING:
         raise ValueError(f"nested more than {MAX_NESTING} deep")
@@ -41,9 +36,10 @@ def strict_json(text: str) -> Any:
 def strict_model(content: bytes, parse: Callable[[bytes], T]) -> T:
     """Parse strict JSON with a method of pydantic, whose own parser takes the last of repeated keys.
 
-    Raises:
-        ValueError: It is not such JSON, or not such a document; the message names the first wrong field.
+    A ValueError names the first wrong field.
     """
+    from pydantic import ValidationError
+
     try:
         strict_json(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:
@@ -70,66 +66,51 @@ def _refuse_constant(name: str) -> None:
 
 
 def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        counts = Counter(key for key, _ in pairs)
+    counts = Counter(key for key, _ in pairs)
+    if len(counts) != len(pairs):
         raise ValueError(f"the key {next(key for key, count in counts.items() if count > 1)!r} is repeated")
-    return made
+    return dict(pairs)
+
+
+def byte_lines(path: Path, findings: Findings) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a file with their numbers, without a byte order mark; stop at a line over the limit."""
+    if not openable(path, findings):
+        return
+    with path.open("rb") as file:
+        number = 0
+        while line := file.readline(MAX_LINE_BYTES + 1):
+            number += 1
+            binary = next((what for start, what in _NOT_TEXT.items() if number == 1 and line.startswith(start)), None)
+            if binary is not None:
+                findings.error("file", path.name, None, "", *binary)
+                return
+            if len(line) > MAX_LINE_BYTES:
+                hint = f"a line may have at most {MAX_LINE_BYTES:,} bytes"
+                findings.error("sizes", path.name, number, "", "the line is too long", hint)
+                return
+            yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
 
 
 def read_jsonl(path: Path, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the objects of a JSON Lines file with their line numbers; a bad line is reported and skipped."""
+    hint = "write one JSON object per line"
     for number, line in byte_lines(path, findings):
         if number == 1 and (line.lstrip().startswith(b"[") or line.strip() == b"{"):
             what = "array" if line.lstrip().startswith(b"[") else "object over several lines"
-            message = f"a JSON {what}, which JSON Lines is not"
-            findings.add(file_error("json", path.name, number, message, "write one JSON object per line"))
+            findings.error("json", path.name, number, "", f"a JSON {what}, which JSON Lines is not", hint)
             return
-        value = _parse_line(line, path, number, findings)
-        if value is not None:
-            yield number, value
-
-
-def _parse_line(line: bytes, path: Path, number: int, findings: Findings) -> dict[str, Any] | None:
-    if not line.strip():
-        return None
-    try:
-        value = strict_json(line.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        message = f"not UTF-8: byte 0x{line[error.start]:02x} at offset {error.start}"
-        findings.add(file_error("encoding", path.name, number, message, "save the file as UTF-8"))
-        return None
-    except (ValueError, RecursionError) as error:
-        findings.add(file_error("json", path.name, number, f"not JSON: {error}", "write one JSON object per line"))
-        return None
-    if not isinstance(value, dict):
-        message = f"a JSON {type(value).__name__}, expected an object"
-        findings.add(file_error("json", path.name, number, message, "write one JSON object per line"))
-        return None
-    return value
-
-
-def read_manifest(path: Path, findings: Findings) -> Manifest | None:
-    """Read the manifest; if it is invalid, report all its problems and return None."""
-    if not openable(path, findings, MAX_MANIFEST_BYTES):
-        return None
-    try:
-        text = path.read_bytes().decode("utf-8")
-        strict_json(text)  # pydantic's parser takes the last of repeated keys
-        return Manifest.model_validate_json(text)
-    except UnicodeDecodeError as error:
-        findings.add(file_error("encoding", path.name, None, f"not UTF-8 at byte {error.start}", "save it as UTF-8"))
-    except ValidationError as error:
-        for item in error.errors(include_url=False, include_context=False):
-            field = ".".join(str(part) for part in item["loc"])
-            unknown = item["type"] == "extra_forbidden"
-            hint = (
-                "remove it: a manifest has only the known fields"
-                if unknown
-                else "docs/submissions.md lists the fields of a manifest"
-            )
-            message = "unknown field" if unknown else item["msg"].removeprefix("Value error, ")
-            findings.add(Problem("manifest", "error", path.name, None, field, message, hint))
-    except (ValueError, RecursionError) as error:
-        findings.add(file_error("json", path.name, None, f"not JSON: {error}", "write one JSON object"))
-    return None
+        if not line.strip():
+            continue
+        try:
+            value = strict_json(line.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            message = f"not UTF-8: byte 0x{line[error.start]:02x} at offset {error.start}"
+            findings.error("encoding", path.name, number, "", message, "save the file as UTF-8")
+        except (ValueError, RecursionError) as error:
+            findings.error("json", path.name, number, "", f"not JSON: {error}", hint)
+        else:
+            if isinstance(value, dict):
+                yield number, value
+            else:
+                message = f"a JSON {type(value).__name__}, expected an object"
+                findings.error("json", path.name, number, "", message, hint)

@@ -7,38 +7,69 @@ get the same submission, and nobody sees half of a change. Times are arguments; 
 Every operation raises StoreFault if the store cannot be read or written and QueueBusy if other commits came first each
 time. Operations that conclude a claim also raise ClaimLost if the claim no longer holds, and DamagedState.
 
-Paths in the store are in queue_files.py, states and their transitions in schema.py, the records that each operation
-appends in transitions.py.
+Paths in the store are in queue_files.py, states and their transitions in schema.py.
 """
 
+import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from datasets_build.load import load_suite
+from divbench.core.errors import counted
 from submissions.checking.validate import FindSuite, open_submission
-from submissions.schema import Problem
 from submissions.storage.file_store import FileStore
-from submissions.work_queue import transitions
-from submissions.work_queue.errors import QueueError, UnknownSubmission
+from submissions.storage.submission_folders import Submission
+from submissions.untrusted.findings import Problem
+from submissions.untrusted.plain_text import one_line
 from submissions.work_queue.queue_files import (
     Step,
+    all_result_paths,
     change,
     check_results,
+    checked_id,
     found_in,
     new_results,
     publish_apart,
     read_listing,
     read_state,
+    remove_results,
+    result_paths,
+    state_path,
     submission_files,
 )
-from submissions.work_queue.schema import Claim, Identity, Listing, Quota, Receipt, Record, State
-from submissions.work_queue.schema import utc_seconds as utc
+from submissions.work_queue.schema import (
+    FULL_HISTORY,
+    MAX_ATTEMPTS,
+    MAX_LOG_LINES,
+    MAX_PROBLEMS,
+    MAX_RESULTS,
+    SEE_HISTORY,
+    Claim,
+    ClaimLost,
+    Identity,
+    IllegalTransition,
+    Listing,
+    NotAllowed,
+    QueueError,
+    Quota,
+    QuotaUsed,
+    Receipt,
+    Record,
+    State,
+    StateName,
+    StoredProblem,
+    UnknownSubmission,
+    utc_seconds,
+)
+
+_FILE = re.compile(r"submissions/([0-9a-f]{16})/[^/]+")
 
 
 @runtime_checkable
@@ -56,39 +87,28 @@ class PullRequestStore(FileStore, Protocol):
 def submit(
     store: FileStore,
     folder: Path,
-    submitter: Identity,
+    submitter: Identity | None,
     now: datetime,
     *,
     quota: Quota | None = None,
     find_suite: FindSuite = load_suite,
 ) -> Receipt:
-    """Submit a folder: commit its files and its state together. A known submission is left unchanged.
+    """Check a folder, and commit its files and its state together. A known submission is left unchanged.
 
-    Args:
-        folder: Submission folder; it is checked as the service checks it.
-        quota: Limit on submissions; None: no limit. Submitting the same again does not count.
-
-    Raises:
-        Rejected: The submission has errors.
-        QuotaUsed: The submitter has reached the quota.
-        DamagedState: The submission is known, but its state cannot be read.
-        ConfigurationError: As in `open_submission`.
+    The default submitter is that of the manifest.
     """
     return change(store, _submitting(store, folder, submitter, now, quota, find_suite))
 
 
 def propose(
-    store: PullRequestStore, folder: Path, submitter: Identity, now: datetime, *, find_suite: FindSuite = load_suite
+    store: PullRequestStore,
+    folder: Path,
+    submitter: Identity | None,
+    now: datetime,
+    *,
+    find_suite: FindSuite = load_suite,
 ) -> Receipt:
-    """Submit without write access, by a pull request with the files alone.
-
-    A worker writes its state once the pull request is merged; see `adopt` in maintenance.py.
-
-    Raises:
-        Rejected: The submission has errors.
-        DamagedState: The submission is known, but its state cannot be read.
-        ConfigurationError: As in `open_submission`.
-    """
+    """Submit without write access, by a pull request with the files alone: once merged, a worker adopts it."""
     step = _submitting(store, folder, submitter, now, None, find_suite)(store.head())
     if step.files:
         return replace(step.outcome, address=store.as_pull_request(step.files, step.message))
@@ -96,28 +116,58 @@ def propose(
 
 
 def _submitting(
-    store: FileStore, folder: Path, submitter: Identity, now: datetime, quota: Quota | None, find_suite: FindSuite
+    store: FileStore,
+    folder: Path,
+    submitter: Identity | None,
+    now: datetime,
+    quota: Quota | None,
+    find_suite: FindSuite,
 ) -> Callable[[str], Step[Receipt]]:
     """Read and check a folder, and return the function that decides what submitting it changes on a commit."""
-    at = utc(now)
+    at = utc_seconds(now)
     submission, _, report = open_submission(folder, find_suite)
     warnings = report.findings.count("warning")
+    by = submitter or Identity(name=submission.manifest.submitter.name)
 
     def decide(commit: str) -> Step[Receipt]:
-        found = read_listing(store, commit)
-        same = tuple(
-            s for s in found.states if s.rows_digest == submission.rows_digest and s.submission_id != submission.id
-        )
+        listing = read_listing(store, commit)
+        twins = listing.with_same_rows(submission.rows_digest, submission.id)
         with suppress(UnknownSubmission):
-            return Step(Receipt(found_in(found, submission.id, store.address), False, same, warnings))
+            return Step(Receipt(found_in(listing, submission.id, store.address), False, twins, warnings))
         if quota is not None:
-            transitions.check_quota(quota, found.states, submitter, at)
-        first = Record(state="pending", at=at, by=submitter.name, versions=transitions.own_versions(), attempt=1)
-        state = transitions.received(submission, submitter, first)
-        message = f"submit {submission.id} by {submitter.name}"
-        return Step(Receipt(state, True, same, warnings), message, (state,), submission_files(submission.id, folder))
+            _check_quota(quota, listing.states, by, at)
+        first = Record(state="pending", at=at, by=by.name, versions=_versions(), attempt=1)
+        state = _received(submission, by, first)
+        message = f"submit {submission.id} by {by.name}"
+        return Step(Receipt(state, True, twins, warnings), message, (state,), submission_files(submission.id, folder))
 
     return decide
+
+
+def _check_quota(quota: Quota, states: Sequence[State], submitter: Identity, at: datetime) -> None:
+    """Check a submitter's quota. An unverified name does not count towards the quota of the login of that name."""
+    since = at - timedelta(days=quota.days)
+    key = (submitter.name.casefold(), submitter.verified)
+    theirs = [s.received for s in states if (s.submitter.name.casefold(), s.submitter.verified) == key]
+    recent = sorted(received for received in theirs if received > since)
+    if len(recent) >= quota.number:
+        again = recent[len(recent) - quota.number] + timedelta(days=quota.days)
+        message = f"{submitter.name} has sent {counted(len(recent), 'submission')} in {counted(quota.days, 'day')}"
+        hint = f"submit the next one after {again:%Y-%m-%d %H:%M:%S} UTC"
+        raise QuotaUsed(f"{message}; the limit is {quota.number}", hint)
+
+
+def _received(submission: Submission, submitter: Identity, record: Record) -> State:
+    """Return the first state of a submission, received at the time of its first record."""
+    return State(
+        submission_id=submission.id,
+        name=submission.manifest.name,
+        suite=submission.manifest.suite,
+        submitter=submitter,
+        received=record.at,
+        rows_digest=submission.rows_digest,
+        history=(record,),
+    )
 
 
 # For workers
@@ -137,27 +187,17 @@ def claim(
     """Claim the oldest waiting submission; None if nothing waits. No other worker gets it before the lease expires.
 
     A submission whose lease has expired waits again with one attempt less; after its last attempt it is marked as
-    failed here.
-
-    Args:
-        lease: Duration of the lease, in whole seconds; `renew` extends it.
-        versions: Versions of the worker's software; None: the version of this package.
-        wanted: Predicate for the submissions that the worker can score, such as those of a suite that it has. Claiming
-            and releasing the others would keep it from those behind them.
-        token: Random id of the claim, 16 hex digits. The same token again, after a lost reply, returns the existing
-            claim. None: a new one.
-
-    Raises:
-        ValueError: The lease is shorter than a second, or a name, profile, version or token is malformed.
+    failed here. `wanted` selects those that the worker can score: claiming and releasing the others would keep it from
+    those behind them. The same token again, after a lost reply, returns the existing claim.
     """
     if lease < timedelta(seconds=1):
         raise ValueError("a lease lasts a second or longer")
-    at, lease = utc(now), timedelta(seconds=int(lease.total_seconds()))
+    at, lease = utc_seconds(now), timedelta(seconds=int(lease.total_seconds()))
     record = Record(
         state="claimed",
         at=at,
         by=worker,
-        versions=transitions.own_versions() if versions is None else dict(versions),
+        versions=_versions() if versions is None else dict(versions),
         profile=profile,
         attempt=1,
         lease_until=at + lease,
@@ -166,34 +206,48 @@ def claim(
 
     def decide(commit: str) -> Step[Claim | None]:
         lapsed: list[State] = []
-        made: Claim | None = None
-        found = read_listing(store, commit).states
-        if ours := [state for state in found if state.current.state == "claimed" and state.current.token == token]:
+        claim: Claim | None = None
+        states = read_listing(store, commit).states
+        if ours := [state for state in states if state.current.state == "claimed" and state.current.token == token]:
             return Step(Claim(ours[0], lease, record.versions))
-        for state in found:
+        for state in states:
             with suppress(QueueError):  # one full history must not block the others
                 if state.attempts_exhausted(at):
-                    lapsed.append(transitions.given_up(state, worker, at))
-                elif made is None and state.is_waiting(at) and wanted(state):
-                    made = Claim(transitions.claimed(state, record), lease, record.versions)
-        words = [] if made is None else [f"claim {made.submission_id} by {worker}"]
+                    reason = one_line(f"given up after {state.current.attempt} attempts: {_lapse(state)}")
+                    lapsed.append(_followed(state, "failed", worker, at, reason))
+                elif claim is None and state.is_waiting(at) and wanted(state):
+                    claim = Claim(_claimed(state, record), lease, record.versions)
+        words = [] if claim is None else [f"claim {claim.submission_id} by {worker}"]
         words += [f"give up {len(lapsed)} by {worker}"] if lapsed else []
-        return Step(made, ", ".join(words), (*lapsed, *([] if made is None else [made.state])))
+        return Step(claim, ", ".join(words), (*lapsed, *([] if claim is None else [claim.state])))
 
     return change(store, decide)
 
 
-def renew(store: FileStore, claim: Claim, now: datetime) -> Claim:
-    """Renew a claim: its lease starts anew. An expired lease can be renewed as long as no other worker has claimed it.
+def _claimed(state: State, record: Record) -> State:
+    """Return the state with a claim, which uses an attempt if the lease before it expired."""
+    at, attempt = _time_after(state, record.at), state.current.attempt
+    steps = []
+    if state.current.state == "claimed":
+        attempt += 1
+        steps.append(Record(state="pending", at=at, by=record.by, reason=_lapse(state), attempt=attempt))
+    return state.and_then(*steps, record.model_copy(update={"at": at, "attempt": attempt}))
 
-    Raises:
-        ClaimLost: Another worker has the submission, or it was withdrawn or failed.
-        QueueError: Its history is full of renewals; the last lease still holds.
-    """
+
+def _lapse(state: State) -> str:
+    return f"the lease of {state.current.by} expired without a result"
+
+
+def renew(store: FileStore, claim: Claim, now: datetime) -> Claim:
+    """Renew the lease of a claim, even an expired one as long as no other worker has claimed the submission."""
 
     def decide(commit: str) -> Step[Claim]:
-        state = transitions.check_lease(read_state(store, commit, claim.submission_id), claim)
-        after = transitions.renewed(state, claim, now)
+        state = _check_lease(read_state(store, commit, claim.submission_id), claim)
+        if len(state.history) >= FULL_HISTORY:
+            message = f"{claim.submission_id} has {len(state.history)} records and cannot be renewed again"
+            raise QueueError(message, "finish within the lease, or renew less often")
+        changes = {"at": _time_after(state, now), "lease_until": utc_seconds(now) + claim.lease, "versions": {}}
+        after = state.and_then(state.current.model_copy(update=changes))
         return Step(replace(claim, state=after), f"renew {claim.submission_id} by {claim.record.by}", (after,))
 
     return change(store, decide)
@@ -201,23 +255,36 @@ def renew(store: FileStore, claim: Claim, now: datetime) -> Claim:
 
 def release(store: FileStore, claim: Claim, reason: str, now: datetime) -> State:
     """Release a submission unscored, without using an attempt; it fails once its history is full."""
-    return _conclude(
-        store, claim, now, "release", lambda state: transitions.released(claim, reason, len(state.history))
-    )
+
+    def record(state: State) -> Record:
+        if len(state.history) < FULL_HISTORY:
+            return _ending(claim, "pending", reason)
+        return _ending(claim, "failed", f"given up after {len(state.history)} records: {reason}")
+
+    return _conclude(store, claim, now, "release", record)
 
 
 def reject(store: FileStore, claim: Claim, problems: Sequence[Problem], now: datetime) -> State:
     """Reject a submission for its problems; the first 50 are kept, errors first."""
-    return _conclude(store, claim, now, "reject", lambda state: transitions.rejected(claim, problems))
+    ordered = sorted(problems, key=lambda problem: problem.severity != "error")
+    reason = counted(sum(problem.severity == "error" for problem in problems), "problem")
+    reason += f", the first: {ordered[0].message}" if ordered else ""
+    shown = tuple(StoredProblem.of(problem) for problem in ordered[:MAX_PROBLEMS])
+    record = _ending(claim, "rejected", reason, problems=shown)
+    return _conclude(store, claim, now, "reject", lambda state: record)
 
 
 def fail(store: FileStore, claim: Claim, log_tail: str, now: datetime) -> State:
-    """Record a failed attempt. The submission waits again; after the last attempt it has failed.
-
-    Args:
-        log_tail: End of its log, without secrets; its last 20 lines become public.
-    """
-    return _conclude(store, claim, now, "fail", lambda state: transitions.failed(claim, log_tail))
+    """Record a failed attempt and the last lines of its log; the submission waits again while attempts are left."""
+    lines = (one_line(line) for line in log_tail.splitlines())
+    log = tuple(line for line in lines if line)[-MAX_LOG_LINES:]
+    last = log[-1].strip() if log else "it has no log"
+    attempt = claim.record.attempt
+    if attempt < MAX_ATTEMPTS:
+        record = _ending(claim, "pending", f"attempt {attempt} failed: {last}", log=log, attempt=attempt + 1)
+    else:
+        record = _ending(claim, "failed", f"given up after {attempt} attempts: {last}", log=log)
+    return _conclude(store, claim, now, "fail", lambda state: record)
 
 
 def finish(
@@ -233,23 +300,15 @@ def finish(
     Results with a store of their own are published there first (`publish_apart`); a claim that is lost in between to
     another worker leaves results that no state names. An existing result is left unchanged: its id comes from its
     input.
-
-    Args:
-        results: Result folders by result id; one or more.
-        results_store: Store of results; None: the same.
-
-    Raises:
-        InputError: A result lacks a file.
-        ValueError: There are no results, or an id is malformed.
     """
-    record = transitions.ending(claim, "scored", results=tuple(sorted(results)))
+    record = _ending(claim, "scored", results=tuple(sorted(results)))
     check_results(results)
     if results_store is None or results_store.address == store.address:
         files = partial(new_results, store, results)
         return _conclude(store, claim, now, "finish", lambda state: record, files)
     state = state_of(store, claim.submission_id)
-    if not transitions.is_same_outcome(state.current, record):
-        transitions.check_lease(state, claim)
+    if not _is_same_outcome(state.current, record):
+        _check_lease(state, claim)
     message = f"results of {claim.submission_id} by {claim.record.by}"
     conclude = partial(_conclude, store, claim, now, "finish", lambda state: record)
     return publish_apart(store, results_store, claim.submission_id, results, message, conclude)
@@ -268,13 +327,174 @@ def _conclude(
     def decide(commit: str) -> Step[State]:
         state = read_state(store, commit, claim.submission_id)
         last = record(state)
-        if transitions.is_same_outcome(state.current, last):
+        if _is_same_outcome(state.current, last):
             return Step(state)
-        last = last.model_copy(update={"at": transitions.time_after(state, now)})
-        after = transitions.check_lease(state, claim).and_then(last)
+        last = last.model_copy(update={"at": _time_after(state, now)})
+        after = _check_lease(state, claim).and_then(last)
         return Step(after, f"{verb} {claim.submission_id} by {claim.record.by}", (after,), files(commit))
 
     return change(store, decide)
+
+
+def _ending(claim: Claim, state: StateName, reason: str | None = None, **values: Any) -> Record:
+    """Return the record that ends a claim; `at` is the time of the claim until the record is written."""
+    held = claim.record
+    known: dict[str, Any] = {"versions": claim.versions, "profile": held.profile, "attempt": held.attempt} | values
+    line = None if reason is None else one_line(reason)
+    return Record(state=state, at=held.at, by=held.by, reason=line, token=held.token, **known)
+
+
+def _check_lease(state: State, claim: Claim) -> State:
+    """Return the state if the claim still holds. An expired lease holds until another worker claims the submission."""
+    last = state.current
+    if last.state != "claimed" or last.token != claim.record.token:
+        message = f"{state.submission_id} is no longer {claim.record.by}'s: it is {last.state}, by {last.by}"
+        raise ClaimLost(message, "discard its results and claim another submission")
+    return state
+
+
+def _is_same_outcome(record: Record, other: Record) -> bool:
+    """Whether two records are the same apart from their times."""
+    return record.model_copy(update={"at": other.at}) == other
+
+
+def submissions_without_state(store: FileStore) -> list[str]:
+    """List the submissions at the head that have files but no state, as after the merge of a pull request."""
+    commit = store.head()
+    ids = {match[1] for path in store.paths(commit, "submissions") if (match := _FILE.fullmatch(path))}
+    known = set(store.paths(commit, "states"))
+    return sorted(submission_id for submission_id in ids if state_path(submission_id) not in known)
+
+
+def adopt(store: FileStore, submission: Submission, by: str, now: datetime) -> State:
+    """Queue a submission without a state by writing one. An existing state is left unchanged.
+
+    Everything in it is untrusted, so its submitter is not verified, and its time of receipt is that of the adoption.
+    """
+    at, reason = utc_seconds(now), "submitted as a pull request"
+    first = Record(state="pending", at=at, by=by, reason=reason, versions=_versions(), attempt=1)
+    state = _received(submission, Identity(name=submission.manifest.submitter.name), first)
+
+    def decide(commit: str) -> Step[State]:
+        if state_path(submission.id) in store.paths(commit, "states"):
+            return Step(read_state(store, commit, submission.id))
+        return Step(state, f"adopt {submission.id} by {by}", (state,))
+
+    return change(store, decide)
+
+
+def add_results(
+    store: FileStore,
+    submission_id: str,
+    results: Mapping[str, Path],
+    by: str,
+    now: datetime,
+    profile: str,
+    *,
+    results_store: FileStore | None = None,
+) -> State:
+    """Publish more results of a scored submission. Existing files are left unchanged, missing ones are restored."""
+    check_results(results)
+    token = secrets.token_hex(8)
+    one_store = results_store is None or results_store.address == store.address
+
+    def decide(commit: str) -> Step[State]:
+        state = read_state(store, commit, checked_id(submission_id))
+        if state.current.state != "scored":
+            message = f"{submission_id} is {state.current.state}: results can be added only to a scored submission"
+            raise IllegalTransition(message, SEE_HISTORY)
+        files = new_results(store, results, commit) if one_store else {}
+        if set(results) <= set(state.results):  # there may be files of theirs that the store has lost
+            return Step(state, f"restore results of {submission_id} by {by}", files=files)
+        joined = (*state.results, *sorted({*results} - {*state.results}))
+        if len(joined) > MAX_RESULTS:
+            raise QueueError(f"{submission_id} has {len(state.results)} results", f"at most {MAX_RESULTS} are kept")
+        values = {"versions": _versions(), "profile": profile, "token": token, "results": joined}
+        after = _followed(state, "scored", by, now, "scored again", **values)
+        return Step(after, f"more results of {submission_id} by {by}", (after,), files)
+
+    if results_store is not None and not one_store:
+        decide(store.head())  # raises before anything is published
+        message = f"results of {submission_id} by {by}"
+        return publish_apart(store, results_store, submission_id, results, message, lambda: change(store, decide))
+    return change(store, decide)
+
+
+# For submitters and operators
+
+
+def retry(store: FileStore, submission_id: str, by: Identity, now: datetime, *, reason: str | None = None) -> State:
+    """Requeue a failed or rejected submission with its full number of attempts, at its position by time of receipt."""
+
+    def decide(commit: str) -> Step[State]:
+        state = read_state(store, commit, submission_id)
+        if state.current.state not in ("failed", "rejected"):
+            message = f"{submission_id} is {state.current.state}: only a failed or rejected submission can be retried"
+            raise IllegalTransition(message, SEE_HISTORY)
+        line = one_line(f"retry: {reason or 'no reason given'}")
+        after = _followed(state, "pending", by.name, now, line, versions=_versions(), attempt=1)
+        return Step(after, f"retry {submission_id} by {by.name}", (after,))
+
+    return change(store, decide)
+
+
+def withdraw(
+    store: FileStore,
+    submission_id: str,
+    by: Identity,
+    now: datetime,
+    *,
+    operator: bool = False,
+    results_store: FileStore | None = None,
+) -> State:
+    """Withdraw a submission in any state. Its history stays; its files and results leave the store's head.
+
+    Earlier commits still have them, as in any repository. A store of results is changed last; after an interruption,
+    or if the merge of an older pull request brings files back, withdraw again.
+    """
+    elsewhere = None if results_store is None or results_store.address == store.address else results_store
+    message = f"withdraw {submission_id} by {by.name}"
+
+    def decide(commit: str) -> Step[tuple[State, set[str]]]:
+        listing = read_listing(store, commit)
+        state = found_in(listing, submission_id, store.address)
+        others = (other for other in listing.states if other.submission_id != submission_id)
+        results = {*all_result_paths(state)} - {path for other in others for path in result_paths(other)}
+        files = store.paths(commit, f"submissions/{submission_id}")
+        removed = (*files, *sorted(results & {*store.paths(commit, "results")}))
+        left = removed or (elsewhere is not None and results & {*elsewhere.paths(elsewhere.head(), "results")})
+        theirs = by.name == state.submitter.name and by.verified >= state.submitter.verified
+        if not theirs and not operator:
+            hint = "ask its submitter or the service's operator"
+            raise NotAllowed(f"{submission_id} is not {by.name}'s to withdraw", hint)
+        if state.current.state != "withdrawn":
+            after = _followed(state, "withdrawn", by.name, now, None if theirs else "by the operator")
+            return Step((after, results), message, (after,), removed=removed)
+        if not left:
+            last = state.current
+            said = f"{submission_id} was already withdrawn, on {last.at:%Y-%m-%d %H:%M} UTC by {last.by}"
+            raise IllegalTransition(said, "there is nothing left to do")
+        return Step((state, results), message, removed=removed)
+
+    after, results = change(store, decide)
+    if elsewhere is not None:
+        remove_results(elsewhere, results, message)
+    return after
+
+
+def _followed(state: State, name: StateName, by: str, now: datetime, reason: str | None, **values: Any) -> State:
+    """Return a state with a record after its last one, of the same attempt unless the values say otherwise."""
+    known: dict[str, Any] = {"attempt": state.current.attempt} | values
+    return state.and_then(Record(state=name, at=_time_after(state, now), by=by, reason=reason, **known))
+
+
+def _time_after(state: State, now: datetime) -> datetime:
+    """Return the time for the next record: never before the last one, even if the clocks of two machines differ."""
+    return max(utc_seconds(now), state.current.at)
+
+
+def _versions() -> dict[str, str]:
+    return {"divbench": version("divbench")}
 
 
 # For everybody
@@ -291,10 +511,5 @@ def states(store: FileStore) -> list[State]:
 
 
 def state_of(store: FileStore, submission_id: str) -> State:
-    """Return the state of a submission.
-
-    Raises:
-        UnknownSubmission: There is no submission of that id.
-        DamagedState: Its state cannot be read.
-    """
+    """Return the state of a submission."""
     return read_state(store, store.head(), submission_id)

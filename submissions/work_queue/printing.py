@@ -11,8 +11,7 @@ from rich.text import Text
 from divbench.core.errors import counted
 from divbench.core.tables import Styled, Table, plain, styled, to_terminal
 from submissions.checking.printing import print_findings
-from submissions.schema import Problem
-from submissions.untrusted.findings import Findings
+from submissions.untrusted.findings import Findings, Problem
 from submissions.work_queue.schema import Identity, QueuePosition, Receipt, Record, State
 
 HISTORY_HEADERS = ("time", "state", "attempt", "by", "lease until", "reason")

@@ -12,14 +12,21 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from divbench.core.errors import InputError
-from submissions.storage.commits import ATTEMPTS, Conflict, retrying_conflicts
-from submissions.storage.file_store import FileStore
-from submissions.storage.submission_folders import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
-from submissions.untrusted.json_files import MAX_MANIFEST_BYTES, strict_model
-from submissions.untrusted.limits import MAX_FILE_BYTES
+from submissions.storage.file_store import ATTEMPTS, Conflict, FileStore, retrying_conflicts
+from submissions.storage.submission_folders import GENERATIONS_FILE, MANIFEST_FILE, MAX_MANIFEST_BYTES, REPORTED_FILE
+from submissions.untrusted.findings import MAX_FILE_BYTES
+from submissions.untrusted.json_files import strict_model
 from submissions.untrusted.plain_text import one_line
-from submissions.work_queue.errors import DamagedState, QueueBusy, QueueError, UnknownSubmission
-from submissions.work_queue.schema import MAX_STATE_BYTES, Damaged, Listing, State
+from submissions.work_queue.schema import (
+    MAX_STATE_BYTES,
+    Damaged,
+    DamagedState,
+    Listing,
+    QueueBusy,
+    QueueError,
+    State,
+    UnknownSubmission,
+)
 
 RESULT_FILES = ("result.json", "per_prompt.parquet")
 SUBMISSION_FILES = (MANIFEST_FILE, GENERATIONS_FILE, REPORTED_FILE)  # the last is optional
@@ -38,7 +45,7 @@ class Step(Generic[T]):
     message: str = ""
     states: tuple[State, ...] = ()
     files: Mapping[str, Path] = field(default_factory=dict)
-    gone: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
 
     def additions(self) -> dict[str, bytes | Path]:
         """Return what to write, by path."""
@@ -47,22 +54,14 @@ class Step(Generic[T]):
 
 
 def change(store: FileStore, decide: Callable[[str], Step[T]]) -> T:
-    """Read the head, decide and commit; if another commit came first, start again.
-
-    Args:
-        decide: Function from the head's commit to the decision; it may be called often.
-
-    Raises:
-        QueueBusy: Other commits came first each time.
-        StoreFault: The store cannot be read or written.
-    """
+    """Read the head, decide and commit; if another commit came first, start again."""
 
     def once() -> T:
         commit = store.head()
         step = decide(commit)
         add = step.additions()
-        if add or step.gone:
-            store.commit(commit, add, step.gone, step.message)
+        if add or step.removed:
+            store.commit(commit, add, step.removed, step.message)
         return step.outcome
 
     try:
@@ -72,11 +71,7 @@ def change(store: FileStore, decide: Callable[[str], Step[T]]) -> T:
 
 
 def checked_id(submission_id: str) -> str:
-    """Return a submission's id if it is well-formed.
-
-    Raises:
-        UnknownSubmission: It is not.
-    """
+    """Return a submission's id if it is well-formed."""
     if not _ID.fullmatch(submission_id):
         message = f"{one_line(submission_id, 100)!r} is not a submission id"
         raise UnknownSubmission(message, "an id is 16 hex digits; see divbench submissions list")
@@ -95,11 +90,7 @@ def submission_files(submission_id: str, folder: Path) -> dict[str, Path]:
 
 
 def check_results(results: Mapping[str, Path]) -> None:
-    """Check that result folders have their files.
-
-    Raises:
-        InputError: One lacks a file.
-    """
+    """Check that result folders have their files."""
     for folder in results.values():
         for file in RESULT_FILES:
             if not (folder / file).is_file():
@@ -147,18 +138,13 @@ def remove_results(results_store: FileStore, paths: Set[str], message: str) -> N
     """Remove those of the files of results that are there."""
 
     def decide(commit: str) -> Step[None]:
-        return Step(None, message, gone=tuple(sorted(paths & {*results_store.paths(commit, "results")})))
+        return Step(None, message, removed=tuple(sorted(paths & {*results_store.paths(commit, "results")})))
 
     change(results_store, decide)
 
 
 def read_state(store: FileStore, commit: str, submission_id: str) -> State:
-    """Read the state of a submission in a commit.
-
-    Raises:
-        UnknownSubmission: There is no submission of that id.
-        DamagedState: It cannot be read.
-    """
+    """Read the state of a submission in a commit."""
     path = state_path(checked_id(submission_id))
     try:
         found = _read(store, commit, path)
@@ -177,12 +163,7 @@ def read_listing(store: FileStore, commit: str) -> Listing:
 
 
 def found_in(listing: Listing, submission_id: str, address: str) -> State:
-    """Find the state of a submission in a listing.
-
-    Raises:
-        UnknownSubmission: There is no submission of that id.
-        DamagedState: It cannot be read.
-    """
+    """Find the state of a submission in a listing."""
     path = state_path(checked_id(submission_id))
     for state in listing.states:
         if state.submission_id == submission_id:
@@ -233,13 +214,7 @@ def paths_of_result(result_id: str) -> list[str]:
 
 
 def fetch(store: FileStore, submission_id: str, target: Path) -> None:
-    """Copy the files of a submission into an existing folder. They are untrusted until checked there.
-
-    Raises:
-        UnknownSubmission: The store lacks the submission or one of its files.
-        InputError: A file is too large.
-        StoreFault: The store cannot be read.
-    """
+    """Copy the files of a submission into an existing folder. They are untrusted until checked there."""
     under = f"submissions/{checked_id(submission_id)}"
     commit = store.head()
     there = set(store.paths(commit, under))

@@ -6,7 +6,7 @@ rejected, sizes are bounded, and the history must be one that `TRANSITIONS` allo
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Self
@@ -21,10 +21,11 @@ from pydantic import (
 )
 from pydantic import model_validator as whole
 
-from divbench.core.errors import ConfigurationError, first_fault
+from divbench.core.errors import ConfigurationError, DivBenchError, InputError, first_fault
 from divbench.core.files import readable_json
 from submissions.schema import Closed, Line, Name, only_printable
-from submissions.work_queue.errors import IllegalTransition, QueueError
+from submissions.untrusted.findings import Problem
+from submissions.untrusted.plain_text import one_line
 
 MAX_ATTEMPTS = 3
 MAX_STATE_BYTES = 2 * 2**20
@@ -34,6 +35,40 @@ MAX_PROBLEMS = 50
 MAX_LOG_LINES = 20
 MAX_RESULTS = 100
 MAX_LETTERS = 300
+SEE_HISTORY = "look at its history: divbench submissions status"
+
+
+class QueueError(DivBenchError):
+    """The queue cannot do what was asked."""
+
+
+class ClaimLost(QueueError):
+    """The claim is no longer this worker's: its results must not be published."""
+
+
+class IllegalTransition(QueueError):
+    """No transition leads from the submission's state to the requested one."""
+
+
+class NotAllowed(QueueError):
+    """The submission belongs to another submitter."""
+
+
+class QuotaUsed(QueueError):
+    """The submitter has reached the number of submissions allowed in the period."""
+
+
+class QueueBusy(QueueError):
+    """Others changed the store at every attempt; nothing was changed."""
+
+
+class UnknownSubmission(ConfigurationError):
+    """The store has no submission with that id."""
+
+
+class DamagedState(InputError):
+    """A state file cannot be read, or is not one that this queue writes."""
+
 
 StateName = Literal["pending", "claimed", "scored", "rejected", "failed", "withdrawn"]
 
@@ -84,14 +119,7 @@ class Identity(Closed):
 
 
 def identity(name: str, hint: str, *, verified: bool = False) -> Identity:
-    """Return the identity of a submitter.
-
-    Args:
-        hint: What to do if the name is invalid.
-
-    Raises:
-        ConfigurationError: It is.
-    """
+    """Return the identity of a submitter."""
     try:
         return Identity(name=name, verified=verified)
     except ValidationError as error:
@@ -108,6 +136,12 @@ class StoredProblem(Closed):
     field: Shown
     message: Shown
     hint: Shown
+
+    @classmethod
+    def of(cls, problem: Problem) -> Self:
+        """Cut the texts of a problem."""
+        lines = {name: one_line(value) if isinstance(value, str) else value for name, value in asdict(problem).items()}
+        return cls(**lines)
 
 
 class Record(Closed):
@@ -186,16 +220,11 @@ class State(Closed):
         return self.current.state == "claimed" and not self.is_leased(now) and not self.is_waiting(now)
 
     def and_then(self, *records: Record) -> "State":
-        """Return the state with more records.
-
-        Raises:
-            IllegalTransition: A record cannot follow the one before it.
-            QueueError: The history is full.
-        """
+        """Return the state with more records."""
         for before, after in pairwise((self.current, *records)):
             if (before.state, after.state) not in TRANSITIONS:
                 message = f"{self.submission_id} is {before.state}: it cannot become {after.state}"
-                raise IllegalTransition(message, "look at its history: divbench submissions status")
+                raise IllegalTransition(message, SEE_HISTORY)
         known: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
         if len(self.history) + len(records) <= MAX_RECORDS:
             made = State(**known | {"history": (*self.history, *records)})
@@ -303,6 +332,10 @@ class Listing:
     states: tuple[State, ...]  # states in order of receipt, then by id
     damaged: tuple[Damaged, ...]  # files that could not be read; the queue works without them
 
+    def with_same_rows(self, rows_digest: str, submission_id: str) -> tuple[State, ...]:
+        """Return the other submissions that have the same generations."""
+        return tuple(s for s in self.states if s.rows_digest == rows_digest and s.submission_id != submission_id)
+
     def queue_position(self, submission_id: str, now: datetime) -> QueuePosition:
         """Return the position of a submission in the queue."""
         at = utc_seconds(now)
@@ -317,11 +350,7 @@ class Listing:
 
 
 def utc_seconds(time: datetime) -> datetime:
-    """Convert a time to UTC, truncated to seconds.
-
-    Raises:
-        ValueError: It has no time zone.
-    """
+    """Convert a time to UTC, truncated to seconds."""
     if time.tzinfo is None:
         raise ValueError("the time has no time zone")
     return time.astimezone(UTC).replace(microsecond=0)

@@ -34,8 +34,8 @@ from benchmark.service.worker import Worker, work
 from datasets_build.load import load_suite
 from divbench.core.errors import DivBenchError
 from submissions.checking.validate import validate
-from submissions.storage.commits import Conflict
-from submissions.storage.file_store import FileStore, open_store
+from submissions.storage import open_store
+from submissions.storage.file_store import Conflict, FileStore
 
 SHARD = 8  # prompts; the demonstration's suite has three such
 POISON = "poison"

@@ -11,7 +11,7 @@ import divbench as db
 from benchmark.commands import OverallProgress
 from benchmark.metrics import METRICS
 from benchmark.scoring.results import Result, read_result
-from submissions.demo.build import write_demo_submissions
+from submissions.gaming.baselines import write_demo_submissions
 from tests.conftest import divbench
 
 

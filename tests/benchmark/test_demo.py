@@ -14,7 +14,7 @@ from benchmark.scoring.results import Aggregate, Result
 from benchmark.scoring.scorer import score_submission
 from datasets_build.schema import Suite
 from submissions.checking.validate import open_submission, validate
-from submissions.demo.build import write_demo_submissions
+from submissions.gaming.baselines import write_demo_submissions
 from submissions.storage.submission_folders import Submission, write_submission
 
 OFFLINE = find_profile("offline")

@@ -7,7 +7,7 @@ from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import score_submission
 from submissions.checking.validate import open_submission
-from submissions.demo.build import write_demo_submissions
+from submissions.gaming.baselines import write_demo_submissions
 from tests.benchmark.fakes import HashReward
 
 

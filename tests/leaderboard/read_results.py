@@ -8,7 +8,7 @@ from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import score_submission
 from benchmark.surprisal.engine import SurprisalReader
 from submissions.checking.validate import open_submission
-from submissions.demo.build import write_demo_submissions
+from submissions.gaming.baselines import write_demo_submissions
 from submissions.schema import Row
 from submissions.storage.submission_folders import write_submission
 from tests.benchmark.fakes import HashEmbedder, HashLM, HashReward

@@ -22,7 +22,7 @@ from leaderboard.data.live_results import LiveResults
 from leaderboard.data.reference.results import WithReference
 from leaderboard.data.sources import FolderSource, Snapshot
 from submissions.judgements.vote_store import VoteSpool
-from submissions.storage.folder_store import FolderStore
+from submissions.storage.file_store import FolderStore
 from submissions.work_queue.operations import listing
 
 

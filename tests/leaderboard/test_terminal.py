@@ -20,7 +20,7 @@ import typer
 from divbench.command_line import build, main
 from submissions.judgements.rating_forms import RatedSet
 from submissions.judgements.rating_study import make_study, write_study
-from submissions.storage.folder_store import FolderStore
+from submissions.storage.file_store import FolderStore
 from submissions.storage.submission_folders import write_submission
 from submissions.work_queue.queue_files import submission_files
 from tests.conftest import toy_manifest, toy_rows, write_toy

@@ -14,9 +14,9 @@ from datasets_build.load import load_suite
 from datasets_build.schema import Suite
 from submissions.checking.validate import Report, validate
 from submissions.importing.importers import Format, import_submission
-from submissions.schema import GENERATIONS, REPORTED, Problem
+from submissions.schema import GENERATIONS, REPORTED
 from submissions.storage.submission_folders import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
-from submissions.untrusted.findings import Rejected
+from submissions.untrusted.findings import Problem, Rejected
 from tests.conftest import TOY, toy_rows
 
 Json = dict[str, Any]

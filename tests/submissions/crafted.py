@@ -1,7 +1,4 @@
-"""Parquet files made byte by byte, so that they can say what no writer would: sizes, counts and places that lie.
-
-`generations` gives the toy submission's file with other columns, `file_of` with other claims, too.
-"""
+"""Parquet files made byte by byte, so that they can state what no writer would: sizes, counts and offsets that lie."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,9 +7,9 @@ from typing import Any
 from tests.conftest import TOY, toy_rows
 
 Field = tuple[int, int, Any]  # the number of a field, its type and its value
-TRUE, FALSE, I16, I32, I64, BINARY, LIST, STRUCT = 1, 2, 4, 5, 6, 8, 9, 12  # Thrift's types
-PLAIN, IN_NUMBERS, DELTA_LENGTHS, DELTA_BEGINNINGS = 0, 8, 6, 7
-NO_CODEC, SNAPPY, GZIP, BROTLI, ZSTD, LZ4_RAW = 0, 1, 2, 4, 6, 7
+I32, I64, BINARY, LIST, STRUCT = 5, 6, 8, 9, 12  # Thrift's types
+PLAIN, DICTIONARY = 0, 8
+NO_CODEC, ZSTD = 0, 6
 _BYTES = 6  # the type of strings
 _UTF8, _LIST = 0, 3
 _REQUIRED, _OPTIONAL, _REPEATED = 0, 1, 2
@@ -20,33 +17,30 @@ MAGIC = b"PAR1"
 
 
 def varint(value: int) -> bytes:
-    made = bytearray()
+    encoded = bytearray()
     while value > 0x7F:
-        made.append(value & 0x7F | 0x80)
+        encoded.append(value & 0x7F | 0x80)
         value >>= 7
-    made.append(value)
-    return bytes(made)
-
-
-def struct(fields: Iterable[Field]) -> bytes:
-    """Thrift's compact protocol; fields of the value None are left out."""
-    made, last = bytearray(), 0
-    for name, kind, value in fields:
-        if value is None:
-            continue
-        code = (TRUE if value else FALSE) if kind == TRUE else kind
-        made += bytes([name - last << 4 | code]) if 0 < name - last < 16 else bytes([code]) + _zigzag(name)
-        made += b"" if kind == TRUE else _encoded(kind, value)
-        last = name
-    return bytes(made) + b"\0"
+    encoded.append(value)
+    return bytes(encoded)
 
 
 def _zigzag(value: int) -> bytes:
     return varint(value << 1 if value >= 0 else (-value << 1) - 1)
 
 
+def struct(fields: Iterable[Field]) -> bytes:
+    """Thrift's compact protocol; fields of the value None are left out."""
+    encoded, last = bytearray(), 0
+    for number, kind, value in fields:
+        if value is not None:
+            encoded += bytes([number - last << 4 | kind]) + _encoded(kind, value)
+            last = number
+    return bytes(encoded) + b"\0"
+
+
 def _encoded(kind: int, value: Any) -> bytes:
-    if kind in {I16, I32, I64}:
+    if kind in {I32, I64}:
         return _zigzag(value)
     if kind == BINARY:
         return varint(len(value)) + bytes(value)
@@ -54,16 +48,16 @@ def _encoded(kind: int, value: Any) -> bytes:
         inner, items = value
         head = bytes([len(items) << 4 | inner]) if len(items) < 15 else bytes([0xF0 | inner]) + varint(len(items))
         return head + b"".join(_encoded(inner, item) for item in items)
-    return value if isinstance(value, bytes) else struct(value)
+    return struct(value)
 
 
 def run(count: int, value: int) -> bytes:
-    """One value many times, as levels and numbers of entries are written: a few bytes whatever the count."""
+    """One value many times, as levels and dictionary indexes are written: a few bytes whatever the count."""
     return varint(count << 1) + bytes([value])
 
 
 def levels(*runs: bytes) -> bytes:
-    """Levels of a page, with the number of their bytes before them."""
+    """Levels of a page, after the number of their bytes."""
     body = b"".join(runs)
     return len(body).to_bytes(4, "little") + body
 
@@ -72,56 +66,27 @@ def strings(texts: Sequence[bytes]) -> bytes:
     return b"".join(len(text).to_bytes(4, "little") + text for text in texts)
 
 
-def data_page(
-    values: int, body: bytes, encoding: int = PLAIN, *, unpacked: int | None = None, packed: int | None = None
-) -> bytes:
-    """A page with its header. What it claims to be unpacked or packed may be given; else it is true."""
-    size = len(body) if packed is None else packed
-    about = struct([(1, I32, values), (2, I32, encoding), (3, I32, 3), (4, I32, 3)])
-    return (
-        struct([(1, I32, 0), (2, I32, len(body) if unpacked is None else unpacked), (3, I32, size), (5, STRUCT, about)])
-        + body
-    )
-
-
-def data_page_2(values: int, body: bytes, rows: int, **claims: int) -> bytes:
-    """A page of version 2 of values that cannot be null nor in lists, unless it claims so."""
-    says = {"nulls": 0, "ends": 0, "starts": 0} | claims
-    levels = (5, I32, says["ends"]), (6, I32, says["starts"])
-    about = struct([(1, I32, values), (2, I32, says["nulls"]), (3, I32, rows), (4, I32, PLAIN), *levels])
-    return struct([(1, I32, 3), (2, I32, len(body)), (3, I32, len(body)), (8, STRUCT, about)]) + body
-
-
-def delta(values: int, block: int, blocks: int = 1) -> bytes:
-    """Numbers that are all zero, in blocks of any size: some bytes whatever the count."""
-    return varint(block) + varint(1) + varint(values) + b"\0" + bytes(2) * blocks
-
-
-def dictionary_page(entries: int, body: bytes, *, unpacked: int | None = None) -> bytes:
-    about = struct([(1, I32, entries), (2, I32, PLAIN)])
+def data_page(values: int, body: bytes, encoding: int = PLAIN, *, unpacked: int | None = None) -> bytes:
+    """A page after its header, which may lie about the unpacked size."""
+    about = [(1, I32, values), (2, I32, encoding), (3, I32, 3), (4, I32, 3)]
     size = len(body) if unpacked is None else unpacked
-    return struct([(1, I32, 2), (2, I32, size), (3, I32, len(body)), (7, STRUCT, about)]) + body
+    return struct([(1, I32, 0), (2, I32, size), (3, I32, len(body)), (5, STRUCT, about)]) + body
+
+
+def dictionary_page(entries: int, body: bytes) -> bytes:
+    about = [(1, I32, entries), (2, I32, PLAIN)]
+    return struct([(1, I32, 2), (2, I32, len(body)), (3, I32, len(body)), (7, STRUCT, about)]) + body
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """The pages of a column, how many values they have in all, and what the footer says of them.
-
-    Attributes:
-        pages: With their headers.
-        values: As the footer says.
-        codec: What the pages are packed with.
-        dictionary: Whether the first page is one.
-        says: Fields of the column's metadata in place of the true ones.
-        outside: More fields beside the metadata.
-    """
+    """The pages of a column with their headers, and what the footer says of them."""
 
     pages: bytes
     values: int
     codec: int = NO_CODEC
-    dictionary: bool = False
-    says: dict[int, Field] = field(default_factory=dict)
-    outside: Sequence[Field] = ()
+    dictionary: bool = False  # whether the first page is one
+    claims: dict[int, Field] = field(default_factory=dict)  # fields of the column's metadata in place of the true ones
 
 
 def _element(
@@ -130,7 +95,7 @@ def _element(
     return [(1, I32, kind), (3, I32, repetition), (4, BINARY, name), (5, I32, children), (6, I32, what)]
 
 
-def list_of_strings(name: bytes, repetition: int) -> list[list[Field]]:
+def _list_of_strings(name: bytes, repetition: int) -> list[list[Field]]:
     return [
         _element(name, repetition, children=1, what=_LIST),
         _element(b"list", _REPEATED, children=1),
@@ -142,39 +107,37 @@ SCHEMA: list[list[Field]] = [
     _element(b"schema", _REQUIRED, children=4),
     _element(b"prompt_id", _REQUIRED, kind=_BYTES, what=_UTF8),
     _element(b"prompt", _OPTIONAL, kind=_BYTES, what=_UTF8),
-    *list_of_strings(b"responses", _REQUIRED),
-    *list_of_strings(b"finish_reasons", _OPTIONAL),
+    *_list_of_strings(b"responses", _REQUIRED),
+    *_list_of_strings(b"finish_reasons", _OPTIONAL),
 ]
 PATHS = ((b"prompt_id",), (b"prompt",), (b"responses", b"list", b"element"), (b"finish_reasons", b"list", b"element"))
 
 
-def toy_chunks(number: int = 4) -> dict[str, Chunk]:
-    """The columns of the toy submission with k = 3, or of its first rows."""
-    rows = toy_rows(3)[:number]
+def toy_chunks() -> dict[str, Chunk]:
+    """The columns of the toy submission with k = 3."""
+    rows = toy_rows(3)
     ids = [row.prompt_id.encode() for row in rows]
-    prompts = [prompt.prompt.encode() for prompt in TOY.prompts[:number]]
+    prompts = [prompt.prompt.encode() for prompt in TOY.prompts]
     texts = [text.encode() for row in rows for text in row.responses]
-    starts = levels(*(run(1, 0) + run(2, 1) for _ in rows))
-    n = len(texts)
+    none = levels(run(4, 0))
     return {
-        "prompt_id": Chunk(data_page(number, strings(ids)), number),
-        "prompt": Chunk(data_page(number, levels(run(number, 1)) + strings(prompts)), number),
-        "responses": Chunk(data_page(n, starts + levels(run(n, 2)) + strings(texts)), n),
-        "finish_reasons": Chunk(data_page(number, levels(run(number, 0)) + levels(run(number, 0))), number),
+        "prompt_id": Chunk(data_page(4, strings(ids)), 4),
+        "prompt": Chunk(data_page(4, levels(run(4, 1)) + strings(prompts)), 4),
+        "responses": Chunk(data_page(12, STARTS + levels(run(12, 2)) + strings(texts)), 12),
+        "finish_reasons": Chunk(data_page(4, none + none), 4),
     }
 
 
-def footer(
-    schema: Sequence[Sequence[Field] | bytes], rows: int, groups: Sequence[Sequence[Field]], *more: Field
-) -> bytes:
-    return struct(
-        [(1, I32, 2), (2, LIST, (STRUCT, list(schema))), (3, I64, rows), (4, LIST, (STRUCT, list(groups))), *more]
-    )
+STARTS = levels(*(run(1, 0) + run(2, 1) for _ in range(4)))  # levels at which the toy submission's lists begin
 
 
 def closed(data: bytes, footer: bytes, *, length: int | None = None) -> bytes:
-    """Data that begin with the magic, with their footer, its length and the magic behind."""
+    """Data that begin with the magic, their footer, its length and the magic."""
     return data + footer + (len(footer) if length is None else length).to_bytes(4, "little") + MAGIC
+
+
+def footer(schema: Sequence[Sequence[Field]], rows: int, groups: Sequence[Sequence[Field]]) -> bytes:
+    return struct([(1, I32, 2), (2, LIST, (STRUCT, schema)), (3, I64, rows), (4, LIST, (STRUCT, groups))])
 
 
 def generations(**chunks: Chunk) -> bytes:
@@ -182,23 +145,13 @@ def generations(**chunks: Chunk) -> bytes:
     return file_of(chunks)
 
 
-def file_of(
-    chunks: Mapping[str, Chunk], *more: Field, rows: int = 4, rows_of_group: int | None = None, copies: int = 1
-) -> bytes:
-    """The toy submission's file.
-
-    Args:
-        chunks: In place of the true columns.
-        more: Fields of the footer beside those that every footer has.
-        rows: As the footer says.
-        rows_of_group: As the row group says; None: as the footer.
-        copies: How often the footer names the row group.
-    """
+def file_of(chunks: Mapping[str, Chunk], *, rows: int = 4, rows_of_group: int | None = None) -> bytes:
+    """The toy submission's file with other columns, and numbers of rows as the footer and the row group say."""
     data = bytearray(MAGIC)
     columns: list[list[Field]] = []
     for (name, true), path in zip(toy_chunks().items(), PATHS, strict=True):
         chunk = chunks.get(name, true)
-        place = len(data)
+        offset = len(data)
         data += chunk.pages
         about: dict[int, Field] = {
             1: (1, I32, _BYTES),
@@ -208,23 +161,16 @@ def file_of(
             5: (5, I64, chunk.values),
             6: (6, I64, len(chunk.pages)),
             7: (7, I64, len(chunk.pages)),
-            9: (9, I64, place),
-            11: (11, I64, place if chunk.dictionary else None),
+            9: (9, I64, offset + chunk.dictionary),  # no reader asks where the data page after a dictionary is
+            11: (11, I64, offset if chunk.dictionary else None),
         }
-        if chunk.dictionary:  # the data page comes after it; no reader asks where
-            about[9] = 9, I64, place + 1
-        outside = sorted([(2, I64, place), (3, STRUCT, list((about | chunk.says).values())), *chunk.outside])
-        columns.append(outside)
+        columns.append([(2, I64, offset), (3, STRUCT, list((about | chunk.claims).values()))])
     count = rows if rows_of_group is None else rows_of_group
     group: list[Field] = [(1, LIST, (STRUCT, columns)), (2, I64, len(data)), (3, I64, count)]
-    return closed(bytes(data), footer(SCHEMA, rows, [group] * copies, *more))
-
-
-STARTS = levels(*(run(1, 0) + run(2, 1) for _ in range(4)))
-"""The levels at which the toy submission's lists begin."""
+    return closed(bytes(data), footer(SCHEMA, rows, [group]))
 
 
 def of_responses(body: bytes, encoding: int = PLAIN, dictionary: bytes = b"") -> bytes:
-    """The file with a page of twelve responses made of any bytes, behind any pages."""
+    """The file with a page of twelve responses made of any bytes, after any pages."""
     chunk = Chunk(dictionary + data_page(12, body, encoding), 12, dictionary=bool(dictionary))
     return generations(responses=chunk)

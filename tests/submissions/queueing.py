@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from divbench.core.errors import InputError
-from submissions.schema import Problem
-from submissions.storage.commits import Commit, Conflict, checked_path
-from submissions.storage.file_store import FileStore
-from submissions.work_queue.maintenance import retry, withdraw
-from submissions.work_queue.operations import claim, fail, finish, reject, release, renew, submit
+from submissions.storage.file_store import Commit, Conflict, FileStore, checked_path
+from submissions.untrusted.findings import Problem
+from submissions.work_queue.operations import claim, fail, finish, reject, release, renew, retry, submit, withdraw
 from submissions.work_queue.schema import Claim, Identity, State
 from tests.conftest import write_toy
 from tests.submissions.conftest import find_toy

@@ -1,6 +1,6 @@
 """Works on a store in a process of its own, which tests kill, starve, or let race with others.
 
-Not a test: `python -m tests.submissions.run_store STORE count|run|points|starved …` from the repository's root.
+Not a test: `python -m tests.submissions.run_store STORE count|points|starved …` from the repository's root.
 """
 
 import argparse
@@ -13,9 +13,8 @@ import sys
 from itertools import count
 from pathlib import Path
 
-from submissions.storage.commits import Conflict, StoreFault
-from submissions.storage.file_store import FileStore, open_store
-from submissions.storage.folder_store import FolderStore
+from submissions.storage import open_store
+from submissions.storage.file_store import Conflict, FileStore, FolderStore, StoreFault
 
 NAMES = ("a", "b/c", "b/d/e")
 
@@ -47,15 +46,6 @@ def counted(store: FileStore, times: int) -> None:
                 break
             except Conflict:
                 continue
-
-
-def run(store: FileStore) -> None:
-    """Commit one number after the other, and say each when it is there; to be killed."""
-    head = store.head()
-    for number in count(number_at(store, head) + 1):
-        head = store.commit(head, numbered(number), [], f"number {number}")
-        sys.stdout.write(f"{number}\n")
-        sys.stdout.flush()
 
 
 def killed_at(point: int) -> None:
@@ -115,17 +105,15 @@ def starved(store: FolderStore, room: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("store")
-    parser.add_argument("action", choices=["count", "run", "points", "starved"])
+    parser.add_argument("action", choices=["count", "points", "starved"])
     parser.add_argument("number", type=int, nargs="?", default=0)
     given = parser.parse_args()
     if given.action == "points":
         points(Path(given.store))
     elif given.action == "starved":
         starved(FolderStore(Path(given.store)), given.number)
-    elif given.action == "count":
-        counted(open_store(given.store), given.number)
     else:
-        run(open_store(given.store))
+        counted(open_store(given.store), given.number)
 
 
 if __name__ == "__main__":

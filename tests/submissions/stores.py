@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from submissions.storage.file_store import FileStore
-from submissions.storage.folder_store import FolderStore
+from submissions.storage.file_store import FileStore, FolderStore
 from submissions.storage.hub_store import HubStore
 from tests.forked import Forked, of_module
 from tests.hub import HubServer, client_environment, hub

@@ -15,9 +15,8 @@ from benchmark.metrics.metric import Missing
 from benchmark.scoring.inputs import Value
 from benchmark.scoring.results import PER_PROMPT_FILE, RESULT_FILE, Result, require_result
 from divbench.core.errors import ConfigurationError, InputError, first_line
-from submissions.schema import Problem
-from submissions.untrusted.findings import Findings, Rejected
-from submissions.untrusted.table_files import Table, lacks_column, read_table, rows_with_ids
+from submissions.untrusted.findings import Findings, Problem, Rejected
+from submissions.untrusted.table_files import Columns, lacks_column, read_columns, rows_with_ids
 
 _TRUTH = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 _NOT_THERE = "not in the file"
@@ -100,7 +99,7 @@ def read_labels(
     """
     _check_words(positive, negative)
     findings = Findings()
-    table = read_table(path, ["prompt_id", label_column, *against], findings)
+    table = read_columns(path, ["prompt_id", label_column, *against], findings)
     if table is None:
         raise Rejected(str(path), findings)
     lacking = [
@@ -146,7 +145,7 @@ def read_labels(
     )
 
 
-def _add(findings: Findings, table: Table, number: int | None, field: str, message: str, hint: str) -> None:
+def _add(findings: Findings, table: Columns, number: int | None, field: str, message: str, hint: str) -> None:
     findings.add(Problem("labels", "error", table.name, number, field, message, hint))
 
 
@@ -176,7 +175,7 @@ def _group(word: str, positive: Sequence[str], negative: Sequence[str]) -> bool 
 
 
 def _check_named(
-    named: Sequence[str], words: Mapping[str, str | None], column: str, table: Table, findings: Findings
+    named: Sequence[str], words: Mapping[str, str | None], column: str, table: Columns, findings: Findings
 ) -> None:
     """Report named labels that no row has: a misspelt label would leave its group too small."""
     there = sorted({word for word in words.values() if word is not None})
@@ -187,7 +186,7 @@ def _check_named(
 
 
 def _numbers(
-    column: str, rows: Sequence[tuple[int, str, Mapping[str, Any]]], table: Table, findings: Findings
+    column: str, rows: Sequence[tuple[int, str, Mapping[str, Any]]], table: Columns, findings: Findings
 ) -> dict[str, float]:
     """Return a column's numbers by prompt id; empty fields, null and NaN are missing."""
     made: dict[str, float] = {}

@@ -59,7 +59,7 @@ def gaming(
     from divbench.core.errors import ConfigurationError
     from submissions.checking.validate import open_submission
     from submissions.gaming.attacks import ATTACKS
-    from submissions.gaming.derive import find_attack
+    from submissions.gaming.baselines import find_attack
 
     check_report_path(destination)
     chosen = models.load(metric)

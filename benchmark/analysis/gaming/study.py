@@ -21,7 +21,7 @@ from benchmark.scoring.results import sign
 from benchmark.surprisal.engine import ResponseSet
 from datasets_build.schema import Suite
 from submissions.gaming.attacks import ATTACKS, Attack
-from submissions.gaming.derive import attacked
+from submissions.gaming.baselines import attacked
 
 Floats = NDArray[np.float64]
 Responses = Mapping[str, tuple[str, ...]]  # by prompt id

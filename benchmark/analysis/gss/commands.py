@@ -210,9 +210,8 @@ def _open(folder: Path, suite: "Suite") -> _Submitted | _Scored:
     from benchmark.scoring.internals_file import INTERNALS_FILE, open_internals
     from benchmark.scoring.results import RESULT_FILE
     from submissions.checking.validate import open_submission
-    from submissions.storage.submission_folders import MANIFEST_FILE
+    from submissions.storage.submission_folders import MANIFEST_FILE, read_manifest
     from submissions.untrusted.findings import Findings
-    from submissions.untrusted.json_files import read_manifest
 
     hint = f"give the folder of a submission to {_SUITE}, or of its result"
     if not folder.is_dir():

@@ -12,8 +12,7 @@ from benchmark.analysis.metaeval.labelled import Floats, Labelled
 from datasets_build.schema import conform
 from divbench.core.errors import ConfigurationError
 from divbench.core.files import atomic_file
-from submissions.schema import Problem
-from submissions.untrusted.findings import Findings, Rejected
+from submissions.untrusted.findings import Findings, Problem, Rejected
 from submissions.untrusted.parquet_files import open_parquet
 
 SETS = pa.schema(

@@ -35,8 +35,7 @@ from leaderboard.tables.votes import (
     strengths_table,
     votes_text,
 )
-from submissions.judgements.visitors import is_token, new_token
-from submissions.judgements.votes import Question
+from submissions.judgements.votes import Question, is_token, new_token
 
 # Stored in the browser: the visitor's token, the pair, and answers that are not submitted yet.
 _NOBODY = dict.fromkeys(("visitor", "pair", *QUESTIONS), "")

@@ -27,7 +27,7 @@ from leaderboard.data.live_results import LiveResults
 from leaderboard.tables import submission_queue
 from submissions.checking.prompts import OWN
 from submissions.choices import Mode, SystemType
-from submissions.demo.build import TEXTS
+from submissions.gaming.baselines import DEMO_TEXTS
 from submissions.work_queue.printing import HISTORY_HEADERS
 
 LEAD = """Validate a system's responses: the page lists all problems by row, each with a suggested fix. You can then
@@ -331,7 +331,7 @@ def _wire_example(intake: Intake, given: _Given, verdict: _Verdict) -> None:
 
     def example(old: str | None) -> list[Any]:
         intake.forget(old)
-        text = (TEXTS / "varied.jsonl").read_text(encoding="utf-8")
+        text = (DEMO_TEXTS / "varied.jsonl").read_text(encoding="utf-8")
         hidden = [gr.Textbox("", visible=False), components.no_table(), gr.Column(visible=False)]
         return [None, *hidden, "paste", *_panels("paste"), text, *EXAMPLE_FIELDS.values()]
 

@@ -23,20 +23,25 @@ from benchmark.service.failures import public_text
 from divbench.core.errors import ConfigurationError, DivBenchError
 from leaderboard.app.submitting.importing import import_in_child
 from leaderboard.app.temporary import TemporaryFolder
-from submissions.checking.sandbox import validate_in_child
-from submissions.schema import Manifest, Problem
+from submissions.checking.validate import validate_in_child
+from submissions.schema import Manifest
 from submissions.storage.file_store import FileStore
-from submissions.storage.submission_folders import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
-from submissions.untrusted.findings import Findings, problems_json
-from submissions.untrusted.json_files import MAX_MANIFEST_BYTES, read_manifest
+from submissions.storage.submission_folders import (
+    GENERATIONS_FILE,
+    MANIFEST_FILE,
+    MAX_MANIFEST_BYTES,
+    REPORTED_FILE,
+    read_manifest,
+)
+from submissions.untrusted.findings import Findings, Problem
 from submissions.untrusted.plain_text import one_line
+from submissions.untrusted.process import Limits
 from submissions.work_queue.operations import submit
 from submissions.work_queue.schema import Identity, Quota, Receipt
 
 MAX_UPLOAD_BYTES = 64 * 2**20  # of one file; also the server's `max_file_size`
 MAX_PASTED_BYTES = 500_000  # as JSON, with its quotation marks escaped, it must fit into the body of a call
-MEMORY = 3 * 2**30  # address space of each process that validates
-SECONDS = 120.0
+LIMITS = Limits(memory=3 * 2**30, seconds=120)
 AT_ONCE = 2
 PATIENCE = 60.0  # seconds that a request waits for its turn
 KEPT = 32
@@ -126,7 +131,7 @@ class Intake:
             taken = [take(source, folder / name, _LIMITS[name]) for name, source in named.items()]
             if problems := list(filter(None, taken)):
                 return _rejected(problems)
-            report = validate_in_child(folder, memory=MEMORY, seconds=SECONDS)
+            report = validate_in_child(folder, limits=LIMITS)
             return self._outcome(folder, folder, report)
 
     def check_file(self, upload: Path, kind: str, known: Mapping[str, Any]) -> Checked:
@@ -216,7 +221,7 @@ class Intake:
 
     def _imported(self, folder: Path, source: Path, kind: str, known: Mapping[str, Any], called: str) -> Checked:
         made = folder.parent / "imported"
-        report = import_in_child(source, kind, made, known, memory=MEMORY, seconds=SECONDS)
+        report = import_in_child(source, kind, made, known, LIMITS)
         ours = {source.name, source.with_suffix(".jsonl").name}
         for problem in report["problems"]:
             problem["file"] = called if problem["file"] in ours else problem["file"]
@@ -355,7 +360,7 @@ def _rejected(problems: Iterable[Problem]) -> Checked:
     findings = Findings()
     for problem in problems:
         findings.add(problem)
-    return Checked(None, None, {"accepted": False, "id": None, "counts": None} | problems_json(findings))
+    return Checked(None, None, {"accepted": False, "id": None, "counts": None} | findings.as_json())
 
 
 def _ending(kind: str) -> str:

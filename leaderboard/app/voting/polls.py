@@ -20,10 +20,19 @@ from leaderboard.data.arena_sets import Arena, arenas
 from leaderboard.data.board import Board
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.tally import Tally
-from submissions.judgements.visitors import RateLimit, salt_of, voter_of
 from submissions.judgements.vote_store import VoteSpool, merge_past_days
-from submissions.judgements.votes import ANSWERS, QUESTIONS, Answer, Question, Vote, vote_id
-from submissions.storage.commits import NoWriteAccess
+from submissions.judgements.votes import (
+    ANSWERS,
+    QUESTIONS,
+    Answer,
+    Question,
+    RateLimit,
+    Vote,
+    salt_of,
+    vote_id,
+    voter_of,
+)
+from submissions.storage.file_store import NoWriteAccess
 from submissions.untrusted.plain_text import one_line
 
 COMMIT_SECONDS = 15.0

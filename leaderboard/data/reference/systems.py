@@ -17,7 +17,7 @@ from divbench.core.errors import ConfigurationError, did_you_mean
 from leaderboard.data.reference.stages import CURATED, STAGE_SUITES, is_matched, stage_suite, write_stage
 from submissions.checking.validate import open_submission
 from submissions.gaming import attacks
-from submissions.gaming.derive import find_attack, write_baseline
+from submissions.gaming.baselines import find_attack, write_baseline
 from submissions.importing.importers import import_submission
 from submissions.schema import Submitter, System
 from submissions.storage.submission_folders import Submission

@@ -28,7 +28,7 @@ from datasets_build.sources.olmo import PROMPT_SETS, STAGES
 from divbench.core.errors import ConfigurationError
 from divbench.core.tables import Styled, write_report
 from submissions.checking.validate import open_submission
-from submissions.demo.build import write_demo_submissions
+from submissions.gaming.baselines import write_demo_submissions
 from submissions.schema import Manifest, Row
 from submissions.storage.submission_folders import write_submission
 from tests.benchmark.fakes import HashEmbedder

@@ -21,7 +21,7 @@ from benchmark.surprisal.prompt_layout import Layout
 from datasets_build.load import load_suite, load_table
 from divbench.command_line import main
 from submissions.checking.validate import open_submission
-from submissions.demo.build import write_demo_submissions
+from submissions.gaming.baselines import write_demo_submissions
 from submissions.storage.submission_folders import write_submission
 from tests.benchmark.fakes import HashLM
 

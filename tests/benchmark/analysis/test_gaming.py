@@ -14,9 +14,8 @@ from benchmark.scoring.inputs import Materials, score_sets
 from benchmark.scoring.profiles import find_profile
 from datasets_build.load import load_suite
 from divbench.core.tables import to_csv
-from submissions.demo import build
 from submissions.gaming.attacks import ATTACKS
-from submissions.gaming.derive import attacked, find_attack
+from submissions.gaming.baselines import DEMO_TEXTS, attacked, find_attack
 from submissions.schema import Manifest, Row
 from submissions.storage.submission_folders import write_submission
 from tests.conftest import divbench, document
@@ -27,7 +26,7 @@ Responses = dict[str, tuple[str, ...]]
 
 
 def written(name: str, prompts: int = 6) -> Responses:
-    lines = (Path(build.__file__).parent / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()[:prompts]
+    lines = (DEMO_TEXTS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()[:prompts]
     return {row["prompt_id"]: tuple(row["responses"]) for row in map(json.loads, lines)}
 
 

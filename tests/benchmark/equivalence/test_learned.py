@@ -39,7 +39,7 @@ from benchmark.equivalence.rules import Rouge1
 from benchmark.models.embedder import SentenceTransformersEmbedder, TokenStates
 from divbench.core.errors import ConfigurationError
 from divbench.core.files import sha256_of
-from submissions.demo import build
+from submissions.gaming.baselines import DEMO_TEXTS
 from tests.benchmark.fakes import HashEmbedder
 
 NAMES = [name for name, _ in FEATURES]
@@ -290,7 +290,7 @@ def test_demo_paraphrases_are_few_classes_and_varied_responses_many(learned: Lea
     prompts = {row["prompt_id"]: row["prompt"] for row in map(json.loads, demo_lines())}
     counts = {}
     for name in ("varied", "paraphrased", "collapsed"):
-        rows = [json.loads(line) for line in (build.TEXTS / f"{name}.jsonl").read_text().splitlines()][::4]
+        rows = [json.loads(line) for line in (DEMO_TEXTS / f"{name}.jsonl").read_text().splitlines()][::4]
         sets = [ResponsesToGroup.of(prompts[row["prompt_id"]], tuple(row["responses"])) for row in rows]
         counts[name] = np.mean([len(set(labels)) for labels in partition_by_pairs(sets, learned, "average")])
     assert counts["varied"] >= 9

@@ -25,7 +25,7 @@ from benchmark.surprisal.engine import ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.prompt_layout import Layout, lay_out
 from datasets_build.load import load_split
 from divbench.core.errors import InputError
-from submissions.demo.build import TEXTS
+from submissions.gaming.baselines import DEMO_TEXTS
 
 assert OFFLINE_LM.folder is not None
 FOLDER: Path = OFFLINE_LM.folder
@@ -47,7 +47,7 @@ def test_threads_that_load_it_at_once_all_get_its_weights() -> None:
 
 
 def answers(name: str) -> list[tuple[str, ...]]:
-    lines = (TEXTS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (DEMO_TEXTS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
     return [tuple(json.loads(line)["responses"]) for line in lines]
 
 

@@ -16,7 +16,7 @@ from benchmark.scoring.scorer import Options, result_id
 from benchmark.service.commands import score
 from divbench.core.errors import ConfigurationError
 from submissions.checking.validate import open_submission
-from submissions.storage.folder_store import FolderStore
+from submissions.storage.file_store import FolderStore
 from submissions.work_queue.operations import state_of
 from tests.conftest import divbench, document
 from tests.submissions.working import demo, submit_kept

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from benchmark.service import fetch
-from submissions.storage.folder_store import FolderStore
+from submissions.storage.file_store import FolderStore
 from tests.benchmark.run_worker import checked_here
 
 

@@ -21,12 +21,9 @@ from benchmark.service.lease import Stop
 from benchmark.service.rescore import rescore
 from benchmark.service.worker import Worker, work
 from divbench.core.errors import ConfigurationError, InputError, UnknownSuite
-from submissions.storage.commits import LocalDiskFault, NoWriteAccess
-from submissions.storage.file_store import FileStore
-from submissions.storage.folder_store import FolderStore
-from submissions.work_queue.errors import UnknownSubmission
+from submissions.storage.file_store import FileStore, FolderStore, LocalDiskFault, NoWriteAccess
 from submissions.work_queue.operations import state_of, states
-from submissions.work_queue.schema import MAX_ATTEMPTS
+from submissions.work_queue.schema import MAX_ATTEMPTS, UnknownSubmission
 from tests.benchmark.run_worker import POISON, worker
 from tests.benchmark.service.conftest import EventLog
 from tests.forked import run_forked

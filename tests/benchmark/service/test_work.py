@@ -21,11 +21,9 @@ from benchmark.service.rescore import rescore
 from benchmark.service.worker import Worker, WorkerState, work
 from divbench.core.errors import ConfigurationError
 from submissions.checking.validate import open_submission
-from submissions.schema import Problem
-from submissions.storage.commits import StoreFault
-from submissions.storage.folder_store import FolderStore
-from submissions.work_queue.maintenance import retry, withdraw
-from submissions.work_queue.operations import renew, state_of, states
+from submissions.storage.file_store import FolderStore, StoreFault
+from submissions.untrusted.findings import Problem
+from submissions.work_queue.operations import renew, retry, state_of, states, withdraw
 from submissions.work_queue.queue_files import submission_files
 from submissions.work_queue.schema import MAX_ATTEMPTS, Claim
 from tests.benchmark.run_worker import SHARD, metrics, worker

@@ -16,9 +16,8 @@ from benchmark.service import fetch
 from benchmark.service.commands import event_writer
 from benchmark.service.lease import Stop
 from benchmark.service.worker import work
-from submissions.storage.folder_store import FolderStore
-from submissions.work_queue.maintenance import withdraw
-from submissions.work_queue.operations import state_of, states
+from submissions.storage.file_store import FolderStore
+from submissions.work_queue.operations import state_of, states, withdraw
 from submissions.work_queue.schema import MAX_ATTEMPTS, State
 from tests.benchmark.run_worker import POISON, SHARD, checked_here, worker
 from tests.conftest import divbench

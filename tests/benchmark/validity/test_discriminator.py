@@ -31,8 +31,7 @@ from benchmark.validity.discriminator import (
 from benchmark.validity.text_statistics import WordOrderModel, spelling, word_order
 from benchmark.validity.train import halves_of, to_json
 from datasets_build.load import load_suite
-from submissions.demo import build
-from submissions.gaming.derive import attacked, find_attack
+from submissions.gaming.baselines import DEMO_TEXTS, attacked, find_attack
 from tests.benchmark.fakes import HashEmbedder
 from tests.benchmark.validity.honest import HONEST
 
@@ -51,7 +50,7 @@ REASON_OF = {
 
 @pytest.fixture(scope="module")
 def demo() -> tuple[dict[str, str], Sets]:
-    lines = (Path(build.__file__).parent / "varied.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (DEMO_TEXTS / "varied.jsonl").read_text(encoding="utf-8").splitlines()
     # Six prompts, to be fast, whose responses are sentences: words of names and numbers have no order to lose.
     sets = {row["prompt_id"]: tuple(row["responses"]) for row in map(json.loads, lines)}
     sets = dict([(i, own) for i, own in sets.items() if min(len(text.split()) for text in own) > 4][-6:])

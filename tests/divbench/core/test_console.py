@@ -25,7 +25,6 @@ DIRECT = {
     "datasets_build/commands.py",  # prompts as JSON; the dataset card
     "divbench/core/console.py",
     "divbench/command_line.py",  # the version
-    "submissions/checking/sandbox.py",  # JSON
 }
 
 

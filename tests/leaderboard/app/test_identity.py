@@ -12,7 +12,7 @@ import pytest
 
 from divbench.core.errors import ConfigurationError
 from leaderboard.app.submitting.identity import login_is_real, submitter, takes_names
-from submissions.storage.folder_store import FolderStore
+from submissions.storage.file_store import FolderStore
 from submissions.work_queue.operations import listing
 from submissions.work_queue.schema import Identity
 from tests.leaderboard.app.test_page_submit import press, upload

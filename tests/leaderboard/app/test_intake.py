@@ -27,15 +27,12 @@ from leaderboard.app.submitting.intake import (
     with_stand_ins,
 )
 from leaderboard.app.submitting.messages import accepted_text, receipt_text, rejected_text
-from submissions.demo.build import write_demo_submissions
-from submissions.storage.commits import StoreFault
-from submissions.storage.folder_store import FolderStore
-from submissions.work_queue.errors import QuotaUsed
+from submissions.gaming.baselines import write_demo_submissions
+from submissions.storage.file_store import FolderStore, StoreFault
+from submissions.untrusted.process import Limits
 from submissions.work_queue.operations import listing
-from submissions.work_queue.schema import Identity, Quota
+from submissions.work_queue.schema import Identity, Quota, QuotaUsed
 from tests.leaderboard.injections import INJECTIONS
-
-pytestmark = pytest.mark.usefixtures("checked_by_forks")
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ANN = Identity(name="ann")
@@ -320,9 +317,9 @@ def test_hostile_values_are_lines_of_text(given: Intake) -> None:
     assert all(cell.isprintable() for row in found.rows for cell in row)
 
 
-@pytest.mark.parametrize(("limit", "most"), [("MEMORY", 2**27), ("SECONDS", 0.01)])
-def test_a_check_that_takes_too_much_is_a_problem(monkeypatch: pytest.MonkeyPatch, limit: str, most: float) -> None:
-    monkeypatch.setattr(intake, limit, most)
+@pytest.mark.parametrize("limits", [Limits(2**27, 120), Limits(2**32, 0.01)])
+def test_a_check_that_takes_too_much_is_a_problem(monkeypatch: pytest.MonkeyPatch, limits: Limits) -> None:
+    monkeypatch.setattr(intake, "LIMITS", limits)
     found = Intake().check_text(lines(), known())
     assert found.token is None
     assert len(found.rows) == 1

@@ -9,7 +9,7 @@ import pytest
 from leaderboard.data.sources import FolderSource
 from submissions.judgements.vote_store import VoteReader
 from submissions.judgements.votes import QUESTIONS
-from submissions.storage.folder_store import FolderStore
+from submissions.storage.file_store import FolderStore
 from tests.leaderboard.conftest import console_errors, leave_page, until
 from tests.leaderboard.injections import assert_inert
 from tests.leaderboard.servers import serving

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from leaderboard.app.pages.submit import EDITED, FRESH_SECONDS
-from submissions.schema import Problem
-from submissions.storage.folder_store import FolderStore
+from submissions.storage.file_store import FolderStore
+from submissions.untrusted.findings import Problem
 from submissions.work_queue.operations import claim, listing, reject
 from tests.leaderboard.conftest import console_errors, open_page, until
 from tests.leaderboard.injections import INJECTIONS, NAMES, assert_inert, not_shown

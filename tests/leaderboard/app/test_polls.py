@@ -19,7 +19,7 @@ from leaderboard.data.sources import FolderSource
 from leaderboard.tables.votes import agreement_table, strengths_table, votes_text
 from submissions.judgements.vote_store import VoteReader, VoteSpool
 from submissions.judgements.votes import CHECKS, Answer, Question
-from submissions.storage.folder_store import FolderStore
+from submissions.storage.file_store import FolderStore
 from tests.conftest import divbench
 from tests.leaderboard.stores import scored, scored_again
 

@@ -11,8 +11,7 @@ from benchmark.scoring.results import PER_PROMPT_FILE
 from divbench.core.errors import ConfigurationError, InputError
 from leaderboard.data.live_results import REFRESH_SECONDS, LiveResults
 from leaderboard.data.sources import FolderSource, Snapshot, StoreSource
-from submissions.storage.commits import StoreFault
-from submissions.storage.folder_store import FolderStore
+from submissions.storage.file_store import FolderStore, StoreFault
 from tests.leaderboard.stores import HOUR, T0, Scored, filled, publish, put, scored
 
 

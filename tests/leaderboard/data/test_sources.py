@@ -17,11 +17,9 @@ from benchmark.scoring.results import PER_PROMPT_FILE, RESULT_FILE
 from divbench.core.errors import ConfigurationError, DivBenchError
 from divbench.core.files import sha256_of
 from leaderboard.data.sources import FolderSource, Snapshot, StoreSource
-from submissions.storage.commits import StoreFault
-from submissions.storage.file_store import FileStore
-from submissions.storage.folder_store import FolderStore
+from submissions.storage.file_store import FileStore, FolderStore, StoreFault
 from submissions.untrusted import parquet_files
-from submissions.work_queue.maintenance import add_results, withdraw
+from submissions.work_queue.operations import add_results, withdraw
 from tests.conftest import divbench, document
 from tests.hub import HubServer
 from tests.leaderboard.stores import HOUR, ME, T0, Scored, filled, publish, put, scored, scored_again

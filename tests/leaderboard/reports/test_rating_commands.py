@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from submissions.demo.build import write_demo_submissions
+from submissions.gaming.baselines import write_demo_submissions
 from submissions.judgements.rating_forms import RatedSet
 from submissions.judgements.rating_pages import write_pages
 from submissions.judgements.rating_study import make_study, read_study

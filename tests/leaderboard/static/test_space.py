@@ -17,8 +17,8 @@ import yaml
 
 from divbench.core.errors import ConfigurationError
 from leaderboard.static.space import checked_store, requirements, write_space
-from submissions.demo.build import write_demo_submissions
-from submissions.storage.folder_store import FolderStore
+from submissions.gaming.baselines import write_demo_submissions
+from submissions.storage.file_store import FolderStore
 from submissions.work_queue.operations import submit
 from submissions.work_queue.schema import Identity
 from tests.conftest import divbench, document
@@ -61,7 +61,7 @@ def test_it_holds_the_package_and_nothing_that_a_board_does_not_read(space: Path
         f"divbench-{version('divbench')}.dist-info",
     }
     assert "package/leaderboard/app/assets/board.css" in names
-    assert "package/submissions/demo/varied.jsonl" in names
+    assert "package/submissions/gaming/demo/varied.jsonl" in names
     assert not [name for name in names if "__pycache__" in name or "bundled_lm/model" in name]
     assert max(len(content) for content in contents(space).values()) < 10 * 2**20  # more the Hub takes only as LFS
 

@@ -14,7 +14,7 @@ from leaderboard.tables.about import (
     published,
     versions,
 )
-from submissions.demo.build import DERIVED
+from submissions.gaming.baselines import DERIVED
 
 
 def test_the_table_of_versions_says_since_when() -> None:

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from leaderboard.tables.submission_queue import choices, details, find, history_rows, queue_rows, queue_text
-from submissions.demo.build import write_demo_submissions
-from submissions.schema import Problem
-from submissions.storage.folder_store import FolderStore
+from submissions.gaming.baselines import write_demo_submissions
+from submissions.storage.file_store import FolderStore
+from submissions.untrusted.findings import Problem
 from submissions.work_queue.operations import claim, listing, reject, release, submit
 from submissions.work_queue.schema import Identity
 from tests.leaderboard.injections import INJECTIONS

@@ -30,7 +30,7 @@ from leaderboard.tables.trust import (
     trust_sentence,
     trusted,
 )
-from submissions.demo.build import TEXTS
+from submissions.gaming.baselines import DEMO_TEXTS
 from tests.conftest import divbench, import_demo
 from tests.leaderboard.injections import HTML
 from tests.leaderboard.shipped import shipped_study
@@ -148,7 +148,7 @@ def test_gains_that_ship_are_read() -> None:
 
 
 def test_the_command_writes_what_the_page_reads(tmp_path: Path) -> None:
-    copyfile(TEXTS / "varied.jsonl", tmp_path / "varied.jsonl")
+    copyfile(DEMO_TEXTS / "varied.jsonl", tmp_path / "varied.jsonl")
     assert import_demo(tmp_path / "varied.jsonl").returncode == 0
     options = ("--profile", "lexical", "--metric", "distinct_n", "--kind", "repeated", "--prompts", "3")
     ended = divbench("metrics", "gaming", tmp_path / "out", *options, "--out", tmp_path / GAMING_FILE)

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from submissions.schema import Manifest
-from submissions.untrusted.json_files import MAX_MANIFEST_BYTES
+from submissions.storage.submission_folders import MAX_MANIFEST_BYTES
 from tests.cases import each
 from tests.conftest import toy_manifest, write_toy
 from tests.submissions.conftest import change_manifest, check

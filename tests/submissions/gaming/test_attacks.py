@@ -1,20 +1,25 @@
 """Attacks are what they say: as many texts, seeded, independent of the rows' order, and each in its own way."""
 
-import inspect
 import random
+import shutil
 import unicodedata
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from datasets_build.load import load_suite
 from divbench.core.errors import ConfigurationError
 from submissions.checking.response_kinds import is_blank
 from submissions.checking.validate import open_submission
-from submissions.gaming import attacks
-from submissions.gaming.attacks import ATTACKS, LETTERS, ZERO_WIDTH, Attack, AttackedSet
-from submissions.gaming.derive import attacked, derive, find_attack, write_baseline
-from submissions.gaming.rewording import banks, sentences
+from submissions.gaming.attacks import ATTACKS, LETTERS, ZERO_WIDTH, Attack, AttackedSet, banks, sentences
+from submissions.gaming.baselines import (
+    attacked,
+    derive,
+    find_attack,
+    write_baseline,
+    write_demo_submissions,
+)
 from submissions.storage.submission_folders import Submission
 from tests.conftest import TOY, write_toy
 from tests.submissions.conftest import check, find_toy
@@ -46,15 +51,8 @@ def given(tmp_path: Path) -> Submission:
     return open_submission(write_toy(tmp_path / "given", rows), find_toy)[0]
 
 
-def test_every_function_of_an_attack_is_in_the_list() -> None:
-    there = {
-        function
-        for name, function in inspect.getmembers(attacks, inspect.isfunction)
-        if function.__module__ == attacks.__name__ and not name.startswith("_")
-    }
-    assert there == {attack.fn for attack in ATTACKS}
-    assert len(ATTACKS) == 22
-    assert all(attack.about and attack.fn.__doc__ for attack in ATTACKS)
+def test_attacks_have_names() -> None:
+    assert len({attack.name for attack in ATTACKS}) == len({attack.fn for attack in ATTACKS}) == len(ATTACKS) == 22
     with pytest.raises(ConfigurationError, match="did you mean shuffled-words"):
         find_attack("shufled-words")
 
@@ -158,12 +156,12 @@ def test_copies_are_the_first_response() -> None:
 
 def test_a_baseline_is_a_submission_that_says_where_it_comes_from(given: Submission, tmp_path: Path) -> None:
     for attack in ATTACKS:
-        submission = write_baseline(attack, given, TOY, tmp_path / attack.name, seed=7)
+        submission = write_baseline(attack, given, TOY, tmp_path / attack.name)
         assert submission.folder == tmp_path / attack.name
         report = check(submission.folder)
         assert [problem for problem in report.findings.problems if problem.severity == "error"] == []
         assert report.submission == submission
-        manifest, rows = derive(attack, given, TOY, seed=7)
+        manifest, rows = derive(attack, given, TOY)
         assert manifest == submission.manifest
         assert [(r.prompt_id, r.prompt, len(r.responses)) for r in rows] == [
             (r.prompt_id, r.prompt, 3) for r in given.rows()
@@ -172,4 +170,40 @@ def test_a_baseline_is_a_submission_that_says_where_it_comes_from(given: Submiss
         assert manifest.origin is not None
         assert manifest.origin.format == "derived"
         assert manifest.notes == f"{attack.about}, from the submission 'toy-system' ({given.id})"
-        assert manifest.generation.seed == (7 if attack.seeded else None)
+        assert manifest.generation.seed == (0 if attack.seeded else None)
+    with pytest.raises(ConfigurationError, match="already exists"):
+        write_baseline(ATTACKS[1], given, TOY, tmp_path / ATTACKS[0].name)
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_demo_submissions(tmp_path_factory.mktemp("demo") / "submissions")[0].parent
+
+
+@pytest.mark.parametrize(
+    "name", ["varied", "paraphrased", "collapsed", "repeated", "random-characters", "shuffled-words"]
+)
+def test_each_demo_submission_passes_every_check(demo: Path, name: str) -> None:
+    submission, suite, report = open_submission(demo / name)
+    assert report.findings.problems == []
+    assert suite == load_suite("demo")
+    assert (submission.prompts, submission.manifest.generation.k, report.counts.responses) == (24, 10, 240)
+    rows = list(submission.rows())
+    written = name in ("varied", "paraphrased", "collapsed")
+    assert (submission.manifest.name, submission.manifest.system.type) == (name, "human" if written else "baseline")
+    if name in ("varied", "paraphrased"):
+        assert len({text for row in rows for text in row.responses}) == 240
+    if name == "collapsed":
+        assert all(sorted(Counter(row.responses).values()) == [1, 2, 7] for row in rows)
+
+
+def test_demo_submissions_are_written_once_and_again_if_lost(demo: Path, tmp_path: Path) -> None:
+    def contents(folder: Path) -> dict[str, bytes]:
+        return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    write_demo_submissions(tmp_path)
+    assert contents(tmp_path) == contents(demo)
+    shutil.rmtree(tmp_path / "repeated")
+    (tmp_path / "varied" / "manifest.json").touch()
+    write_demo_submissions(tmp_path)
+    assert contents(tmp_path) == contents(demo)

@@ -14,6 +14,7 @@ from submissions.importing import inspect_logs
 from submissions.importing.importers import detect_format, import_submission
 from submissions.importing.inspect_logs import read_inspect_log
 from submissions.untrusted.findings import Findings, Rejected
+from submissions.untrusted.process import Limits
 from tests.conftest import TOY
 from tests.submissions.conftest import KNOWN, find_toy
 
@@ -132,7 +133,7 @@ def test_a_log_that_decompresses_to_gigabytes_takes_no_memory_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("inspect_ai")
-    monkeypatch.setattr(inspect_logs, "MEMORY", 2**30)
+    monkeypatch.setattr(inspect_logs, "LIMITS", Limits(2**30, 600))
     path = written(tmp_path / "log.eval", [sample("toy-0", 1, "x", "y")])
     with ZipFile(path, "a", ZIP_DEFLATED, compresslevel=1) as archive:
         assert "samples/toy-0_epoch_1.json" in archive.namelist()

@@ -9,7 +9,7 @@ import pytest
 from submissions.checking.validate import open_submission
 from submissions.importing.importers import ImportOptions, detect_format, import_submission
 from submissions.untrusted.findings import Rejected
-from tests.conftest import TOY, divbench
+from tests.conftest import TOY
 from tests.submissions.conftest import KNOWN, find_toy
 
 CHAT = "/v1/chat/completions"
@@ -167,14 +167,13 @@ def test_a_missing_file_of_requests_is_the_only_problem(tmp_path: Path) -> None:
     assert [p.file for p in caught.value.findings.problems] == ["none.jsonl"]
 
 
-def test_the_command_asks_for_the_requests_of_own_prompts(tmp_path: Path) -> None:
+def test_own_prompts_need_the_requests(tmp_path: Path) -> None:
     path = written(tmp_path / "out.jsonl", [chat("a", "x")])
-    given = ("import", path, "--suite", "own", "--name", "n", "--submitter", "s", "--out", tmp_path / "made")
-    ended = divbench(*given)
-    assert ended.returncode == 1
-    assert "give the file of requests with --requests" in " ".join(ended.stderr.split())
     requests = written(tmp_path / "in.jsonl", [asked("a", "Say x."), asked("a", "Say y.")])
-    assert "'a' is repeated" in divbench(*given, "--requests", requests).stderr
-    written(requests, [asked("a", "Say x.")])
-    assert divbench(*given, "--requests", requests).returncode == 0
-    assert "has no requests" in divbench(*given, "--from", "jsonl", "--requests", requests).stderr
+    for options, message in (
+        (ImportOptions(), "the output of a batch does not have the prompts"),
+        (ImportOptions(requests=requests), "'a' is repeated"),
+    ):
+        with pytest.raises(Rejected) as caught:
+            import_submission(path, "openai-batch", tmp_path / "made", KNOWN | {"suite": "own"}, find_toy, options)
+        assert caught.value.findings.problems[0].message == message

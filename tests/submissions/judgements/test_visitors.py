@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from divbench.core.errors import ConfigurationError
-from submissions.judgements.visitors import RateLimit, is_token, new_token, salt_of, voter_of
+from submissions.judgements.votes import RateLimit, is_token, new_token, salt_of, voter_of
 
 
 def test_a_voter_is_a_hash_that_nobody_can_try_without_the_salt(tmp_path: Path) -> None:

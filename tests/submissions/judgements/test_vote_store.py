@@ -1,7 +1,6 @@
 """Votes on their way to a store: each is there once, whatever fails on the way."""
 
 import os
-import random
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,11 +9,8 @@ import pytest
 
 from submissions.judgements.vote_store import VoteReader, VoteSpool, delete_votes, merge_past_days
 from submissions.judgements.votes import Vote
-from submissions.storage.commits import Conflict, StoreFault
-from submissions.storage.folder_store import FolderStore
-from tests.submissions.judgements.soak import Seen, soak
+from submissions.storage.file_store import Conflict, FolderStore, StoreFault
 from tests.submissions.judgements.test_votes import a_vote
-from tests.submissions.stores import REPO, Place, running_hub
 
 
 class Faulty(FolderStore):
@@ -190,15 +186,3 @@ def test_what_is_no_vote_in_a_store_is_told_and_left_out(store: Faulty, spool: V
     found = VoteReader(store).read()
     assert set(found.votes) == {a_vote(), a_vote(1)}
     assert [name for name, _ in found.damaged] == [f"{next(iter(bad))}:2", "votes/readme.md"]
-
-
-@pytest.mark.thorough
-def test_a_small_soak_on_a_hub(tmp_path: Path) -> None:
-    seen = Seen()
-    with running_hub(tmp_path) as server:
-        place = Place(f"hf://datasets/{REPO}", tmp_path, server)
-        chance = random.Random(1)  # noqa: S311 - to be repeated
-        soak(place, 320, pause=0.1, chance=chance, kill_every=0.2, seen=seen, rest=0.03)
-    assert seen.problems == []
-    assert (seen.accepted, seen.stored) == (320, 320)
-    assert seen.kills > 0

@@ -10,12 +10,10 @@ from pathlib import Path
 import pytest
 
 from divbench.core.errors import ConfigurationError, InputError
-from submissions.storage.commits import Conflict, StoreFault, checked_path
-from submissions.storage.file_store import FileStore, open_store
-from submissions.storage.folder_store import FolderStore
+from submissions.storage import open_store
+from submissions.storage.file_store import Conflict, FileStore, FolderStore, StoreFault, checked_path
 from submissions.storage.hub_store import HubStore
 from tests.cases import each
-from tests.submissions.run_store import number_at, numbered
 from tests.submissions.stores import REPO, Place, running_hub
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # by the Hub's client
@@ -142,13 +140,6 @@ def test_a_path_that_is_no_id_is_refused(path: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_longest_path_and_message_are_taken(store: FileStore) -> None:
-    path = "/".join(["0_-." + "x" * 96] * 2 + list("abcdef"))
-    head = store.commit(store.head(), {path: b"1"}, [], "m" * 200)
-    assert store.paths(head) == [path]
-    assert store.history(1)[0].message == "m" * 200
-
-
 @each("message", ["", " ", "two\nlines", "m" * 201, "a\0", "\x1b[31m"])
 def test_a_message_is_one_line(message: str, tmp_path: Path) -> None:
     for store in (FolderStore(tmp_path / "s"), HubStore(REPO, cache=tmp_path / "k")):
@@ -174,17 +165,6 @@ def test_a_file_of_more_bytes_than_the_limit_is_refused(size: int, store: FileSt
             with pytest.raises(InputError, match=f"{path} has {size:,} bytes"):
                 call()
         assert target.read_bytes() == b"before"
-
-
-def test_what_is_fetched_is_there_whole_or_not_at_all(store: FileStore, tmp_path: Path) -> None:
-    head = store.commit(store.head(), {"a": b"1"}, [], "first")
-    folder = tmp_path / "out"
-    folder.mkdir()
-    with pytest.raises(FileNotFoundError):
-        store.fetch(head, "b", folder / "b", 10)
-    with pytest.raises(StoreFault, match="none"):
-        store.fetch(head, "a", folder / "none" / "a", 10)
-    assert list(folder.iterdir()) == []
 
 
 def test_the_history_is_told_from_the_latest(store: FileStore) -> None:
@@ -242,65 +222,6 @@ def test_no_count_of_several_processes_is_lost(place: Place) -> None:
         assert [worker.wait(120) for worker in workers] == [0] * 4
     assert store.read(store.head(), "count", 10) == b"48"
     assert sorted(int(one.message.partition(" ")[0]) for one in store.history(48)) == list(range(1, 49))
-
-
-def test_readers_see_whole_commits(place: Place) -> None:
-    writer = place.open()
-    head, number = writer.commit(writer.head(), numbered(0), [], "number 0"), 0
-    done = threading.Event()
-
-    def poll(seen: set[int]) -> None:
-        reader, last = place.open(), 0
-        while not done.is_set():
-            number = number_at(reader, reader.head())
-            assert number >= last
-            last = number
-            seen.add(number)
-
-    seen: list[set[int]] = [set(), set(), set()]
-    with ThreadPoolExecutor(3) as pool:
-        polls = [pool.submit(poll, one) for one in seen]
-        try:
-            while min(map(len, seen)) < 12 and number < 400 and not any(one.done() for one in polls):
-                number += 1
-                head = writer.commit(head, numbered(number), [], f"number {number}")
-        finally:
-            done.set()
-        for one in polls:
-            one.result(60)
-    assert min(map(len, seen)) >= 12
-    assert number_at(place.open(), head) == number
-
-
-def test_many_changes_are_those_of_a_dictionary(place: Place) -> None:
-    rng = random.Random(5)  # noqa: S311
-    store, states = place.open(), {}
-    names = [f"{folder}/{name}" for folder in "abc" for name in "xyz"]
-    head, now = store.head(), dict[str, bytes]()
-    for turn in range(40):
-        gone = {name for name in now if rng.random() < 0.2}
-        add = {name: bytes([rng.randrange(3)]) * rng.randrange(4) for name in names if rng.random() < 0.2} | {}
-        add = {name: content for name, content in add.items() if name not in gone}
-        after = {name: content for name, content in now.items() if name not in gone} | add
-        made = store.commit(head, add, sorted(gone), f"turn {turn}")
-        assert (made == head) == (after == now)
-        head, now = made, after
-        states[head] = now
-        assert files_at(store, head) == now
-    fresh = place.open()
-    for commit, files in states.items():
-        assert files_at(fresh, commit) == files
-
-
-@each(
-    ("text", "address"),
-    [
-        ("hf://datasets/lab/results", "hf://datasets/lab/results"),
-        ("hf://datasets/Lab-1/Results_2.0/the/board", "hf://datasets/Lab-1/Results_2.0/the/board"),
-    ],
-)
-def test_a_text_names_a_repository(text: str, address: str) -> None:
-    assert open_store(text).address == address
 
 
 def test_a_text_names_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

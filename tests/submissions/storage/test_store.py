@@ -5,15 +5,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
-from divbench.core.errors import ConfigurationError, InputError
 from submissions.checking.validate import open_submission, validate
 from submissions.schema import GENERATIONS, REPORTED, Reported, Row
 from submissions.storage.submission_folders import write_submission
-from submissions.untrusted.findings import Rejected
 from tests.conftest import TOY, toy_manifest, toy_rows, write_toy
 from tests.submissions.conftest import add_reported, change_manifest, check, find_toy, rewrite
 
@@ -102,53 +98,6 @@ def test_the_id_changes_with_all_that_a_result_may_depend_on(tmp_path: Path) -> 
 def test_the_id_of_a_submission_is_the_same_tomorrow(tmp_path: Path) -> None:
     # Published results name it. A change here orphans them: it belongs into the changelog.
     assert id_of(write_toy(tmp_path / "toy")) == "b50f55487737299d"
-
-
-def test_a_file_that_was_damaged_after_it_was_checked_is_not_cut_short(tmp_path: Path) -> None:
-    folder = write_toy(tmp_path / "toy")
-    submission, _, _ = open_submission(folder, find_toy)
-    path = folder / "generations.parquet"
-    content = path.read_bytes()
-    path.write_bytes(content[:40] + bytes(200) + content[240:])
-    with pytest.raises(Rejected, match=r"generations\.parquet was rejected"):
-        list(submission.rows())
-
-
-def test_opening_what_does_not_pass_is_rejected_with_its_findings(tmp_path: Path) -> None:
-    folder = change_manifest(write_toy(tmp_path / "toy"), more=1)
-    with pytest.raises(Rejected) as caught:
-        open_submission(folder, find_toy)
-    assert isinstance(caught.value, InputError)
-    assert [p.field for p in caught.value.findings.problems] == ["more"]
-
-
-def test_a_folder_that_is_not_there_is_the_callers_mistake(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="there is no folder"):
-        check(tmp_path / "nowhere")
-
-
-def test_a_suite_that_is_not_at_hand_is_no_fault_of_the_submission(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("DIVBENCH_MIRROR", raising=False)
-    folder = change_manifest(write_toy(tmp_path / "toy"), suite="noveltybench-curated")
-    with pytest.raises(ConfigurationError, match="is not available locally"):
-        validate(folder)
-
-
-def test_an_empty_folder_lacks_both_files(tmp_path: Path) -> None:
-    found = check(tmp_path).findings.problems
-    assert [p.message for p in found] == [
-        "manifest.json is missing or is not a regular file",
-        "generations.parquet is missing or is not a regular file",
-    ]
-
-
-def test_a_file_without_rows_misses_every_prompt(tmp_path: Path) -> None:
-    folder = write_toy(tmp_path / "toy")
-    pq.write_table(pa.Table.from_pylist([], schema=GENERATIONS), folder / "generations.parquet")
-    (problem,) = check(folder).findings.problems
-    assert problem.message == "no responses to 4 of 4 prompts: toy-0, toy-1, toy-2, toy-3"
 
 
 def test_the_rows_done_are_told_as_they_pass(tmp_path: Path) -> None:

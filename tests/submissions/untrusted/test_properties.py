@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from divbench.core.errors import DivBenchError
 from submissions.checking.validate import open_submission
 from submissions.gaming.attacks import ATTACKS, Attack
-from submissions.gaming.derive import derive
+from submissions.gaming.baselines import derive
 from submissions.importing.importers import FORMATS, Format, import_submission
 from submissions.untrusted.json_files import strict_json
 from tests.cases import each

@@ -5,14 +5,30 @@ from pathlib import Path
 
 import pytest
 
-from submissions.storage.commits import StoreFault
-from submissions.work_queue.errors import ClaimLost, IllegalTransition, NotAllowed, UnknownSubmission
-from submissions.work_queue.maintenance import add_results, retry, submissions_without_state, withdraw
-from submissions.work_queue.operations import claim, fail, finish, reject, state_of, submit
+from submissions.storage.file_store import StoreFault
+from submissions.work_queue.operations import (
+    add_results,
+    claim,
+    fail,
+    finish,
+    retry,
+    state_of,
+    submissions_without_state,
+    submit,
+    withdraw,
+)
 from submissions.work_queue.queue_files import fetch, result_paths
-from submissions.work_queue.schema import MAX_ATTEMPTS, Identity, State
+from submissions.work_queue.schema import (
+    MAX_ATTEMPTS,
+    ClaimLost,
+    Identity,
+    IllegalTransition,
+    NotAllowed,
+    State,
+    UnknownSubmission,
+)
 from tests.submissions.conftest import find_toy
-from tests.submissions.queueing import ERROR, HOUR, ME, T0, MemoryStore, handed_in, result, taken
+from tests.submissions.queueing import HOUR, ME, T0, MemoryStore, handed_in, result, taken
 
 OPERATOR = Identity(name="ann")
 
@@ -46,16 +62,6 @@ def test_what_failed_is_tried_again_with_all_its_attempts(tmp_path: Path, store:
     assert taken(store).submission_id == second.submission_id
 
 
-def test_what_was_rejected_is_tried_again(tmp_path: Path, store: MemoryStore) -> None:
-    [state] = handed_in(store, tmp_path, 1)
-    reject(store, taken(store), [ERROR], T0 + HOUR)
-    after = retry(store, state.submission_id, OPERATOR, T0)
-    assert [record.state for record in after.history] == ["pending", "claimed", "rejected", "pending"]
-    assert after.current.at == T0 + HOUR  # no record is older than the one before
-    assert after.current.reason == "retry: no reason given"
-    assert finish(store, taken(store), result(tmp_path), T0 + 2 * HOUR).current.state == "scored"
-
-
 def test_nothing_else_is_tried_again(tmp_path: Path, store: MemoryStore) -> None:
     [state] = handed_in(store, tmp_path, 1)
     name = state.submission_id
@@ -69,26 +75,6 @@ def test_nothing_else_is_tried_again(tmp_path: Path, store: MemoryStore) -> None
         retry(store, name, OPERATOR, T0)
     with pytest.raises(UnknownSubmission):
         retry(store, "0" * 16, OPERATOR, T0)
-
-
-def test_neither_another_workers_renewal_nor_fewer_attempts_is_a_history(tmp_path: Path, store: MemoryStore) -> None:
-    handed_in(store, tmp_path, 1)
-    fail(store, taken(store), "no memory", T0 + HOUR)
-    state = taken(store).state
-    assert state.current.attempt == 2
-    for field, value, why in (("token", "f" * 16, "only by its holder"), ("attempt", 1, "the attempt may increase")):
-        wrong = state.current.model_copy(update={field: value})
-        with pytest.raises(ValueError, match=why):
-            State.model_validate_json(state.model_copy(update={"history": (*state.history, wrong)}).as_bytes())
-
-
-def test_another_try_with_some_attempts_is_no_history(tmp_path: Path, store: MemoryStore) -> None:
-    handed_in(store, tmp_path, 1)
-    state = failed(store)
-    after = retry(store, state.submission_id, OPERATOR, T0 + HOUR)
-    wrong = after.current.model_copy(update={"attempt": 2})
-    with pytest.raises(ValueError, match="begins at attempt 1"):
-        State.model_validate_json(state.model_copy(update={"history": (*state.history, wrong)}).as_bytes())
 
 
 # Taken out

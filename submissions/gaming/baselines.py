@@ -3,6 +3,7 @@
 import random
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 from datasets_build.schema import Suite
@@ -10,17 +11,14 @@ from divbench.core.errors import ConfigurationError, did_you_mean
 from divbench.core.files import atomic_folder
 from submissions.checking.validate import validate
 from submissions.gaming.attacks import ATTACKS, Attack, AttackedSet
+from submissions.importing.importers import import_submission
 from submissions.schema import Generation, Manifest, Origin, Row, Submitter, System
 from submissions.storage.submission_folders import Submission, write_submission
 from submissions.untrusted.findings import Rejected
 
 
 def find_attack(name: str) -> Attack:
-    """Return the attack with a name.
-
-    Raises:
-        ConfigurationError: It does not exist.
-    """
+    """Return the attack with a name."""
     for attack in ATTACKS:
         if attack.name == name:
             return attack
@@ -30,14 +28,7 @@ def find_attack(name: str) -> Attack:
 def attacked(
     attack: Attack, prompts: Mapping[str, str], responses: Mapping[str, tuple[str, ...]], seed: int = 0
 ) -> dict[str, tuple[str, ...]]:
-    """Attack the response sets of a system.
-
-    Args:
-        seed: Random seed. Each prompt has its own stream, so that the order of the prompts does not matter.
-
-    Returns:
-        As many texts as there were responses, by prompt id.
-    """
+    """Attack the response sets of a system."""
     ids = sorted(responses)
     sets = [responses[prompt_id] for prompt_id in ids]
     made = {}
@@ -48,16 +39,16 @@ def attacked(
     return {prompt_id: made[prompt_id] for prompt_id in responses}
 
 
-def derive(attack: Attack, given: Submission, suite: Suite, seed: int = 0) -> tuple[Manifest, list[Row]]:
+def derive(attack: Attack, given: Submission, suite: Suite) -> tuple[Manifest, list[Row]]:
     """Make a baseline's manifest and rows from a submission's texts."""
     rows = list(given.rows())
     prompts = {prompt.prompt_id: prompt.prompt for prompt in suite.prompts}
-    made = attacked(attack, prompts, {row.prompt_id: row.responses for row in rows}, seed)
+    made = attacked(attack, prompts, {row.prompt_id: row.responses for row in rows})
     manifest = Manifest(
         name=attack.name,
         suite=given.manifest.suite,
         system=System(type="baseline"),
-        generation=Generation(k=given.manifest.generation.k, seed=seed if attack.seeded else None),
+        generation=Generation(k=given.manifest.generation.k, seed=0 if attack.seeded else None),
         submitter=Submitter(name=given.manifest.submitter.name, date=given.manifest.submitter.date),
         origin=Origin(format="derived"),
         notes=f"{attack.about}, from the submission {given.manifest.name!r} ({given.id})",
@@ -65,19 +56,48 @@ def derive(attack: Attack, given: Submission, suite: Suite, seed: int = 0) -> tu
     return manifest, [Row(row.number, row.prompt_id, row.prompt, made[row.prompt_id]) for row in rows]
 
 
-def write_baseline(attack: Attack, given: Submission, suite: Suite, out: Path, seed: int = 0) -> Submission:
-    """Write a baseline derived from a submission as a submission folder, checked.
-
-    Raises:
-        ConfigurationError: `out` is in use.
-        Rejected: The new submission does not pass the checks.
-    """
+def write_baseline(attack: Attack, given: Submission, suite: Suite, out: Path) -> Submission:
+    """Write a baseline derived from a submission as a submission folder, checked."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ConfigurationError(f"{out} already exists", "choose another folder with --out, or remove it")
-    manifest, rows = derive(attack, given, suite, seed)
+    manifest, rows = derive(attack, given, suite)
     with atomic_folder(out) as folder:
         write_submission(folder, manifest, rows)
         report = validate(folder, lambda name: suite)
         if report.submission is None:
             raise Rejected(attack.name, report.findings)
     return replace(report.submission, folder=out)
+
+
+DEMO_TEXTS = Path(__file__).parent / "demo"
+WRITTEN: tuple[tuple[str, str], ...] = (
+    ("varied", "ten different answers to each prompt, written by the authors of this package"),
+    ("paraphrased", "one idea for each prompt in ten wordings, written by the authors of this package"),
+    ("collapsed", "one answer for each prompt with two slight variants, written by the authors of this package"),
+)
+DERIVED = ("repeated", "random-characters", "shuffled-words")
+MADE_ON = date(2026, 11, 20)
+
+
+def write_demo_submissions(folder: Path) -> list[Path]:
+    """Import the written texts and derive known-bad baselines; existing ones are left as they are."""
+    made = []
+    for name, about in WRITTEN:
+        made.append(folder / name)
+        if not made[-1].exists():
+            known = {
+                "name": name,
+                "suite": "demo",
+                "system": {"type": "human"},
+                "submitter": {"name": "DivBench", "date": MADE_ON},
+                "notes": about,
+            }
+            import_submission(DEMO_TEXTS / f"{name}.jsonl", "jsonl", made[-1], known)
+    report = validate(made[0])
+    if report.submission is None or report.suite is None:
+        raise Rejected(str(made[0]), report.findings)
+    for name in DERIVED:
+        made.append(folder / name)
+        if not made[-1].exists():
+            write_baseline(find_attack(name), report.submission, report.suite, made[-1])
+    return made

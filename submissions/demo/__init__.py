@@ -1,1 +1,0 @@
-"""Make the demonstration submissions, including known-bad baselines, from our own responses."""
