@@ -69,7 +69,7 @@ class Comparison:
 
     def table(self) -> "Table":
         """The tests as a table for the terminal, Markdown or CSV."""
-        from benchmark.analysis.contrast.report import excluded
+        from benchmark.analysis.contrast.paired import excluded
         from divbench.core.tables import Cell, Styled, Table, interval, number, p_value
 
         rows: list[list[Cell]] = [

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from benchmark.analysis.across.study import Homogeneity
+from benchmark.analysis.across import Homogeneity
 from benchmark.analysis.ranking import Standing, standings, unranked
 from benchmark.scoring.estimate import Floats
 from benchmark.scoring.per_prompt import FACTS

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.analysis.across.study import Homogeneity
+from benchmark.analysis.across import Homogeneity
 from divbench.core.errors import need
 from divbench.core.tables import Table
 from leaderboard.data.metric_study.study import CORRELATIONS, Agreement

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from benchmark.analysis.across.study import Homogeneity
+from benchmark.analysis.across import Homogeneity
 from benchmark.scoring.estimate import Estimate
 from divbench.core.tables import Cell, Table, estimate_cell, number, with_interval
 from submissions.untrusted.plain_text import shortened

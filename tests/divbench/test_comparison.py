@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 
 import divbench as db
-from benchmark.analysis.contrast.report import excluded
+from benchmark.analysis.contrast.paired import excluded
 from divbench.core.errors import InputError
 
 

@@ -3,12 +3,11 @@
 from collections import Counter
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from benchmark.analysis.contrast.choices import Expected, Length, Pairing, PromptSet
-from benchmark.scoring.options import LEXICAL, CacheOption, ProfileOptions
+from benchmark.scoring.options import LEXICAL, ProfileOptions
 from divbench.core.console import (
     JsonOption,
     MirrorOption,
@@ -24,7 +23,6 @@ from divbench.core.option_groups import with_option_groups
 from divbench.core.tables import check_report_path
 
 if TYPE_CHECKING:
-    from benchmark.analysis.contrast.labels import Labels, PromptScores
     from benchmark.analysis.contrast.systems import Systems
     from benchmark.scoring.backends import ScoringBackends
     from divbench.core.tables import Report
@@ -32,8 +30,8 @@ if TYPE_CHECKING:
 _labels_option = partial(typer.Option, rich_help_panel="Labels")
 
 # Options, by argument name, that only one mode of the command uses: giving one in another mode is an error.
-_OF_SYSTEMS = ("length", "alternative", "pairs", "prompt_set", "profile", "device", "settings", "k", "cache")
-_OF_LABELS = ("label_column", "positive", "negative", "against")
+_OF_SYSTEMS = ("length", "alternative", "pairs", "profile", "device", "settings", "k")
+_OF_LABELS = ("positive", "against")
 _OF_TESTS = ("length", "alternative", "pairs")
 
 
@@ -44,14 +42,14 @@ def contrast(
         list[str],
         typer.Argument(
             help=(
-                "Submission folders to compare, or stages such as olmo_stages/base: two or more, in order. With "
-                "--labels: one result folder of divbench score."
+                "Submission folders to compare, or stages such as olmo_stages/base or olmo_stages/nbcurated/base: two "
+                "or more, in order. With --labels: one result folder of divbench score."
             )
         ),
     ],
     models: ProfileOptions = LEXICAL,
     length: Annotated[
-        Length,
+        Literal["raw", "matched", "both"],
         data_option(
             help=(
                 "Texts to compare: raw; matched (all responses of a prompt cut to the bytes of the shortest); or both."
@@ -59,9 +57,12 @@ def contrast(
         ),
     ] = "both",
     alternative: Annotated[
-        Expected, statistics_option(help="Alternative hypothesis; greater: the earlier system is more diverse.")
+        Literal["greater", "two-sided"],
+        statistics_option(help="Alternative hypothesis; greater: the earlier system is more diverse."),
     ] = "greater",
-    pairs: Annotated[Pairing, statistics_option(help="Pairs of systems to compare.")] = "consecutive",
+    pairs: Annotated[
+        Literal["consecutive", "all"], statistics_option(help="Pairs of systems to compare.")
+    ] = "consecutive",
     across: Annotated[
         bool,
         data_option(
@@ -69,7 +70,6 @@ def contrast(
             help="Homogeneity across systems instead of tests: how similar they are and what two cover together.",
         ),
     ] = False,
-    prompt_set: Annotated[PromptSet, data_option(help="Prompt set of olmo_stages.")] = "alpacaeval",
     k: Annotated[
         int | None,
         data_option(help="Number of responses per prompt, taken from the first; default: as many as every system has."),
@@ -83,20 +83,13 @@ def contrast(
             )
         ),
     ] = None,
-    label_column: Annotated[str, _labels_option(help="Label column.")] = "label",
-    positive: Annotated[list[str] | None, _labels_option(help="Label of group 1; may be repeated.")] = None,
-    negative: Annotated[
-        list[str] | None, _labels_option(help="Label of group 0; may be repeated; default: all other labels.")
+    positive: Annotated[
+        list[str] | None, _labels_option(help="Label of group 1, against all others; may be repeated.")
     ] = None,
     against: Annotated[
         list[str] | None, _labels_option(help="Numeric column to correlate the scores with; may be repeated.")
     ] = None,
-    resamples: Annotated[int, statistics_option(min=100, help="Number of bootstrap resamples over prompts.")] = 10_000,
-    seed: Annotated[
-        int, statistics_option(min=0, help="Random seed of the bootstrap and of the folds of --labels.")
-    ] = 0,
     destination: Annotated[Path | None, output_option("--out", help="Output file: .md, .csv or .json.")] = None,
-    cache: CacheOption = None,
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -129,9 +122,8 @@ def contrast(
 
       divbench contrast results/0123456789abcdef --labels rifts.csv --against reasoning_tokens --out groups.md
     """
-    from benchmark.analysis.contrast.label_files import read_labels, read_scores
-    from benchmark.analysis.contrast.report import report_of
-    from benchmark.analysis.contrast.study import contrast_systems, number_of_tests, texts_of
+    from benchmark.analysis.contrast import labels as label_study
+    from benchmark.analysis.contrast.study import contrast_systems, report_of
     from benchmark.analysis.contrast.systems import open_systems
     from benchmark.scoring.backends import ScoringBackends
     from benchmark.surprisal.cache import default_cache_path
@@ -139,86 +131,65 @@ def contrast(
     check_report_path(destination)
     if labels is not None:
         _refuse_given(context, _OF_SYSTEMS, "cannot be used with --labels: it is an option for several systems")
-        words = {"positive": positive or (), "negative": negative or (), "against": against or ()}
         if len(systems) != 1:
             message = f"--labels compares prompts of one system, and {len(systems)} are named"
             raise ConfigurationError(message, "name one")
-        scores = read_scores(Path(systems[0]))
-        groups = read_labels(labels, scores.prompt_ids, label_column=label_column, **words)
-        report = _groups_report(scores, groups, resamples, seed)
-    else:
-        _refuse_given(context, _OF_LABELS, "needs --labels")
-        if across:
-            _refuse_given(context, _OF_TESTS, "cannot be used with --across: it is an option of paired tests")
-        backends = ScoringBackends(models.load(), cache or default_cache_path())
-        opened = open_systems(systems, prompt_set=prompt_set, k=k, mirror=mirror)
-        if across:
-            report = _across_report(opened, backends, resamples, seed)
-        else:
-            if k is None:
-                err().print(f"the first {opened.k} responses of each prompt are compared")
-            texts = texts_of(opened, length)
-            with progress() as bar:
-                sets = sum(len(own) for each in texts for own in each.responses.values())
-                scoring = bar.add_task("scoring", total=sets)
-                testing = bar.add_task("testing pairs", total=number_of_tests(texts, backends.profile, pairs))
-                study = contrast_systems(
-                    texts,
-                    backends,
-                    expected=alternative,
-                    pairing=pairs,
-                    resamples=resamples,
-                    seed=seed,
-                    progress=lambda sets: bar.advance(scoring, sets),
-                    tested=lambda pairs: bar.advance(testing, pairs),
-                )
-            report = report_of(study)
-    deliver(report, destination, as_json=json)
+        result, prompt_ids, values = label_study.read_values(Path(systems[0]))
+        groups = label_study.read_labels(labels, prompt_ids, positive=positive or (), against=against or ())
+        contrasts = label_study.contrast_groups(result.scores, prompt_ids, values, groups)
+        deliver(label_study.report_of(result, groups, contrasts), destination, as_json=json)
+        return
+    _refuse_given(context, _OF_LABELS, "needs --labels")
+    if across:
+        _refuse_given(context, _OF_TESTS, "cannot be used with --across: it is an option of paired tests")
+    backends = ScoringBackends(models.load(), default_cache_path())
+    opened = open_systems(systems, k=k, mirror=mirror)
+    if across:
+        deliver(_across_report(opened, backends), destination, as_json=json)
+        return
+    if k is None:
+        err().print(f"the first {opened.k} responses of each prompt are compared")
+    lengths = ("raw", "matched") if length == "both" else (length,)
+    with progress() as bar:
+        task = bar.add_task("scoring", total=len(lengths) * sum(len(own) for own in opened.responses.values()))
+        study = contrast_systems(
+            opened,
+            backends,
+            lengths=lengths,
+            expected=alternative,
+            pairing=pairs,
+            progress=lambda sets: bar.advance(task, sets),
+        )
+    deliver(report_of(study), destination, as_json=json)
 
 
-def _across_report(opened: "Systems", backends: "ScoringBackends", resamples: int, seed: int) -> "Report":
+def _across_report(systems: "Systems", backends: "ScoringBackends") -> "Report":
     """Run `--across`: how similar systems are."""
-    from benchmark.analysis.across.classes import GroupedPrompt, across_systems, group_prompt, valid_responses
-    from benchmark.analysis.across.report import report_of
-    from benchmark.analysis.across.study import homogeneity
+    from benchmark.analysis.across import across_systems, group_prompt, homogeneity, report_of, valid_responses
     from benchmark.metrics import Unscorable
 
-    names, sets = list(opened.responses), list(opened.responses.values())
-    grouped: dict[str, GroupedPrompt] = {}
+    names, sets = list(systems.responses), list(systems.responses.values())
+    grouped = {}
     left_out: Counter[str] = Counter()
     with progress() as bar:
-        for each in bar.track(opened.prompts, description="grouping"):
-            own = [texts[each.prompt_id] for texts in sets]
-            ended = [opened.reasons(name, each.prompt_id) for name in names]
+        for prompt in bar.track(systems.prompts, description="grouping"):
+            responses = [own[prompt.prompt_id] for own in sets]
+            reasons = [systems.reasons(name, prompt.prompt_id) for name in names]
             try:
-                grouped[each.prompt_id] = group_prompt(each.prompt, own, (opened.k,), backends, ended)
+                grouped[prompt.prompt_id] = group_prompt(prompt.prompt, responses, (systems.k,), backends, reasons)
             except Unscorable as error:
                 left_out[str(error)] += 1
     if not grouped:
-        reasons = ", ".join(left_out)
         raise ConfigurationError(
-            f"the responses of these systems cannot be grouped on any prompt: {reasons}",
+            f"the responses of these systems cannot be grouped on any prompt: {', '.join(left_out)}",
             "compare fewer systems, or fewer responses of each (--k)",
         )
-    prompts = [each for each in opened.prompts if each.prompt_id in grouped]
-    ids, texts = [each.prompt_id for each in prompts], [each.prompt for each in prompts]
-    valid = [dict(zip(ids, valid_responses(texts, [own[i] for i in ids], backends), strict=True)) for own in sets]
-    found = across_systems(tuple(names), opened.k, grouped, valid)
-    study = homogeneity(found, resamples=resamples, seed=seed)
-    return report_of(study, opened.suite.name, backends.profile.name, left_out)
-
-
-def _groups_report(scores: "PromptScores", labels: "Labels", resamples: int, seed: int) -> "Report":
-    """Run `--labels`: compare groups of one system's prompts."""
-    from benchmark.analysis.contrast.label_report import report_of
-    from benchmark.analysis.contrast.label_study import contrast_groups
-
-    with progress() as bar:
-        task = bar.add_task("resampling prompts", total=resamples)
-        study = contrast_groups(
-            scores, labels, resamples=resamples, seed=seed, progress=lambda done: bar.advance(task, done)
-        )
-    return report_of(study)
+    texts = [systems.suite.by_id[prompt_id].prompt for prompt_id in grouped]
+    valid = [
+        dict(zip(grouped, valid_responses(texts, [own[i] for i in grouped], backends), strict=True)) for own in sets
+    ]
+    study = homogeneity(across_systems(names, systems.k, grouped, valid), resamples=10_000)
+    return report_of(study, systems.suite.name, backends.profile.name, left_out)
 
 
 def _refuse_given(context: typer.Context, names: tuple[str, ...], why: str) -> None:

@@ -1,91 +1,56 @@
-"""Data types for the contrast of two groups of prompts, and threshold classifiers.
+"""`divbench contrast --labels`: whether the scores of a system differ between two groups of its prompts.
 
-Group 1 has the label, group 0 does not; t and d are of group 1 minus group 0 in the metric's own values. Welch's t is
-in scoring/estimate.py, AUROC and correlations are in metaeval/agreement.py; this module measures how well a threshold
-on a score classifies held-out prompts. A resample is a row of weights, as in those modules. Pure.
+GSSBench (arXiv:2510.12699) contrasts prompts that call for a clarifying question with others, and correlates scores
+with the length of reasoning. Group 1 has the label, group 0 does not; t and d are of group 1 minus group 0 in the
+metric's own values.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from benchmark.analysis.metaeval import agreement
-from benchmark.scoring.estimate import Estimate, Floats
+from benchmark.metrics.metric import ARROWS, Missing
+from benchmark.scoring.estimate import Estimate, Floats, estimate, holm, weights_with_original, welch
 from benchmark.scoring.inputs import Value
-from divbench.core.errors import need
+from benchmark.scoring.results import PER_PROMPT_FILE, RESULT_FILE, Aggregate, Result, require_result
+from divbench.core.errors import InputError, first_line, need
+from divbench.core.tables import Cell, Report, Styled, Table, p_value
+from submissions.schema import Problem
+from submissions.untrusted.findings import Findings, Rejected
+from submissions.untrusted.table_files import lacks_column, read_table, rows_with_ids
 
 Truths = NDArray[np.bool_]
 FOLDS = 5
+RESAMPLES = 10_000
+LEGEND = (
+    "t, p: Welch's test of mean 1 − mean 0 in the metric's units; Holm: p corrected over metrics; d: Cohen's d, "
+    "with a pooled deviation. AUROC: probability that a prompt of group 1 is the more diverse. accuracy: of a "
+    "threshold, and the side of it, chosen on other folds; majority: of always predicting the larger group. Intervals: "
+    "95%, bootstrap over prompts; those of accuracy have fixed predictions."
+)
+_TRUTH = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 _ROUNDING = 1e-12  # relative: sums of equal values in another order differ by this much
-
-
-@dataclass(frozen=True, slots=True)
-class MetricScores:
-    """The values of one metric on all prompts."""
-
-    metric: str
-    version: int
-    direction: int
-    origin: str  # *computed*, or *reported*: from values that came with the submission
-    signature: str  # signature of the values: what they depend on besides the texts
-    values: tuple[Value, ...]  # values in the order of the prompts, numbers or the reasons why they are missing
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PromptScores:
-    """The scores of a system's prompts."""
-
-    system: str
-    submission_id: str
-    result_id: str
-    suite: str
-    profile: str
-    k: int
-    prompt_ids: tuple[str, ...]  # [prompts]
-    prompt_bytes: Floats  # [prompts], UTF-8 bytes of each prompt
-    metrics: tuple[MetricScores, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
     """The two groups of prompts."""
 
-    source: str  # file and column of the labels
+    source: str  # file of the labels
     group_1: str  # description of group 1
-    group_0: str  # description of group 0
-    is_1: Mapping[str, bool]  # whether a prompt is in group 1, by prompt id; prompts in neither group are absent
+    group_0: str
+    is_1: Mapping[str, bool]  # by prompt id; prompts in neither group are absent
     left_out: Mapping[str, int]  # number of prompts in neither group, by reason
-    columns: Mapping[str, Mapping[str, float]]
-
-
-@dataclass(frozen=True, slots=True)
-class Classifier:
-    """Accuracy of a threshold on held-out prompts."""
-
-    folds: int  # number of cross-validation folds; fewer than five where a group has fewer prompts
-    # Share of prompts classified correctly, each by the threshold chosen on the other folds. Intervals resample prompts
-    # with their fixed predictions.
-    accuracy: Estimate
-    majority: float  # share of the larger group: the accuracy of always predicting it
-    macro_f1: Estimate  # mean of the F1 of both groups, on the same predictions
-    threshold: float | None  # best threshold on all prompts; None where every prompt is on one side of it
-    above: bool  # whether group 1 lies above the threshold
-
-
-@dataclass(frozen=True, slots=True)
-class Correlation:
-    """Correlations of a metric with a numeric column, over the prompts of both groups."""
-
-    column: str
-    n: int  # prompts that have both
-    left_out: int  # prompts of the groups that lack one
-    pearson: Estimate  # Pearson's correlation with the metric's own values; intervals resample prompts
-    spearman: Estimate  # Spearman's correlation with the same values
-    partial_pearson: Estimate  # partial correlation, controlling linearly for the prompt's UTF-8 bytes
-    partial_spearman: Estimate  # the same for ranks
-    untested: str | None
+    columns: Mapping[str, Mapping[str, float]]  # numbers to correlate scores with, by column and prompt id
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,49 +58,187 @@ class LabelContrast:
     """Two groups of prompts compared by one metric."""
 
     metric: str
-    version: int
     direction: int
-    origin: str
-    signature: str
     n1: int  # prompts of group 1 that have a value; all statistics below are over these and the `n0` prompts of group 0
-    n0: int  # prompts of group 0 that have a value
-    left_out: int  # prompts of the groups that have no value
+    n0: int
     reasons: dict[str, int]  # reasons for missing values, and their counts
-    mean1: float | None  # mean of group 1; None where n1 is 0
-    mean0: float | None  # mean of group 0; None where n0 is 0
-    t: float | None  # Welch's t, of group 1 minus group 0 in the metric's own values; None where untested
-    df: float | None  # Satterthwaite's degrees of freedom; None where untested
-    p: float | None  # two-sided p-value; None where untested
-    p_holm: float | None  # p adjusted over all metrics by Holm's method; None where untested
-    stars: str  # significance of p: one star under .05, two under .01, three under .001
-    d: float | None  # Cohen's d, with the pooled standard deviation of both groups; None where untested
-    # Probability that a prompt of group 1 is more diverse than one of group 0, ties as half, by direction × value (by
-    # the value where the direction is 0).
-    auroc: Estimate
-    classifier: Classifier | None  # threshold classifier; None where a group is too small or the metric constant
+    mean1: float | None
+    mean0: float | None
+    t: float | None  # Welch's t, of group 1 minus group 0; None where untested, like df, p and d
+    df: float | None
+    p: float | None
+    p_holm: float | None  # p adjusted over all metrics by Holm's method
+    d: float | None
+    auroc: Estimate  # by direction × value, ties as half; by the value where the direction is 0
+    accuracy: Estimate  # share of prompts classified correctly by the threshold chosen on the other folds
+    majority: float  # share of the larger group
+    pearson: dict[str, Estimate]  # correlations with each column, over the prompts of both groups that have both
+    spearman: dict[str, Estimate]
     untested: str | None
-    correlations: tuple[Correlation, ...]
+    signature: str
 
 
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """A classifier by one score: group 1 lies above the cut, or at and below it."""
+def read_values(folder: Path) -> tuple[Result, tuple[str, ...], dict[str, list[Value]]]:
+    """Read a result, its prompt ids, and the values [prompts] of all metrics that have any."""
+    result = require_result(folder)
+    names = [score.metric for score in result.scores if score.n]
+    try:
+        table = pq.read_table(folder / PER_PROMPT_FILE, columns=["prompt_id", "missing", *names])
+    except (pa.ArrowException, KeyError) as error:
+        message = f"{folder / PER_PROMPT_FILE} does not match {RESULT_FILE}: {first_line(error)}"
+        raise InputError(message, "score the submission again") from error
+    rows: list[dict[str, Any]] = table.to_pylist()
+    reasons = [{each["metric"]: each["reason"] for each in row["missing"]} for row in rows]
+    values: dict[str, list[Value]] = {
+        name: [
+            Missing(why.get(name, "no reason given")) if row[name] is None else row[name]
+            for row, why in zip(rows, reasons, strict=True)
+        ]
+        for name in names
+    }
+    return result, tuple(row["prompt_id"] for row in rows), values
 
-    cut: float
-    above: bool
 
-    def predict(self, scores: Floats) -> Truths:
-        """Whether each score [prompts] is predicted to be of group 1."""
-        return np.asarray((scores > self.cut) == self.above)
+def read_labels(
+    path: Path, prompt_ids: Collection[str], *, positive: Sequence[str] = (), against: Sequence[str] = ()
+) -> Labels:
+    """Read the groups of prompts, and columns of numbers, from a .csv, .jsonl or .parquet file; report all problems.
 
-
-def stars(p: float | None) -> str:
-    """Return the stars of a p-value, as in the paper's tables.
-
-    >>> [stars(p) for p in (0.2, 0.05, 0.049, 0.0099, 0.0001, None)]
-    ['', '', '*', '**', '***', '']
+    Prompts with a positive label are group 1; without positive labels, labels are 0 and 1, or true and false. A row
+    without a label is in no group.
     """
-    return "" if p is None else "*" * sum(p < bound for bound in (0.05, 0.01, 0.001))
+    findings = Findings()
+    columns = dict.fromkeys(["prompt_id", "label", *against])
+    table = read_table(path, list(columns), findings)
+    if table is None or [name for name in columns if lacks_column(table, name, findings)]:
+        raise Rejected(str(path), findings)
+
+    def add(number: int | None, field: str, message: str, hint: str) -> None:
+        findings.add(Problem("labels", "error", path.name, number, field, message, hint))
+
+    rows = {name: (number, row) for number, name, row in rows_with_ids(table, "prompt_id", findings)}
+    for name in rows.keys() - set(prompt_ids):
+        message = f"the submission has no response to a prompt with the id {name!r}"
+        add(rows.pop(name)[0], "prompt_id", message, "leave the row out")
+    words = {name: _word(row.get("label")) for name, (_, row) in rows.items()}
+    for word in set(positive) - set(words.values()):  # a misspelt label would leave its group too small
+        hint = f"labels in the file: {', '.join(sorted({known for known in words.values() if known})[:10])}"
+        add(None, "label", f"no row has the label {word!r}", hint)
+    labelled = {name: word for name, word in words.items() if word is not None}
+    is_1 = {name: word in positive if positive else _TRUTH.get(word.lower(), False) for name, word in labelled.items()}
+    for name, word in labelled.items():
+        if not positive and word.lower() not in _TRUTH:
+            hint = "name the labels of group 1 with --positive"
+            add(rows[name][0], "label", f"{word!r} is not 0, 1, true or false", hint)
+    numbers = {column: {name: _number(row.get(column)) for name, (_, row) in rows.items()} for column in against}
+    for column, values in numbers.items():
+        for name in (name for name, value in values.items() if math.isinf(value)):
+            number, row = rows[name]
+            add(number, column, f"{str(row[column])[:50]!r} is not a finite number", "write a number")
+    if findings.rejected():
+        raise Rejected(str(path), findings)
+    left_out = {"no label": len(rows) - len(labelled), "not in the file": len(prompt_ids) - len(rows)}
+    groups = (", ".join(positive), "all others") if positive else ("1 or true", "0 or false")
+    return Labels(path.name, *groups, is_1, {why: count for why, count in left_out.items() if count}, numbers)
+
+
+def _word(label: Any) -> str | None:
+    """Return a label as text, as it would be written in a CSV file; None where there is no label."""
+    if isinstance(label, float):
+        return None if math.isnan(label) else f"{label:g}"
+    return None if label is None else str(label).strip() or None
+
+
+def _number(value: Any) -> float:
+    """Return a cell as a number; NaN where it is empty, infinity where it is no number."""
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return math.nan
+    try:
+        return float("inf" if isinstance(value, bool) else value)
+    except (TypeError, ValueError, OverflowError):
+        return math.inf
+
+
+def contrast_groups(
+    scores: Sequence[Aggregate],
+    prompt_ids: Sequence[str],
+    values: Mapping[str, Sequence[Value]],
+    labels: Labels,
+    *,
+    resamples: int = RESAMPLES,
+) -> list[LabelContrast]:
+    """Contrast two groups of prompts by every metric that has values [prompts]."""
+    chosen = [i for i, name in enumerate(prompt_ids) if name in labels.is_1]
+    names = [prompt_ids[i] for i in chosen]
+    is_1 = np.array([labels.is_1[name] for name in names], bool)
+    columns = {
+        column: np.array([numbers.get(name, np.nan) for name in names]) for column, numbers in labels.columns.items()
+    }
+    weights = weights_with_original(len(chosen), resamples=resamples)
+    contrasts = [
+        _contrast(score, [values[score.metric][i] for i in chosen], is_1, columns, weights)
+        for score in scores
+        if score.metric in values
+    ]
+    adjusted = holm([np.nan if each.p is None else each.p for each in contrasts]).tolist()
+    return [each if each.p is None else replace(each, p_holm=p) for each, p in zip(contrasts, adjusted, strict=True)]
+
+
+def _contrast(
+    score: Aggregate, values: Sequence[Value], is_1: Truths, columns: Mapping[str, Floats], weights: Floats
+) -> LabelContrast:
+    numbers = np.array([np.nan if isinstance(value, Missing) else value for value in values], np.float64)
+    known = np.isfinite(numbers)
+    x, own, drawn = numbers[known], is_1[known], weights[:, known]
+    one, zero = x[own], x[~own]
+    untested, test, auroc, accuracy = _untested(one, zero), None, Estimate(None), Estimate(None)
+    if untested is None:
+        correct = held_out_predictions(x, own, folds=min(FOLDS, len(one), len(zero))) == own
+        auroc = estimate(agreement.roc_auc(-x if score.direction < 0 else x, own, drawn), clusters=len(x))
+        with np.errstate(invalid="ignore"):
+            accuracy = estimate((drawn @ correct) / drawn.sum(axis=1), clusters=len(x))
+        if is_constant(one) and is_constant(zero):
+            untested = "no value varies within a group: no t"
+        else:
+            test = welch(one, zero)
+    pearson, spearman = {}, {}
+    for name, column in columns.items():
+        both = known & np.isfinite(column)
+        pearson[name], spearman[name] = _correlations(numbers[both], column[both], weights[:, both])
+    return LabelContrast(
+        metric=score.metric,
+        direction=score.direction,
+        n1=len(one),
+        n0=len(zero),
+        reasons=dict(Counter(value.reason for value in values if isinstance(value, Missing))),
+        mean1=float(np.mean(one)) if len(one) else None,
+        mean0=float(np.mean(zero)) if len(zero) else None,
+        **(asdict(test) if test else dict.fromkeys(("t", "df", "p", "d"))),
+        p_holm=None,
+        auroc=auroc,
+        accuracy=accuracy,
+        majority=max(len(one), len(zero)) / max(len(x), 1),
+        pearson=pearson,
+        spearman=spearman,
+        untested=untested,
+        signature=str(score.signature),
+    )
+
+
+def _untested(one: Floats, zero: Floats) -> str | None:
+    """Say why two groups cannot be told apart, if they cannot."""
+    if min(len(one), len(zero)) < 2:
+        return "fewer than two prompts of a group have a value"
+    return "the metric is constant" if is_constant(np.append(one, zero)) else None
+
+
+def _correlations(x: Floats, y: Floats, weights: Floats) -> tuple[Estimate, Estimate]:
+    """Return Pearson's and Spearman's correlation; without value for under three prompts or a constant."""
+    if len(x) < 3 or is_constant(x) or is_constant(y):
+        return Estimate(None), Estimate(None)
+    ranks = [agreement.ranks(column, weights) for column in (x, y)]
+    pearson, spearman = agreement.pearson(x, y, weights), agreement.pearson(*ranks, weights)
+    return estimate(pearson, clusters=len(x)), estimate(spearman, clusters=len(x))
 
 
 def is_constant(values: Floats) -> bool:
@@ -143,20 +246,15 @@ def is_constant(values: Floats) -> bool:
     return values.size == 0 or bool(np.ptp(values) <= _ROUNDING * np.max(np.abs(values)))
 
 
-def best_threshold(scores: Floats, is_1: Truths) -> Threshold:
-    """Return the threshold, and its side, with the highest accuracy.
+def best_threshold(scores: Floats, is_1: Truths) -> tuple[float, bool]:
+    """Return the cut with the highest accuracy, and whether group 1 lies above it.
 
     Every cut between two neighbouring scores classifies alike, so the cut is their midpoint. Among several equally good
     gaps the middle one is taken (of two, the lower). Group 1 lies below the cut only if that beats every cut with group
     1 above.
-
-    Args:
-        scores: [prompts].
-        is_1: [prompts].
     """
     values, place = np.unique(scores, return_inverse=True)
-    ones = np.bincount(place, is_1, len(values))
-    zeros = np.bincount(place, ~is_1, len(values))
+    ones, zeros = (np.bincount(place, group, len(values)) for group in (is_1, ~is_1))
     # Number classified correctly if group 1 lies above the gap before each value; last, above all values.
     right = ones.sum() - np.concatenate([[0], np.cumsum(ones)]) + np.concatenate([[0], np.cumsum(zeros)])
     wrong = len(scores) - right
@@ -165,55 +263,68 @@ def best_threshold(scores: Floats, is_1: Truths) -> Threshold:
     tied = np.flatnonzero(counts == counts.max())
     gap = int(tied[(len(tied) - 1) // 2])
     if gap in (0, len(values)):
-        return Threshold(-np.inf if gap == 0 else np.inf, above)
+        return (-np.inf if gap == 0 else np.inf), above
     low, high = float(values[gap - 1]), float(values[gap])
     middle = low + (high - low) / 2
-    return Threshold(middle if middle < high else low, above)  # between neighbouring floats there is nothing
+    return (middle if middle < high else low), above  # between neighbouring floats there is nothing
 
 
-def held_out_predictions(scores: Floats, is_1: Truths, *, folds: int = FOLDS, seed: int = 0) -> Truths:
-    """Predict the group of each prompt [prompts] by the threshold that is best on the other folds.
-
-    Args:
-        scores: [prompts].
-        is_1: [prompts]; either group has at least as many prompts as there are folds.
-        folds: Each with the groups in the same shares.
-    """
+def held_out_predictions(scores: Floats, is_1: Truths, *, folds: int = FOLDS) -> Truths:
+    """Predict the group of each prompt [prompts] by the threshold that is best on the other, stratified folds."""
     model_selection = need("sklearn.model_selection", "score")
-    splitter = model_selection.StratifiedKFold(folds, shuffle=True, random_state=seed % 2**32)
+    splitter = model_selection.StratifiedKFold(folds, shuffle=True, random_state=0)
     predicted = np.zeros(len(scores), bool)
     for train, rest in splitter.split(scores, is_1):
-        predicted[rest] = best_threshold(scores[train], is_1[train]).predict(scores[rest])
+        cut, above = best_threshold(scores[train], is_1[train])
+        predicted[rest] = (scores[rest] > cut) == above
     return predicted
 
 
-def macro_f1(is_1: Truths, predicted: Truths, weights: Floats) -> Floats:
-    """Return the mean F1 of both groups [resamples], as in scikit-learn, for many resamples; the F1 of no prompts is 0.
+def report_of(result: Result, labels: Labels, contrasts: Sequence[LabelContrast]) -> Report:
+    """Return the report of a contrast: a table of the groups, and one of correlations."""
+    sizes = sum(labels.is_1.values()), len(labels.is_1) - sum(labels.is_1.values())
+    suite = f"{result.suite}@{result.suite_revision}"
+    excluded = "".join(f"; {count} excluded: {reason}" for reason, count in labels.left_out.items())
+    title = (
+        f"{result.manifest.name} on {suite}, k = {result.k}, profile {result.profile}; labels: {labels.source}. "
+        f"Group 1 ({labels.group_1}): {sizes[0]} prompts, group 0 ({labels.group_0}): {sizes[1]}{excluded}"
+    )
+    rows, related, notes = [], [], []
+    for each in contrasts:
+        name = Styled(f"{each.metric} {ARROWS[each.direction]}".strip(), "code")
+        t, d = ("-" if value is None else f"{value:.2f}" for value in (each.t, each.d))
+        numbers = (each.n1, each.n0, each.mean1, each.mean0, t, p_value(each.p), p_value(each.p_holm), d)
+        rows.append((name, *numbers, str(each.auroc), str(each.accuracy), each.majority))
+        related += [(name, column, str(r), str(each.spearman[column])) for column, r in each.pearson.items()]
+        why = [f"{count} excluded: {' '.join(reason.split())}" for reason, count in each.reasons.items()]
+        if why := [*why, *([each.untested] if each.untested else [])]:
+            notes.append(f"{each.metric}: {'; '.join(why)}")
+    columns = ("n1", "n0", "mean 1", "mean 0", "t", "p", "Holm", "d", "AUROC", "accuracy", "majority")
+    tables = [Table(title, ("metric", *columns), rows, notes)]
+    if related:
+        heads = ("metric", "column", "Pearson", "Spearman")
+        tables.append(Table("Correlations", heads, related, numbers=heads[2:]))
+    about = {"system": result.manifest.name, "submission_id": result.submission_id, "result_id": result.result_id}
+    about |= {"suite": suite, "profile": result.profile, "k": result.k, "n1": sizes[0], "n0": sizes[1]}
+    document = about | {"labels": labels, "resamples": RESAMPLES, "contrasts": contrasts}
+    settings = f"{RESAMPLES:,} resamples; result {result.result_id} of submission {result.submission_id}."
+    records = Table.of_records([_record(each) for each in contrasts])
+    return Report("Contrast of groups of prompts", [LEGEND, settings, *tables], document, [*tables, LEGEND], records)
 
-    Args:
-        is_1: [prompts].
-        predicted: [prompts].
-        weights: [resamples, prompts].
-    """
-    wrong = weights @ (is_1 != predicted)
-    found = []
-    for group in (True, False):
-        twice = 2 * (weights @ ((is_1 == group) & (predicted == group)))
-        found.append(np.divide(twice, twice + wrong, out=np.zeros_like(twice), where=twice > 0))
-    return np.asarray((found[0] + found[1]) / 2)
+
+def _record(contrast: LabelContrast) -> dict[str, Cell]:
+    """Return all numbers in full precision; an estimate is three columns."""
+    record: dict[str, Cell] = {}
+    for name, value in asdict(contrast).items():
+        if name in ("auroc", "accuracy"):
+            record |= _columns(name, value)
+        elif name in ("pearson", "spearman"):
+            for column, own in value.items():
+                record |= _columns(f"{name} of {column}", own)
+        elif name != "reasons":
+            record[name] = value
+    return record
 
 
-def correlations(x: Floats, y: Floats, z: Floats, weights: Floats) -> list[Floats]:
-    """Return Pearson's and Spearman's correlation of x and y, then both controlling for z, each [resamples].
-
-    Args:
-        x: [prompts].
-        y: Second variable [prompts].
-        z: Variable to control for [prompts].
-        weights: [resamples, prompts].
-    """
-    made = []
-    for own in ([x, y, z], [agreement.ranks(each, weights) for each in (x, y, z)]):
-        xy, xz, yz = (agreement.pearson(own[a], own[b], weights) for a, b in ((0, 1), (0, 2), (1, 2)))
-        made.append((xy, agreement.partial(xy, xz, yz)))
-    return [made[0][0], made[1][0], made[0][1], made[1][1]]
+def _columns(name: str, value: Mapping[str, float | None]) -> dict[str, Cell]:
+    return {name: value["value"], f"{name} low": value["low"], f"{name} high": value["high"]}

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
+from typing import Literal
 
 import numpy as np
 
-from benchmark.analysis.contrast.choices import Expected, Pairing
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.estimate import (
     Alternative,
@@ -22,7 +22,8 @@ from benchmark.scoring.estimate import (
 )
 from benchmark.scoring.inputs import Value
 
-NOT_ANSWERED = Missing("prompt not there")
+Expected = Literal["greater", "two-sided"]
+Pairing = Literal["consecutive", "all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +73,7 @@ def pairs_of(systems: Sequence[str], pairing: Pairing) -> tuple[tuple[str, str],
 
 
 def alternative_of(expected: Expected, direction: int) -> Alternative:
-    """Return the alternative hypothesis in a metric's own values.
-
-    Args:
-        expected: *greater*: the first system is more diverse.
-        direction: Direction of the metric; one without a direction (0) is tested two-sided.
-    """
+    """Return the alternative hypothesis in a metric's own values; *greater*: the first system is more diverse."""
     if expected == "two-sided" or direction == 0:
         return "two-sided"
     return "greater" if direction > 0 else "less"
@@ -92,70 +88,73 @@ def paired_contrast(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> tuple[Contrast, ...]:
-    """Compare systems prompt by prompt on one metric.
+    """Compare systems prompt by prompt on one metric, from its values by system and prompt id; NaN is missing.
 
-    The p-values of the pairs given are corrected together; the intervals of their differences come from the same
-    resamples of prompts.
-
-    Args:
-        values: Values by system and prompt id: numbers, or the reasons why they are missing. NaN counts as missing.
-        pairs: Pairs of systems, the one that is expected to be more diverse first.
+    The p-values of all pairs are corrected together; the intervals of their differences come from the same resamples of
+    prompts.
     """
     prompts = list(dict.fromkeys(prompt for system in values for prompt in values[system]))
-    given = {name: [own.get(prompt, NOT_ANSWERED) for prompt in prompts] for name, own in values.items()}
-    numbers = {name: np.array([_number(value) for value in own]) for name, own in given.items()}
+    absent = Missing("prompt not there")
+    columns = {name: [own.get(prompt, absent) for prompt in prompts] for name, own in values.items()}
+    numbers = {
+        name: np.array([np.nan if isinstance(value, Missing) else value for value in column])
+        for name, column in columns.items()
+    }
     gaps = np.array([differences(numbers[a], numbers[b]) for a, b in pairs]).reshape(len(pairs), len(prompts))
-    intervals = bootstrap_means(gaps.T, resamples=resamples, seed=seed)
+    means = bootstrap_means(gaps.T, resamples=resamples, seed=seed)
     alternative = alternative_of(expected, direction)
     tests = [wilcoxon(numbers[a], numbers[b], alternative) for a, b in pairs]
     p = np.array([np.nan if test.p is None else test.p for test in tests])
     by_bonferroni, by_holm = bonferroni(p), holm(p)
-    made = []
-    for i, (a, b) in enumerate(pairs):
-        there, interval, test = np.isfinite(gaps[i]), intervals[i], tests[i]
-        made.append(
+    contrasts = []
+    for i, ((a, b), test) in enumerate(zip(pairs, tests, strict=True)):
+        both = np.isfinite(gaps[i])
+        contrasts.append(
             Contrast(
                 a=a,
                 b=b,
                 alternative=alternative,
                 n=test.n,
                 left_out=len(prompts) - test.n,
-                reasons=_reasons({name: given[name] for name in (a, b)}),
-                mean_a=_mean(numbers[a][there]),
-                mean_b=_mean(numbers[b][there]),
-                difference=_mean(gaps[i][there]),
-                low=interval.low,
-                high=interval.high,
-                d_z=_there(cohens_dz(gaps[i])),
+                reasons=_reasons({name: columns[name] for name in (a, b)}),
+                mean_a=_mean(numbers[a][both]),
+                mean_b=_mean(numbers[b][both]),
+                difference=_mean(gaps[i][both]),
+                low=means[i].low,
+                high=means[i].high,
+                d_z=_finite(cohens_dz(gaps[i])),
                 statistic=test.statistic,
                 rank_biserial=test.rank_biserial,
                 p=test.p,
-                p_bonferroni=_there(by_bonferroni[i]),
-                p_holm=_there(by_holm[i]),
+                p_bonferroni=_finite(by_bonferroni[i]),
+                p_holm=_finite(by_holm[i]),
                 untested=test.untested,
             )
         )
-    return tuple(made)
+    return tuple(contrasts)
 
 
-def _number(value: Value) -> float:
-    return float("nan") if isinstance(value, Missing) else value
+def _reasons(columns: Mapping[str, Sequence[Value]]) -> dict[str, int]:
+    reasons = Counter(
+        f"{name}: {value.reason if isinstance(value, Missing) else 'not a number'}"
+        for name, values in columns.items()
+        for value in values
+        if isinstance(value, Missing) or not np.isfinite(value)
+    )
+    return dict(sorted(reasons.items()))
 
 
-def _reasons(given: Mapping[str, Sequence[Value]]) -> dict[str, int]:
-    counted: Counter[str] = Counter()
-    for name, values in given.items():
-        for value in values:
-            if isinstance(value, Missing):
-                counted[f"{name}: {value.reason}"] += 1
-            elif not np.isfinite(value):
-                counted[f"{name}: not a number"] += 1
-    return dict(sorted(counted.items()))
+def excluded(contrast: Contrast) -> str:
+    """Say how many prompts were excluded and why, why there is no test, and whether it contradicts the means."""
+    reasons = ", ".join(f"{reason} ({count})" for reason, count in contrast.reasons.items())
+    untested = [f"not tested: {contrast.untested}"] if contrast.untested else []
+    disagree = ["means and ranks disagree"] * contrast.disagrees
+    return "; ".join([f"{contrast.left_out} excluded: {reasons}"] * bool(contrast.left_out) + untested + disagree)
 
 
 def _mean(values: Floats) -> float | None:
     return float(np.mean(values)) if len(values) else None
 
 
-def _there(value: float) -> float | None:
+def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None

@@ -1,20 +1,33 @@
-"""A contrast study: paired tests by every metric of a profile on the same texts, raw and length-matched."""
+"""Contrasts of systems: paired tests by every metric of a profile on the same texts, raw and length-matched."""
 
+import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
-from benchmark.analysis.contrast.choices import Expected, Length, Pairing
-from benchmark.analysis.contrast.paired import Contrast, paired_contrast, pairs_of
+from benchmark.analysis.contrast.paired import Contrast, Expected, Pairing, excluded, paired_contrast, pairs_of
 from benchmark.analysis.contrast.systems import Systems, length_matched
 from benchmark.metrics import METRICS, Metric
+from benchmark.metrics.metric import ARROWS
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.estimate import LEVEL
 from benchmark.scoring.inputs import Value, computed, score_sets
 from benchmark.scoring.profiles import Profile
 from benchmark.scoring.results import package_version, sign
 from benchmark.surprisal.engine import ResponseSet
+from divbench.core.errors import counted
+from divbench.core.tables import Cell, Report, Styled, Table, interval, p_value
 
 SETS_AT_ONCE = 64
+COLUMNS = ("first", "second", "difference", "95% interval", "d_z", "W", "p", "Bonferroni", "Holm", "n")
+SIGNS = {"greater": ">", "less": "<", "two-sided": "≠"}
+LEGEND = (
+    "Difference: mean of first − second over prompts, with a bootstrap interval over prompts; d_z: Cohen's d of the "
+    "paired differences. W, p: Wilcoxon signed-rank test of the alternative, in the metric's own units (> or <: the "
+    "first is more diverse; metrics without a direction are tested two-sided); it compares ranks; "
+    "means and ranks disagree if a paired t-test does not find the difference at p < .05, or the means have the other "
+    "sign. Bonferroni, Holm: p adjusted over the pairs of a metric, not over metrics or "
+    "lengths; with one pair, equal to p. Intervals are not adjusted."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,73 +70,42 @@ class Study:
     parts: tuple[Part, ...]
 
 
-def texts_of(systems: Systems, length: Length) -> tuple[Systems, ...]:
-    """Return the texts to compare: raw, cut to equal length, or both."""
-    raw = () if length == "matched" else (systems,)
-    matched = () if length == "raw" else (length_matched(systems),)
-    return raw + matched
-
-
-def number_of_tests(texts: Sequence[Systems], profile: Profile, pairing: Pairing) -> int:
-    """Return the number of tests of a study: of each pair by each metric, on raw and length-matched texts."""
-    pairs = len(pairs_of(list(texts[0].responses), pairing))
-    return len(texts) * pairs * len(computed(profile.metrics(METRICS)))
-
-
 def contrast_systems(
-    texts: Sequence[Systems],
+    systems: Systems,
     backends: ScoringBackends,
     *,
+    lengths: Sequence[str] = ("raw", "matched"),
     expected: Expected = "greater",
     pairing: Pairing = "consecutive",
     resamples: int = 10_000,
     seed: int = 0,
     metrics: tuple[Metric, ...] = METRICS,
     progress: Callable[[int], None] = lambda sets: None,
-    tested: Callable[[int], None] = lambda pairs: None,
 ) -> Study:
-    """Compare systems by every metric, on raw and length-matched texts as given.
+    """Compare systems by every metric that the profile can compute, on raw and length-matched texts.
 
     Values reported by submissions are not compared: they describe the uncut texts, scored with other people's models.
-
-    Args:
-        metrics: Metrics to compare by; those that the profile cannot compute are skipped.
-        progress: Called with the number of response sets scored since the last call.
-        tested: Called with the number of pairs tested since the last call; `number_of_tests` in all.
-
-    Raises:
-        ConfigurationError: A model is not pinned, or cannot be loaded.
-        ScoringFault: A metric failed.
     """
-    first = texts[0]
-    pairs = pairs_of(list(first.responses), pairing)
+    pairs = pairs_of(list(systems.responses), pairing)
     chosen = computed(backends.profile.metrics(metrics))
     parts = []
-    for systems in texts:
-        signatures = [_signature(metric, systems, backends.profile) for metric in chosen]
-        values = {name: _scored(systems, name, backends, chosen, progress) for name in systems.responses}
+    for length in lengths:
+        texts = systems if length == "raw" else length_matched(systems)
+        values = {name: _scored(texts, name, backends, chosen, progress) for name in texts.responses}
         lines = []
-        for metric, signature in zip(chosen, signatures, strict=True):
-            by_system = {
-                name: {prompt: own[metric.id] for prompt, own in sets.items()} for name, sets in values.items()
-            }
+        for metric in chosen:
+            by_system = {name: {i: own[metric.id] for i, own in sets.items()} for name, sets in values.items()}
             contrasts = paired_contrast(
-                by_system,
-                pairs,
-                expected=expected,
-                direction=metric.direction,
-                resamples=resamples,
-                seed=seed,
+                by_system, pairs, expected=expected, direction=metric.direction, resamples=resamples, seed=seed
             )
+            signature = _signature(metric, texts, backends.profile)
             lines.append(Line(metric.id, metric.version, metric.direction, signature, contrasts))
-            tested(len(pairs))
-        kind = systems.length.split(":", maxsplit=1)[0]
-        parts.append(Part(kind, len(systems.prompts), dict(systems.left_out), tuple(lines)))
+        parts.append(Part(length, len(texts.prompts), dict(texts.left_out), tuple(lines)))
     return Study(
-        suite=f"{first.suite.name}@{first.suite.revision}",
-        systems=dict(first.origins),
-        truncated={name: first.truncated(name) for name in first.responses},
-        k=first.k,
+        suite=f"{systems.suite.name}@{systems.suite.revision}",
+        systems=dict(systems.origins),
+        truncated={name: systems.truncated(name) for name in systems.responses},
+        k=systems.k,
         profile=backends.profile.name,
         expected=expected,
         pairing=pairing,
@@ -143,23 +125,96 @@ def _scored(
     progress: Callable[[int], None],
 ) -> dict[str, dict[str, Value]]:
     """Score a system; return its values by prompt and metric."""
-    own = systems.responses[name]
-    there = [prompt for prompt in systems.prompts if prompt.prompt_id in own]
-    backends.announce([[ResponseSet(prompt.prompt, own[prompt.prompt_id]) for prompt in there]], metrics)
+    responses = systems.responses[name]
+    prompts = [prompt for prompt in systems.prompts if prompt.prompt_id in responses]
+    ids = [prompt.prompt_id for prompt in prompts]
+    sets = [ResponseSet(prompt.prompt, responses[prompt.prompt_id]) for prompt in prompts]
+    backends.announce([sets], metrics)
     values: dict[str, dict[str, Value]] = {}
-    for start in range(0, len(there), SETS_AT_ONCE):
-        batch = there[start : start + SETS_AT_ONCE]
-        ids = [prompt.prompt_id for prompt in batch]
-        sets = [ResponseSet(prompt.prompt, own[prompt.prompt_id]) for prompt in batch]
-        ended = [systems.reasons(name, prompt_id) for prompt_id in ids]
-        materials = backends.materials(sets, metrics, finish_reasons=ended)
-        values |= dict(zip(ids, score_sets(materials, metrics, ids), strict=True))
-        progress(len(batch))
+    for start in range(0, len(sets), SETS_AT_ONCE):
+        batch = slice(start, start + SETS_AT_ONCE)
+        reasons = [systems.reasons(name, prompt_id) for prompt_id in ids[batch]]
+        materials = backends.materials(sets[batch], metrics, finish_reasons=reasons)
+        values |= dict(zip(ids[batch], score_sets(materials, metrics, ids[batch]), strict=True))
+        progress(len(sets[batch]))
     return values
 
 
 def _signature(metric: Metric, systems: Systems, profile: Profile) -> str:
-    signed = sign(metric, profile, systems.suite, systems.k, None)
+    signature = sign(metric, profile, systems.suite, systems.k, None)
     if systems.length == "raw":
-        return str(signed)
-    return str(signed.model_copy(update={"parameters": (*signed.parameters, ("length", systems.length))}))
+        return str(signature)
+    return str(signature.model_copy(update={"parameters": (*signature.parameters, ("length", systems.length))}))
+
+
+def report_of(study: Study) -> Report:
+    """Return the report of a study."""
+    counts = ", ".join(f"{name}: {'unknown' if n is None else n}" for name, n in study.truncated.items())
+    truncated = (
+        f"Truncated responses: {counts}. A class that has only truncated responses does not count in raw texts, so raw "
+        "differences between systems can come from truncation alone."
+    )
+    unlike = [truncated] if any(study.truncated.values()) else []
+    settings = f"{study.resamples:,} resamples, seed {study.seed}; divbench {study.divbench}."
+    sources = [(name, Styled(origin, "code")) for name, origin in study.systems.items()]
+    tables = [_table(study, part) for part in study.parts]
+    return Report(
+        title="Contrast of systems",
+        blocks=[LEGEND, *unlike, settings, *tables, Table("Systems", ("system", "source"), sources, numbers=())],
+        document=study,
+        printed=[*tables, *unlike, LEGEND],
+        records=Table.of_records(
+            [
+                _record(part, line, contrast)
+                for part in study.parts
+                for line in part.lines
+                for contrast in line.contrasts
+            ]
+        ),
+    )
+
+
+def _table(study: Study, part: Part) -> Table | Styled:
+    """Return the table of a part with exclusions below; without prompts, why there is none."""
+    reasons = "".join(f"; {count} excluded: {reason}" for reason, count in part.left_out.items() if count)
+    prompts = counted(part.prompts, "prompt")
+    title = f"{part.length}: {study.suite}, k = {study.k}, profile {study.profile}, {prompts}{reasons}"
+    if not part.prompts:
+        return Styled(title, "yellow")
+    rows: list[tuple[Cell, ...]] = []
+    notes = []
+    for line in part.lines:
+        for contrast in line.contrasts:
+            pair = f"{contrast.a} {SIGNS[contrast.alternative]} {contrast.b}"
+            rows.append((Styled(f"{line.metric} {ARROWS[line.direction]}".strip(), "code"), pair, *_cells(contrast)))
+            if why := excluded(contrast):
+                notes.append(f"{line.metric}, {pair}: {why}")
+    return Table(title, ("metric", "pair", *COLUMNS), rows, notes, numbers=COLUMNS)
+
+
+def _cells(contrast: Contrast) -> tuple[Cell, ...]:
+    """Return the numbers of a contrast in the order of `COLUMNS`."""
+    return (
+        contrast.mean_a,
+        contrast.mean_b,
+        contrast.difference,
+        interval(contrast.low, contrast.high),
+        "-" if contrast.d_z is None else f"{contrast.d_z:.2f}",
+        "-" if contrast.statistic is None else f"{contrast.statistic:g}",
+        p_value(contrast.p),
+        p_value(contrast.p_bonferroni),
+        p_value(contrast.p_holm),
+        contrast.n,
+    )
+
+
+def _record(part: Part, line: Line, contrast: Contrast) -> dict[str, Cell]:
+    return {
+        "length": part.length,
+        "metric": line.metric,
+        "version": line.version,
+        "direction": line.direction,
+        **asdict(contrast),
+        "reasons": json.dumps(contrast.reasons, ensure_ascii=False),
+        "signature": line.signature,
+    }

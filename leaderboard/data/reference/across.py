@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.analysis.across.classes import AcrossSystems, GroupedPrompt, across_systems
-from benchmark.analysis.across.study import Homogeneity, homogeneity
+from benchmark.analysis.across import AcrossSystems, GroupedPrompt, Homogeneity, across_systems, homogeneity
 from benchmark.scoring.per_prompt import INVALID
 from benchmark.scoring.profiles import Profile
 from divbench.core.files import atomic_file, canonical_json

@@ -10,7 +10,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmark.analysis.across.classes import group_prompt
+from benchmark.analysis.across import group_prompt
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.per_prompt import write_text_free

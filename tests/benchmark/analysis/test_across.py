@@ -5,6 +5,7 @@ import io
 import shutil
 from collections.abc import Sequence
 from datetime import date
+from functools import partial
 from itertools import combinations, product
 from pathlib import Path
 from statistics import fmean
@@ -13,24 +14,24 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmark.analysis.across.classes import (
+from benchmark.analysis.across import (
     NONE,
     AcrossSystems,
     across_systems,
     class_counts,
     classes_in_common,
+    cluster_order,
     group_prompt,
+    homogeneity,
     one_of_several,
     pooled,
+    report_of,
     same_class,
     several_of_one,
     valid_responses,
 )
-from benchmark.analysis.across.report import report_of
-from benchmark.analysis.across.study import cluster_order, homogeneity
 from benchmark.metrics.metric import MOST_FOR_MODELS
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.estimate import bootstrap_means
 from benchmark.scoring.profiles import find_profile
 from divbench.core.errors import ConfigurationError
 from submissions.schema import Generation, Manifest, Row, Submitter, System
@@ -55,7 +56,7 @@ def distinct(labels: object) -> int:
 
 def test_pairs_of_responses_and_shared_classes_agree_with_enumeration() -> None:
     found = drawn()
-    same, common = same_class(found), classes_in_common(found)
+    same, common = same_class(class_counts(found)), classes_in_common(class_counts(found))
     for prompt, (a, b) in product(range(3), product(range(4), repeat=2)):
         first, second = ([x for x in found.labels[prompt, i] if x != NONE] for i in (a, b))
         pairs = [(x, y) for i, x in enumerate(first) for j, y in enumerate(second) if a != b or i != j]
@@ -66,7 +67,7 @@ def test_pairs_of_responses_and_shared_classes_agree_with_enumeration() -> None:
 @pytest.mark.parametrize("k", [4, 5])
 def test_pooled_responses_agree_with_enumeration(k: int) -> None:
     found = drawn(k)
-    made = pooled(found)
+    made = pooled(class_counts(found), found.k)
     for prompt, (a, b) in product(range(3), combinations(range(4), 2)):
         one, other = found.labels[prompt, a], found.labels[prompt, b]
         halves = {k // 2, k - k // 2}
@@ -82,78 +83,85 @@ def test_pooled_responses_agree_with_enumeration(k: int) -> None:
 def test_one_of_several_and_several_of_one_agree_with_enumeration() -> None:
     found = drawn()
     for size in (1, 2, 3, 4):
-        several, one = several_of_one(found, size), one_of_several(found, size)
+        several, one = (
+            several_of_one(class_counts(found), found.k, size),
+            one_of_several(class_counts(found), found.k, size),
+        )
         for prompt in range(3):
             for system in range(4):
                 sets = combinations(found.labels[prompt, system].tolist(), size)
                 assert several[prompt, system] == pytest.approx(fmean(map(distinct, sets)))
             chosen = combinations(found.labels[prompt].tolist(), size)
             assert one[prompt] == pytest.approx(fmean(distinct(each) for own in chosen for each in product(*own)))
-    assert one_of_several(found, 1) == pytest.approx(several_of_one(found, 1).mean(axis=1))
+    assert one_of_several(class_counts(found), found.k, 1) == pytest.approx(
+        several_of_one(class_counts(found), found.k, 1).mean(axis=1)
+    )
 
 
 def test_a_copy_of_a_system_is_as_alike_as_can_be_and_adds_nothing() -> None:
     found = drawn()
     twice = across(np.concatenate([found.labels, found.labels[:, :1]], axis=1))
-    assert np.nanmin(classes_in_common(twice)[:, 0, 4]) == 1
-    assert pooled(twice)[:, 0, 4] == pytest.approx(pooled(twice)[:, 4, 0])
-    assert (pooled(twice)[:, 0, 4] <= pooled(twice)[:, 0, 0] + 1e-12).all()  # two of one thing are no news
+    assert np.nanmin(classes_in_common(class_counts(twice))[:, 0, 4]) == 1
+    assert pooled(class_counts(twice), twice.k)[:, 0, 4] == pytest.approx(pooled(class_counts(twice), twice.k)[:, 4, 0])
+    assert (
+        pooled(class_counts(twice), twice.k)[:, 0, 4] <= pooled(class_counts(twice), twice.k)[:, 0, 0] + 1e-12
+    ).all()  # two of one thing are no news
     everywhere = across(np.zeros((2, 3, 4), np.int64))
-    assert (same_class(everywhere) == 1).all()
-    assert (pooled(everywhere) == 1).all()
-    assert (one_of_several(everywhere, 3) == 1).all()
+    assert (same_class(class_counts(everywhere)) == 1).all()
+    assert (pooled(class_counts(everywhere), everywhere.k) == 1).all()
+    assert (one_of_several(class_counts(everywhere), everywhere.k, 3) == 1).all()
 
 
 def test_the_order_of_systems_and_of_responses_changes_nothing() -> None:
     found = drawn()
     order = [2, 0, 3, 1]
     turned = across(found.labels[:, order, ::-1])
-    for measure in (same_class, classes_in_common, pooled):
-        assert measure(turned) == pytest.approx(measure(found)[:, order][:, :, order], nan_ok=True)
-    assert one_of_several(turned, 3) == pytest.approx(one_of_several(found, 3))
+    counts, turned_counts = class_counts(found), class_counts(turned)
+    for measure in (same_class, classes_in_common, partial(pooled, k=found.k)):
+        assert measure(turned_counts) == pytest.approx(measure(counts)[:, order][:, :, order], nan_ok=True)
+    assert one_of_several(class_counts(turned), turned.k, 3) == pytest.approx(
+        one_of_several(class_counts(found), found.k, 3)
+    )
 
 
 def test_nothing_valid_is_missing_not_alike() -> None:
     found = across(np.full((1, 2, 3), NONE))
     assert class_counts(found).shape == (1, 2, 0)
-    assert np.isnan(same_class(found)).all()
-    assert np.isnan(classes_in_common(found)).all()
-    assert (pooled(found) == 0).all()
-
-
-def test_intervals_are_of_prompts_and_skip_missing_values() -> None:
-    made = bootstrap_means(np.array([[1.0, np.nan, np.nan], [3.0, np.nan, 2.0], [2.0, np.nan, 4.0]]), resamples=200)
-    assert made[0].value == 2
-    assert made[0].low is not None
-    assert made[1].value is None
-    assert made[2].value == 3
+    assert np.isnan(same_class(class_counts(found))).all()
+    assert np.isnan(classes_in_common(class_counts(found))).all()
+    assert (pooled(class_counts(found), found.k) == 0).all()
 
 
 def test_alike_systems_stand_together() -> None:
     alike = np.full((4, 4), 0.1)
     for pair in ((0, 2), (1, 3)):
         alike[pair] = alike[pair[::-1]] = 0.9
-    order = cluster_order(alike)
+    order = cluster_order(alike[None])
     assert sorted(order) == [0, 1, 2, 3]
     assert {frozenset(order[:2]), frozenset(order[2:])} == {frozenset((0, 2)), frozenset((1, 3))}
-    assert cluster_order(alike[:2, :2]) == [0, 1]
+    assert cluster_order(alike[None, :2, :2]) == [0, 1]
 
 
 def test_the_summary_has_each_mean_in_its_place() -> None:
     found = drawn()
     made = homogeneity(found, [0, 1, 3], resamples=200)
-    together, same = pooled(found).mean(axis=0), np.nanmean(same_class(found), axis=0)
+    together, same = (
+        pooled(class_counts(found), found.k).mean(axis=0),
+        np.nanmean(same_class(class_counts(found)), axis=0),
+    )
     assert [(each.first, each.second) for each in made.pairs] == list(combinations(range(4), 2))
     for pair in made.pairs:
         both = together[pair.first, pair.second]
         assert pair.together.value == pytest.approx(both)
         alone = max(together[pair.first, pair.first], together[pair.second, pair.second])
         assert pair.gain.value == pytest.approx(both - alone)
-        assert pair.in_common.value == pytest.approx(classes_in_common(found)[:, pair.first, pair.second].mean())
+        assert pair.in_common.value == pytest.approx(
+            classes_in_common(class_counts(found))[:, pair.first, pair.second].mean()
+        )
     assert np.array(made.matrix("same_class"), float) == pytest.approx(same)
     assert made.size == 3
-    assert made.of_one.value == pytest.approx(several_of_one(found, 3)[:, [0, 1, 3]].mean())
-    assert made.of_several.value == pytest.approx(one_of_several(across(found.labels[:, [0, 1, 3]]), 3).mean())
+    assert made.of_one.value == pytest.approx(several_of_one(class_counts(found), found.k, 3)[:, [0, 1, 3]].mean())
+    assert made.of_several.value == pytest.approx(one_of_several(class_counts(found)[:, [0, 1, 3]], found.k, 3).mean())
 
 
 class Letters:
@@ -229,13 +237,13 @@ def test_the_command_says_how_alike_systems_are(tmp_path: Path) -> None:
     for name, word in (("one", "cat"), ("other", "dog")):
         write_own(tmp_path / name, name, {"p0": (f"A small {word} lives here.", f"My {word} is not at home today.")})
     folders = (tmp_path / "one", tmp_path / "other")
-    found = document(divbench("contrast", *folders, "--across", "--profile", "semantic", "--resamples", 100, "--json"))
+    found = document(divbench("contrast", *folders, "--across", "--profile", "semantic", "--json"))
     assert found["systems"] == ["one", "other"]
     assert found["k"] == 2
     assert [(pair["first"], pair["second"]) for pair in found["pairs"]] == [(0, 1)]
     assert 0 < found["pairs"][0]["similarity"]["value"] < 1
     assert divbench("contrast", *folders, "--across", "--pairs", "all").returncode == 2
-    single = divbench("contrast", *folders, "--across", "--profile", "semantic", "--resamples", 100, "--k", 1).stdout
+    single = divbench("contrast", *folders, "--across", "--profile", "semantic", "--k", 1).stdout
     assert "1 responses" not in single
     refused = divbench("contrast", *folders, "--across")
     assert refused.returncode == 2
@@ -250,7 +258,7 @@ def test_a_prompt_that_cannot_be_grouped_is_excluded_and_never_counts_as_no_clas
         texts = tuple(f"{name} {number}" for number in range(third))  # too many different ones only together
         write_own(tmp_path / name, name, {"p0": texts} | same)
     folders = [tmp_path / name for name in names]
-    asked = ("contrast", *folders, "--across", "--profile", "semantic", "--resamples", 100, "--json")
+    asked = ("contrast", *folders, "--across", "--profile", "semantic", "--json")
     found = document(divbench(*asked))
     assert found["prompts"] == 1
     assert found["left_out"] == {"more than 2,000 different responses, too many for all pairs": 1}

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import divbench as db
-from benchmark.analysis.across.classes import pooled
+from benchmark.analysis.across import class_counts, pooled
 from benchmark.metrics import METRICS, Metric
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.inputs import input_of, metrics_from
@@ -299,7 +299,7 @@ def test_reference_systems_of_a_board_are_compared() -> None:
         column = ranking_column(board)
         assert column is not None
         headline = [entry.cells[column.signature].value or 0.0 for entry in entries]
-        alone = np.diagonal(pooled(across), axis1=1, axis2=2).mean(axis=0)
+        alone = np.diagonal(pooled(class_counts(across), across.k), axis1=1, axis2=2).mean(axis=0)
         assert np.corrcoef(headline, alone)[0, 1] > 0.95
         assert np.isfinite(across.similarity).all()
     assert board_across(replace(board, k=3)) is None
