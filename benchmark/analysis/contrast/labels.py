@@ -24,9 +24,8 @@ from benchmark.scoring.inputs import Value
 from benchmark.scoring.results import PER_PROMPT_FILE, RESULT_FILE, Aggregate, Result, require_result
 from divbench.core.errors import InputError, first_line, need
 from divbench.core.tables import Cell, Report, Styled, Table, p_value
-from submissions.schema import Problem
-from submissions.untrusted.findings import Findings, Rejected
-from submissions.untrusted.table_files import lacks_column, read_table, rows_with_ids
+from submissions.untrusted.findings import Findings, Problem, Rejected
+from submissions.untrusted.table_files import lacks_column, read_columns, rows_with_ids
 
 Truths = NDArray[np.bool_]
 FOLDS = 5
@@ -109,7 +108,7 @@ def read_labels(
     """
     findings = Findings()
     columns = dict.fromkeys(["prompt_id", "label", *against])
-    table = read_table(path, list(columns), findings)
+    table = read_columns(path, list(columns), findings)
     if table is None or [name for name in columns if lacks_column(table, name, findings)]:
         raise Rejected(str(path), findings)
 

@@ -34,9 +34,8 @@ from benchmark.scoring.results import Aggregate
 from benchmark.scoring.scorer import score_submission
 from divbench.core.errors import InputError
 from submissions.checking.validate import open_submission
-from submissions.demo.build import write_demo_submissions
-from submissions.schema import Problem
-from submissions.untrusted.findings import Rejected
+from submissions.gaming.baselines import write_demo_submissions
+from submissions.untrusted.findings import Problem, Rejected
 from tests.conftest import divbench, document
 from tests.submissions.conftest import places
 
