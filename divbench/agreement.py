@@ -10,9 +10,7 @@ from divbench.core.errors import ConfigurationError, counted
 if TYPE_CHECKING:
     import pandas as pd
 
-    from benchmark.analysis.metaeval.evaluate import TaskReport
-    from benchmark.analysis.metaeval.overall import Overall
-    from benchmark.metrics.metric import Missing
+    from benchmark.analysis.metaeval.evaluate import Overall, TaskReport
     from benchmark.scoring.estimate import Estimate
     from divbench.core.tables import Cell, Table
 
@@ -148,11 +146,9 @@ def evaluate_metric(
             set, or a number is negative.
         InputError: A file of labelled sets is rejected, or a released file has other bytes.
     """
-    from benchmark.analysis.metaeval.evaluate import evaluate_task
-    from benchmark.analysis.metaeval.inputs import load_tasks
-    from benchmark.analysis.metaeval.overall import evaluate_overall
-    from benchmark.analysis.metaeval.scores import Scores, metric_scores, released_scores, unique_sets
-    from benchmark.metrics.metric import Missing
+    from benchmark.analysis.metaeval.evaluate import evaluate_overall, evaluate_task
+    from benchmark.analysis.metaeval.labelled import load_tasks
+    from benchmark.analysis.metaeval.scores import function_scores, metric_scores, released_scores
     from benchmark.scoring.backends import ScoringBackends
     from benchmark.scoring.estimate import Resampling
     from divbench.scores import check_resampling, choose_metrics
@@ -172,20 +168,19 @@ def evaluate_metric(
     chosen = choose_metrics(unknown, None) if unknown else None
     if title in {*wanted, *(each.name for each in released)}:
         raise ConfigurationError(f"another metric is named {title!r}", "give name=")
-    call = _caller(function, -1 if lower_is_more_diverse else 1)
-    found = {set_id: call(context, responses) for set_id, (context, responses) in unique_sets(labelled).items()}
-    reasons = [value.reason for value in found.values() if isinstance(value, Missing)]
-    if len(reasons) == len(found):
-        raise ConfigurationError(f"{title} gave no number for any set", f"the first: {reasons[0]}")
+    own = function_scores(labelled, function, title, lower_is_more_diverse=lower_is_more_diverse)
+    if not own.has_values():
+        reasons = own.missing(own.values).values()
+        raise ConfigurationError(f"{title} gave no number for any set", f"the first: {next(iter(reasons))}")
     if chosen:
         backends = ScoringBackends(chosen[0].replace(format="completion"))  # as `divbench metrics metaeval` reads
         known |= {each.name: each for each in metric_scores(labelled, chosen[1], backends)}
-    columns = [Scores(title, "function", found), *released, *(known[each] for each in wanted)]
+    columns = [own, *released, *(known[each] for each in wanted)]
     how = Resampling(resamples=resamples, seed=seed)
     return Agreement(
         tuple(evaluate_task(task, columns, resampling=how) for task in labelled),
         tuple(evaluate_overall(labelled, columns, resampling=how)),
-        {reason: reasons.count(reason) for reason in sorted(set(reasons))},
+        own.reasons(own.values),
     )
 
 
@@ -197,25 +192,6 @@ def _task_names(tasks: Any) -> list[str]:
         hint = "name tasks, such as 'contest/story_gen', or leave tasks out for the nine with two labels"
         raise ConfigurationError(f"tasks is {tasks!r:.60}", hint)
     return [str(each) for each in named]
-
-
-def _caller(function: Callable[..., SupportsFloat], sign: int) -> "Callable[[str, Sequence[str]], float | Missing]":
-    """Return a function from context and responses to the score, or to why it is missing."""
-    from benchmark.analysis.metaeval.called_function import takes_context
-    from benchmark.analysis.metaeval.external import as_number
-    from benchmark.metrics.metric import Missing
-
-    with_context = takes_context(function)
-
-    def call(context: str, responses: Sequence[str]) -> float | Missing:
-        given = {"context": context} if with_context else {}
-        try:  # the user's own code may raise anything
-            value = as_number(function(list(responses), **given))
-        except Exception as error:
-            return Missing(f"raised {type(error).__name__}: {error}"[:200])
-        return value if isinstance(value, Missing) else sign * value
-
-    return call
 
 
 def _parts(found: "Estimate | None") -> tuple[float | None, float | None, float | None]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.analysis.metaeval.set_files import write_sets
+from benchmark.analysis.metaeval.labelled import write_sets
 from benchmark.scoring.estimate import Estimate, estimate, resample_weights
 from divbench.core.errors import InputError, need
 from divbench.core.files import canonical_json

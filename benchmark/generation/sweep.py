@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from benchmark.analysis.metaeval.set_files import write_sets
+from benchmark.analysis.metaeval.labelled import write_sets
 from benchmark.generation.journal import Journal
 from benchmark.generation.run import Plan, PlannedSet
 from benchmark.generation.sampler import SamplingSettings, draw_seed

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import divbench as db
-from benchmark.analysis.metaeval.set_files import SETS
+from benchmark.analysis.metaeval.labelled import SETS
 from benchmark.metrics import METRICS
 from divbench.agreement import BESIDE
 from divbench.core.errors import ConfigurationError

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from benchmark.analysis.metaeval.set_files import write_sets
+from benchmark.analysis.metaeval.labelled import write_sets
 from tests.conftest import divbench, document
 
 _PAGE = Path(__file__).parents[2] / "docs" / "questions.md"

@@ -4,7 +4,8 @@ Pure functions from results and scores of prompts to accuracies, and to the rows
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from benchmark.analysis.gss.pairs import (
@@ -14,16 +15,17 @@ from benchmark.analysis.gss.pairs import (
     Scorer,
     compare_pairs,
     evaluate_pairs,
+    scorers_of_result,
 )
-from benchmark.analysis.reproduce.cells import Published
-from benchmark.analysis.reproduce.gssbench import MARGIN
+from benchmark.analysis.reproduce.cells import MARGIN, Published
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.estimate import LEVEL, Estimate, Resampling
 from benchmark.scoring.inputs import metrics_from
-from benchmark.scoring.results import Aggregate, Result, Signature
+from benchmark.scoring.results import Aggregate, Result, Signature, require_result
 from datasets_build.gssbench import SPLITS
-from divbench.core.errors import ConfigurationError
+from datasets_build.schema import Suite
+from divbench.core.errors import ConfigurationError, InputError
 
 # In the order of the columns of the paper's Table 2.
 TABLE_2: tuple[str, ...] = (
@@ -41,21 +43,17 @@ USUAL = (*TABLE_2, "semantic_entropy_discrete", "normalised_entropy_inside", "me
 MEAN, BALANCED, HALF, TIES, MISSING = "mean of splits", "length-balanced", "half", "ties", "missing"
 REFERENCES = ("random", "prompt_length", "constant", "oracle")
 _DIRECTION = {metric.id: metric.direction for metric in METRICS}
-_PLACE = {name: place for place, name in enumerate(dict.fromkeys([*USUAL, *_DIRECTION]))}
+_ORDER = {name: index for index, name in enumerate(dict.fromkeys([*USUAL, *_DIRECTION]))}
 _OF_INTERNALS = {metric.id for metric in metrics_from("internals")}
 _OF_CLASSES = {metric.id for metric in metrics_from("partition")}  # its backend comes first in their signatures
-# Names of metrics and splits in the paper's tables.
+# Names of metrics and splits in the paper's tables, where they differ from ours.
 _PAPER_METRICS = {
-    "perplexity": "perplexity",
-    "energy": "energy",
-    "length_normalized_entropy": "normalised_entropy",
-    "lexical_similarity": "rouge_l_similarity",
-    "eigenscore_original": "e_original",
-    "eigenscore_output": "eigenscore_output",
-    "eigenscore_average": "e_average",
-    "semantic_entropy": "semantic_entropy",
+    "normalised_entropy": "length_normalized_entropy",
+    "rouge_l_similarity": "lexical_similarity",
+    "e_original": "eigenscore_original",
+    "e_average": "eigenscore_average",
 }
-_PAPER_SPLITS = {split: {"factualqa": "factual_qa"}.get(split, split) for split in SPLITS}
+_PAPER_SPLITS = {"factualqa": "factual_qa"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +74,8 @@ class Model:
     def missing_lines(self) -> list[str]:
         """A line for each reason: the metrics, and the reason."""
         metrics: dict[str, list[str]] = {}
-        for name, each in self.missing.items():
-            metrics.setdefault(each.reason, []).append(name)
+        for name, missing in self.missing.items():
+            metrics.setdefault(missing.reason, []).append(name)
         return [f"{', '.join(names)}: {reason}" for reason, names in metrics.items()]
 
 
@@ -100,18 +98,17 @@ class Evaluated:
         """Return the model and its accuracies for `plain_json`."""
         result = self.model.result
         signatures = {score.metric: str(score.signature) for score in self.model.aggregates}
-        about = None if result is None else result.manifest.system.model_id
         names = ("submission_id", "result_id", "k", "profile")
         return {
             "name": self.model.name,
-            "model_id": about,
+            "model_id": None if result is None else result.manifest.system.model_id,
             **{name: getattr(result, name, None) for name in names},
             "equivalence": self.equivalence,
             "signatures": {name: signatures[name] for name in self.evaluations if name in signatures},
             "best": sorted(_best({name: each.mean_of_splits.strict for name, each in self.evaluations.items()})),
             "evaluations": self.evaluations,
             "comparisons": self.comparisons,
-            "missing": {name: each.reason for name, each in self.model.missing.items()},
+            "missing": {name: missing.reason for name, missing in self.model.missing.items()},
         }
 
 
@@ -152,21 +149,21 @@ class GssStudy:
     def blocks(self) -> tuple[Block, ...]:
         """Return the models, then the references, then the published numbers."""
         models = [Block(each.model.name, _about(each.model), _rows(each.evaluations), each) for each in self.models]
-        known = Block("references", "scorers that are known beforehand", _rows(self.references, REFERENCES))
-        return (*models, known, *self.published)
+        references = _rows({name: self.references[name] for name in REFERENCES}, best=False)
+        return (*models, Block("references", "scorers that are known beforehand", references), *self.published)
 
     @property
     def differing(self) -> list[str]:
         """Metrics whose signatures differ between models, other than by the model that internals are of."""
-        found: dict[str, set[Signature]] = {}
+        signatures: dict[str, set[Signature]] = {}
         for each in self.models:
             for score in each.model.aggregates:
                 if score.metric in each.evaluations:
-                    own = score.signature
+                    signature = score.signature
                     if score.metric in _OF_INTERNALS:
-                        own = own.model_copy(update={"models": ()})
-                    found.setdefault(score.metric, set()).add(own)
-        return sorted((metric for metric, own in found.items() if len(own) > 1), key=lambda name: _PLACE[name])
+                        signature = signature.model_copy(update={"models": ()})
+                    signatures.setdefault(score.metric, set()).add(signature)
+        return sorted((metric for metric, own in signatures.items() if len(own) > 1), key=lambda name: _ORDER[name])
 
     def as_json(self) -> dict[str, Any]:
         """Return the study for `plain_json`."""
@@ -178,44 +175,55 @@ class GssStudy:
             "differing": self.differing,
             "models": [each.as_json() for each in self.models],
             "references": self.references,
-            "published": [
-                {"title": block.title, "metrics": {row.metric: row.cells for row in block.rows}}
-                for block in self.published
-            ],
         }
+
+
+def models_of(
+    folders: Sequence[Path], wanted: Sequence[str] | None, suite: Suite, submissions: Mapping[Path, Path]
+) -> list[Model]:
+    """Return the wanted scores in folders of results; submissions that were given are named by the folder of theirs."""
+    scorers = [scorers_of_result(folder) for folder in folders]
+    results = [require_result(folder) for folder in folders]
+    for folder, result in zip(folders, results, strict=True):
+        if result.suite_revision != suite.revision:
+            raise InputError(
+                f"{folder} is for revision {result.suite_revision} of {suite.name}, but the pairs are of "
+                f"{suite.revision}",
+                "score the submission again",
+            )
+    return [
+        Model(name, result, *choose(result, own, wanted, str(submissions[folder]) if folder in submissions else None))
+        for name, folder, result, own in zip(names_of(results), folders, results, scorers, strict=True)
+    ]
 
 
 def choose(
     result: Result, scorers: Iterable[Scorer], wanted: Sequence[str] | None, folder: str | None = None
 ) -> tuple[tuple[Scorer, ...], dict[str, Missing]]:
-    """Choose the metrics of a result to evaluate, in the published order; the others are missing with their reasons.
+    """Choose the wanted metrics of a result (None: all, and those of internals), in the published order.
 
-    A metric without a value on any prompt is missing: its accuracy is unknown, not 0.
-
-    Args:
-        wanted: Metric ids; None: all metrics of the result, and those of internals.
-        folder: Folder of the submission that was scored; None if a result was given instead.
+    The others are missing with their reasons. A metric without a value on any prompt is missing: its accuracy is
+    unknown, not 0. `folder` is that of the submission that was scored; None if a result was given instead.
     """
-    there = {score.metric: score for score in result.scores}
-    has_internals = not _OF_INTERNALS.isdisjoint(there)
-    names = [*there, *_OF_INTERNALS] if wanted is None else wanted
-    chosen = sorted({name for name in names if _DIRECTION.get(name)}, key=lambda name: _PLACE[name])
+    scores = {score.metric: score for score in result.scores}
+    has_internals = not _OF_INTERNALS.isdisjoint(scores)
+    names = [*scores, *_OF_INTERNALS] if wanted is None else wanted
+    chosen = sorted({name for name in names if _DIRECTION.get(name)}, key=lambda name: _ORDER[name])
     missing: dict[str, Missing] = {}
     for name in chosen:
-        if name in there and there[name].n:
+        if name in scores and scores[name].n:
             continue
-        if name in there:
-            reasons = there[name].missing
-            why = (f"no prompt has a value: {max(reasons, key=lambda reason: reasons[reason])}", "")
+        if name in scores:
+            reasons = scores[name].missing
+            reason, hint = f"no prompt has a value: {max(reasons, key=lambda reason: reasons[reason])}", ""
         elif name in _OF_INTERNALS and not has_internals:
-            why = no_internals(folder)
+            reason, hint = no_internals(folder)
         elif folder is None:
-            why = ("not in the result", "give the submission instead")
+            reason, hint = "not in the result", "give the submission instead"
         else:
-            why = (f"not made by the profile {result.profile}", "choose another by --profile")
-        reason, hint = why
+            reason, hint = f"not made by the profile {result.profile}", "choose another by --profile"
         missing[name] = Missing(f"{reason} ({hint})" if hint else reason)
-    usable = {each.name: each for each in scorers if each.name in there and there[each.name].n}
+    usable = {each.name: each for each in scorers if each.name in scores and scores[each.name].n}
     return tuple(usable[name] for name in chosen if name in usable), missing
 
 
@@ -226,19 +234,17 @@ def no_internals(folder: str | None) -> tuple[str, str]:
 
 
 def names_of(results: Sequence[Result]) -> list[str]:
-    """Return the name of each result's system, with a short id where several have the same.
-
-    Raises:
-        ConfigurationError: A result is given twice.
-    """
+    """Return the name of each result's system, with a short id where several have the same."""
     ids = [result.result_id for result in results]
     if repeated := next((name for name in ids if ids.count(name) > 1), None):
         raise ConfigurationError(f"the result {repeated} is given twice", "give each submission or result once")
-    given = [(result.manifest.name, result.submission_id) for result in results]
-    names = [name for name, _ in given]
+    systems = [(result.manifest.name, result.submission_id) for result in results]
+    names = [name for name, _ in systems]
     return [
-        own[0] if names.count(own[0]) == 1 else f"{own[0]} {(own[1] if given.count(own) == 1 else result_id)[:8]}"
-        for own, result_id in zip(given, ids, strict=True)
+        name
+        if names.count(name) == 1
+        else f"{name} {(submission if systems.count((name, submission)) == 1 else result_id)[:8]}"
+        for (name, submission), result_id in zip(systems, ids, strict=True)
     ]
 
 
@@ -253,87 +259,73 @@ def evaluate(
     published: Sequence[Block] = (),
     progress: Callable[[], None] = lambda: None,
 ) -> GssStudy:
-    """Evaluate every metric of every model, and the references.
-
-    Args:
-        references: The scores of scorers that are known beforehand, by name.
-        against: A metric, or a reference, to compare the others with, by the same resamples of sets, within a model.
-
-    Raises:
-        ConfigurationError: No model has a metric; or no model, and no reference, has scores of `against`.
-    """
+    """Evaluate every metric of every model, and the references, and compare within each model."""
     if not any(model.scorers for model in models):
         reasons = [line for model in models for line in model.missing_lines]
         raise ConfigurationError(
             f"there is nothing to evaluate: {'; '.join(reasons)}", "name other metrics by --metric"
         )
-    known = {each.name for model in models for each in model.scorers} | references.keys()
+    known = {scorer.name for model in models for scorer in model.scorers} | references.keys()
     if against is not None and against not in known:
         raise ConfigurationError(f"there are no scores named {against!r}", f"one of {', '.join(sorted(known))}")
-    own = asdict(how)
+    settings = asdict(how)
 
-    def of(scores: Mapping[str, float]) -> PairEvaluation:
-        found = evaluate_pairs(pairs, scores, **own)
+    def evaluation(scores: Mapping[str, float]) -> PairEvaluation:
+        result = evaluate_pairs(pairs, scores, **settings)
         progress()
-        return found
+        return result
 
-    found = []
+    evaluated = []
     for model in models:
-        pool = {**references, **{each.name: each.scores for each in model.scorers}}
+        pool = {**references, **{scorer.name: scorer.scores for scorer in model.scorers}}
         other = pool.get(against or "")
-        compared = [each for each in model.scorers if other is not None and each.name != against]
-        found.append(
+        compared = [scorer for scorer in model.scorers if other is not None and scorer.name != against]
+        evaluated.append(
             Evaluated(
                 model,
-                {each.name: of(each.scores) for each in model.scorers},
-                {each.name: compare_pairs(pairs, each.scores, other or {}, **own) for each in compared},
+                {scorer.name: evaluation(scorer.scores) for scorer in model.scorers},
+                {each.name: compare_pairs(pairs, each.scores, other or {}, **settings) for each in compared},
             )
         )
-    known_beforehand = {name: of(scores) for name, scores in references.items()}
-    return GssStudy(suite, tuple(found), known_beforehand, against, how, tuple(published))
+    of_references = {name: evaluation(scores) for name, scores in references.items()}
+    return GssStudy(suite, tuple(evaluated), of_references, against, how, tuple(published))
 
 
 def published_blocks(numbers: Iterable[Published]) -> tuple[Block, ...]:
-    """Return the paper's Table A10, one block per model, with its margins as intervals and the means of Table 2.
-
-    Args:
-        numbers: Published numbers of the table `gssbench-a10`.
-    """
-    cells = {one.place: one.value for one in numbers}
-    columns = dict.fromkeys(column for _, column in cells if not column.endswith(MARGIN))
-    made = []
-    for column in columns:
+    """Return the paper's Table A10, one block per model, with its margins as intervals and the means of Table 2."""
+    cells = {number.place: number.value for number in numbers}
+    blocks = []
+    for column in dict.fromkeys(column for _, column in cells if not column.endswith(MARGIN)):
         rows = []
-        for printed, metric in _PAPER_METRICS.items():
+        for metric in TABLE_2:
             strict = {}
-            for split, name in _PAPER_SPLITS.items():
-                place = f"{name} {printed}"
-                value, margin = cells[place, column], cells[place, f"{column}{MARGIN}"]
-                strict[split] = Estimate(value, value - margin, value + margin, None)
+            for split in SPLITS:
+                row = f"{_PAPER_SPLITS.get(split, split)} {_PAPER_METRICS.get(metric, metric)}"
+                value, margin = cells[row, column], cells[row, f"{column}{MARGIN}"]
+                strict[split] = Estimate(value, value - margin, value + margin)
             mean = sum(each.value or 0.0 for each in strict.values()) / len(strict)
-            rows.append(Row(metric, {**strict, MEAN: Estimate(mean, None, None, None)}, None))
-        made.append(Block(f"published: {column}", "arXiv:2510.12699, tables A10 and 2; other texts", _marked(rows)))
-    return tuple(made)
+            rows.append(Row(metric, {**strict, MEAN: Estimate(mean)}, None))
+        blocks.append(Block(f"published: {column}", "arXiv:2510.12699, tables A10 and 2; other texts", _marked(rows)))
+    return tuple(blocks)
 
 
-def _rows(evaluations: Mapping[str, PairEvaluation], names: Iterable[str] | None = None) -> tuple[Row, ...]:
+def _rows(evaluations: Mapping[str, PairEvaluation], *, best: bool = True) -> tuple[Row, ...]:
     rows = []
-    for name in evaluations if names is None else names:
-        found = evaluations[name]
-        cells = {part: each.strict for part, each in found.accuracies.items()}
-        mean = found.mean_of_splits
+    for name, evaluation in evaluations.items():
+        cells = {part: accuracy.strict for part, accuracy in evaluation.accuracies.items()}
+        mean = evaluation.mean_of_splits
         cells |= {HALF: mean.half, TIES: mean.tie_rate, MISSING: mean.missing_rate}
-        rows.append(Row(name, cells, sum(each.pairs - each.missing for each in found.splits.values())))
-    return _marked(rows) if names is None else tuple(rows)
+        rows.append(Row(name, cells, sum(split.pairs - split.missing for split in evaluation.splits.values())))
+    return _marked(rows) if best else tuple(rows)
 
 
 def _marked(rows: Sequence[Row]) -> tuple[Row, ...]:
     best = _best({row.metric: row.cells[MEAN] for row in rows})
-    return tuple(Row(row.metric, row.cells, row.pairs, row.metric in best) for row in rows)
+    return tuple(replace(row, best=row.metric in best) for row in rows)
 
 
 def _best(means: Mapping[str, Estimate]) -> set[str]:
-    values = {name: each.value for name, each in means.items() if each.value is not None}
+    values = {name: mean.value for name, mean in means.items() if mean.value is not None}
     return {name for name, value in values.items() if value == max(values.values())}
 
 

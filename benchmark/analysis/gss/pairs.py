@@ -32,6 +32,15 @@ _NUMBERS = ("strict", "half", "tie_rate", "missing_rate")
 
 
 @dataclass(frozen=True, slots=True)
+class Scorer:
+    """Scores of prompts, larger for a larger generation space; NaN or absent where missing."""
+
+    name: str
+    scores: Mapping[str, float]
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Accuracy:
     """Shares of pairs that are ordered correctly, tied or missing."""
 
@@ -77,9 +86,9 @@ class PairEvaluation:
     @property
     def accuracies(self) -> dict[str, Accuracy]:
         """The accuracy of each split and the means over splits; length-balanced only where it is defined."""
-        made = {split: each.accuracy for split, each in self.splits.items()}
-        made |= {"mean of splits": self.mean_of_splits, "pair-weighted": self.pair_weighted}
-        return made if self.length_balanced is None else made | {"length-balanced": self.length_balanced}
+        accuracies = {split: result.accuracy for split, result in self.splits.items()}
+        accuracies |= {"mean of splits": self.mean_of_splits, "pair-weighted": self.pair_weighted}
+        return accuracies if self.length_balanced is None else accuracies | {"length-balanced": self.length_balanced}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,32 +107,23 @@ def load_pairs() -> dict[str, list[dict[str, Any]]]:
 
 
 def evaluate_pairs(
-    pairs: Pairs,
-    scores: Mapping[str, float],
-    *,
-    resamples: int = 1000,
-    seed: int = 0,
+    pairs: Pairs, scores: Mapping[str, float], *, resamples: int = 1000, seed: int = 0
 ) -> PairEvaluation:
-    """Evaluate how well a score orders pairs of prompts.
+    """Evaluate how well scores by prompt id order pairs of prompts; each split adds its index to the seed.
 
-    Args:
-        pairs: Pairs by split, such as from `load_pairs`; any of the splits.
-        scores: Scores by prompt id, where a greater score means a larger space. A prompt that is absent, or whose score
-            is not finite, is missing.
-        seed: Random seed; each split adds its index to it.
+    A prompt that is absent, or whose score is not finite, is missing.
     """
     outcomes = _outcomes(pairs, scores, resamples, seed)
     longer, shorter = _length_groups(outcomes)
-    overall = _overall(outcomes, longer, shorter)
-    balanced = overall.get("length_balanced")
+    overall = {name: _accuracy(rates) for name, rates in _overall(outcomes, longer, shorter).items()}
     return PairEvaluation(
         splits={
-            split: _split_result(each, _length_correlations(pairs[split], scores, resamples, seed))
-            for split, each in outcomes.items()
+            split: outcome.result(*_length_correlations(pairs[split], scores, resamples, seed))
+            for split, outcome in outcomes.items()
         },
-        mean_of_splits=_accuracy(overall["mean_of_splits"]),
-        pair_weighted=_accuracy(overall["pair_weighted"]),
-        length_balanced=None if balanced is None else _accuracy(balanced),
+        mean_of_splits=overall["mean_of_splits"],
+        pair_weighted=overall["pair_weighted"],
+        length_balanced=overall.get("length_balanced"),
         longer=longer,
         shorter=shorter,
         level=LEVEL,
@@ -133,22 +133,16 @@ def evaluate_pairs(
 
 
 def compare_pairs(
-    pairs: Pairs,
-    first: Mapping[str, float],
-    second: Mapping[str, float],
-    *,
-    resamples: int = 1000,
-    seed: int = 0,
+    pairs: Pairs, first: Mapping[str, float], second: Mapping[str, float], *, resamples: int = 1000, seed: int = 0
 ) -> PairComparison:
-    """Compare the accuracies of two scorers on the same resamples of sets. Args as in `evaluate_pairs`."""
+    """Compare the accuracies of two scorers on the same resamples of sets."""
     rates = []
     for scores in (first, second):
         outcomes = _outcomes(pairs, scores, resamples, seed)
-        rates.append(
-            {split: each.rates for split, each in outcomes.items()} | _overall(outcomes, *_length_groups(outcomes))
-        )
+        splits = {split: outcome.rates for split, outcome in outcomes.items()}
+        rates.append(splits | _overall(outcomes, *_length_groups(outcomes)))
     gaps = {name: rates[0][name] - rates[1][name] for name in rates[0]}
-    return PairComparison(*({name: estimate(g[:, i], chance=0.0) for name, g in gaps.items()} for i in (0, 1)))
+    return PairComparison(*({name: estimate(gap[:, i], chance=0.0) for name, gap in gaps.items()} for i in (0, 1)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,23 +161,32 @@ class _Outcome:
         with np.errstate(invalid="ignore"):
             return self.right / self.of
 
+    def result(self, pearson: Floats, spearman: Floats) -> SplitResult:
+        """Return the accuracy with the correlations of score and length."""
+        return SplitResult(
+            pairs=int(self.of[0, 0]),
+            sets=self.sets,
+            missing=int(self.right[0, 3]),
+            ties=int(self.right[0, 2]),
+            accuracy=_accuracy(self.rates),
+            longer_is_larger=self.longer,
+            shorter_is_larger=self.shorter,
+            length_pearson=estimate(pearson),
+            length_spearman=estimate(spearman),
+        )
+
 
 def _outcomes(pairs: Pairs, scores: Mapping[str, float], resamples: int, seed: int) -> dict[str, _Outcome]:
-    return {split: _outcome(rows, scores, resamples, seed + place) for place, (split, rows) in enumerate(pairs.items())}
+    return {split: _outcome(rows, scores, resamples, seed + index) for index, (split, rows) in enumerate(pairs.items())}
 
 
-def _outcome(
-    rows: Sequence[Mapping[str, Any]],
-    scores: Mapping[str, float],
-    resamples: int,
-    seed: int,
-) -> _Outcome:
+def _outcome(rows: Sequence[Mapping[str, Any]], scores: Mapping[str, float], resamples: int, seed: int) -> _Outcome:
     a, b = (np.array([scores.get(row[side], np.nan) for row in rows]) for side in ("a_id", "b_id"))
-    there = np.isfinite(a) & np.isfinite(b)
-    a, b = np.where(there, a, 0.0), np.where(there, b, 0.0)
-    tied = there & (np.abs(a - b) <= TIE * np.maximum(np.abs(a), np.abs(b)))
-    strict = there & (a < b) & ~tied
-    numbers = np.column_stack([strict, strict + 0.5 * tied, tied, ~there]).astype(np.float64)
+    finite = np.isfinite(a) & np.isfinite(b)
+    a, b = np.where(finite, a, 0.0), np.where(finite, b, 0.0)
+    tied = finite & (np.abs(a - b) <= TIE * np.maximum(np.abs(a), np.abs(b)))
+    strict = finite & (a < b) & ~tied
+    numbers = np.column_stack([strict, strict + 0.5 * tied, tied, ~finite]).astype(np.float64)
     sets = [row["set_id"] for row in rows]
     weights = weights_with_original(len(rows), clusters=sets, resamples=resamples, seed=seed)
     lengths = {side: np.array([len(row[side].encode()) for row in rows]) for side in ("a", "b")}
@@ -204,131 +207,52 @@ def _length_correlations(
     for row in rows:
         for side in ("a", "b"):
             texts.setdefault(row[f"{side}_id"], (row[side], row["set_id"]))
-    given = np.array([scores.get(prompt, np.nan) for prompt in texts])
-    there = np.isfinite(given)
-    sets = [own for _, own in texts.values()]
-    weights = weights_with_original(len(texts), clusters=sets, resamples=resamples, seed=seed)[:, there]
-    if not there.any():
+    values = np.array([scores.get(prompt, np.nan) for prompt in texts])
+    finite = np.isfinite(values)
+    sets = [set_id for _, set_id in texts.values()]
+    weights = weights_with_original(len(texts), clusters=sets, resamples=resamples, seed=seed)[:, finite]
+    if not finite.any():
         return np.full(len(weights), np.nan), np.full(len(weights), np.nan)
-    lengths = np.array([len(text.encode()) for text, _ in texts.values()], np.float64)[there]
-    return agreement.pearson(given[there], lengths, weights), agreement.spearman(given[there], lengths, weights)
+    lengths = np.array([len(text.encode()) for text, _ in texts.values()], np.float64)[finite]
+    return agreement.pearson(values[finite], lengths, weights), agreement.spearman(values[finite], lengths, weights)
 
 
 def _length_groups(outcomes: Mapping[str, _Outcome]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    longer = tuple(split for split, each in outcomes.items() if each.longer >= PREVAILS)
-    shorter = tuple(split for split, each in outcomes.items() if each.shorter >= PREVAILS)
+    longer = tuple(split for split, outcome in outcomes.items() if outcome.longer >= PREVAILS)
+    shorter = tuple(split for split, outcome in outcomes.items() if outcome.shorter >= PREVAILS)
     return longer, shorter
 
 
 def _overall(outcomes: Mapping[str, _Outcome], longer: Sequence[str], shorter: Sequence[str]) -> dict[str, Floats]:
     """Return the overall accuracies, each [1 + resamples, numbers]."""
-    rates = {split: each.rates for split, each in outcomes.items()}
-    right, of = (sum((getattr(each, name) for each in outcomes.values()), np.zeros(())) for name in ("right", "of"))
+    rates = {split: outcome.rates for split, outcome in outcomes.items()}
+    right = sum((outcome.right for outcome in outcomes.values()), np.zeros(()))
+    of = sum((outcome.of for outcome in outcomes.values()), np.zeros(()))
     with np.errstate(invalid="ignore"):
-        made = {"mean_of_splits": np.mean(list(rates.values()), axis=0), "pair_weighted": right / of}
+        overall = {"mean_of_splits": np.mean(list(rates.values()), axis=0), "pair_weighted": right / of}
     if longer and shorter:
         halves = [np.mean([rates[split] for split in group], axis=0) for group in (longer, shorter)]
-        made["length_balanced"] = np.mean(halves, axis=0)
-    return made
+        overall["length_balanced"] = np.mean(halves, axis=0)
+    return overall
 
 
 def _accuracy(rates: Floats) -> Accuracy:
     return Accuracy(*(estimate(rates[:, i]) for i in range(len(_NUMBERS))))
 
 
-def _split_result(outcome: _Outcome, correlations: tuple[Floats, Floats]) -> SplitResult:
-    pearson, spearman = correlations
-    return SplitResult(
-        pairs=int(outcome.of[0, 0]),
-        sets=outcome.sets,
-        missing=int(outcome.right[0, 3]),
-        ties=int(outcome.right[0, 2]),
-        accuracy=_accuracy(outcome.rates),
-        longer_is_larger=outcome.longer,
-        shorter_is_larger=outcome.shorter,
-        length_pearson=estimate(pearson),
-        length_spearman=estimate(spearman),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Scorer:
-    """Scores of prompts, larger for a larger generation space; NaN or absent where missing."""
-
-    name: str
-    scores: Mapping[str, float]
-    problems: tuple[str, ...] = ()
-
-
 def sanity_scores(pairs: Pairs, seed: int = 0) -> dict[str, dict[str, float]]:
     """Return reference scorers by name, whose accuracy is known, to check an evaluation against.
 
     *prompt_length*: characters of the prompt. *constant*: all pairs tie. *random*: uniform. *oracle*: orders all pairs.
-
-    Raises:
-        ValueError: The pairs contradict each other, so that no score could order them all.
     """
     texts = {row[f"{side}_id"]: row[side] for rows in pairs.values() for row in rows for side in ("a", "b")}
-    drawn = np.random.default_rng(seed).random(len(texts))
+    random = np.random.default_rng(seed).random(len(texts))
     return {
         "prompt_length": {prompt: float(len(text)) for prompt, text in texts.items()},
         "constant": dict.fromkeys(texts, 0.0),
-        "random": dict(zip(texts, drawn.tolist(), strict=True)),
+        "random": dict(zip(texts, random.tolist(), strict=True)),
         "oracle": _oracle(pairs, list(texts)),
     }
-
-
-def scores_of_result(folder: Path) -> dict[str, dict[str, float]]:
-    """Read the values of a result of the suite *gssbench*, for `evaluate_pairs`.
-
-    Returns:
-        Values by metric and prompt id; NaN where missing.
-
-    Raises:
-        InputError: The folder is not a complete result, or belongs to another suite.
-    """
-    result = require_result(folder)
-    if result.suite != "gssbench":
-        raise InputError(f"{folder} is a result of {result.suite}", "give one of the suite gssbench")
-    metrics = [score.metric for score in result.scores]
-    table = pq.read_table(folder / PER_PROMPT_FILE, columns=["prompt_id", *metrics])
-    prompts: list[Any] = table["prompt_id"].to_pylist()
-    made: dict[str, dict[str, float]] = {}
-    for metric in metrics:
-        values = table[metric].to_numpy(zero_copy_only=False).astype(np.float64)  # null becomes NaN
-        made[metric] = dict(zip(prompts, values.tolist(), strict=True))
-    return made
-
-
-def scorers_of_result(folder: Path) -> list[Scorer]:
-    """Return a result's metrics that have a direction, with signs such that larger is more diverse.
-
-    Raises:
-        InputError: As in `scores_of_result`.
-    """
-    direction = {metric.id: metric.direction for metric in METRICS}
-    return [
-        Scorer(name, {prompt: sign * value for prompt, value in scores.items()})
-        for name, scores in scores_of_result(folder).items()
-        if (sign := direction.get(name, 0))
-    ]
-
-
-def scorers_of_file(path: Path, pairs: Pairs) -> list[Scorer]:
-    """Return the columns of a file with `prompt_id`, larger for a larger generation space.
-
-    Raises:
-        InputError: As in `file_scores`.
-    """
-    known = {row[side] for rows in pairs.values() for row in rows for side in ("a_id", "b_id")}
-    return [
-        Scorer(
-            each.name,
-            {prompt: value for prompt, value in each.values.items() if not isinstance(value, Missing)},
-            each.problems,
-        )
-        for each in file_scores(path, "prompt_id", known, unit="prompt")
-    ]
 
 
 def _oracle(pairs: Pairs, prompts: Sequence[str]) -> dict[str, float]:
@@ -344,3 +268,41 @@ def _oracle(pairs: Pairs, prompts: Sequence[str]) -> dict[str, float]:
             return dict(zip(prompts, levels.tolist(), strict=True))
         levels = raised
     raise ValueError("the pairs contradict each other: a chain of smaller spaces returns to its beginning")
+
+
+def scores_of_result(folder: Path) -> dict[str, dict[str, float]]:
+    """Read the values of a result of the suite *gssbench*, by metric and prompt id; NaN where missing."""
+    result = require_result(folder)
+    if result.suite != "gssbench":
+        raise InputError(f"{folder} is a result of {result.suite}", "give one of the suite gssbench")
+    metrics = [score.metric for score in result.scores]
+    table = pq.read_table(folder / PER_PROMPT_FILE, columns=["prompt_id", *metrics])
+    prompts: list[Any] = table["prompt_id"].to_pylist()
+    scores: dict[str, dict[str, float]] = {}
+    for metric in metrics:
+        values = table[metric].to_numpy(zero_copy_only=False).astype(np.float64)  # null becomes NaN
+        scores[metric] = dict(zip(prompts, values.tolist(), strict=True))
+    return scores
+
+
+def scorers_of_result(folder: Path) -> list[Scorer]:
+    """Return a result's metrics that have a direction, with signs such that larger is more diverse."""
+    direction = {metric.id: metric.direction for metric in METRICS}
+    return [
+        Scorer(name, {prompt: sign * value for prompt, value in scores.items()})
+        for name, scores in scores_of_result(folder).items()
+        if (sign := direction.get(name, 0))
+    ]
+
+
+def scorers_of_file(path: Path, pairs: Pairs) -> list[Scorer]:
+    """Return the columns of a file with `prompt_id`, larger for a larger generation space."""
+    known = {row[side] for rows in pairs.values() for row in rows for side in ("a_id", "b_id")}
+    return [
+        Scorer(
+            column.name,
+            {prompt: value for prompt, value in column.values.items() if not isinstance(value, Missing)},
+            column.problems,
+        )
+        for column in file_scores(path, "prompt_id", known, unit="prompt")
+    ]

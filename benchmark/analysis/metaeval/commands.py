@@ -1,6 +1,7 @@
 """`divbench metrics metaeval`."""
 
-from collections.abc import Iterable, Mapping
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,21 +24,12 @@ from divbench.core.tables import check_report_path
 from submissions.untrusted.plain_text import one_line
 
 if TYPE_CHECKING:
-    from benchmark.analysis.metaeval.evaluate import TaskReport
+    from benchmark.analysis.metaeval.evaluate import Overall, TaskReport
     from benchmark.analysis.metaeval.labelled import Labelled
-    from benchmark.analysis.metaeval.overall import Overall
     from benchmark.analysis.metaeval.scores import Progress, Scores
+    from benchmark.metrics import Metric
     from benchmark.scoring.estimate import Resampling
-
-Metrics = Annotated[list[str] | None, metrics_option(help="Metric of the profile; may be repeated; default: all.")]
-TimeLimit = Annotated[float, metrics_option(min=0.01, help="Seconds that --external may take per set.")]
-Resamples = Annotated[int, statistics_option(min=100, help="Number of bootstrap resamples over contexts.")]
-Seed = Annotated[int, statistics_option(min=0, help="Random seed of the resamples.")]
-Numbers = Annotated[Path | None, output_option("--out", help="Output file of all numbers: .json or .md.")]
-Mirror = Annotated[
-    Path | None,
-    data_option(help="Folder with the released files, where they are not built. (env: DIVBENCH_MIRROR)"),
-]
+    from benchmark.scoring.profiles import Profile
 
 
 @with_option_groups
@@ -52,7 +44,9 @@ def metaeval(
         ),
     ] = None,
     models: ProfileOptions = LEXICAL,
-    metric: Metrics = None,
+    metric: Annotated[
+        list[str] | None, metrics_option(help="Metric of the profile; may be repeated; default: all.")
+    ] = None,
     external: Annotated[
         list[str] | None,
         metrics_option(
@@ -71,24 +65,20 @@ def metaeval(
     lower_is_more_diverse: Annotated[
         bool, data_option("--lower-is-more-diverse", help="Negation of the scores of --external and --scores.")
     ] = False,
-    released: Annotated[bool, data_option(help="Metric columns released with the texts, tested as well.")] = True,
     against: Annotated[
         str | None, statistics_option(help="Metric to compare all others with, on the same sets and resamples.")
     ] = None,
-    time_limit: TimeLimit = 60.0,
-    resamples: Resamples = 1000,
-    seed: Seed = 0,
+    resamples: Annotated[int, statistics_option(min=100, help="Number of bootstrap resamples over contexts.")] = 1000,
     destination: Annotated[
         Path | None, output_option("--out", help="Output file of all numbers: .json, .csv or .md.")
     ] = None,
-    mirror: Mirror = None,
     json: JsonOption = False,
 ) -> None:
     """Test metrics against ground truth: labels by construction, people's scores or decoding settings.
 
     Without tasks: the nine with two labels (contest, mcdiv, mcdiv_nuggets, each story_gen, resp_gen, prompt_gen).
     Each number has a bootstrap interval over contexts. A set that lacks one metric's score is excluded for all metrics,
-    unless that metric has no scores at all.
+    unless that metric has no scores at all. The columns released with the texts are tested as well.
 
     The lexical metrics beside the released columns, in a minute:
 
@@ -106,53 +96,88 @@ def metaeval(
 
       divbench metrics metaeval sweep.parquet
     """
-    from benchmark.analysis.metaeval.inputs import given_scores, load_tasks, package_metrics
+    from benchmark.analysis.metaeval.labelled import load_tasks
     from benchmark.analysis.metaeval.report import report_of
+    from benchmark.analysis.metaeval.scores import metric_scores, released_scores
+    from benchmark.scoring.backends import ScoringBackends
     from benchmark.scoring.estimate import Resampling
+    from benchmark.surprisal.cache import default_cache_path
 
     check_report_path(destination)
-    how = Resampling(resamples=resamples, seed=seed)
-    labelled = load_tasks(list(tasks or []), mirror)
-    with steps() as tell:
-        chosen = models.load(metric, format="completion")
-        given = given_scores(  # before our metrics, which may take hours: a misspelt name is told at once
-            labelled,
-            external or [],
-            scores or [],
-            time_limit,
-            tell,
-            lower_is_more_diverse=lower_is_more_diverse,
-            mirror=mirror,
-        )
-        columns = [*package_metrics(labelled, chosen, metric, tell), *given]
-        if released:
-            from benchmark.analysis.metaeval.scores import released_scores
-
-            columns += released_scores(labelled)
+    labelled = load_tasks(tasks or [])
+    with steps() as progress:
+        profile = models.load(metric, format="completion")
+        # First, because our own metrics may take hours: a misspelt name is reported at once.
+        own = _own_scores(labelled, scores or [], external or [], lower_is_more_diverse, progress)
+        backends = ScoringBackends(profile, default_cache_path())
+        columns = metric_scores(labelled, _profile_metrics(profile, metric), backends, progress)
+        columns += [*own, *released_scores(labelled)]
         empty = [each for each in columns if each.origin.startswith("external") and not each.has_values()]
         columns = [each for each in columns if each not in empty]  # it would exclude every set for all
         if columns:
-            reports, overall = _evaluate(labelled, columns, against, how, tell)
-    warn({each.name: each.problems for each in columns} | {each.name: [_no_value(each)] for each in empty})
+            reports, overall = _evaluate(labelled, columns, against, Resampling(resamples), progress)
+    for each in columns:
+        for problem in each.problems:
+            _warn(each, problem)
+    for each in empty:
+        reasons = each.reasons(each.values)
+        reason = max(reasons, key=lambda reason: reasons[reason], default="there is no set")
+        _warn(each, f"left out, because it has no value for any set: {one_line(reason)}")
     if columns:
-        document = _document(labelled, [*columns, *empty], reports, overall) | {"profile": chosen.name}
+        ids = sorted({name for task in labelled for name in task.set_ids})
+        document: dict[str, Any] = {
+            "tasks": reports,
+            "overall": overall,
+            "problems": {each.name: list(each.problems) for each in columns if each.problems},
+            "missing": {each.name: missing for each in (*columns, *empty) if (missing := each.missing(ids))},
+            "profile": profile.name,
+        }
         deliver(report_of(reports, overall, document), destination, as_json=json)
     if empty:
         raise typer.Exit(1)
 
 
-def _no_value(scores: "Scores") -> str:
-    """State why a function's scores are left out."""
-    reasons = scores.reasons(list(scores.values))
-    reason = max(reasons, key=lambda reason: reasons[reason], default="there is no set")
-    return f"left out, because it has no value for any set: {one_line(reason)}"
+def _own_scores(
+    labelled: "list[Labelled]", paths: list[Path], functions: list[str], lower: bool, progress: "Progress"
+) -> "list[Scores]":
+    """Collect the scores in files or of Qwen2.5-3B's curves, and those of functions; these print to stderr."""
+    from benchmark.analysis.metaeval import qwen25
+    from benchmark.analysis.metaeval.scores import file_scores, find_function, function_scores, unique_sets
+
+    known = unique_sets(labelled)
+    columns = []
+    for path in paths:
+        if str(path) == qwen25.NAME:
+            columns += qwen25.curve_scores(labelled)
+        else:
+            columns += file_scores(path, "set_id", known, lower_is_more_diverse=lower)
+    with redirect_stdout(sys.stderr):
+        for name in functions:
+            function = find_function(name)
+            columns.append(function_scores(labelled, function, name, lower_is_more_diverse=lower, progress=progress))
+    return columns
+
+
+def _profile_metrics(profile: "Profile", names: list[str] | None) -> "list[Metric]":
+    """Return the named metrics of a profile, or all that have a direction."""
+    from benchmark.scoring.inputs import computed
+
+    available = {metric.id: metric for metric in computed(profile.metrics())}
+    for name in names or []:
+        if name not in available:
+            hint = f"one of {', '.join(available)}; or with another --profile"
+            raise ConfigurationError(f"the profile {profile.name} has no metric {name!r}", hint)
+    return [available[name] for name in names] if names else [each for each in available.values() if each.direction]
 
 
 def _evaluate(
-    labelled: "list[Labelled]", columns: "list[Scores]", against: str | None, how: "Resampling", tell: "Progress"
+    labelled: "list[Labelled]",
+    columns: "list[Scores]",
+    against: str | None,
+    resampling: "Resampling",
+    progress: "Progress",
 ) -> "tuple[list[TaskReport], list[Overall]]":
-    from benchmark.analysis.metaeval.evaluate import evaluate_task
-    from benchmark.analysis.metaeval.overall import evaluate_overall
+    from benchmark.analysis.metaeval.evaluate import evaluate_overall, evaluate_task
 
     names = [each.name for each in columns]
     repeated = next((name for name in names if names.count(name) > 1), None)
@@ -162,27 +187,11 @@ def _evaluate(
         raise ConfigurationError(f"there are no scores named {against!r}", f"one of {', '.join(names)}")
     reports = []
     for done, task in enumerate(labelled):
-        tell(f"evaluating {task.name}", done, len(labelled))
-        reports.append(evaluate_task(task, columns, against=against, resampling=how))
-    tell("evaluating all tasks together", len(labelled), len(labelled))
-    return reports, evaluate_overall(labelled, columns, against=against, resampling=how)
+        progress(f"evaluating {task.name}", done, len(labelled))
+        reports.append(evaluate_task(task, columns, against=against, resampling=resampling))
+    progress("evaluating all tasks together", len(labelled), len(labelled))
+    return reports, evaluate_overall(labelled, columns, against=against, resampling=resampling)
 
 
-def _document(
-    labelled: "list[Labelled]", columns: "list[Scores]", reports: "list[TaskReport]", overall: "list[Overall]"
-) -> dict[str, Any]:
-    """The JSON document."""
-    ids = sorted({name for task in labelled for name in task.set_ids})
-    return {
-        "tasks": reports,
-        "overall": overall,
-        "problems": {each.name: list(each.problems) for each in columns if each.problems},
-        "missing": {each.name: found for each in columns if (found := each.missing(ids))},
-    }
-
-
-def warn(problems: Mapping[str, Iterable[str]]) -> None:
-    """Print the problems of each metric's scores on stderr."""
-    for name, own in problems.items():
-        for problem in own:
-            err().print(f"{name}: {problem}", style="yellow", markup=False)
+def _warn(scores: "Scores", problem: str) -> None:
+    err().print(f"{scores.name}: {problem}", style="yellow", markup=False)

@@ -4,9 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmark.analysis.metaeval.decoding import Draws
-from benchmark.analysis.metaeval.evaluate import Comparison, DecodingTest, Evaluation, TaskReport
-from benchmark.analysis.metaeval.overall import OVERALL, Overall
+from benchmark.analysis.metaeval.agreement import Draws
+from benchmark.analysis.metaeval.evaluate import OVERALL, Comparison, Evaluation, Overall, TaskReport
 from benchmark.scoring.estimate import Estimate
 from divbench.core.errors import counted
 from divbench.core.tables import Block, Cell, Report, Styled, Table, p_value, with_interval
@@ -25,76 +24,88 @@ _MEASURES = {
     "human_pearson": ("human r", False),
 }
 _NARROW = tuple(name for name in _MEASURES if name not in ("pearson", "kendall", "human_pearson"))  # for a terminal
-_LINE = 600  # characters of reasons
 _REASONS = 3  # listed for a metric; --json has all
 _COMPARED = ("spearman", "roc_auc", "pair_accuracy", "human_spearman")
-OPTIMISTIC = (
-    "OCA and its interval are biased upwards, because the threshold is chosen on the same sets, and anew in each "
-    "resample: use AUC for tests."
-)
 LEGEND = (
     "Intervals: 95%, bootstrap over contexts. OCA: optimal classification accuracy; dir. (directional): high above a "
     "threshold, as the paper defines it; folded: above or below it, whichever is better, as its code has it. pairs: "
     "share of pairs of sets of one context in the right order. partial: Spearman controlling for the mean length of a "
     "response. sd: over draws from the same sets, so smaller than a standard error. --out and --json have all measures "
-    f"and p-values, which are not corrected for the number of metrics. {OPTIMISTIC}"
+    "and p-values, which are not corrected for the number of metrics. OCA and its interval are biased upwards, because "
+    "the threshold is chosen on the same sets, and anew in each resample: use AUC for tests."
 )
 
 
 def report_of(reports: Sequence[TaskReport], overall: Sequence[Overall], document: Mapping[str, Any]) -> Report:
-    """The report of a meta-evaluation."""
+    """Make the report of a meta-evaluation."""
     means: list[Block] = []
     # The same metric has other values under another profile: the lexical one groups responses by ROUGE-1.
-    read = [f"Profile of this package's metrics: {document['profile']}."] if "profile" in document else []
-    binary = [each for each in reports if each.label == "binary"]
+    profile = [f"Profile of this package's metrics: {document['profile']}."] if "profile" in document else []
+    binary = [report for report in reports if report.label == "binary"]
     if overall:
-        means = [Table(_title_of_means(overall[0].tasks, len(binary)), *_overall_rows(overall))]
+        means = [_means(overall, len(binary))]
     elif len(binary) > 1:
         means = ["No mean over tasks: fewer than two tasks have sets of both labels that all metrics scored."]
+
+    def blocks(measures: Sequence[str]) -> list[Block]:
+        return [block for report in reports for block in _task_blocks(report, measures)]
+
     return Report(
         title="Meta-evaluation",
-        blocks=[LEGEND, *read, *means, *(block for each in reports for block in _task_blocks(each, tuple(_MEASURES)))],
+        blocks=[LEGEND, *profile, *means, *blocks(tuple(_MEASURES))],
         document=document,
-        printed=[*(block for each in reports for block in _task_blocks(each, _NARROW)), *means, *read, LEGEND],
+        printed=[*blocks(_NARROW), *means, *profile, LEGEND],
         records=_records(reports),
     )
 
 
-def _title_of_means(tasks: int, binary: int) -> str:
-    left_out = (
-        "" if tasks == binary else f" of {binary}; the others have no sets of both labels that all metrics scored"
+def _means(overall: Sequence[Overall], binary: int) -> Table:
+    """Make the table of means over tasks, the best metric first."""
+    tasks = overall[0].tasks
+    left_out = f" of {binary}; the others have no sets of both labels that all metrics scored" if tasks < binary else ""
+    ordered = sorted(overall, key=lambda each: each.measures["spearman"].value or -2.0, reverse=True)
+    return Table(
+        f"Mean over {tasks} tasks{left_out}",
+        ["metric", *(_MEASURES[name][0] for name in OVERALL)],
+        [[each.metric, *(str(each.measures[name]) for name in OVERALL)] for each in ordered],
     )
-    return f"Mean over {tasks} tasks{left_out}"
 
 
-def cell(found: Estimate | None, interval: bool = False) -> str:
+def _cell(estimate: Estimate | None, interval: bool) -> str:
     """Format a number, with its interval if wanted; a dash if it is missing."""
-    return str(found) if found and interval else with_interval(found.value if found else None, None, None)
+    if estimate is None:
+        return "-"
+    return str(estimate) if interval else with_interval(estimate.value, None, None)
 
 
 def _task_blocks(report: TaskReport, measures: Sequence[str]) -> list[Block]:
-    """The tables of a task: agreement with the label, differences, and draws of decoding tests."""
+    """Make the tables of a task: agreement with the label, differences, and draws of decoding tests."""
     names = [name for name in measures if any(name in each.measures for each in report.evaluations)]
 
-    def rho(each: Evaluation) -> float:
-        found = each.measures.get("spearman")
-        return -2.0 if found is None or found.value is None else found.value
+    def rho(evaluation: Evaluation) -> float:
+        spearman = evaluation.measures.get("spearman")
+        return -2.0 if spearman is None or spearman.value is None else spearman.value
 
     rows = [
-        (each.metric, *(cell(each.measures.get(name), _MEASURES[name][1]) for name in names))
+        (each.metric, *(_cell(each.measures.get(name), _MEASURES[name][1]) for name in names))
         for each in sorted(report.evaluations, key=rho, reverse=True)
     ]
     columns = ("metric", *(_MEASURES[name][0] for name in names))
-    made: list[Block] = [Table(title_of(report), columns, rows, notes=missing_of(report))]
+    blocks: list[Block] = [Table(title_of(report), columns, rows, notes=missing_of(report))]
     if report.comparisons:
-        made.append(_differences(f"{report.task}: difference from {report.comparisons[0].b}", report.comparisons))
+        blocks.append(_differences(f"{report.task}: difference from {report.comparisons[0].b}", report.comparisons))
     if report.decoding:
-        made.append(_draws(f"{report.task}: agreement with {report.label_name} over 100 draws", report.decoding))
-    return made
+        rows = [
+            (test.metric, *map(_mean_and_sd, (test.resampled, test.ranking.spearman, test.ranking.accuracy)))
+            for test in report.decoding
+        ]
+        columns = ("metric", "Spearman, draws of sets", "Spearman of differences, pairs", "accuracy, pairs")
+        blocks.append(Table(f"{report.task}: agreement with {report.label_name} over 100 draws", columns, rows))
+    return blocks
 
 
 def title_of(report: TaskReport) -> str:
-    """The task, the sizes of its sample, and the agreement between people."""
+    """Say the task, the sizes of its sample, and the agreement between people."""
     evaluated = max((each.sets for each in report.evaluations), default=0)
     is_released = report.label == "binary" and "/" in report.task  # its label is explained in the documentation
     name = report.task if is_released else f"{report.task} by {report.label_name}"
@@ -122,56 +133,39 @@ def missing_of(report: TaskReport) -> list[Styled]:
 
 def most_frequent(reasons: Mapping[str, int]) -> str:
     """Return the three most frequent reasons with their counts: a user's function may give another one for each set."""
-    ranked = sorted(reasons.items(), key=lambda each: -each[1])
-    told = [f"{count:,} {reason}" for reason, count in ranked[:_REASONS]]
+    ranked = sorted(reasons.items(), key=lambda pair: -pair[1])
+    listed = [f"{count:,} {reason}" for reason, count in ranked[:_REASONS]]
     rest = sum(count for _, count in ranked[_REASONS:])
-    return ", ".join(told) + (f", and {rest:,} for other reasons" if rest else "")
+    return ", ".join(listed) + (f", and {rest:,} for other reasons" if rest else "")
 
 
 def _differences(title: str, comparisons: Sequence[Comparison]) -> Table:
     by_metric: dict[str, dict[str, Estimate]] = {}
     for each in comparisons:
         by_metric.setdefault(each.a, {})[each.measure] = each.difference
-    names = [name for name in _COMPARED if any(name in found for found in by_metric.values())]
+    names = [name for name in _COMPARED if any(name in measures for measures in by_metric.values())]
     rows = [
-        (metric, *(cell(found.get(name), interval=True) for name in names), p_value(found["spearman"].p))
-        for metric, found in by_metric.items()
+        (metric, *(_cell(measures.get(name), interval=True) for name in names), p_value(measures["spearman"].p))
+        for metric, measures in by_metric.items()
     ]
     return Table(title, ("metric", *(_MEASURES[name][0] for name in names), "p (Spearman)"), rows)
 
 
-def _draws(title: str, tests: Sequence[DecodingTest]) -> Table:
-    """Mean and standard deviation over random draws."""
-    columns = ("metric", "Spearman, draws of sets", "Spearman of differences, pairs", "accuracy, pairs")
-    rows = []
-    for each in tests:
-        draws = (each.resampled, each.ranking.spearman, each.ranking.accuracy)
-        rows.append((each.metric, *(_mean_and_sd(one) for one in draws)))
-    return Table(title, columns, rows)
-
-
-def _mean_and_sd(found: Draws) -> str:
-    return f"{found.mean:.3f} (sd {found.sd:.3f})" if math.isfinite(found.mean) else "-"
-
-
-def _overall_rows(found: Sequence[Overall]) -> tuple[list[str], list[list[Cell]]]:
-    """Columns and rows of the means over tasks, the best first."""
-    ordered = sorted(found, key=lambda each: each.measures["spearman"].value or -2.0, reverse=True)
-    columns = ["metric", *(_MEASURES[name][0] for name in OVERALL)]
-    return columns, [[each.metric, *(str(each.measures[name]) for name in OVERALL)] for each in ordered]
+def _mean_and_sd(draws: Draws) -> str:
+    return f"{draws.mean:.3f} (sd {draws.sd:.3f})" if math.isfinite(draws.mean) else "-"
 
 
 def _records(reports: Sequence[TaskReport]) -> Table:
-    """A row for each task, metric and measure, in full precision."""
-    rows = [
+    """Make a table of one row for each task, metric and measure, in full precision."""
+    rows: list[tuple[Cell, ...]] = [
         (
             *(report.task, each.metric, each.origin, name),
-            *(found.value, found.low, found.high, found.p),
+            *(number.value, number.low, number.high, number.p),
             *(each.sets, sum(each.missing.values()), each.left_out),
         )
         for report in reports
         for each in report.evaluations
-        for name, found in each.measures.items()
+        for name, number in each.measures.items()
     ]
     columns = ("task", "metric", "origin", "measure", "value", "low", "high", "p", "sets", "missing", "left_out")
     return Table("", columns, rows)

@@ -1,4 +1,4 @@
-"""Compares our numbers with published ones; a difference is only accepted for a known reason.
+"""Published numbers beside ours; a difference is only accepted for a known reason.
 
 The published numbers are in `published/*.csv`: table, row, column, value as printed, digits, source. `digits` is the
 number of digits compared: all printed ones, plus a final zero that a table omits (0.6 beside 0.57 is read as 0.60).
@@ -6,17 +6,25 @@ number of digits compared: all printed ones, plus a final zero that a table omit
 
 import csv
 import math
+import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from benchmark.metrics.metric import Missing
+
 PUBLISHED = Path(__file__).parent / "published"
-HEADER = ["table", "row", "column", "value", "digits", "source"]
+MARGIN = " ±"  # ends the columns of GSSBench's margins
 _SLACK = 1e-9  # allowance for rounding errors where the difference is exactly half a unit
 
-Verdict = Literal["same", "differs", "differs without a known reason", "needs", "cannot"]
+# *same*: ours rounds to the printed number; *differs*: for a known reason; *cannot*: not with what was released.
+Verdict = Literal["same", "differs", "differs without a known reason", "cannot"]
+_COUNTED: Mapping[Verdict, str] = {"differs without a known reason": "unexplained"}
 Place = tuple[str, str]  # row and column of a table
+Ours = Mapping[Place, tuple[float, str] | Missing]
+"""Our number for each published one, with how it was computed; or why it cannot be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,58 +59,15 @@ def _rounds_to(value: float, text: str, digits: int) -> bool:
 
 
 def read_published(folder: Path = PUBLISHED) -> dict[str, tuple[Published, ...]]:
-    """Read the published numbers of each table.
-
-    Raises:
-        ValueError: A file has another header, or a number occurs twice.
-    """
-    made: dict[str, dict[Place, Published]] = {}
+    """Read the published numbers of each table."""
+    tables: dict[str, list[Published]] = {}
     for path in sorted(folder.glob("*.csv")):
         with path.open(encoding="utf-8", newline="") as file:
-            rows = csv.DictReader(file)
-            if rows.fieldnames != HEADER:
-                raise ValueError(f"{path}: the header is {rows.fieldnames}")
-            for row in rows:
+            for row in csv.DictReader(file):
                 digits = int(row["digits"])
-                one = Published(row["table"], row["row"], row["column"], row["value"], digits, row["source"])
-                if one.place in made.setdefault(one.table, {}):
-                    raise ValueError(f"{path}: {one.table}, {one.row}, {one.column} occurs twice")
-                made[one.table][one.place] = one
-    return {table: tuple(rows.values()) for table, rows in made.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Our counterpart of a published number; made by `recomputed`, `needs` and `cannot`."""
-
-    value: float | None  # our value; None if there is none
-    # *recomputed* from released data; *needs* a model that does not come with the package; or *cannot*.
-    kind: Literal["recomputed", "needs", "cannot"]
-    about: str = ""  # input of our value, the model that is needed, or the reason why it cannot be recomputed
-    # The same statistic under the bundled language model; not comparable with the published number.
-    bundled: float | None = None
-
-
-Made = Mapping[Place, Found]
-
-
-def recomputed(value: float, about: str = "", bundled: float | None = None) -> Found:
-    """Return our value, computed from released data."""
-    return Found(float(value), "recomputed", about, _finite(bundled))
-
-
-def needs(model: str, bundled: float | None = None) -> Found:
-    """Mark a number that needs a model which does not come with the package."""
-    return Found(None, "needs", model, _finite(bundled))
-
-
-def _finite(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else float(value)
-
-
-def cannot(reason: str) -> Found:
-    """Mark a number that cannot be recomputed from released data."""
-    return Found(None, "cannot", reason)
+                number = Published(row["table"], row["row"], row["column"], row["value"], digits, row["source"])
+                tables.setdefault(number.table, []).append(number)
+    return {table: tuple(numbers) for table, numbers in tables.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +78,21 @@ class Known:
     row: str
     column: str
     printed: str  # the number, as in `published/`
-    ours: str  # the recomputed number, to the digits given
+    ours: str  # the recomputed number, to the digits shown
     reason: str
 
     def explains(self, published: Published, ours: float) -> bool:
         """Whether the two numbers are those of this difference."""
-        told = self.table, self.row, self.column, self.printed
+        own = self.table, self.row, self.column, self.printed
         digits = len(self.ours.partition(".")[2])
-        return told == (published.table, *published.place, published.printed) and _rounds_to(ours, self.ours, digits)
+        return own == (published.table, *published.place, published.printed) and _rounds_to(ours, self.ours, digits)
+
+
+KNOWN: tuple[Known, ...] = tuple(
+    Known(*number, difference["reason"])
+    for difference in tomllib.loads((PUBLISHED / "known.toml").read_text(encoding="utf-8"))["differences"]
+    for number in difference["numbers"]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +101,8 @@ class Cell:
 
     published: Published
     ours: float | None  # the recomputed number; None if there is none
-    verdict: Verdict  # *same*: ours rounds to the printed number; *differs*: for a known reason; *needs*; *cannot*
-    about: str  # input of our value for *same*; otherwise the reason, or the model that is needed
-    bundled: float | None  # the number under the bundled language model, as in `Found`
+    verdict: Verdict
+    about: str  # how ours was computed; otherwise the reason
 
     @property
     def difference(self) -> float | None:
@@ -139,77 +110,9 @@ class Cell:
         return None if self.ours is None else self.ours - self.published.value
 
     @property
-    def said(self) -> str:
+    def outcome(self) -> str:
         """The verdict with its reason."""
-        if self.verdict == "needs":
-            return f"needs {self.about}"
-        told = self.about if self.verdict in {"differs", "cannot"} else ""
-        return f"{self.verdict}: {told}" if told else self.verdict
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the cell for `--json` and files."""
-        p = self.published
-        return {
-            "table": p.table,
-            "row": p.row,
-            "column": p.column,
-            "ours": self.ours,
-            "published": p.printed,
-            "difference": self.difference,
-            "verdict": self.verdict,
-            "about": self.about,
-            "bundled": self.bundled,
-            "source": p.source,
-        }
-
-
-def judge(published: Published, found: Found, known: Iterable[Known] = ()) -> Cell:
-    """Compare a published number with ours."""
-    verdict: Verdict
-    if found.value is None:
-        verdict = "cannot" if found.kind == "cannot" else "needs"
-        return Cell(published, None, verdict, found.about, found.bundled)
-    if not math.isfinite(found.value):
-        return Cell(published, None, "differs without a known reason", "ours is not a number", found.bundled)
-    if published.agrees(found.value):
-        return Cell(published, found.value, "same", found.about, found.bundled)
-    for one in known:
-        if one.explains(published, found.value):
-            return Cell(published, found.value, "differs", one.reason, found.bundled)
-    return Cell(published, found.value, "differs without a known reason", found.about, found.bundled)
-
-
-def judge_all(published: Sequence[Published], made: Made, known: Iterable[Known] = ()) -> tuple[Cell, ...]:
-    """Compare all numbers of a table, in the order of the published numbers.
-
-    Raises:
-        ValueError: A published number has no counterpart, or one of ours has no published number.
-    """
-    known = tuple(known)
-    places = {one.place for one in published}
-    if places != made.keys():
-        raise ValueError(f"cells and published numbers do not match: {sorted(places ^ made.keys())[:4]}")
-    return tuple(judge(one, made[one.place], known) for one in published)
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """Number of cells by verdict."""
-
-    same: int = 0
-    differs: int = 0
-    unexplained: int = 0
-    needs: int = 0
-    cannot: int = 0
-
-
-_FIELD: Mapping[Verdict, str] = {
-    "same": "same",
-    "differs": "differs",
-    "differs without a known reason": "unexplained",
-    "needs": "needs",
-    "cannot": "cannot",
-}
+        return f"{self.verdict}: {self.about}" if self.verdict in {"differs", "cannot"} else self.verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,20 +122,51 @@ class Reproduced:
     id: str  # table id, such as `decan-4`
     title: str
     cells: tuple[Cell, ...]
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> dict[str, int]:
         """Number of cells by verdict."""
-        names = [_FIELD[cell.verdict] for cell in self.cells]
-        return Counts(**{name: names.count(name) for name in _FIELD.values()})
+        verdicts = Counter(_COUNTED.get(cell.verdict, cell.verdict) for cell in self.cells)
+        return {name: verdicts[name] for name in ("same", "differs", "unexplained", "cannot")}
 
     def as_json(self) -> dict[str, Any]:
         """Return the table for `--json` and files."""
-        return {
-            "id": self.id,
-            "title": self.title,
-            "notes": self.notes,
-            "counts": self.counts,
-            "cells": [cell.as_json() for cell in self.cells],
-        }
+        cells = [
+            {
+                "table": cell.published.table,
+                "row": cell.published.row,
+                "column": cell.published.column,
+                "ours": cell.ours,
+                "published": cell.published.printed,
+                "difference": cell.difference,
+                "verdict": cell.verdict,
+                "about": cell.about,
+                "source": cell.published.source,
+            }
+            for cell in self.cells
+        ]
+        return {"id": self.id, "title": self.title, "notes": self.notes, "counts": self.counts, "cells": cells}
+
+
+def compare(published: Published, ours: tuple[float, str] | Missing, known: Iterable[Known] = KNOWN) -> Cell:
+    """Compare a published number with ours."""
+    if isinstance(ours, Missing):
+        return Cell(published, None, "cannot", ours.reason)
+    value, about = float(ours[0]), ours[1]
+    if not math.isfinite(value):
+        return Cell(published, None, "differs without a known reason", "ours is not a number")
+    if published.agrees(value):
+        return Cell(published, value, "same", about)
+    for difference in known:
+        if difference.explains(published, value):
+            return Cell(published, value, "differs", difference.reason)
+    return Cell(published, value, "differs without a known reason", about)
+
+
+def compare_all(published: Sequence[Published], ours: Ours, known: Iterable[Known] = KNOWN) -> tuple[Cell, ...]:
+    """Compare all numbers of a table, in the order of the published numbers; each must have one counterpart."""
+    places = {number.place for number in published}
+    if places != ours.keys():
+        raise ValueError(f"cells and published numbers do not match: {sorted(places ^ ours.keys())[:4]}")
+    return tuple(compare(number, ours[number.place], known) for number in published)

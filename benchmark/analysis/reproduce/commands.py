@@ -1,5 +1,6 @@
-"""`divbench metrics reproduce`."""
+"""`divbench metrics reproduce`, with its report for the terminal, Markdown, CSV and JSON."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,10 +8,18 @@ import typer
 
 from divbench.core.console import JsonOption, deliver, err, steps
 from divbench.core.errors import ConfigurationError
-from divbench.core.tables import check_report_path
+from divbench.core.tables import Block, Report, Styled, Table, check_report_path
 
 if TYPE_CHECKING:
-    from benchmark.analysis.reproduce.cells import Reproduced
+    from benchmark.analysis.reproduce.cells import Cell, Reproduced
+
+_COLUMNS_AT_ONCE = 7  # of a terminal's width
+_STYLE = {"differs": "yellow", "differs without a known reason": "bold red", "cannot": "dim"}
+LEGEND = (
+    "ours = published: equal to the printed digits. ours ≠ published (1): a known difference; see the note below. "
+    "ours ≠ published !: a difference without a known reason. A published number alone cannot be recomputed here; "
+    "the reason is below."
+)
 
 
 def reproduce(
@@ -23,55 +32,121 @@ def reproduce(
             )
         ),
     ] = None,
-    bundled: Annotated[
-        bool,
-        typer.Option("--bundled", help="Values of the bundled model where a number needs a larger one; slow on a CPU."),
-    ] = False,
     destination: Annotated[
-        Path | None, typer.Option("--out", help="Output file with one row per number: .md, .json or .csv.")
+        Path | None, typer.Option("--out", help="Output file of all numbers: .md, .json or .csv.")
     ] = None,
-    mirror: Annotated[Path | None, typer.Option(help="Folder with the released files. (env: DIVBENCH_MIRROR)")] = None,
     json: JsonOption = False,
 ) -> None:
     """Recompute the tables of the papers from the released data, and show ours beside every printed number.
 
-    Each of our numbers equals the printed digits; or differs, with or without a known reason; or needs a model that
-    does not come with the package; or cannot be recomputed, because its data were not released.
+    Each of our numbers equals the printed digits; or differs, with or without a known reason; or cannot be recomputed,
+    because its data were not released.
 
       divbench metrics reproduce tevet-2 decan-2
 
       divbench metrics reproduce --out tables.md
 
-    With --bundled, the bundled language model reads the sets of decan-2, decan-3 and decan-7. This takes minutes for
-    decan-7 and hours for all three; the surprisals are cached.
-
     Exit status: 1 if a number differs without a known reason, 2 if a table could not be computed.
     """
-    from benchmark.analysis.reproduce.bundled import bundled_reader
-    from benchmark.analysis.reproduce.cells import read_published
     from benchmark.analysis.reproduce.inputs import Inputs
-    from benchmark.analysis.reproduce.report import report_of
     from benchmark.analysis.reproduce.tables import find_tables, reproduce_table
 
     chosen = find_tables(tables or [])
     check_report_path(destination)
-    found: list[Reproduced] = []
+    reproduced: list[Reproduced] = []
     not_run: dict[str, ConfigurationError] = {}
-    with steps() as tell:
-        inputs = Inputs(read_published(), mirror, bundled_reader if bundled else None, tell)
+    inputs = Inputs()
+    with steps() as progress:
         for done, table in enumerate(chosen):
-            tell(table.id, done, len(chosen))
+            progress(table.id, done, len(chosen))
             try:
-                found.append(reproduce_table(table, inputs))
+                reproduced.append(reproduce_table(table, inputs))
             except ConfigurationError as error:
                 not_run[table.id] = error
-    if not found:
+    if not reproduced:
         raise next(iter(not_run.values()))
     reasons = {name: str(error) for name, error in not_run.items()}
     for name, reason in reasons.items():
         err().print(f"{name} was not run: {reason}", style="yellow", markup=False, soft_wrap=True)
-    deliver(report_of(found, reasons), destination, as_json=json)
-    if any(each.counts.unexplained for each in found):
+    deliver(report_of(reproduced, reasons), destination, as_json=json)
+    if any(table.counts["unexplained"] for table in reproduced):
         raise typer.Exit(1)
     if not_run:
         raise typer.Exit(ConfigurationError.exit_status)
+
+
+def report_of(reproduced: "Sequence[Reproduced]", not_run: Mapping[str, str]) -> Report:
+    """Make the report of some tables, with the reasons why others were not run."""
+    counts = [(table.id, summary(table.counts)) for table in reproduced]
+    skipped = [(name, f"not run: {reason}") for name, reason in not_run.items()]
+    blocks: list[Block] = [block for table in reproduced for block in (*_blocks(table), "")]
+    return Report(
+        title="Published tables, recomputed",
+        blocks=[Table("Summary", ("table", "cells"), counts + skipped, numbers=()), *filter(None, blocks), LEGEND],
+        document={"tables": [table.as_json() for table in reproduced], "not_run": dict(not_run)},
+        printed=[*blocks, LEGEND, *(f"{name}: {text}" for name, text in counts)],
+        records=_records(reproduced),
+    )
+
+
+def summary(counts: Mapping[str, int]) -> str:
+    """Return the number of cells by verdict, in words."""
+    words = {
+        "same": "same",
+        "differs": "known to differ",
+        "unexplained": "differing without a known reason",
+        "cannot": "not reproducible from what was released",
+    }
+    return ", ".join(f"{counts[name]} {text}" for name, text in words.items() if counts[name])
+
+
+def _blocks(table: "Reproduced") -> list[Block]:
+    """Return a table as in its paper, with ours beside each number, and the reasons below."""
+    columns = list(dict.fromkeys(cell.published.column for cell in table.cells))
+    by_place = {cell.published.place: cell for cell in table.cells}
+    reasons: dict[str, int] = {}
+    for cell in table.cells:
+        if cell.verdict != "same":
+            reasons.setdefault(cell.outcome, len(reasons) + 1)
+    blocks: list[Block] = []
+    for start in range(0, len(columns), _COLUMNS_AT_ONCE):
+        part = columns[start : start + _COLUMNS_AT_ONCE]
+        rows = []
+        for row in dict.fromkeys(cell.published.row for cell in table.cells):
+            cells = [by_place.get((row, column)) for column in part]
+            if any(cells):
+                rows.append((row, *("" if cell is None else _short(cell, reasons) for cell in cells)))
+        blocks.append(Table("" if start else f"{table.id}. {table.title}", ("", *part), rows))
+    notes = [f"({index}) {reason}" for reason, index in reasons.items()]
+    return [*blocks, summary(table.counts), *notes, *table.notes]
+
+
+def _short(cell: "Cell", reasons: Mapping[str, int]) -> Styled:
+    """Write our number beside the published one, with one digit more."""
+    printed, digits = cell.published.printed, cell.published.digits
+    if cell.verdict == "cannot":
+        return Styled(f"{printed} ({reasons[cell.outcome]})", _STYLE["cannot"])
+    if cell.ours is None:
+        ours = "-"
+    elif cell.ours and abs(cell.ours) < 1e-4:
+        ours = f"{cell.ours:.2e}"
+    else:
+        ours = f"{cell.ours:.{min(digits + 1, 6) if digits else 0}f}"
+    if cell.verdict == "same":
+        return Styled(f"{ours} = {printed}")
+    mark = f"({reasons[cell.outcome]})" if cell.verdict == "differs" else "!"
+    return Styled(f"{ours} ≠ {printed} {mark}", _STYLE[cell.verdict])
+
+
+def _records(reproduced: "Iterable[Reproduced]") -> Table:
+    """Make a table of one row per number, in full precision."""
+    rows = [
+        (
+            *(table.id, *cell.published.place, cell.ours, cell.published.value),
+            *(cell.difference, cell.outcome, cell.published.source),
+        )
+        for table in reproduced
+        for cell in table.cells
+    ]
+    columns = ("table", "row", "column", "ours", "published", "difference", "verdict", "source")
+    return Table("", columns, rows)

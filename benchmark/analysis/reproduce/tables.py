@@ -1,19 +1,104 @@
-"""The tables that can be reproduced, completely or in part."""
+"""The tables that can be reproduced, completely or in part; those of NoveltyBench and GSSBench are computed here.
 
-import tomllib
+NoveltyBench's Table 1 (arXiv:2504.05228) pools 100 curated prompts with 1,000 of WildChat. Partitions of WildChat are
+not available for any model; for one model we have the released summary, so its pooled values can be recomputed.
+GSSBench's responses (arXiv:2510.12699) were not released, so accuracies cannot be recomputed. What can be checked is
+whether its Table 2 is the mean of A10, and whether A10's margins follow from its accuracies.
+"""
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from math import sqrt
+from statistics import fmean
 
-from benchmark.analysis.reproduce import decan, gssbench, noveltybench, tevet
-from benchmark.analysis.reproduce.cells import PUBLISHED, Known, Made, Reproduced, judge_all
-from benchmark.analysis.reproduce.inputs import Inputs
-from divbench.core.errors import ConfigurationError
+from benchmark.analysis.reproduce import decan, tevet
+from benchmark.analysis.reproduce.cells import MARGIN, Ours, Place, Reproduced, compare_all
+from benchmark.analysis.reproduce.inputs import GEMINI, GPT_4O, Inputs
+from benchmark.metrics.metric import Missing
+from benchmark.metrics.partition import distinct_k, of_reported, utility_k
+from divbench.core.errors import ConfigurationError, InputError
+from submissions.importing.importers import read_noveltybench
+from submissions.untrusted.findings import Findings, Rejected
 
-KNOWN: tuple[Known, ...] = tuple(
-    Known(table, row, column, printed, ours, each["reason"])
-    for each in tomllib.loads((PUBLISHED / "known.toml").read_text(encoding="utf-8"))["differences"]
-    for table, row, column, printed, ours in each["numbers"]
-)
+PATIENCE = 0.8
+CURATED, WILDCHAT = 100, 1000
+_NO_ROWS = "partitions of the 1,000 WildChat prompts are not available"
+
+
+def on_curated(path: str, inputs: Inputs) -> dict[str, float]:
+    """Compute means over the curated prompts: `distinct`, the number of classes (eq. 1), and `utility` (eq. 2)."""
+    file, findings = inputs.file(path), Findings()
+    submission = read_noveltybench(file, findings)
+    if findings.rejected():
+        raise Rejected(str(file), findings)
+    rows = [of_reported(values) for _, values in submission.reported.values()]
+    if len(rows) != CURATED:
+        raise InputError(f"{file}: {len(rows)} prompts, wanted {CURATED}")
+    return {
+        "distinct": fmean(distinct_k(row) for row in rows),
+        "utility": fmean(utility_k(row, patience=PATIENCE) for row in rows),
+    }
+
+
+def noveltybench_models(inputs: Inputs) -> Ours:
+    """Recompute NoveltyBench's Table 1, and the summaries that it pools."""
+    published = {number.place: number.value for number in inputs.published["noveltybench-1"]}
+    curated = {"gemini-1.5-pro": on_curated(GEMINI, inputs), "gpt-4o": on_curated(GPT_4O, inputs)}
+    ours: dict[Place, tuple[float, str] | Missing] = {}
+    for measure in ("distinct", "utility"):
+        for model in {row for row, _ in published if "(" not in row}:
+            also = f"; on the curated prompts alone we find {curated[model][measure]:.3f}" if model in curated else ""
+            ours[model, measure] = Missing(_NO_ROWS + also)
+        for model, values in curated.items():
+            ours[f"{model} (curated)", measure] = values[measure], "from the released partitions"
+        ours["gemini-1.5-pro (wildchat)", measure] = Missing(_NO_ROWS)
+        wildchat = published["gemini-1.5-pro (wildchat)", measure]
+        pooled = (CURATED * curated["gemini-1.5-pro"][measure] + WILDCHAT * wildchat) / (CURATED + WILDCHAT)
+        about = "curated from the released partitions, WildChat from its released summary"
+        ours["gemini-1.5-pro", measure] = pooled, about
+    return ours
+
+
+# Numbers of pairs of each dataset.
+PAIRS = {
+    "complement": 500,
+    "factual_qa": 500,
+    "random_choice": 500,
+    "subset": 1800,
+    "union": 3000,
+    "intersection": 3000,
+}
+# Their margins are wider than the binomial ones, because pairs of one set are similar.
+_CLUSTERED = ("union", "intersection")
+
+
+def gssbench_macro_average(inputs: Inputs) -> Ours:
+    """Recompute GSSBench's Table 2: the unweighted mean over the six datasets of A10."""
+    accuracy = {number.place: number.value for number in inputs.published["gssbench-a10"]}
+    return {
+        (metric, model): (
+            sum(accuracy[f"{dataset} {metric}", model] for dataset in PAIRS) / len(PAIRS),
+            "the mean of A10's six rows",
+        )
+        for metric, model in (number.place for number in inputs.published["gssbench-2"])
+    }
+
+
+def gssbench_by_dataset(inputs: Inputs) -> Ours:
+    """Recompute GSSBench's A10: margins from accuracies, assuming independent pairs."""
+    accuracy = {number.place: number.value for number in inputs.published["gssbench-a10"]}
+    ours: dict[Place, tuple[float, str] | Missing] = {}
+    for row, column in accuracy:
+        dataset = row.split()[0]
+        if not column.endswith(MARGIN):
+            ours[row, column] = Missing("the models' responses were not released")
+        elif dataset in _CLUSTERED:
+            ours[row, column] = Missing("the margin counts pairs by set, and the sets' accuracies were not released")
+        else:
+            p, pairs = accuracy[row, column.removesuffix(MARGIN)], PAIRS[dataset]
+            ours[row, column] = 1.96 * sqrt(p * (1 - p) / pairs), f"1.96 √(p(1−p)/{pairs})"
+    return ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +107,7 @@ class PublishedTable:
 
     id: str
     title: str
-    make: Callable[[Inputs], Made]  # function that returns our value of each published number
+    compute: Callable[[Inputs], Ours]  # function that returns our value of each published number
     notes: tuple[str, ...] = ()
 
 
@@ -39,13 +124,25 @@ TABLES: tuple[PublishedTable, ...] = (
             "absHDS is rated on 203 sets.",
         ),
     ),
-    PublishedTable("tevet-4", "Tevet & Berant, Table 4: conTest", tevet.content_test_contest, (_AS_CODED, _SETS)),
-    PublishedTable("tevet-8", "Tevet & Berant, Table 8: McDiv", tevet.content_test_mcdiv, (_AS_CODED,)),
-    PublishedTable("tevet-9", "Tevet & Berant, Table 9: McDiv_nuggets", tevet.content_test_nuggets, (_AS_CODED,)),
+    PublishedTable(
+        "tevet-4",
+        "Tevet & Berant, Table 4: conTest",
+        partial(tevet.content_test, config="contest", not_released=("aspHDS-form", "aspHDS-content")),
+        (_AS_CODED, _SETS),
+    ),
+    PublishedTable(
+        "tevet-8", "Tevet & Berant, Table 8: McDiv", partial(tevet.content_test, config="mcdiv"), (_AS_CODED,)
+    ),
+    PublishedTable(
+        "tevet-9",
+        "Tevet & Berant, Table 9: McDiv_nuggets",
+        partial(tevet.content_test, config="mcdiv_nuggets"),
+        (_AS_CODED,),
+    ),
     PublishedTable(
         "tevet-10",
         "Tevet & Berant, Table 10: 200 sets of McDiv_nuggets with human scores",
-        tevet.content_test_nuggets_200,
+        partial(tevet.content_test, config="mcdiv_nuggets", ending="_with_hds"),
         (_AS_CODED,),
     ),
     PublishedTable("decan-2", "D_Can, Table 2: conTest, McDiv_nuggets, McDiv", decan.content_test, (_AS_CODED,)),
@@ -61,28 +158,27 @@ TABLES: tuple[PublishedTable, ...] = (
     PublishedTable("decan-4", "D_Can, Table 4: OLMo's stages, paired by prompt", decan.stages),
     PublishedTable("decan-5", "D_Can, Table 5: scenarios", decan.scenarios),
     PublishedTable("decan-7", "D_Can, Table 7: surprise of the first response by class", decan.confound),
-    PublishedTable("gssbench-2", "GSSBench, Table 2: the mean accuracy over six datasets", gssbench.macro_average),
+    PublishedTable("gssbench-2", "GSSBench, Table 2: the mean accuracy over six datasets", gssbench_macro_average),
     PublishedTable(
         "gssbench-a10",
         "GSSBench, Table A10: accuracy on each dataset with its 95% margin",
-        gssbench.by_dataset,
+        gssbench_by_dataset,
         ("Names of datasets and metrics are missing from the text that we read; we inferred them from Table 2.",),
     ),
     PublishedTable(
         "noveltybench-1",
         "NoveltyBench, Table 1: distinct and utility of 10 generations",
-        noveltybench.models,
-        (noveltybench.NOTE,),
+        noveltybench_models,
+        (
+            "The table's distinct is one more than the number of classes, eq. 1 of the paper; since 2025-05-24 the "
+            "project's website shows the number of classes.",
+        ),
     ),
 )
 
 
 def find_tables(names: Sequence[str]) -> list[PublishedTable]:
-    """Return the tables with these ids, in the given order; all tables if none is named.
-
-    Raises:
-        ConfigurationError: There is no table with that id.
-    """
+    """Return the tables with these ids, in the given order; all tables if none is named."""
     by_id = {table.id: table for table in TABLES}
     for name in names:
         if name not in by_id:
@@ -91,13 +187,6 @@ def find_tables(names: Sequence[str]) -> list[PublishedTable]:
 
 
 def reproduce_table(table: PublishedTable, inputs: Inputs) -> Reproduced:
-    """Recompute a table and compare its cells.
-
-    Raises:
-        ConfigurationError: A file that the table needs is not available.
-        InputError: A file has the wrong content.
-    """
-    known = [each for each in KNOWN if each.table == table.id]
-    return Reproduced(
-        table.id, table.title, judge_all(inputs.numbers(table.id), table.make(inputs), known), table.notes
-    )
+    """Recompute a table and compare its cells."""
+    cells = compare_all(inputs.published[table.id], table.compute(inputs))
+    return Reproduced(table.id, table.title, cells, table.notes)

@@ -4,80 +4,90 @@ The rows distinct-n and cos-sim are computed from the texts by this package's me
 human scores, the others from the released columns.
 """
 
-from functools import partial
-
 import numpy as np
 
-from benchmark.analysis.metaeval.decoding import resampled_spearman
-from benchmark.analysis.metaeval.labelled import Labelled
-from benchmark.analysis.reproduce.cells import Found, Made, Place, cannot, recomputed
+from benchmark.analysis.metaeval import agreement
+from benchmark.analysis.metaeval.labelled import Floats, Labelled
+from benchmark.analysis.reproduce.cells import Ours, Place
 from benchmark.analysis.reproduce.inputs import Inputs
-from benchmark.analysis.reproduce.measures import Floats, both, ngram_columns, rho
+from benchmark.metrics.lexical import distinct_n, ngram_cosine_diversity, ngram_statistics, tevet_tokens
+from benchmark.metrics.metric import Missing
+from divbench.core.errors import ConfigurationError
 
 SPLITS = {"storyGen": "story_gen", "respGen": "resp_gen", "promptGen": "prompt_gen"}
 RELEASED = {"BERT-STS": "bert_sts", "sent-BERT": "sent_bert", "BERT-score": "bert_score"}
 AUTOMATIC = ("distinct-n", "cos-sim", *RELEASED)
 _DRAWS = 1000
-_LACKING = cannot("the released column is not in the mirror")
+
+
+def rho(scores: Floats, labels: Floats) -> float:
+    """Compute Spearman's rho of scores [sets] with labels [sets]."""
+    return float(agreement.spearman(scores, labels, agreement.ones(len(scores)))[0])
+
+
+def rho_and_oca(scores: Floats, labels: Floats) -> dict[str, float]:
+    """Compute both measures of the papers; OCA as in Tevet & Berant's code, with a slack of 1e-5, at least 0.5."""
+    weights = agreement.ones(len(scores))
+    accuracy = agreement.optimal_accuracy(scores, labels == 1, weights, folded=True, slack=1e-5)
+    return {"rho": rho(scores, labels), "OCA": float(accuracy[0])}
+
+
+def released(task: Labelled, column: str) -> Floats:
+    """Return a metric column published with the texts, [sets]."""
+    if column not in task.released:
+        raise ConfigurationError(f"the released column {column} of {task.name} is not in the mirror", "add its file")
+    return task.released[column]
+
+
+def ngram_columns(task: Labelled) -> dict[str, Floats]:
+    """Compute `distinct-n` and `cos-sim` of each set, [sets], by this package's metrics on the texts.
+
+    Blank responses count, and values are rounded to 3 decimals, as in the released columns: rounding changes ties, and
+    therefore rho by up to 0.001. (The scorer leaves blank responses out and does not round.)
+    """
+    statistics = ngram_statistics(task.responses, tevet_tokens)
+    columns = {"distinct-n": map(distinct_n, statistics), "cos-sim": map(ngram_cosine_diversity, statistics)}
+    return {name: np.array([float(f"{value:.3f}") for value in values]) for name, values in columns.items()}
 
 
 def scores_of(task: Labelled) -> dict[str, tuple[Floats, str]]:
-    """Return the available scores [sets] of the rows of the paper's tables, and their origin."""
-    made = {name: (values, "from the texts") for name, values in ngram_columns(task).items()}
-    for row, column in RELEASED.items():
-        if column in task.released:
-            made[row] = (task.released[column], "from the released column")
-    if task.human is not None:
-        made["absHDS"] = (task.human, "from the released human scores")
-    return made
+    """Return the scores [sets] of the automatic rows of the paper's tables, and their origin."""
+    scores = {name: (values, "from the texts") for name, values in ngram_columns(task).items()}
+    return scores | {row: (released(task, column), "from the released column") for row, column in RELEASED.items()}
 
 
-def decoding_test(inputs: Inputs) -> Made:
+def decoding_test(inputs: Inputs) -> Ours:
     """Recompute Table 2: rho with temperature over all sets, and its standard deviation over draws of 200.
 
     The table has the mean and standard deviation over the authors' hundred random draws, which cannot be repeated. That
     mean estimates rho of all sets. A standard deviation over 100 draws is only accurate to 7%, so ours is over 1,000.
     """
-    made: dict[Place, Found] = {("simHDS", "respGen rho"): cannot("simHDS was not released")}
+    ours: dict[Place, tuple[float, str] | Missing] = {("simHDS", "respGen rho"): Missing("simHDS was not released")}
     for name, split in SPLITS.items():
         task = inputs.labelled(f"dectest/{split}")
-        scores = scores_of(task)
-        for row in AUTOMATIC:
-            if row not in scores:
-                made |= {(row, f"{name} rho"): _LACKING, (row, f"{name} sd"): _LACKING}
-                continue
-            values, about = scores[row]
-            made[row, f"{name} rho"] = recomputed(rho(values, task.labels), about)
-            made[row, f"{name} sd"] = recomputed(resampled_spearman(values, task.labels, draws=_DRAWS).sd, about)
-        rated = inputs.labelled(f"dectest/{split}_with_hds")
-        values, about = scores_of(rated)["absHDS"]
-        made["absHDS", f"{name} rho"] = recomputed(rho(values, rated.labels), about)
-    return made
+        for row, (scores, about) in scores_of(task).items():
+            ours[row, f"{name} rho"] = rho(scores, task.labels), about
+            ours[row, f"{name} sd"] = agreement.resampled_spearman(scores, task.labels, draws=_DRAWS).sd, about
+        ours["absHDS", f"{name} rho"] = _human(inputs.labelled(f"dectest/{split}_with_hds"))["rho"]
+    return ours
 
 
-def content_test(config: str, ending: str, human: tuple[str, ...], inputs: Inputs) -> Made:
-    """Recompute tables 4, 8, 9 and 10: rho and OCA with the class of a set.
-
-    Args:
-        config: Config of the sets, such as `contest`.
-    """
-    made: dict[Place, Found] = {}
+def content_test(inputs: Inputs, config: str, ending: str = "", not_released: tuple[str, ...] = ()) -> Ours:
+    """Recompute tables 4, 8, 9 and 10: rho and OCA with the class of a set, also of people's scores if it has them."""
+    ours: dict[Place, tuple[float, str] | Missing] = {}
     for name, split in SPLITS.items():
         task = inputs.labelled(f"{config}/{split}{ending}")
-        scores = scores_of(task)
-        for row in (*AUTOMATIC, *human):
-            columns = [f"{name} rho", f"{name} OCA"]
-            if row in scores:
-                values, about = scores[row]
-                found = both(np.asarray(values), task.labels)
-                made |= {(row, c): recomputed(found[c.split()[1]], about) for c in columns}
-            else:
-                lacking = cannot(f"{row} was not released") if row in human else _LACKING
-                made |= {(row, column): lacking for column in columns}
-    return made
+        for row, (scores, about) in scores_of(task).items():
+            for measure, value in rho_and_oca(scores, task.labels).items():
+                ours[row, f"{name} {measure}"] = value, about
+        if task.human is not None:
+            ours |= {("absHDS", f"{name} {measure}"): cell for measure, cell in _human(task).items()}
+        for row in not_released:
+            ours |= {(row, f"{name} {measure}"): Missing(f"{row} was not released") for measure in ("rho", "OCA")}
+    return ours
 
 
-content_test_contest = partial(content_test, "contest", "", ("absHDS", "aspHDS-form", "aspHDS-content"))
-content_test_mcdiv = partial(content_test, "mcdiv", "", ())
-content_test_nuggets = partial(content_test, "mcdiv_nuggets", "", ())
-content_test_nuggets_200 = partial(content_test, "mcdiv_nuggets", "_with_hds", ("absHDS",))
+def _human(task: Labelled) -> dict[str, tuple[float, str]]:
+    """Return both measures of the mean human scores of a task that has them."""
+    measures = rho_and_oca(np.asarray(task.human), task.labels)
+    return {measure: (value, "from the released human scores") for measure, value in measures.items()}

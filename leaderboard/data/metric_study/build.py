@@ -11,9 +11,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmark.analysis.metaeval.evaluate import evaluate_task
+from benchmark.analysis.metaeval.evaluate import evaluate_overall, evaluate_task
 from benchmark.analysis.metaeval.labelled import CONFIGS, Labelled, task_names
-from benchmark.analysis.metaeval.overall import evaluate_overall
 from benchmark.analysis.metaeval.scores import Progress, Scores, metric_scores, unique_sets
 from benchmark.metrics import METRICS, Metric
 from benchmark.metrics.metric import Missing

@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from benchmark.analysis.metaeval.commands import Metrics, Mirror
 from benchmark.scoring.options import OFFLINE, ProfileOptions
-from divbench.core.console import JsonOption, err, metrics_option, out, output_option, print_json, steps
+from divbench.core.console import JsonOption, MirrorOption, err, metrics_option, out, output_option, print_json, steps
 from divbench.core.errors import ConfigurationError
 from divbench.core.option_groups import with_option_groups
 from divbench.core.tables import Table, to_terminal, with_interval
@@ -26,12 +25,14 @@ def metrics_study(
         list[str] | None,
         metrics_option(help="Task, such as contest or mcdiv/story_gen; may be repeated; default: all."),
     ] = None,
-    metric: Metrics = None,
+    metric: Annotated[
+        list[str] | None, metrics_option(help="Metric of the profile; may be repeated; default: all.")
+    ] = None,
     gss: Annotated[
         list[Path] | None,
         metrics_option(help="Result folder of the suite gssbench, for accuracies on prompt pairs; may be repeated."),
     ] = None,
-    mirror: Mirror = None,
+    mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
     """Study the metrics for the board's page Metrics: how they agree with people, labels, and each other.

@@ -20,9 +20,8 @@ from rich.text import Text
 
 from benchmark.analysis.human_ratings import krippendorff_alpha, write_rated_sets
 from benchmark.analysis.metaeval.evaluate import evaluate_task
-from benchmark.analysis.metaeval.labelled import Labelled, load_labelled
+from benchmark.analysis.metaeval.labelled import Labelled, load_labelled, read_set_file
 from benchmark.analysis.metaeval.scores import Scores, metric_scores, released_scores
-from benchmark.analysis.metaeval.set_files import read_set_file
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.estimate import Estimate, Resampling
 from benchmark.scoring.profiles import find_profile

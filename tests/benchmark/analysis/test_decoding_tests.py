@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from benchmark.analysis.metaeval.decoding import ranking_test, resampled_spearman
+from benchmark.analysis.metaeval.agreement import ranking_test, resampled_spearman
 
 RNG = np.random.default_rng(7)
 LABELS = np.repeat(np.linspace(0.2, 1.2, 25), 4)

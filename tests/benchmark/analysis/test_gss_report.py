@@ -114,7 +114,7 @@ def test_tables_break_no_number_however_narrow_the_terminal(result: Result, widt
     report = evaluated(model(result, "a", *TABLE_2, "semantic_entropy_discrete"), published=published, against="energy")
     file = io.StringIO()
     console = Console(file=file, width=width)
-    print_blocks(report_of(report, console).printed, console)
+    print_blocks(report_of(report).printed, console)
     printed = file.getvalue()
     assert max(map(len, printed.splitlines())) <= width
     assert "…" not in printed
@@ -150,7 +150,7 @@ def test_notes_tell_what_does_not_compare_and_what_is_lacking(result: Result) ->
     assert told[0].endswith("differs: perplexity, self_bleu")
     assert told[1:] == ["c: energy: there are no internals (hint)", "c: nothing to compare with energy"]
     assert list(report.models[0].comparisons) == ["self_bleu", "perplexity"]
-    markdown = report_of(report, Console(width=100)).text(".md")
+    markdown = report_of(report).text(".md")
     assert "## b" in markdown
     assert "## c" not in markdown  # it has no row; the notes say why
     assert "c: energy: there are no internals (hint)" in markdown

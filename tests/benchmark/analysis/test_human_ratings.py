@@ -10,9 +10,8 @@ import pytest
 
 from benchmark.analysis.human_ratings import HumanScore, krippendorff_alpha, set_scores, write_rated_sets
 from benchmark.analysis.metaeval.evaluate import evaluate_task
-from benchmark.analysis.metaeval.labelled import load_labelled
+from benchmark.analysis.metaeval.labelled import load_labelled, read_set_file
 from benchmark.analysis.metaeval.scores import Scores, released_scores
-from benchmark.analysis.metaeval.set_files import read_set_file
 from benchmark.scoring.estimate import Estimate
 from submissions.choices import FormName
 from submissions.judgements.rating_forms import RatedSet

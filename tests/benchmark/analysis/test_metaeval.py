@@ -10,9 +10,8 @@ import pytest
 from scipy import stats
 
 from benchmark.analysis.metaeval.agreement import Floats
-from benchmark.analysis.metaeval.evaluate import evaluate_task
+from benchmark.analysis.metaeval.evaluate import evaluate_overall, evaluate_task
 from benchmark.analysis.metaeval.labelled import BINARY_TASKS, Labelled, load_labelled, task_names
-from benchmark.analysis.metaeval.overall import evaluate_overall
 from benchmark.analysis.metaeval.report import missing_of
 from benchmark.analysis.metaeval.scores import Scores, metric_scores, released_scores
 from benchmark.metrics import METRICS

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from benchmark.analysis.metaeval.labelled import load_labelled
-from benchmark.analysis.reproduce.qwen25 import path_of
-from benchmark.analysis.reproduce.qwen25_scores import curve_scores
+from benchmark.analysis.metaeval.qwen25 import curve_scores, path_of
 from benchmark.metrics import METRICS
 from tests.conftest import RUN, divbench, document
 from tests.forked import run_forked

@@ -7,12 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.analysis.metaeval.evaluate import evaluate_task
-from benchmark.analysis.metaeval.labelled import Labelled
-from benchmark.analysis.metaeval.overall import evaluate_overall
+from benchmark.analysis.metaeval.evaluate import evaluate_overall, evaluate_task
+from benchmark.analysis.metaeval.labelled import Labelled, read_set_file, write_sets
 from benchmark.analysis.metaeval.report import report_of
 from benchmark.analysis.metaeval.scores import Scores
-from benchmark.analysis.metaeval.set_files import read_set_file, write_sets
 from divbench.core.tables import Table
 from tests.benchmark.analysis.test_metaeval import FEW, labelled, noisy, scores
 

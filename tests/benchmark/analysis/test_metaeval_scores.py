@@ -1,6 +1,6 @@
-"""Scores from anywhere: functions that misbehave, files with flaws. What is bad is told, the rest is used."""
+"""Scores from functions that misbehave and files with flaws: what is bad is reported, the rest is used."""
 
-import os
+import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -9,109 +9,90 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark.analysis.metaeval.called_function import find_function, number_in, takes_context
-from benchmark.analysis.metaeval.external import score_externally
-from benchmark.analysis.metaeval.scores import external_scores, file_scores, metric_scores, released_scores
+from benchmark.analysis.metaeval.scores import (
+    as_number,
+    file_scores,
+    find_function,
+    function_scores,
+    metric_scores,
+    released_scores,
+)
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.inputs import Value, score_set
+from benchmark.scoring.inputs import score_set
 from benchmark.scoring.profiles import find_profile
 from divbench.core.errors import ConfigurationError, InputError
 from tests.benchmark.analysis.test_metaeval import labelled
 
 MINE = """
-import os, time
 import numpy as np
-
-CALLS = 0
 
 def spread(responses):
     return len(set(responses)) / len(responses)
-
-def of_context(responses, context):
-    return len(context)
-
-def odd(responses):
-    kind = responses[0]
-    if kind == "raises":
-        raise ValueError("no such word")
-    if kind == "hangs":
-        time.sleep(60)
-    if kind == "dies":
-        os._exit(3)
-    if kind == "leaves":
-        raise SystemExit(0)
-    return {"nan": float("nan"), "inf": np.inf, "text": "1.0", "none": None, "list": [1.0, 2.0], "truth": True,
-            "array": np.array(2.5), "many": np.ones(3), "integer": 3}.get(kind, 1.5)
-
-def prints(responses):
-    print("to stdout")
-    return 1.0
 
 def imports_late(responses):
     import helper
     return helper.VALUE
 
-class Measure:
-    def __call__(self, responses):
-        return 2.0
-
-measure = Measure()
 number = 7
 """
 
 
 @pytest.fixture
-def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A module of one's own, in the current folder."""
     (tmp_path / "mine.py").write_text(MINE)
     (tmp_path / "broken.py").write_text("raise RuntimeError('half-finished')\n")
     (tmp_path / "helper.py").write_text("VALUE = 4.0\n")
-    (tmp_path / "outdated.py").write_text("import math\nmath.no_longer_there\n\ndef f(texts): return 1.0\n")
     monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def call(name: str, *firsts: str, limit: float = 20.0) -> list[Value]:
-    return score_externally(name, [(f"context {first}", [first, "x"]) for first in firsts], time_limit=limit)
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    for name in ("mine", "helper"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
 
 
 @pytest.mark.usefixtures("mine")
 def test_a_function_is_called_with_responses_and_with_the_context_if_it_takes_it() -> None:
-    assert score_externally("mine:spread", [("", ["a", "a"]), ("", ["a", "b"])]) == [0.5, 1.0]
-    assert score_externally("mine:of_context", [("abc", ["a"]), ("", ["a"])]) == [3.0, 0.0]
-    assert score_externally("mine:measure", [("", ["a"])]) == [2.0]
-    assert score_externally("mine:imports_late", [("", ["a"])]) == [4.0]  # a module of the same folder
-    assert takes_context(lambda responses, context=None: 0)
-    assert not takes_context(lambda responses: 0)
-    assert not takes_context(dict)
+    task = labelled(2)
+    assert function_scores([task], find_function("mine:spread"), "m").column(task.set_ids).tolist() == [1.0] * 4
+    late = function_scores([task], find_function("mine:imports_late"), "m")  # a module of the same folder
+    assert late.column(task.set_ids).tolist() == [4.0] * 4
+
+    def length(responses: list[str], context: str) -> int:
+        return len(context)
+
+    expected = [float(len(context)) for context in task.contexts]
+    done: list[tuple[str, int, int]] = []
+    scores = function_scores([task], length, "m", progress=lambda *step: done.append(step))
+    assert scores.column(task.set_ids).tolist() == expected
+    assert done[-1] == ("calling m", 4, 4)
+    negated = function_scores([task], length, "m", lower_is_more_diverse=True)
+    assert (negated.column(task.set_ids).tolist(), negated.origin) == ([-v for v in expected], "external, negated")
+    assert not function_scores([task], dict, "m").has_values()  # it has no signature, and its value is no number
 
 
-@pytest.mark.usefixtures("mine")
-def test_what_is_no_number_is_missing_and_the_rest_goes_on() -> None:
-    wanted: dict[str, Value] = {
-        "fine": 1.5,
-        "raises": Missing("raised ValueError: no such word"),
-        "nan": Missing("not finite: nan"),
-        "integer": 3.0,
-        "inf": Missing("not finite: inf"),
-        "text": Missing("not a number: str"),
-        "none": Missing("not a number: NoneType"),
-        "dies": Missing("ended its process"),
-        "array": 2.5,
-        "truth": Missing("not a number: bool"),
-        "list": Missing("not a number: 2 values"),
-        "leaves": Missing("ended its process"),
-        "many": Missing("not a number: 3 values"),
-        "and fine": 1.5,
-    }
-    assert dict(zip(wanted, call("mine:odd", *wanted), strict=True)) == wanted
+def test_an_exception_makes_one_score_missing_and_the_rest_goes_on() -> None:
+    task = labelled(2)
+
+    def odd(responses: list[str], context: str) -> float:
+        if context == task.contexts[0]:
+            raise ValueError("no such word")
+        return 1.5
+
+    scores = function_scores([task], odd, "m")
+    assert scores.reasons(task.set_ids) == {"raised ValueError: no such word": 2}
+    assert scores.column(task.set_ids).tolist()[2:] == [1.5, 1.5]
 
 
 @pytest.mark.parametrize(
-    ("given", "reason"),
+    ("result", "reason"),
     [
+        (float("nan"), "not finite: nan"),
+        (np.inf, "not finite: inf"),
+        ("1.0", "not a number: str"),
+        (None, "not a number: NoneType"),
+        (True, "not a number: bool"),
+        ([1.0, 2.0], "not a number: 2 values"),
         (np.array("0.5"), "not a number: str96"),
         (np.array(True), "not a number: bool"),
         (np.complex128(1 + 2j), "not a number: complex128"),
@@ -119,31 +100,13 @@ def test_what_is_no_number_is_missing_and_the_rest_goes_on() -> None:
         (np.array(None), "not finite: nan"),
     ],
 )
-def test_what_numpy_would_convert_without_an_error_is_no_number(given: Any, reason: str) -> None:
-    assert number_in(given) == reason
+def test_what_is_no_number_is_missing(result: Any, reason: str) -> None:
+    assert as_number(result) == Missing(reason)
 
 
 def test_numbers_of_other_libraries_are_numbers() -> None:
-    given = (np.float32(0.5), np.uint8(3), Fraction(1, 4), np.array(2))
-    assert [number_in(each) for each in given] == [0.5, 3.0, 0.25, 2.0]
-
-
-@pytest.mark.usefixtures("mine")
-def test_a_set_that_hangs_is_given_up_and_the_rest_goes_on() -> None:
-    done: list[int] = []
-    found = score_externally(
-        "mine:odd", [("", [first]) for first in ("fine", "hangs", "fine")], time_limit=1.0, progress=done.append
-    )
-    assert found == [1.5, Missing("over the time limit of 1 s"), 1.5]
-    assert done == [1, 2, 3]
-
-
-@pytest.mark.usefixtures("mine")
-def test_what_a_function_prints_is_not_among_results(capfd: pytest.CaptureFixture[str]) -> None:
-    assert call("mine:prints", "x") == [1.0]
-    captured = capfd.readouterr()
-    assert captured.out == ""
-    assert "to stdout" in captured.err
+    results = (3, np.float32(0.5), np.uint8(3), Fraction(1, 4), np.array(2))
+    assert [as_number(result) for result in results] == [3.0, 0.5, 3.0, 0.25, 2.0]
 
 
 @pytest.mark.usefixtures("mine")
@@ -155,39 +118,12 @@ def test_what_a_function_prints_is_not_among_results(capfd: pytest.CaptureFixtur
         ("mine:nothing", "has no nothing"),
         ("mine:number", "is not a function"),
         ("no_such_module_here:f", "cannot be imported"),
-        ("broken:f", "half-finished"),
-        ("outdated:f", "importing outdated failed: AttributeError: .*no_longer_there"),
+        ("broken:f", "importing broken failed: RuntimeError: half-finished"),
     ],
 )
-def test_a_function_that_is_not_there_is_told_before_anything_runs(name: str, message: str) -> None:
+def test_a_function_that_is_not_there_is_refused_before_anything_runs(name: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         find_function(name)
-
-
-@pytest.mark.usefixtures("mine")
-def test_the_process_of_the_function_tells_why_it_is_not_there() -> None:
-    with pytest.raises(ConfigurationError, match="half-finished"):
-        call("broken:f", "x")
-
-
-@pytest.mark.usefixtures("mine")
-def test_no_process_is_left() -> None:
-    before = children()
-    call("mine:odd", "fine", "dies", "fine")
-    assert children() == before
-
-
-def children() -> set[str]:
-    listed = Path(f"/proc/self/task/{os.getpid()}/children")
-    return set(listed.read_text().split()) if listed.exists() else set()
-
-
-@pytest.mark.usefixtures("mine")
-def test_lower_can_be_more_diverse() -> None:
-    task = labelled(3)
-    found = external_scores([task], "mine:spread", lower_is_more_diverse=True)
-    assert found.column(task.set_ids).tolist() == [-1.0] * 6
-    assert found.origin == "external, negated"
 
 
 def test_this_packages_metrics_are_those_of_score_set_larger_for_more_diverse() -> None:

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata, spearmanr
 from sklearn.metrics import roc_auc_score
 
-from benchmark.analysis.metaeval.inputs import load_tasks
-from benchmark.analysis.metaeval.labelled import CONFIGS, Labelled
+from benchmark.analysis.metaeval.labelled import CONFIGS, Labelled, load_tasks
 from benchmark.analysis.metaeval.scores import Scores, metric_scores
 from benchmark.metrics import METRICS, Metric, Version
 from benchmark.metrics.metric import Missing

@@ -8,26 +8,26 @@ were not released.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from benchmark.analysis.metaeval.labelled import Labelled
+from benchmark.analysis.metaeval.labelled import CONFIGS, Floats, Labelled
+from benchmark.analysis.metaeval.scores import Scores
+from benchmark.metrics.metric import Missing
 from benchmark.metrics.surprisal import tail
-from datasets_build.sources.source import File
-from divbench.core.errors import InputError
+from benchmark.scoring.inputs import Value
+from datasets_build.download import Fetcher
+from datasets_build.sources.source import File, Source
+from divbench.core.errors import ConfigurationError, InputError
 
-Floats = NDArray[np.float64]
+NAME = "qwen25_curves"  # of these results among a command's files of scores
 ABOUT = "from the released results of Qwen2.5-3B"
-RATIO = f"{ABOUT}: mean bits by mean bytes at the last place; the paper's mean of ratios needs each order's bits"
 SCENARIOS = "scenarios/scenario_metrics_v3_qwen3b_100perm.json"
 _FOUND_IN = "results of the authors' repository (AMindToThink/icl-diversity)"
-# By config and whether the split is the smaller one with human scores.
-_STEMS = {
+_STEMS = {  # by config and whether the split is the smaller one with human scores
     ("contest", False): "conTest/con_test_200_with_hds_{}",
     ("mcdiv", False): "McDiv/mcdiv_all_no_hds_{}",
     ("mcdiv_nuggets", False): "McDiv_nuggets/mcdiv_nuggets_no_hds_{}",
@@ -35,21 +35,27 @@ _STEMS = {
     ("dectest", False): "decTest/dec_test_1000_no_hds_{}",
     ("dectest", True): "decTest/dec_test_200_with_hds_{}",
 }
-
-
-def released_files() -> tuple[File, ...]:
-    """List the released files with their digests."""
-    listed = resources.files("benchmark.analysis.reproduce") / "published" / "qwen25.sha256"
-    pairs = (line.split() for line in listed.read_text("utf-8").splitlines())
-    return tuple(File(path, sha256, found_in=_FOUND_IN, optional=True) for sha256, path in pairs)
+SOURCE = Source(
+    name="results of Qwen2.5-3B",
+    title="Surprisals of Qwen2.5-3B for the sets of Tevet & Berant and the scenarios",
+    version="1.0.0",
+    files=tuple(
+        File(path, sha256, found_in=_FOUND_IN, optional=True)
+        for sha256, path in map(str.split, Path(__file__).with_name("qwen25.sha256").read_text("utf-8").splitlines())
+    ),
+    licence="none stated",
+    citation="",
+    paper="",
+    flaws=(),
+    configs=(),
+)
 
 
 def path_of(task: str) -> str:
     """Return the path of a task's file, such as that of `contest/prompt_gen`."""
     config, _, split = task.partition("/")
     kind = split.removesuffix("_with_hds")
-    stem = _STEMS[config, kind != split].format(kind)
-    return f"tevet/curves_qwen25/{stem}.icl_mean_curves.qwen25_completion_v3.json"
+    return f"tevet/curves_qwen25/{_STEMS[config, kind != split].format(kind)}.icl_mean_curves.qwen25_completion_v3.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,7 @@ class MeanCurves:
         coherence, curve = np.exp2(-self.rates.mean(axis=1)), _ratio(self.bits, self.sizes)
         alone = self.alone.mean(axis=1)
         retained = np.divide(self.bits[:, 1:].mean(axis=1), alone, out=np.full_like(alone, np.nan), where=alone > 0)
-        found = {
+        values = {
             "retained_surprise": retained,
             "coherent_retained": coherence * retained,
             "d_can": coherence * curve[:, -1],
@@ -84,8 +90,8 @@ class MeanCurves:
             "coherence": coherence,
             "coherence_spread": self.rates.std(axis=1),
         }
-        there = (self.sizes > 0).all(axis=1)
-        return {name: np.where(there, values, np.nan) for name, values in found.items()}
+        has_text = (self.sizes > 0).all(axis=1)
+        return {name: np.where(has_text, column, np.nan) for name, column in values.items()}
 
 
 def _ratio(bits: Floats, sizes: Floats) -> Floats:
@@ -94,15 +100,9 @@ def _ratio(bits: Floats, sizes: Floats) -> Floats:
 
 
 def read_mean_curves(path: Path, task: Labelled) -> MeanCurves:
-    """Read a released file, and check that its rows belong to the task.
+    """Read a released file, and check that its rows belong to the sets of the whole task.
 
-    Args:
-        path: File of `path_of(task.name)`.
-        task: All sets of the task, in the order of the released texts.
-
-    Raises:
-        InputError: It has another number of sets, or the length in bytes of more than one response differs from the
-            released texts. (One does, in decTest's prompt_gen: 41 instead of 38.)
+    One response has another length in bytes than in the released texts (decTest's prompt_gen: 41 instead of 38).
     """
     records = list(json.loads(path.read_text(encoding="utf-8")).values())
     sizes = np.array([[len(text.encode()) for text in texts] for texts in task.responses], np.float64)
@@ -115,3 +115,19 @@ def read_mean_curves(path: Path, task: Labelled) -> MeanCurves:
         first = others[0][0] + 1
         raise InputError(f"{path}: {len(others)} responses of other lengths than the texts, the first in row {first}")
     return MeanCurves(bits, counts, rates, alone)
+
+
+def curve_scores(tasks: Sequence[Labelled], mirror: Path | None = None) -> list[Scores]:
+    """Return this package's metrics of surprisals under Qwen2.5-3B for whole tasks; other tasks are left out."""
+    known = [task for task in tasks if "/" in task.name and task.name.partition("/")[0] in CONFIGS]
+    if not known:
+        raise ConfigurationError(f"{NAME} has no results for these tasks", f"name one of {', '.join(CONFIGS)}")
+    fetch = Fetcher(SOURCE, mirror, network=False)
+    columns: dict[str, dict[str, Value]] = {}
+    for task in known:
+        for name, values in read_mean_curves(fetch(path_of(task.name)), task).metrics.items():
+            column = columns.setdefault(name, {})
+            for set_id, value in zip(task.set_ids, values.tolist(), strict=True):
+                column[set_id] = Missing("no text") if np.isnan(value) else value
+    origin = f"{ABOUT}: last-slot bias, 50 uniform orders, float16, a_n a ratio of means"
+    return [Scores(f"{NAME}:{name}", origin, values) for name, values in columns.items()]
