@@ -227,15 +227,14 @@ def reference(
     Example: divbench board reference
     """
     from datasets_build.load import load_suite
-    from leaderboard.data.reference.build import finish, group_reference, jobs, make_reference
-    from leaderboard.data.reference.results import FOLDER
-    from leaderboard.data.reference.systems import SUITE
+    from leaderboard.data.reference.build import backends, finish, group_reference, jobs, make_reference
+    from leaderboard.data.reference.systems import FOLDER, SUITE
 
-    folder, wanted = destination or FOLDER, jobs()
+    folder, wanted, models = destination or FOLDER, jobs(), backends()
     with progress() as bar:
-        done = list(bar.track(make_reference(wanted, folder), len(wanted), description="results"))
+        done = list(bar.track(make_reference(wanted, folder, models), len(wanted), description="results"))
         finish(done, folder, datetime.now(UTC).date().isoformat())
-        list(bar.track(group_reference(folder), len(load_suite(SUITE).prompts), description="grouping"))
+        list(bar.track(group_reference(folder, models), len(load_suite(SUITE).prompts), description="grouping"))
     new = sum(not result.recognised for result in done)
     document = {"folder": str(folder), "new": new, "results": [result.result_id for result in done]}
     say(document, f"{len(done)} results in {folder}, {new} of them new", as_json=json)

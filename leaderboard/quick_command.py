@@ -1,13 +1,12 @@
 """`divbench quick`: score a file of responses and show it among the reference systems."""
 
 import re
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from divbench.core.console import JsonOption, MirrorOption, err, file_option, out, print_json, progress, system_option
+from divbench.core.console import JsonOption, err, file_option, out, print_json, progress, system_option
 from divbench.core.errors import ConfigurationError, MissingExtra, need
 from submissions.choices import Mode, SystemType
 
@@ -45,10 +44,6 @@ def quick(
     ] = False,
     folder: Annotated[Path, typer.Option("--out", help="Working folder.")] = Path("quick"),
     serve: Annotated[bool, typer.Option("--board/--no-board", help="Board in a browser, opened after scoring.")] = True,
-    port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Port of the board; default: the first free port from 7860.")
-    ] = None,
-    mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
     """Import, validate and score a file of responses, and show it among the reference systems.
@@ -62,16 +57,14 @@ def quick(
 
       divbench quick samples.csv --field completion --name my-model --no-board
     """
-    from datasets_build.load import load_suite
     from leaderboard.data.live_results import LiveResults
     from leaderboard.data.reference.results import WithReference
     from leaderboard.data.sources import FolderSource
 
-    called = name or file.stem
-    if suite is None:
-        suite = _suite_of(file, field, partial(load_suite, mirror=mirror))
-    submission = _imported(file, suite, field, called, type_, mode, k, folder, partial(load_suite, mirror=mirror))
-    scored = _scored(submission, k, folder / "results", partial(load_suite, mirror=mirror), all_metrics=all_metrics)
+    name = name or file.stem
+    suite = suite or _suite_of(file, field)
+    submission = _imported(file, suite, field, name, type_, mode, k, folder)
+    scored = _scored(submission, k, folder / "results", all_metrics=all_metrics)
     live = LiveResults(WithReference(FolderSource(folder / "results")))
     view = _view(live, scored.result.result_id)
     if json:
@@ -79,11 +72,11 @@ def quick(
             {"folder": str(scored.folder), "sentence": view.sentence, "metric": view.metric, "rows": _as_json(view)}
         )
         return
-    _print(view, called)
+    _print(view, name)
     if len(view.rows) + len(view.references) == 1:
-        there = sorted({b.k for b in live.snapshot().boards if b.suite == suite and len(b.entries) > 1})
+        known = sorted({b.k for b in live.snapshot().boards if b.suite == suite and len(b.entries) > 1})
         others = (
-            f"for k = {' or '.join(map(str, there))}, not for k = {scored.result.k}" if there else "for other suites"
+            f"for k = {' or '.join(map(str, known))}, not for k = {scored.result.k}" if known else "for other suites"
         )
         out().print(f"There are reference results {others}.", markup=False)
     out().print(f"Result: {scored.folder}", markup=False)
@@ -96,11 +89,12 @@ def quick(
         return
     from leaderboard.app.application import build_app, launch
 
-    launch(build_app(live), live, "127.0.0.1", port)
+    launch(build_app(live), live, "127.0.0.1", None)
 
 
-def _suite_of(file: Path, field: str | None, find_suite: Any) -> str:
+def _suite_of(file: Path, field: str | None) -> str:
     """Return the usual suite, or *own* if all rows have the text of their prompt, and none is in the usual suite."""
+    from datasets_build.load import load_suite
     from submissions.checking.prompts import OWN
     from submissions.importing.importers import FORMATS, ImportOptions, detect_format
     from submissions.untrusted.findings import Findings
@@ -112,7 +106,7 @@ def _suite_of(file: Path, field: str | None, find_suite: Any) -> str:
     if findings.rejected() or not rows or any(row.prompt is None for row in rows):
         return USUAL
     try:
-        usual = find_suite(USUAL)
+        usual = load_suite(USUAL)
     except ConfigurationError as error:
         raise ConfigurationError(
             error.message, f"{error.hint}; or add --suite own if these are your own prompts"
@@ -133,9 +127,9 @@ def _imported(
     mode: Mode | None,
     k: int | None,
     folder: Path,
-    find_suite: Any,
 ) -> Path:
     """Return the file's submission folder, whose name depends on the content, so that a file is imported only once."""
+    from datasets_build.load import load_suite
     from divbench.core.files import content_id, sha256_of
     from submissions.checking.printing import print_findings
     from submissions.importing.importers import ImportOptions, detect_format, import_submission
@@ -147,16 +141,17 @@ def _imported(
         "generation": {"mode": mode, "k": k},
         "submitter": {"name": "me"},
     }
-    given = content_id([sha256_of(file), suite, field, name, type_, mode, k]) if file.is_file() else ""
-    made = folder / "submissions" / f"{re.sub('[^A-Za-z0-9._-]+', '-', name)[:60]}-{given[:8]}"
-    if not (file.is_file() and made.is_dir()):
-        report, _ = import_submission(file, detect_format(file), made, known, find_suite, ImportOptions(field=field))
+    digest = content_id([sha256_of(file), suite, field, name, type_, mode, k]) if file.is_file() else ""
+    submission = folder / "submissions" / f"{re.sub('[^A-Za-z0-9._-]+', '-', name)[:60]}-{digest[:8]}"
+    if not (file.is_file() and submission.is_dir()):
+        options = ImportOptions(field=field)
+        report, _ = import_submission(file, detect_format(file), submission, known, load_suite, options)
         if report.findings.problems:
             print_findings(report.findings, err())
-    return made
+    return submission
 
 
-def _scored(folder: Path, k: int | None, results: Path, find_suite: Any, *, all_metrics: bool) -> "Scored":
+def _scored(folder: Path, k: int | None, results: Path, *, all_metrics: bool) -> "Scored":
     from benchmark.scoring.backends import ScoringBackends
     from benchmark.scoring.inputs import input_of
     from benchmark.scoring.profiles import find_profile
@@ -164,8 +159,8 @@ def _scored(folder: Path, k: int | None, results: Path, find_suite: Any, *, all_
     from benchmark.surprisal.cache import default_cache_path
     from submissions.checking.validate import open_submission
 
-    submission, suite, _ = open_submission(folder, find_suite)
-    profile, given = find_profile(PROFILE), submission.manifest.generation.k
+    submission, suite, _ = open_submission(folder)
+    profile, responses = find_profile(PROFILE), submission.manifest.generation.k
     metrics = [metric for metric in profile.metrics() if all_metrics or "causal_lm" not in input_of(metric).sources]
     with progress() as bar:
         task = bar.add_task("scoring", total=submission.prompts)
@@ -174,7 +169,7 @@ def _scored(folder: Path, k: int | None, results: Path, find_suite: Any, *, all_
             suite,
             ScoringBackends(profile, default_cache_path()),
             results,
-            Options(k=k or min(PEOPLES_K, given)),
+            Options(k=k or min(PEOPLES_K, responses)),
             metrics=tuple(metrics),
             progress=lambda prompts: bar.update(task, completed=prompts),
         )

@@ -16,7 +16,7 @@ from submissions.judgements.votes import QUESTIONS, VOTES, Vote
 if TYPE_CHECKING:
     from leaderboard.data.board import Entry
     from leaderboard.data.live_results import LiveResults
-    from leaderboard.data.vote_results import VoteResults
+    from leaderboard.data.votes import VoteResults
     from submissions.judgements.vote_store import Votes
 
 NO_VOTES = "There are no votes. A board takes them: divbench board serve --results RESULTS --votes STORE"
@@ -55,7 +55,7 @@ def report(
 
     Example: divbench people votes votes --results results
     """
-    from leaderboard.data.vote_results import vote_results
+    from leaderboard.data.votes import vote_results
 
     check_report_path(output, (".md", ".json"))
     live, votes = _read(store, results)
@@ -150,8 +150,7 @@ def _row(vote: Vote, entries: "dict[str, Entry]") -> dict[str, Any]:
 
 def _shown(vote: Vote, side: str, entry: "Entry | None") -> tuple[str | None, list[str] | None]:
     """Return the prompt, and the responses as shown on a side; None for what no longer exists."""
-    from leaderboard.data.arena_pairs import shuffled_texts
-    from leaderboard.data.arena_sets import responses_of
+    from leaderboard.data.arena import responses_of, shuffled_texts
 
     prompt, responses = (None, None) if entry is None else responses_of(entry, vote.prompt_id)
     positions = vote.left_positions if side == "left" else vote.right_positions

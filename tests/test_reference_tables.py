@@ -11,8 +11,16 @@ from benchmark.scoring.estimate import Floats, bootstrap_means
 from leaderboard.data.board import Board, Column
 from leaderboard.data.metric_study.study import PAID
 from leaderboard.data.reference.results import WithReference
-from leaderboard.data.reference.stages import ALPACAEVAL, CURATED, MATCHED, STAGE_SUITES
-from leaderboard.data.reference.systems import ATTACKED, ATTACKS, REAL, SUITE
+from leaderboard.data.reference.systems import (
+    ALPACAEVAL,
+    ATTACKED,
+    ATTACKS,
+    CURATED,
+    MATCHED,
+    REAL,
+    STAGE_SUITES,
+    SUITE,
+)
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.stages import Series, contrasts, find_series, values_of
 from submissions.gaming.attacks import ATTACKS as KINDS

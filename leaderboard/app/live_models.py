@@ -24,7 +24,7 @@ from benchmark.scoring.profiles import PROFILES, Profile
 from benchmark.surprisal.token_surprisals import TokenCost, token_surprisals
 from divbench.core.errors import InputError
 from divbench.core.tables import Table
-from leaderboard.data.reference.texts import NOT_INCLUDED
+from leaderboard.data.scores import NOT_INCLUDED
 from leaderboard.tables.responses import NO_TEXTS
 from submissions.checking.response_kinds import is_scorable
 from submissions.untrusted.plain_text import shortened

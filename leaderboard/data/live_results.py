@@ -18,7 +18,7 @@ from submissions.judgements.vote_store import VoteSpool
 from submissions.untrusted.plain_text import one_line
 
 REFRESH_SECONDS = 60.0
-_KEPT = 12  # maximum number of boards with per-prompt scores in memory
+_BOARDS = 12  # maximum number of boards with per-prompt scores in memory
 _LOG = logging.getLogger("divbench.board")
 
 
@@ -26,15 +26,6 @@ class LiveResults:
     """The latest snapshot of a source, reread in the background.
 
     If the source cannot be reread, the last snapshot is kept, with the fault.
-
-    Args:
-        study: Folder of a metric study; default: the study that comes with the package.
-        refresh: Age in seconds at which a request for the snapshot starts a reread; None: never.
-        clock: Monotonic clock in seconds.
-        votes: Spool for visitors' votes; None: voting is off.
-
-    Raises:
-        DivBenchError: The source cannot be read the first time.
     """
 
     def __init__(
@@ -46,12 +37,13 @@ class LiveResults:
         clock: Callable[[], float] = time.monotonic,
         votes: VoteSpool | None = None,
     ) -> None:
+        """Read the source; a snapshot older than `refresh` seconds is reread when it is asked for (None: never)."""
         self.source = source
-        self.study = study
-        self.votes = votes
+        self.study = study  # folder of a metric study; None: the one that comes with the package
+        self.votes = votes  # spool for visitors' votes; None: voting is off
         self._refresh, self._clock = refresh, clock
         self._lock, self._opening = threading.Lock(), threading.Lock()
-        self._scores: dict[tuple[str, ...], BoardScores] = {}
+        self._scores: dict[str, tuple[tuple[str, ...], BoardScores]] = {}  # with the digests of the results' tables
         self._snapshot = self._read()
         self._read_at = clock()
 
@@ -75,18 +67,16 @@ class LiveResults:
         return load_studies(self.study)
 
     def scores(self, board: Board) -> BoardScores:
-        """The per-prompt scores of a board.
-
-        Raises:
-            InputError: A result's files are gone.
-        """
-        key = (board.name, *(entry.result.per_prompt_sha256 for entry in board.entries))
+        """The per-prompt scores of a board."""
+        digests = tuple(entry.result.per_prompt_sha256 for entry in board.entries)
         with self._opening:
-            found = self._scores.pop(key, None) or BoardScores(board, self.source.cache)
-            self._scores[key] = found  # moved to the end: the least recently used is evicted first
-            while len(self._scores) > _KEPT:
+            known, scores = self._scores.pop(board.name, ((), None))
+            if scores is None or known != digests:
+                scores = BoardScores(board)
+            self._scores[board.name] = digests, scores  # moved to the end: the least recently used is evicted first
+            while len(self._scores) > _BOARDS:
                 del self._scores[next(iter(self._scores))]
-        return found
+        return scores
 
     def _reread(self) -> None:
         if self._lock.acquire(blocking=False):  # otherwise another thread is reading
@@ -106,7 +96,7 @@ class LiveResults:
         self._read_at = self._clock()
 
     def _prepare(self, board: Board) -> None:
-        """Compute the score index and the default ranks before the board is shown, since many results are slow."""
+        """Compute the scores and the default ranks before the board is shown, since many results are slow."""
         scores, column = self.scores(board), ranking_column(board)
         if column is not None:
             scores.standings(column)
@@ -114,7 +104,7 @@ class LiveResults:
 
     def _read(self) -> Snapshot:
         snapshot = self.source.read()
-        for board in snapshot.boards[:_KEPT]:
+        for board in snapshot.boards[:_BOARDS]:
             with suppress(InputError):  # the page that shows the board reports it
                 self._prepare(board)
         return snapshot

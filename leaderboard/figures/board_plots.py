@@ -9,7 +9,7 @@ from typing import Any
 
 from divbench.core.errors import need
 from leaderboard.data.board import REFERENCE_TYPES, Column
-from leaderboard.data.vote_results import VoteResults
+from leaderboard.data.votes import VoteResults
 from leaderboard.figures.label_placement import Place, label_places
 from leaderboard.figures.plots import BLUE, LINES, VERMILION, inert, inert_name, page_figure
 from leaderboard.tables.compare import Gap

@@ -13,7 +13,7 @@ from benchmark.scoring.estimate import Floats, bootstrap_means
 from benchmark.scoring.per_prompt import CLASSES, INVALID, REPORTED_CLASSES
 from divbench.core.tables import Cell, Table, estimate_cell, number_cell
 from leaderboard.data.board import Board, Entry, ranking_column
-from leaderboard.data.score_index import plausible, read_columns
+from leaderboard.data.scores import plausible, read_columns
 from leaderboard.tables.systems import system_labels
 
 PATIENCES = tuple(place / 10 for place in range(11))

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from benchmark.scoring.results import PER_PROMPT_FILE
 from divbench.core.errors import InputError
 from leaderboard.data.board import REFERENCE_TYPES, Board, Entry
-from leaderboard.data.reference.texts import suite_prompts
+from leaderboard.data.reference.systems import suite_prompts
 from leaderboard.tables.systems import system_ids, system_labels
 from submissions.untrusted.plain_text import shortened
 

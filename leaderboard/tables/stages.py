@@ -21,7 +21,7 @@ from benchmark.scoring.results import MOST
 from divbench.core.errors import counted
 from divbench.core.tables import Cell, Table, estimate_cell, number, number_cell, p_value
 from leaderboard.data.board import Board, Column, Entry
-from leaderboard.data.score_index import read_columns
+from leaderboard.data.scores import read_columns
 from leaderboard.tables.compare import finding
 from submissions.untrusted.plain_text import shortened
 

@@ -7,7 +7,7 @@ from benchmark.scoring.estimate import Estimate
 from divbench.core.errors import counted
 from divbench.core.tables import Cell, Table, number, number_cell, with_interval
 from leaderboard.data.board import Board, Column, ranking_column
-from leaderboard.data.vote_results import VoteResults
+from leaderboard.data.votes import VoteResults
 from submissions.judgements.votes import Answer, Question
 from submissions.untrusted.plain_text import shortened
 

@@ -53,15 +53,18 @@ def test_prompts_that_are_in_no_suite_are_ones_own(mirror: Path, tmp_path: Path)
     path = tmp_path / "mine.jsonl"
     asked = ("Name a pet for a child.", "Name a city by the sea.")
     path.write_text("".join(json.dumps({"prompt": text, "outputs": ["Lisbon", "A cat."]}) + "\n" for text in asked))
-    options = ["--out", tmp_path / "out", "--json", "--no-board", "--mirror", mirror]
-    mine = divbench("quick", path, *options)
+    options = ["--out", tmp_path / "out", "--json", "--no-board"]
+    mine = divbench("quick", path, *options, DIVBENCH_MIRROR=str(mirror))
     assert mine.returncode == 0, mine.stderr
     assert "None of the prompts is in noveltybench-curated" in mine.stderr
     assert len(document(mine)["rows"]) == 1
     with path.open("a") as file:  # one is of the suite: the others are mistakes
         known = "Tell me a story in five sentences about a girl and her dog."
         file.write(json.dumps({"prompt": known, "outputs": ["Once.", "Twice."]}) + "\n")
-    assert "not in noveltybench-curated" in divbench("quick", path, *options[:2], *options[3:]).stderr
+    assert (
+        "not in noveltybench-curated"
+        in divbench("quick", path, *options[:2], "--no-board", DIVBENCH_MIRROR=str(mirror)).stderr
+    )
 
 
 def test_what_is_wrong_is_told_before_anything_is_scored(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from leaderboard.app.submitting.identity import login_is_real, verified_login
 from leaderboard.app.submitting.intake import error_text
 from leaderboard.app.voting.polls import Offer, Polls
 from leaderboard.data.live_results import LiveResults
-from leaderboard.data.vote_results import VoteResults
+from leaderboard.data.votes import VoteResults
 from leaderboard.figures.board_plots import votes_figure
 from leaderboard.figures.response_sets import response_sets
 from leaderboard.tables import page_text

@@ -16,7 +16,7 @@ from leaderboard.app.downloads import Downloads
 from leaderboard.app.permalinks import QUIET, chosen, chosen_or_first, chosen_several, wire
 from leaderboard.data.board import Board, Column, ranking_column
 from leaderboard.data.live_results import LiveResults
-from leaderboard.data.reference.stages import is_matched
+from leaderboard.data.reference.systems import is_matched
 from leaderboard.data.scores import BoardScores
 from leaderboard.data.sources import Snapshot
 from leaderboard.figures.forest_table import forest_table, other_boards

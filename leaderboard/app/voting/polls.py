@@ -15,11 +15,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
 from divbench.core.errors import ConfigurationError
-from leaderboard.data.arena_pairs import Pair, choose_pair
-from leaderboard.data.arena_sets import Arena, arenas
+from leaderboard.data.arena import Arena, Pair, arenas, choose_pair
 from leaderboard.data.board import Board
 from leaderboard.data.live_results import LiveResults
-from leaderboard.data.tally import Tally
+from leaderboard.data.votes import Tally
 from submissions.judgements.vote_store import VoteSpool, merge_past_days
 from submissions.judgements.votes import (
     ANSWERS,

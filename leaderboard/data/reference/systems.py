@@ -3,31 +3,53 @@
 There are three kinds: NoveltyBench's released submissions; the stages of OLMo-2-7B on the same prompts and on
 AlpacaEval's, as sampled and length-matched; and attacks made from gpt-4o's responses, which look diverse but are not.
 To add a system, add it to `SYSTEMS` and rebuild.
+
+Responses are length-matched as in the D_Can study: all 40 responses to a prompt are cut to the length of the shortest,
+and prompts with a shortest response of under 50 bytes are left out. The remaining prompts form a separate suite.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-from datasets_build.download import Fetcher
-from datasets_build.schema import Suite
+from datasets_build.download import Fetcher, mirror_folder
+from datasets_build.load import load_suite
+from datasets_build.schema import Prompt, Suite
+from datasets_build.sources import olmo
 from datasets_build.sources.noveltybench import SUBMISSIONS, submission_path
-from divbench.core.errors import ConfigurationError, did_you_mean
-from leaderboard.data.reference.stages import CURATED, STAGE_SUITES, is_matched, stage_suite, write_stage
+from divbench.core.errors import DivBenchError, UnknownSuite
+from divbench.core.files import atomic_folder
 from submissions.checking.validate import open_submission
 from submissions.gaming import attacks
 from submissions.gaming.baselines import find_attack, write_baseline
 from submissions.importing.importers import import_submission
-from submissions.schema import Submitter, System
-from submissions.storage.submission_folders import Submission
+from submissions.schema import Generation, Manifest, Row, Submitter, System
+from submissions.storage.submission_folders import Submission, write_submission
 
+FOLDER = Path(__file__).parents[2] / "measured" / "reference"
+ABOUT_FILE, ACROSS_FILE = "about.json", "across.jsonl"
+
+CURATED, ALPACAEVAL = "noveltybench-curated", "alpacaeval-200"
+MATCHED = "-matched"
+STAGE_SUITES = (CURATED, f"{CURATED}{MATCHED}", ALPACAEVAL, f"{ALPACAEVAL}{MATCHED}")
 SUITE = CURATED
-ATTACKED = "gpt-4o"  # the attacks are made from this system's responses
+_PROMPT_SETS = {CURATED: "nbcurated", ALPACAEVAL: "alpacaeval"}
+_CUT = (
+    "At most 100 tokens were sampled, so that most responses are unfinished. Finish reasons are left out: a class of "
+    "unfinished responses alone would not count, and the stages would be ranked by their length."
+)
+_CUT_ALIKE = (
+    "All 40 responses of the four stages to a prompt are cut to the length of the shortest, in the middle of a word; "
+    "prompts whose shortest response has under 50 bytes are left out. Finish reasons are left out."
+)
 # NoveltyBench does not say when the responses were generated.
-RELEASED = Submitter(
+_BY_NOVELTYBENCH = Submitter(
     name="DivBench (released by NoveltyBench)", links=("https://github.com/novelty-bench/novelty-bench",)
 )
+_BY_D_CAN = Submitter(name="DivBench (released with D_Can)", links=("https://github.com/AMindToThink/icl-diversity",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +60,7 @@ class ReferenceSystem:
     kind: Literal["noveltybench", "olmo", "attack"]  # origin of the responses
     of: str  # name of the released file, of the training stage, or of the attack
     k: int = 10  # number of released responses per prompt
-    system: System | None = None  # known facts about the system; None for an attack
+    system: System = field(default_factory=lambda: System(type="baseline"))  # known facts; an attack is a baseline
     sampling: Mapping[str, Any] = field(default_factory=dict)  # known facts about its sampling
     suite: str = SUITE
 
@@ -48,19 +70,24 @@ class ReferenceSystem:
         return self.name if self.suite == SUITE else f"{self.name} on {self.suite}"
 
 
+def is_matched(suite: str) -> bool:
+    """Whether a suite is for length-matched responses."""
+    return suite.endswith(MATCHED)
+
+
 def _noveltybench(name: str, system: System, mode: str | None, k: int = 10) -> ReferenceSystem:
     return ReferenceSystem(name, "noveltybench", name, k, system, {} if mode is None else {"mode": mode})
 
 
 def _stages(suite: str) -> tuple[ReferenceSystem, ...]:
-    made = []
+    systems = []
     for stage, title, model in _STAGES:
         system = System(
             type="model", model_id=f"allenai/{model}", parameters=7_300_000_000, open_weights=True, licence="apache-2.0"
         )
         name = f"OLMo-2-7B {title}" + (", length-matched" if is_matched(suite) else "")
-        made.append(ReferenceSystem(name, "olmo", stage, 10, system, suite=suite))
-    return tuple(made)
+        systems.append(ReferenceSystem(name, "olmo", stage, 10, system, suite=suite))
+    return tuple(systems)
 
 
 _STAGES = (
@@ -72,84 +99,133 @@ _STAGES = (
 _GPT_4O = System(type="model", model_id="gpt-4o-2024-11-20", open_weights=False)
 _METHOD = _GPT_4O.model_copy(update={"type": "inference-time method"})
 _GEMINI = System(type="model", model_id="gemini-1.5-pro", open_weights=False)
+ATTACKED = _noveltybench("gpt-4o", _GPT_4O, "resample")  # the attacks are made from this system's responses
 REAL: tuple[ReferenceSystem, ...] = (
     _noveltybench("humans", System(type="human"), None, 8),
-    _noveltybench("gpt-4o", _GPT_4O, "resample"),
+    ATTACKED,
     _noveltybench("gpt-4o-in-context", _METHOD, "in-context"),
     _noveltybench("gpt-4o-paraphrase", _METHOD, "paraphrase"),
     _noveltybench("gpt-4o-system-prompt", _METHOD, "system-prompt"),
     _noveltybench("gemini-1.5-pro", _GEMINI, "resample"),
     *_stages(SUITE),
 )
-ATTACKS: tuple[ReferenceSystem, ...] = tuple(
-    ReferenceSystem(each.name, "attack", each.name) for each in attacks.ATTACKS
-)
+ATTACKS = tuple(ReferenceSystem(attack.name, "attack", attack.name) for attack in attacks.ATTACKS)
 # The attacks of each kind that gain most under common metrics, and those that gain most under the headline
 # (docs/gaming.md). The first page shows the others on demand.
 SHOWN_ATTACKS = frozenset(
     (
-        "repeated",
-        "reworded",
-        "random-characters",
-        "shuffled-words",
-        "other-prompts",
-        "book-sentences",
-        "prompt-openings",
-        "random-suffixes",
-        "random-prefixes",
-        "translated-openings",
-        "padded",
+        *("repeated", "reworded", "random-characters", "shuffled-words", "other-prompts", "book-sentences"),
+        *("prompt-openings", "random-suffixes", "random-prefixes", "translated-openings", "padded"),
     )
 )
-STAGES: tuple[ReferenceSystem, ...] = tuple(each for suite in STAGE_SUITES if suite != SUITE for each in _stages(suite))
+STAGES = tuple(system for suite in STAGE_SUITES if suite != SUITE for system in _stages(suite))
 SYSTEMS: tuple[ReferenceSystem, ...] = (*REAL, *ATTACKS, *STAGES)
 
 
-def find_system(key: str) -> ReferenceSystem:
-    """The reference system with a key.
-
-    Raises:
-        ConfigurationError: There is no such system.
-    """
-    for system in SYSTEMS:
-        if system.key == key:
-            return system
-    raise ConfigurationError(f"there is no reference system {key!r}", did_you_mean(key, [s.key for s in SYSTEMS]))
-
-
 def make_submission(system: ReferenceSystem, folder: Path, mirror: Path | None = None) -> tuple[Submission, Suite]:
-    """Make and check the submission of a system from released files; the same files give the same submission.
-
-    Args:
-        system: One of `SYSTEMS`.
-
-    Raises:
-        ConfigurationError: The released files are missing.
-        InputError: The released files differ from the pinned ones.
-    """
+    """Make and check the submission of a system from released files; the same files give the same submission."""
     suite = stage_suite(system.suite, mirror)
-    if system.kind == "noveltybench":
+    if system.kind == "attack":
+        source, _ = make_submission(ATTACKED, folder.with_name(f"{folder.name}-source"), mirror)
+        return write_baseline(find_attack(system.of), source, suite, folder), suite
+    if system.kind == "olmo":
+        _write_stage(system, suite, folder, mirror)
+    else:
         fetch = Fetcher(SUBMISSIONS, mirror, network=False)
         known = {
             "name": system.name,
             "suite": SUITE,
-            "system": _stated(system).model_dump(exclude_none=True),
+            "system": system.system.model_dump(exclude_none=True),
             "generation": {**system.sampling, "k": system.k},
-            "submitter": RELEASED.model_dump(),
+            "submitter": _BY_NOVELTYBENCH.model_dump(),
             "reported": "NoveltyBench's classifier (deberta-v3-large) and reward model, as released",
         }
         import_submission(fetch(submission_path(system.of)), "noveltybench", folder, known, lambda name: suite)
-    elif system.kind == "olmo":
-        write_stage(system.name, system.of, _stated(system), suite, folder, mirror)
-    else:
-        attack = find_attack(system.of)
-        source, _ = make_submission(find_system(ATTACKED), folder.with_name(f"{folder.name}-source"), mirror)
-        return write_baseline(attack, source, suite, folder), suite
     submission, suite, _ = open_submission(folder, lambda name: suite)
     return submission, suite
 
 
-def _stated(system: ReferenceSystem) -> System:
-    if system.system is None:
-        raise ConfigurationError(f"{system.name} is an attack", "it is derived from a system")
-    return system.system
+def stage_suite(name: str, mirror: Path | None = None) -> Suite:
+    """Load one of `STAGE_SUITES` from a folder of released files, DIVBENCH_MIRROR, or earlier downloads."""
+    if name == CURATED:
+        return load_suite(name, mirror, network=False)
+    if name not in STAGE_SUITES:
+        raise UnknownSuite(f"there is no suite {name!r} of training stages", f"one of {', '.join(STAGE_SUITES)}")
+    rows = _stage_rows(name, mirror)
+    texts = {row["prompt_id"]: row["prompt"] for row in rows}
+    if name == ALPACAEVAL:
+        prompts = [Prompt(prompt_id, "AlpacaEval", text) for prompt_id, text in texts.items()]
+        return Suite(name, "AlpacaEval, 200 of its prompts", tuple(prompts))
+    whole = stage_suite(name.removesuffix(MATCHED), mirror)
+    matched = tuple(prompt for prompt in whole.prompts if prompt.prompt_id in texts)
+    return Suite(name, f"{whole.title}: those on which OLMo-2-7B's stages were length-matched", matched)
+
+
+def _write_stage(system: ReferenceSystem, suite: Suite, folder: Path, mirror: Path | None) -> None:
+    """Write the responses of a training stage as a submission."""
+    released = {row["prompt_id"]: row for row in _stage_rows(suite.name, mirror) if row["stage"] == system.of}
+    first: Mapping[str, Any] = next(iter(released.values()))
+    sampling = Generation(
+        k=len(first["responses"]),
+        mode="resample",
+        temperature=first["temperature"],
+        top_p=first["top_p"],
+        max_tokens=first["max_new_tokens"],
+        seed=first["seed"],
+        chat_template=system.of != "base",
+    )
+    manifest = Manifest(
+        name=system.name,
+        suite=suite.name,
+        system=system.system,
+        generation=sampling,
+        submitter=_BY_D_CAN,
+        notes=_CUT_ALIKE if is_matched(suite.name) else _CUT,
+    )
+    rows = []
+    for line, prompt in enumerate(suite.prompts, 1):
+        row = released[prompt.prompt_id]
+        rows.append(Row(line, prompt.prompt_id, row["prompt"], tuple(row["responses"])))
+    with atomic_folder(folder) as target:
+        write_submission(target, manifest, rows)
+
+
+def _stage_rows(suite: str, mirror: Path | None) -> list[dict[str, Any]]:
+    """The released responses to the prompts of a suite, one row per stage and prompt."""
+    fetch = Fetcher(olmo.SOURCE, mirror, network=False)
+    read = olmo.matched_rows if is_matched(suite) else olmo.raw_rows
+    return list(read(_PROMPT_SETS[suite.removesuffix(MATCHED)], fetch))
+
+
+def released_rows(name: str, submission_id: str) -> Mapping[str, Row]:
+    """The rows of a reference submission by prompt id; empty if its released files are not available."""
+    return _released_rows(name, submission_id, mirror_folder())
+
+
+@lru_cache(maxsize=4)
+def _released_rows(name: str, submission_id: str, mirror: Path | None) -> Mapping[str, Row]:
+    for system in SYSTEMS:
+        if system.name != name:
+            continue
+        try:
+            with TemporaryDirectory() as folder:
+                submission, _ = make_submission(system, Path(folder) / "submission", mirror)
+                if submission.id == submission_id:
+                    return {row.prompt_id: row for row in submission.rows()}
+        except (DivBenchError, OSError):
+            return {}
+    return {}
+
+
+def suite_prompts(suite: str) -> Mapping[str, str]:
+    """The texts of a suite's prompts by id; empty if they are not available."""
+    return _suite_prompts(suite, mirror_folder())
+
+
+@lru_cache(maxsize=4)
+def _suite_prompts(suite: str, mirror: Path | None) -> Mapping[str, str]:
+    try:
+        loaded = stage_suite(suite, mirror) if suite in STAGE_SUITES else load_suite(suite, mirror, network=False)
+        return {prompt.prompt_id: prompt.prompt for prompt in loaded.prompts}
+    except (DivBenchError, OSError):
+        return {}

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from leaderboard.data.reference.results import WithReference
-from leaderboard.data.reference.stages import is_matched
-from leaderboard.data.reference.systems import REAL, SHOWN_ATTACKS
+from leaderboard.data.reference.systems import REAL, SHOWN_ATTACKS, is_matched
 from tests.leaderboard.conftest import console_errors, open_page, shown_anew, until
 from tests.leaderboard.servers import serving
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from leaderboard.data.arena_pairs import CHECK_SHARE, REPEAT_SHARE, Contest, Pair, choose_pair
+from leaderboard.data.arena import CHECK_SHARE, REPEAT_SHARE, Contest, Pair, choose_pair
 from submissions.judgements.votes import Vote, vote_id
 
 PROMPTS = tuple(f"p{i}" for i in range(6))

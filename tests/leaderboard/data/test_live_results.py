@@ -104,24 +104,13 @@ def test_a_store_that_disappears_leaves_what_was_shown_with_the_fault_until_it_i
     assert live.reload().fault is None
 
 
-def test_a_start_without_the_store_shows_what_was_known_with_its_time_and_the_fault(
-    store: FolderStore, some: list[Scored], tmp_path: Path
-) -> None:
-    LiveResults(source(store, tmp_path))
-    store.folder.rename(tmp_path / "elsewhere")
-    snapshot = LiveResults(source(store, tmp_path)).snapshot()
-    assert names(snapshot) == ids(some[:2])
-    assert snapshot.fault is not None
-    assert (tmp_path / "cache" / "state.json").stat().st_mtime >= snapshot.as_of.timestamp()
-
-
 def test_a_source_that_cannot_be_read_at_all_raises(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "HEAD").write_text("nothing")
     with pytest.raises(StoreFault):
         LiveResults(source(FolderStore(tmp_path / "store"), tmp_path))
     with pytest.raises(ConfigurationError):
-        LiveResults(FolderSource(tmp_path / "none", tmp_path / "cache"))
+        LiveResults(FolderSource(tmp_path / "none"))
 
 
 def test_an_empty_store_has_no_boards_and_a_queue(tmp_path: Path) -> None:
@@ -151,29 +140,15 @@ def test_warnings_says_what_is_not_shown_and_how_old_the_rest_is(
     assert str(store.folder.parent) not in first
 
 
-def test_a_damaged_result_hides_no_other(store: FolderStore, some: list[Scored], tmp_path: Path) -> None:
-    put(store, f"results/{some[0].folder.name}/{PER_PROMPT_FILE}", b"PAR1")
-    live = LiveResults(source(store, tmp_path))
-    assert names(live.snapshot()) == ids(some[1:2])
-    assert [folder.name for folder in live.snapshot().unreadable] == [some[0].folder.name]
-    assert live.scores(live.snapshot().boards[0]).prompts
-
-
-def test_the_index_is_there_before_the_board_is_shown(store: FolderStore, tmp_path: Path) -> None:
-    live = LiveResults(source(store, tmp_path))
-    assert len(list((tmp_path / "cache" / "index").glob("*/*/scores.npy"))) == 1
-    board = live.snapshot().boards[0]
-    assert live.scores(board) is live.scores(board)
-
-
 def test_a_result_that_vanishes_while_it_is_shown_is_an_error_of_its_board(results: Path, tmp_path: Path) -> None:
     shutil.copytree(results, tmp_path / "results")
-    live = LiveResults(FolderSource(tmp_path / "results", tmp_path / "cache"), refresh=None)
+    live = LiveResults(FolderSource(tmp_path / "results"), refresh=None)
     board = live.snapshot().boards[0]
-    gone = board.entries[0].folder
-    (gone / PER_PROMPT_FILE).unlink()
-    shutil.rmtree(tmp_path / "cache")
-    assert live.scores(board).prompts  # it is open
-    with pytest.raises(InputError, match=gone.name):
-        live.scores(replace(board, entries=board.entries[:2]))
+    assert live.scores(board) is live.scores(board)
+    gone = board.entries[0]
+    (gone.folder / PER_PROMPT_FILE).unlink()
+    assert live.scores(board).prompts  # it is in memory
+    other = gone.result.model_copy(update={"per_prompt_sha256": "0" * 64})
+    with pytest.raises(InputError, match=gone.folder.name):
+        live.scores(replace(board, entries=(replace(gone, result=other), *board.entries[1:])))
     assert len(names(live.reload())) == len(board.entries) - 1

@@ -1,4 +1,4 @@
-"""Per-prompt scores and their index, against the results' own tables."""
+"""Per-prompt scores in memory, against the results' own tables."""
 
 import json
 import shutil
@@ -68,15 +68,13 @@ def rewrite(folder: Path, result: int, change: Any) -> None:
     pq.write_table(change(pq.read_table(path)), path)
 
 
-@pytest.mark.parametrize("kept", [False, True])
-def test_matrices_hold_what_the_tables_do(kept: bool, made: Path, tmp_path: Path) -> None:
+def test_matrices_hold_what_the_tables_do(made: Path) -> None:
     board = the_board(made)
-    for _ in range(2):  # the second time from the index, where it is kept
-        scores = BoardScores(board, tmp_path / "cache" if kept else None)
-        assert scores.prompts == tuple(f"made-up-{i:05}" for i in range(PROMPTS))
-        assert len(board.columns) == METRICS
-        assert np.isnan(scores.matrix(board.columns[0])).any()
-        assert_whole(scores, board)
+    scores = BoardScores(board)
+    assert scores.prompts == tuple(f"made-up-{i:05}" for i in range(PROMPTS))
+    assert len(board.columns) == METRICS
+    assert np.isnan(scores.matrix(board.columns[0])).any()
+    assert_whole(scores, board)
 
 
 def test_standings_are_those_of_the_matrix(made: Path) -> None:
@@ -88,14 +86,17 @@ def test_standings_are_those_of_the_matrix(made: Path) -> None:
         assert found == standings(scores.matrix(column)[:, ranked], direction=column.direction or 1)
 
 
-def test_an_index_is_made_once(made: Path, tmp_path: Path) -> None:
+def test_a_result_is_read_once(made: Path, tmp_path: Path) -> None:
     shutil.copytree(made, tmp_path / "results")
     board = the_board(tmp_path / "results")
-    before = [BoardScores(board, tmp_path / "cache").matrix(column).copy() for column in board.columns]
-    shutil.rmtree(tmp_path / "results")
-    scores = BoardScores(board, tmp_path / "cache")
-    for column, values in zip(board.columns, before, strict=True):
-        np.testing.assert_array_equal(scores.matrix(column), values)
+    fewer = replace(board, entries=board.entries[:3])
+    BoardScores(fewer)
+    for entry in fewer.entries:
+        (entry.folder / PER_PROMPT_FILE).rename(entry.folder / "aside")
+    scores = BoardScores(board)
+    for entry in fewer.entries:
+        (entry.folder / "aside").rename(entry.folder / PER_PROMPT_FILE)
+    assert_whole(scores, board)
 
 
 def test_prompts_are_in_the_suites_order_also_where_results_lack_some(made: Path, tmp_path: Path) -> None:
@@ -111,76 +112,6 @@ def test_prompts_are_in_the_suites_order_also_where_results_lack_some(made: Path
     assert_whole(scores, board)
 
 
-def test_a_new_index_takes_over_what_the_former_had(made: Path, tmp_path: Path) -> None:
-    shutil.copytree(made, tmp_path / "results")
-    first, *_, last = sorted((tmp_path / "results").iterdir())
-    away = last.rename(tmp_path / last.name)
-    BoardScores(the_board(tmp_path / "results"), tmp_path / "cache")
-    away.rename(last)
-    shutil.rmtree(first)  # one went, one came, three stayed
-    board = the_board(tmp_path / "results")
-    for entry in board.entries:
-        if entry.folder != last:
-            (entry.folder / PER_PROMPT_FILE).rename(entry.folder / "aside")  # they are not read again
-    scores = BoardScores(board, tmp_path / "cache")
-    for entry in board.entries:
-        if entry.folder != last:
-            (entry.folder / "aside").rename(entry.folder / PER_PROMPT_FILE)
-    assert_whole(scores, board)
-    assert len(list((tmp_path / "cache" / "index").glob("*/*"))) == 1  # the former one is gone
-
-
-@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="there is no list of open files")
-def test_no_file_of_an_index_is_open_while_it_is_renamed(
-    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rename = Path.replace
-
-    def as_on_windows(self: Path, target: Path) -> Path:
-        assert str(self) not in Path("/proc/self/maps").read_text(encoding="utf-8")
-        return rename(self, target)
-
-    monkeypatch.setattr(Path, "replace", as_on_windows)
-    board = the_board(made)
-    assert_whole(BoardScores(board, tmp_path / "cache"), board)
-
-
-def test_a_prompt_that_no_result_has_any_more_leaves_the_index(made: Path, tmp_path: Path) -> None:
-    shutil.copytree(made, tmp_path / "results")
-    board = the_board(tmp_path / "results")
-    for number in range(1, 5):
-        rewrite(tmp_path / "results", number, lambda table: table.slice(10))
-    assert len(BoardScores(board, tmp_path / "cache").prompts) == PROMPTS
-    shutil.rmtree(sorted((tmp_path / "results").iterdir())[0])
-    rest = replace(board, entries=tuple(entry for entry in board.entries if entry.folder.is_dir()))
-    scores = BoardScores(rest, tmp_path / "cache")
-    assert scores.prompts == tuple(f"made-up-{i:05}" for i in range(10, PROMPTS))
-    assert_whole(scores, rest)
-
-
-@pytest.mark.parametrize("damage", ["about", "cut", "shape", "none"])
-def test_an_index_that_is_damaged_is_made_again(damage: str, made: Path, tmp_path: Path) -> None:
-    board = the_board(made)
-    BoardScores(board, tmp_path / "cache")
-    ((index),) = (tmp_path / "cache" / "index").glob("*/*")
-    if damage == "about":
-        (index / "index.json").write_text('{"layout": 1}')
-    elif damage == "cut":
-        (index / "scores.npy").write_bytes((index / "scores.npy").read_bytes()[:-8])
-    elif damage == "shape":
-        np.save(index / "scores.npy", np.zeros((1, 2, 3)))
-    else:
-        (index / "scores.npy").unlink()
-    assert_whole(BoardScores(board, tmp_path / "cache"), board)
-    assert_whole(BoardScores(board, tmp_path / "cache"), board)
-
-
-def test_where_no_index_can_be_written_scores_are_read_all_the_same(made: Path, tmp_path: Path) -> None:
-    (tmp_path / "cache").write_text("a file")
-    board = the_board(made)
-    assert_whole(BoardScores(board, tmp_path / "cache"), board)
-
-
 def test_two_signatures_of_a_metric_never_share_a_matrix(made: Path, tmp_path: Path) -> None:
     shutil.copytree(made, tmp_path / "results")
     path = sorted((tmp_path / "results").iterdir())[0] / RESULT_FILE
@@ -190,7 +121,7 @@ def test_two_signatures_of_a_metric_never_share_a_matrix(made: Path, tmp_path: P
     path.write_text(json.dumps(known), encoding="utf-8")
     board = the_board(tmp_path / "results")
     assert len(board.columns) == 2 * METRICS
-    scores = BoardScores(board, tmp_path / "cache")
+    scores = BoardScores(board)
     assert_whole(scores, board)
     there = [int(np.isfinite(scores.matrix(column)).any(axis=0).sum()) for column in board.columns]
     assert sorted(there) == [1] * METRICS + [4] * METRICS
@@ -202,10 +133,9 @@ def test_a_result_that_is_gone_is_named(made: Path, tmp_path: Path) -> None:
     gone = board.entries[2].folder
     (gone / PER_PROMPT_FILE).write_bytes(b"PAR1")
     with pytest.raises(InputError, match=gone.name):
-        BoardScores(board, tmp_path / "cache")
+        BoardScores(board)
     with pytest.raises(InputError, match=gone.name):
         prompt_row(board.entries[2], "made-up-00000")
-    assert list((tmp_path / "cache" / "index").glob("*/*")) == []
 
 
 def test_a_board_of_no_responses_has_no_lengths(made: Path, tmp_path: Path) -> None:
@@ -219,8 +149,7 @@ def test_a_board_of_no_responses_has_no_lengths(made: Path, tmp_path: Path) -> N
         0,
         lambda table: table.set_column(table.schema.names.index("responses"), "responses", none),
     )
-    for _ in range(2):
-        assert np.isnan(BoardScores(board, tmp_path / "cache").bytes_a_response()[place])
+    assert np.isnan(BoardScores(board).bytes_a_response()[place])
 
 
 @pytest.mark.parametrize("number", [0, 63, 64, 127, 128, PROMPTS - 1])

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -14,13 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmark.scoring.results import PER_PROMPT_FILE, RESULT_FILE
-from divbench.core.errors import ConfigurationError, DivBenchError
+from divbench.core.errors import ConfigurationError
 from divbench.core.files import sha256_of
 from leaderboard.data.sources import FolderSource, Snapshot, StoreSource
 from submissions.storage.file_store import FileStore, FolderStore, StoreFault
-from submissions.untrusted import parquet_files
 from submissions.work_queue.operations import add_results, withdraw
-from tests.conftest import divbench, document
+from tests.conftest import divbench
 from tests.hub import HubServer
 from tests.leaderboard.stores import HOUR, ME, T0, Scored, filled, publish, put, scored, scored_again
 from tests.submissions.stores import hub_store, running_hub
@@ -145,7 +145,6 @@ def test_a_damaged_result_is_named_and_shown_when_it_is_mended(
     snapshot = source.read()
     assert names(snapshot) == ids(some[1:])
     assert list(reasons(snapshot)) == [some[0].folder.name]
-    assert not (tmp_path / "cache" / "results" / some[0].folder.name).exists()
     assert source.read().boards is snapshot.boards  # not tried again: nobody committed
     put(store, path, whole)
     assert names(source.read()) == ids(some)
@@ -159,66 +158,41 @@ def with_json(each: Scored, **changes: Any) -> bytes:
 
 def with_table(each: Scored, table: pa.Table, folder: Path) -> dict[str, bytes]:
     """The files of a result with another table, as one who made it on purpose would write them."""
-    pq.write_table(table, folder / "made.parquet")
-    content = (folder / "made.parquet").read_bytes()
-    text = with_json(each, per_prompt_sha256=sha256_of(folder / "made.parquet"))
-    return {RESULT_FILE: text, PER_PROMPT_FILE: content}
+    pq.write_table(table, folder / "table.parquet")
+    text = with_json(each, per_prompt_sha256=sha256_of(folder / "table.parquet"))
+    return {RESULT_FILE: text, PER_PROMPT_FILE: (folder / "table.parquet").read_bytes()}
 
 
 def bad_files(kind: str, one: Scored, other: Scored, folder: Path) -> tuple[dict[str, bytes], str]:
     """What lies in the store in place of a result, and a part of the reason."""
     table = pq.read_table(one.folder / PER_PROMPT_FILE)
     metric = one.result.scores[0].metric
-    made: dict[str, tuple[dict[str, bytes], str]] = {
-        "newer": ({RESULT_FILE: with_json(one, schema_version=3)}, "layout 3, .* update divbench"),
-        "older": ({RESULT_FILE: with_json(one, schema_version=0)}, "layout 0, .* divbench submissions rescore"),
-        "first layout": (
-            {RESULT_FILE: with_json(one, schema_version=1, scores=[], per_prompt_sha256="0" * 64)},
-            "per_prompt.parquet is not the one that",
-        ),
-        "no layout": ({RESULT_FILE: with_json(one, schema_version="1")}, "schema_version: Input should be 2"),
+    cases: dict[str, tuple[dict[str, bytes], str]] = {
+        "newer": ({RESULT_FILE: with_json(one, schema_version=3)}, "schema_version: Input should be 2"),
         "no JSON": ({RESULT_FILE: b"{"}, "Expecting property name"),
         "large": ({RESULT_FILE: with_json(one, notes="x" * 2**22)}, "at most 4,194,304 are allowed"),
         "of another": (
             {file: (other.folder / file).read_bytes() for file in (RESULT_FILE, PER_PROMPT_FILE)},
-            f"another submission, {other.result.submission_id}",
+            f"it is the result .* of the submission {other.result.submission_id}",
         ),
-        "other id": ({RESULT_FILE: with_json(one, result_id="f" * 16)}, "it has the id ffffffffffffffff"),
+        "other id": ({RESULT_FILE: with_json(one, result_id="f" * 16)}, "it is the result ffffffffffffffff"),
         "no Parquet": (
             {
                 RESULT_FILE: with_json(one, per_prompt_sha256=hashlib.sha256(b"PAR1").hexdigest()),
                 PER_PROMPT_FILE: b"PAR1",
             },
-            "not a valid Parquet file",
+            "per_prompt.parquet: ",
         ),
-        "a column less": (
-            with_table(one, table.drop_columns([metric]), folder),
-            f"{metric} does not occur exactly once",
-        ),
-        "a column of texts": (
-            with_table(one, table.set_column(0, "prompt_id", table["answers"]), folder),
-            "prompt_id has the type int32, expected string",
-        ),
+        "a column less": (with_table(one, table.drop_columns([metric]), folder), f"has no column {metric}"),
         "a row less": (with_table(one, table.slice(1), folder), "23 rows, .* counts 24 prompts"),
     }
-    return made[kind]
+    return cases[kind]
 
 
-BAD = (
-    "newer",
-    "older",
-    "first layout",
-    "no layout",
-    "no JSON",
-    "large",
-    "of another",
-    "other id",
-    "no Parquet",
-    "a column less",
-)
+BAD = ("newer", "no JSON", "large", "of another", "other id", "no Parquet", "a column less", "a row less")
 
 
-@pytest.mark.parametrize("kind", [*BAD, "a column of texts", "a row less"])
+@pytest.mark.parametrize("kind", BAD)
 def test_what_is_no_result_says_why_and_the_others_are_shown(
     kind: str, folder_store: FolderStore, some: list[Scored], tmp_path: Path
 ) -> None:
@@ -229,16 +203,7 @@ def test_what_is_no_result_says_why_and_the_others_are_shown(
     snapshot = StoreSource(folder_store, tmp_path / "cache").read()
     assert names(snapshot) == ids(some[1:])
     assert list(reasons(snapshot)) == [some[0].folder.name]
-    with pytest.raises(DivBenchError, match=reason):
-        raise DivBenchError(reasons(snapshot)[some[0].folder.name])
-
-
-def test_a_table_that_swells_is_not_taken(
-    folder_store: FolderStore, some: list[Scored], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    filled(folder_store, some[:1])
-    monkeypatch.setattr(parquet_files, "MAX_DECODED_BYTES", 1000)
-    assert "more than 1,000 bytes when decoded" in str(reasons(StoreSource(folder_store, tmp_path / "cache").read()))
+    assert re.search(reason, reasons(snapshot)[some[0].folder.name])
 
 
 def test_a_result_whose_files_lack_says_so(folder_store: FolderStore, some: list[Scored], tmp_path: Path) -> None:
@@ -307,43 +272,15 @@ def vanish(store: FileStore, request: pytest.FixtureRequest) -> None:
         request.getfixturevalue("server").faults.fail(503, times=10**6)
 
 
-def test_a_store_that_is_gone_raises_and_after_a_new_start_the_cache_is_shown_with_the_fault(
+def test_a_store_that_is_gone_raises(
     store: FileStore, some: list[Scored], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     filled(store, some)
-    put(store, f"results/{some[0].folder.name}/{PER_PROMPT_FILE}", b"PAR1")
     source = StoreSource(store, tmp_path / "cache")
-    before = source.read()
+    source.read()
     vanish(store, request)
     with pytest.raises(StoreFault):
         source.read()
-    later = StoreSource(store, tmp_path / "cache")
-    for _ in range(2):
-        snapshot = later.read()
-        assert (snapshot.boards, snapshot.unreadable, snapshot.queue) == (
-            before.boards,
-            before.unreadable,
-            before.queue,
-        )
-        assert snapshot.fault is not None
-        assert store.address in snapshot.fault
-        assert snapshot.as_of <= before.as_of  # that of the last reading, not of this start
-
-
-def test_an_export_without_the_store_says_that_its_state_is_not_the_present_one(
-    folder_store: FolderStore, some: list[Scored], tmp_path: Path
-) -> None:
-    filled(folder_store, some[:1])
-    export = ("board", "export", "--store", folder_store.folder, "--out", tmp_path / "board")
-    assert divbench(*export).returncode == 0
-    (folder_store.folder / "HEAD").write_text("nothing")
-    ended = divbench(*export, "--json")
-    assert (ended.returncode, document(ended)["left_out"]) == (1, [])
-    assert "HEAD" in document(ended)["fault"]
-    shown = divbench("board", "show", "--store", folder_store.folder)
-    for each in (ended, shown):
-        assert "the results cannot be updated; this is their state at 20" in each.stderr
-    assert some[0].result.manifest.name in shown.stdout
 
 
 def test_a_damaged_state_is_named_by_an_export(folder_store: FolderStore, some: list[Scored], tmp_path: Path) -> None:
@@ -358,32 +295,6 @@ def test_a_store_that_was_never_reached_raises(server: HubServer, tmp_path: Path
     server.faults.fail(503, times=10**6)
     with pytest.raises(StoreFault, match="is refused by the Hub"):
         StoreSource(hub_store(server, tmp_path), tmp_path / "cache").read()
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"as_of": 1}', '{"states": [{}]}'])
-def test_a_damaged_memory_of_the_cache_is_none(text: str, folder_store: FolderStore, tmp_path: Path) -> None:
-    (tmp_path / "cache").mkdir()
-    (tmp_path / "cache" / "state.json").write_text(text)
-    folder_store.folder.mkdir()
-    (folder_store.folder / "HEAD").write_text("nothing")
-    with pytest.raises(StoreFault):
-        StoreSource(folder_store, tmp_path / "cache").read()
-
-
-def test_a_store_that_comes_back_is_shown_without_a_fault(
-    folder_store: FolderStore, some: list[Scored], tmp_path: Path
-) -> None:
-    filled(folder_store, some[:2])
-    StoreSource(folder_store, tmp_path / "cache").read()
-    away = folder_store.folder.rename(tmp_path / "elsewhere")
-    source = StoreSource(folder_store, tmp_path / "cache")
-    former = source.read()
-    assert former.fault is not None
-    away.rename(folder_store.folder)
-    publish(folder_store, some[2])
-    snapshot = source.read()
-    assert (names(snapshot), snapshot.fault) == (ids(some), None)
-    assert snapshot.as_of > former.as_of
 
 
 def test_a_copy_that_was_damaged_in_the_cache_is_fetched_again(
@@ -421,13 +332,6 @@ def test_results_may_lie_in_another_store(folder_store: FolderStore, some: list[
             put(results, f"results/{each.folder.name}/{file}", (each.folder / file).read_bytes())
     source = StoreSource(folder_store, tmp_path / "cache", results)
     assert names(source.read()) == ids(some)
-    bare = shutil.copytree(folder_store.folder, tmp_path / "bare")
-    commit = FolderStore(bare).head()
-    FolderStore(bare).commit(commit, {}, FolderStore(bare).paths(commit, "results"), "results leave")
-    shown = ["board", "show", "--store", bare, "--json"]
-    assert document(divbench(*shown)) == []  # the results are named as left out
-    (board,) = document(divbench(*shown, "--results-store", results.folder))
-    assert sorted(entry["result_id"] for entry in board["entries"]) == ids(some)
     put(results, f"results/{some[0].folder.name}/{PER_PROMPT_FILE}", b"PAR1")  # no commit in the queue
     put(results, f"results/{some[0].folder.name}/{RESULT_FILE}", with_json(some[0], divbench="9"))
     assert names(source.read()) == ids(some[1:])
@@ -468,7 +372,7 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
 
 def test_a_folder_reads_again_only_what_changed(results: Path, tmp_path: Path) -> None:
     shutil.copytree(results, tmp_path / "results")
-    source = FolderSource(tmp_path / "results", tmp_path / "cache")
+    source = FolderSource(tmp_path / "results")
     snapshot = source.read()
     assert list(reasons(snapshot)) == ["damaged"]
     assert source.read().boards is snapshot.boards

@@ -11,7 +11,7 @@ from leaderboard.data.board import Board, Entry, ranking_column
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores
 from leaderboard.data.sources import FolderSource
-from leaderboard.data.vote_results import vote_results
+from leaderboard.data.votes import vote_results
 from leaderboard.tables.votes import best_metric, strengths_table, votes_text
 from submissions.judgements.votes import Answer, Vote, vote_id
 from tests.benchmark.analysis.test_votes import vote

@@ -1,15 +1,24 @@
-"""Analyses votes: the strengths of a suite's systems, and how well each metric of a board agrees with voters."""
+"""Analyses visitors' votes: strengths of systems, and agreement of a board's metrics with voters; counts them live."""
 
+import logging
+import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
 from benchmark.analysis.votes import Agreement, Ceiling, Strengths, ballots_of, ceiling, metric_agreement
 from benchmark.analysis.votes import strengths as strengths_of
+from divbench.core.errors import InputError
 from leaderboard.data.board import Board, Entry, distinct_labels
+from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores
+from submissions.judgements.vote_store import VoteReader, VoteSpool
 from submissions.judgements.votes import QUESTIONS, Question, Vote
+from submissions.untrusted.plain_text import one_line
+
+_LOG = logging.getLogger("divbench.votes")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,15 +40,15 @@ class VoteResults:
     def entry(self, system: str) -> Entry | None:
         """The board's row of a system; None if there is none."""
         entries = self.board.entries if self.board else ()
-        return next((each for each in entries if each.result.submission_id == self.submissions.get(system)), None)
+        return next((entry for entry in entries if entry.result.submission_id == self.submissions.get(system)), None)
 
     def log_odds(self) -> dict[str, float]:
         """Strength of each system, averaged over both questions."""
-        found: dict[str, list[float]] = {}
-        for each in self.strengths.values():
-            for system in each.systems:
-                found.setdefault(system.system, []).append(system.log_odds.value or 0.0)
-        return {name: sum(values) / len(values) for name, values in found.items()}
+        values: dict[str, list[float]] = {}
+        for strengths in self.strengths.values():
+            for system in strengths.systems:
+                values.setdefault(system.system, []).append(system.log_odds.value or 0.0)
+        return {name: sum(odds) / len(odds) for name, odds in values.items()}
 
 
 def vote_results(votes: Sequence[Vote], boards: Mapping[str, tuple[Board, BoardScores]]) -> list[VoteResults]:
@@ -48,7 +57,7 @@ def vote_results(votes: Sequence[Vote], boards: Mapping[str, tuple[Board, BoardS
     for vote in votes:
         suites.setdefault(vote.suite, []).append(vote)
     ordered = sorted(suites.items(), key=lambda item: (-len(item[1]), item[0]))
-    return [_of_suite(suite, own, boards) for suite, own in ordered]
+    return [_of_suite(suite, judged, boards) for suite, judged in ordered]
 
 
 def _of_suite(suite: str, votes: Sequence[Vote], boards: Mapping[str, tuple[Board, BoardScores]]) -> VoteResults:
@@ -61,7 +70,7 @@ def _of_suite(suite: str, votes: Sequence[Vote], boards: Mapping[str, tuple[Boar
     # Submissions of one name are kept apart, because anybody may submit under the name of another's system.
     named = {side for vote in votes for side in ((vote.left, vote.left_result), (vote.right, vote.right_result))}
     systems = sorted({(name, submissions.get(result, "")) for name, result in named})
-    labels = distinct_labels([name for name, _ in systems], [own or "gone" for _, own in systems])
+    labels = distinct_labels([name for name, _ in systems], [submission or "gone" for _, submission in systems])
     label = dict(zip(systems, labels, strict=True))
     ballots = ballots_of(votes, lambda name, result: label[name, submissions.get(result, "")])
     results = {name for vote in votes for name in (vote.left_result, vote.right_result)}
@@ -70,8 +79,8 @@ def _of_suite(suite: str, votes: Sequence[Vote], boards: Mapping[str, tuple[Boar
         entries = boards[name][0].entries
         return -sum(not results.isdisjoint(entry.results) for entry in entries), name
 
-    own = sorted((name for name, (board, _) in boards.items() if board.suite == suite), key=shared)
-    board, scores = (None, {}) if not own or not shared(own[0])[0] else _scores(votes, *boards[own[0]], submissions)
+    names = [name for name, (board, _) in boards.items() if board.suite == suite and shared(name)[0]]
+    board, scores = _scores(votes, *boards[min(names, key=shared)], submissions) if names else (None, {})
     by_result = ballots_of(votes, lambda _, result: result)
     return VoteResults(
         suite,
@@ -84,7 +93,7 @@ def _of_suite(suite: str, votes: Sequence[Vote], boards: Mapping[str, tuple[Boar
         {question: strengths_of(ballots, question) for question in QUESTIONS},
         {question: tuple(metric_agreement(by_result, scores, question)) for question in QUESTIONS},
         {question: ceiling(ballots, question) for question in QUESTIONS},
-        {label[each]: each[1] for each in systems},
+        {label[system]: system[1] for system in systems},
     )
 
 
@@ -118,3 +127,50 @@ def _scores(
         for column in board.columns
         if column.direction
     }
+
+
+class Tally:
+    """All votes, and the results of those in the store, counted while the application serves."""
+
+    def __init__(self, live: LiveResults, spool: VoteSpool) -> None:
+        self._live, self._reader = live, VoteReader(spool.store)
+        self._lock = threading.Lock()
+        self._fresh: list[Vote] = spool.waiting()
+        self._stored: tuple[Vote, ...] = ()
+        self._counted: object = None  # what the results below were computed from
+        self.results: tuple[VoteResults, ...] = ()
+        self.refresh()
+
+    def votes(self) -> list[Vote]:
+        """All votes: those in the store when it was last read, and those accepted since then."""
+        with self._lock:
+            return [*self._stored, *self._fresh]
+
+    def add(self, votes: tuple[Vote, ...]) -> None:
+        """Remember accepted votes until the store contains them."""
+        with self._lock:
+            self._fresh.extend(votes)
+
+    def log_odds(self, suite: str) -> Mapping[str, float]:
+        """Strengths of a suite's systems; empty before the first vote."""
+        return next((results.log_odds() for results in self.results if results.suite == suite), {})
+
+    def refresh(self) -> None:
+        """Read the store; recount if it has new votes or the board has new results. Errors are logged, not raised."""
+        try:
+            votes = self._reader.read().votes
+            with self._lock:
+                stored = {vote.vote_id for vote in votes}
+                self._stored = votes
+                self._fresh = [vote for vote in self._fresh if vote.vote_id not in stored]
+            boards = self._live.snapshot().boards
+            state = votes, boards
+            if self._counted != state:
+                opened = {}
+                for board in boards if votes else ():
+                    with suppress(InputError):  # its files are gone, which other pages report
+                        opened[board.name] = board, self._live.scores(board)
+                self.results = tuple(vote_results(votes, opened))
+                self._counted = state
+        except Exception as error:  # visitors can vote even if their votes cannot be counted
+            _LOG.warning("votes cannot be counted: %s", one_line(str(error)))
