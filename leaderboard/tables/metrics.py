@@ -1,6 +1,7 @@
 """Tables of a metric study: agreement with people, with prompt pairs and between metrics."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -145,6 +146,7 @@ def disagreements(study: MetricStudy, metric: str) -> Table:
     """The response sets for which the ranks by the metric and by people differ most, task by task."""
     headers = ("task", "response set", "human score", "human rank", "metric value", "metric rank", "sets")
     rows: list[tuple[Cell, ...]] = []
+    row: Any
     for row in _disagreements(study, metric).itertuples():
         numbers = (row.human, row.human_rank, row.value, row.metric_rank, row.sets)
         rows.append((row.task, row.set_id, *(number_cell(value, f"{value:,.4g}") for value in numbers)))

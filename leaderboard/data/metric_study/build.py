@@ -177,8 +177,8 @@ def _agreements(tasks: Sequence[Labelled], columns: Sequence[Scores]) -> list[tu
     for group, members in groups.items():
         stacked = np.array([by_task[name] for name in members])
         for i, j in np.argwhere(np.triu(np.isfinite(stacked).any(axis=0), 1)) if members else ():
-            rho = round(float(np.nanmean(stacked[:, i, j])), 3)
-            rows.append((group, names[i], f"{RHO}{names[j]}", rho, None, None, len(members)))
+            mean = round(float(np.nanmean(stacked[:, i, j])), 3)
+            rows.append((group, names[i], f"{RHO}{names[j]}", mean, None, None, len(members)))
     return rows
 
 
@@ -238,7 +238,7 @@ def read_scores(path: Path, names: Sequence[str] | None = None) -> dict[str, Sco
     try:
         wanted = [name for name in pq.read_schema(path).names if names is None or name in ("set_id", *names)]
         table = pq.read_table(path, columns=wanted)
-        ids = table["set_id"].to_pylist()
+        ids: list[Any] = table["set_id"].to_pylist()
         for field in table.schema:
             if field.name != "set_id":
                 about = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}

@@ -13,10 +13,13 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pandas as pd
+import pyarrow.parquet as pq
 
 from benchmark.analysis.gss.accuracy import BALANCED, HALF, MEAN, MISSING, TIES, Block, GssStudy, Row
 from benchmark.scoring.estimate import Estimate
@@ -91,8 +94,8 @@ class MetricStudy:
         """Each metric's number by task and measure."""
         groups: dict[tuple[str, str], dict[str, Estimate]] = {}
         columns = [self.numbers[name].to_list() for name in NUMBERS]
-        for task, metric, measure, value, low, high, _ in zip(*columns, strict=True):
-            groups.setdefault((task, measure), {})[metric] = Estimate(*map(_or_none, (value, low, high)))
+        for task, metric, measure, *row in zip(*columns, strict=True):
+            groups.setdefault((task, measure), {})[metric] = _estimate(*row)
         return groups
 
     def measured(self, task: str, measure: str) -> dict[str, Estimate]:
@@ -105,8 +108,8 @@ class MetricStudy:
 
     def counts(self, measure: str) -> dict[str, int]:
         """The number of sets behind a measure by task, and of tasks behind its mean."""
-        rows = self.numbers[self.numbers.measure == measure]
-        return {str(task): int(n) for task, n in rows.groupby("task", sort=False).n.max().items()}
+        groups = {task: numbers.values() for (task, other), numbers in self.estimates.items() if other == measure}
+        return {task: max(number.n or 0 for number in numbers) for task, numbers in groups.items()}
 
     @cached_property
     def agreements(self) -> tuple[Agreement, ...]:
@@ -186,9 +189,9 @@ def read_study(path: Path) -> MetricStudy:
     def read() -> MetricStudy:
         disagreements = pd.read_parquet(path.with_name(DISAGREEMENTS_FILE))
         beside = path.with_name(TEXTS_FILE)
-        texts = pd.read_parquet(beside).itertuples(index=False) if beside.is_file() else ()
-        by_id = {row.set_id: (row.context, tuple(row.responses)) for row in texts}
-        study = MetricStudy(pd.read_parquet(path), disagreements, by_id)
+        rows: list[dict[str, Any]] = pq.read_table(beside).to_pylist() if beside.is_file() else []
+        texts = {row["set_id"]: (row["context"], tuple(row["responses"])) for row in rows}
+        study = MetricStudy(pd.read_parquet(path), disagreements, texts)
         if not study.metrics or not study.estimates:
             raise ValueError("it has no metrics")
         return study
@@ -201,14 +204,13 @@ def read_pairs(path: Path) -> PairStudy:
 
     def read() -> PairStudy:
         kinds: dict[str, list[Block]] = {"model": [], "references": [], "published": []}
-        for (kind, title, beneath), rows in pd.read_parquet(path).groupby(["kind", "title", "beneath"], sort=False):
-            metrics = []
-            for metric, cells in rows.groupby("metric", sort=False):
-                pairs = _or_none(cells.n.iloc[0])
-                numbers = zip(cells.measure, cells.value, cells.low, cells.high, strict=True)
-                known = {name: Estimate(*map(_or_none, ends)) for name, *ends in numbers}
-                metrics.append(Row(str(metric), known, None if pairs is None else int(pairs)))
-            kinds[kind].append(Block(title, beneath, tuple(metrics)))
+        table = pq.read_table(path).to_pylist()
+        for (kind, title, beneath), of_block in groupby(table, itemgetter("kind", "title", "beneath")):
+            rows = []
+            for metric, cells in groupby(of_block, itemgetter("metric")):
+                known = {cell["measure"]: _estimate(*(cell[name] for name in NUMBERS[3:])) for cell in cells}
+                rows.append(Row(metric, known, next(iter(known.values())).n))
+            kinds[kind].append(Block(title, beneath, tuple(rows)))
         return PairStudy(*map(tuple, kinds.values()))
 
     return _whole(path, read, "divbench metrics study --gss")
@@ -284,6 +286,11 @@ def full_matrix(values: Any) -> list[list[float | None]]:
     """A matrix of correlations with 1 on the diagonal and None for NaN."""
     size = range(len(values))
     return [[1.0 if i == j else _or_none(values[i][j]) for j in size] for i in size]
+
+
+def _estimate(value: float | None, low: float | None, high: float | None, n: float | None = None) -> Estimate:
+    n = _or_none(n)
+    return Estimate(_or_none(value), _or_none(low), _or_none(high), n=None if n is None else int(n))
 
 
 def _or_none(value: float | None) -> float | None:
