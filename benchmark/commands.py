@@ -10,9 +10,18 @@ import typer
 
 from benchmark.cluster.options import ActorLost, ClusterOptions
 from benchmark.scoring.options import MetricNames, ScoringOptions
-from divbench.core.console import JsonOption, MirrorOption, data_option, err, out, output_option, print_json, progress
+from divbench.core.console import (
+    JsonOption,
+    MirrorOption,
+    data_option,
+    err,
+    out,
+    output_option,
+    print_json,
+    progress,
+    with_option_groups,
+)
 from divbench.core.errors import ConfigurationError, counted
-from divbench.core.option_groups import with_option_groups
 from divbench.core.tables import Styled, Table, interval, to_terminal
 
 if TYPE_CHECKING:

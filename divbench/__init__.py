@@ -60,15 +60,7 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first used."""
     if name not in _MODULES:
         raise AttributeError(f"module 'divbench' has no attribute {name!r}")
-    try:
-        module = import_module(f"divbench.{_MODULES[name]}")
-    except ModuleNotFoundError as error:
-        package = str(error.name).partition(".")[0]
-        if package not in {"benchmark", "datasets_build", "leaderboard", "submissions"}:
-            raise
-        where = getattr(import_module(package), "__file__", None) or f"a folder named {package!r}"
-        message = f"DivBench needs its own package {package!r}, but Python finds {where} first: rename it"
-        raise ImportError(f"{message}, or run Python in another folder") from error
+    module = import_module(f"divbench.{_MODULES[name]}")
     return globals().setdefault(name, getattr(module, name))
 
 

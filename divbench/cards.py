@@ -1,8 +1,13 @@
-"""Describe each metric: definition, direction, source, agreement with people, known failures."""
+"""Cards of metrics: definition, direction, source, agreement with people, known failures; `divbench metrics show`."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from divbench.core.console import JsonOption, out, print_json
+from divbench.core.errors import ConfigurationError, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,12 +83,11 @@ def metric(name: str) -> Card:
     1
     """
     from benchmark.metrics import METRICS
-    from divbench.core.errors import ConfigurationError, did_you_mean
 
-    found = next((each for each in METRICS if each.id == name), None)
-    if found is None:
-        raise ConfigurationError(f"there is no metric {name!r}", did_you_mean(str(name), [each.id for each in METRICS]))
-    return _card(found, _study())
+    by_id = {known.id: known for known in METRICS}
+    if not isinstance(name, str) or name not in by_id:
+        raise ConfigurationError(f"there is no metric {name!r}", did_you_mean(str(name), by_id))
+    return _card(by_id[name])
 
 
 def metrics() -> "pd.DataFrame":
@@ -96,14 +100,13 @@ def metrics() -> "pd.DataFrame":
 
     from benchmark.metrics import METRICS
 
-    study = _study()
-    cards = [_card(each, study) for each in METRICS]
+    cards = map(_card, METRICS)
+    columns = ["metric", "title", "family", "direction", "profiles", "agreement", "source"]
     rows = [
-        (c.title, c.family, c.direction, ", ".join(c.profiles), c.agreement[0] if c.agreement else None, c.source)
+        (c.id, c.title, c.family, c.direction, ", ".join(c.profiles), c.agreement[0] if c.agreement else None, c.source)
         for c in cards
     ]
-    columns = ["title", "family", "direction", "profiles", "agreement", "source"]
-    return pd.DataFrame(rows, index=pd.Index([c.id for c in cards], name="metric"), columns=columns)
+    return pd.DataFrame(rows, columns=columns).set_index("metric")
 
 
 @cache
@@ -114,33 +117,46 @@ def _study() -> "MetricStudy | None":
     return load_studies().study
 
 
-def _card(given: "Metric", study: "MetricStudy | None") -> Card:
+def _card(described: "Metric") -> Card:
     from benchmark.scoring.profiles import PROFILES
     from leaderboard.tables.measures import agreements
 
-    computed = given.reads != "reported"
-    number = agreements(study).get(given.id)
+    number = agreements(_study()).get(described.id)
+    profiles = [
+        p.name for p in PROFILES if described.id in {m.id for m in p.metrics()} and described.reads != "reported"
+    ]
     return Card(
-        given.id,
-        given.title,
-        given.family,
-        given.summary,
-        given.formula,
-        given.direction,
-        given.bounds,
-        given.unit,
-        given.paper,
-        given.version,
-        tuple(each.name for each in PROFILES if computed and given.id in {m.id for m in each.metrics()}),
+        *(described.id, described.title, described.family, described.summary, described.formula, described.direction),
+        *(described.bounds, described.unit, described.paper, described.version, tuple(profiles)),
         None if number is None or number.value is None else (number.value, number.low, number.high),
-        given.failures,
+        described.failures,
     )
 
 
-def _agreement(found: tuple[float, float | None, float | None] | None) -> str:
+def _agreement(number: tuple[float, float | None, float | None] | None) -> str:
     study = _study()
-    if found is None or study is None:
+    if number is None or study is None:
         return "none: not measured, or fitted to these labels"
-    value, low, high = found
+    value, low, high = number
     interval = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
     return f"Spearman {value:.2f}{interval} with human labels, mean of nine tasks, profile {study.settings['profile']}"
+
+
+def show(
+    names: Annotated[list[str], typer.Argument(help="Ids of metrics, such as vendi_score.")],
+    json: JsonOption = False,
+) -> None:
+    """Show what a metric measures, how it agrees with people, and where it fails.
+
+    Example: divbench metrics show valid_distinct_k distance_beside_prompt
+    """
+    cards = [metric(name) for name in names]
+    if json:
+        print_json([asdict(card) for card in cards])
+        return
+    console = out()
+    for index, card in enumerate(cards):
+        if index:
+            console.print()
+        for line in str(card).splitlines():
+            console.print(line, markup=False, soft_wrap=not console.is_terminal)  # a pipe gets whole lines

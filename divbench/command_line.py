@@ -56,7 +56,7 @@ COMMANDS = (
     Command("board", "leaderboard.commands", "app", "Score"),
     Command("export", "benchmark.exports.commands", "app", "Score"),
     Command("metrics list", "benchmark.commands", "metrics", "Study"),
-    Command("metrics show", "divbench.card_command", "show"),
+    Command("metrics show", "divbench.cards", "show"),
     Command("metrics explain", "benchmark.analysis.explain_command", "explain"),
     Command("metrics internals", "benchmark.generation.internals.commands", "internals"),
     Command("metrics baseline", "submissions.commands", "baseline"),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from divbench.core.errors import ConfigurationError, InputError, counted
-from divbench.response_sets import numbered
+from divbench.data import numbered
 from divbench.scores import Scores, check_resampling, score_all
 
 if TYPE_CHECKING:
@@ -46,9 +46,8 @@ class Comparison:
             for name, c in self.contrasts.items()
         ]
         columns = [f"mean {self.a}", f"mean {self.b}", "difference", "low", "high", "d_z", "rank_biserial", "p"]
-        columns += ["prompts", "finding"]
-        made = pd.DataFrame(rows, index=pd.Index(self.contrasts, name="metric"), columns=columns)
-        return made.astype(dict.fromkeys(columns[:-2], float))
+        table = pd.DataFrame(rows, pd.Index(self.contrasts, name="metric"), [*columns, "prompts", "finding"])
+        return table.astype(dict.fromkeys(columns, float))
 
     def finding(self, metric: str) -> str:
         """Say which system is more diverse by a metric, if the test finds a difference at p < 0.05.
@@ -56,16 +55,16 @@ class Comparison:
         The test is of ranks. Where the mean difference has the other sign (a few large differences against many small
         ones), or a paired t-test does not find it at p < 0.05, neither system is named.
         """
-        found = self.contrasts[metric]
-        if found.p is None:
-            return f"untested: {found.untested}"
-        if found.p >= _LEVEL or not found.difference:
+        contrast = self.contrasts[metric]
+        if contrast.p is None:
+            return f"untested: {contrast.untested}"
+        if contrast.p >= _LEVEL or not contrast.difference:
             return "no significant difference"
-        if found.disagrees:
+        if contrast.disagrees:
             return "means and ranks disagree"
         if not self.directions[metric]:
-            return f"{self.a} {'higher' if found.difference > 0 else 'lower'}"
-        return f"{self.a if found.difference * self.directions[metric] > 0 else self.b} more diverse"
+            return f"{self.a} {'higher' if contrast.difference > 0 else 'lower'}"
+        return f"{self.a if contrast.difference * self.directions[metric] > 0 else self.b} more diverse"
 
     def table(self) -> "Table":
         """The tests as a table for the terminal, Markdown or CSV."""
@@ -164,11 +163,7 @@ def _check_names(names: Any) -> None:
 
 
 def _check_comparable(a: Scores, b: Scores, names: tuple[str, str]) -> None:
-    """Check that the scores of two systems can be paired.
-
-    Raises:
-        InputError: As in `compare`.
-    """
+    """Check that the scores of two systems can be paired."""
     if a.profile != b.profile:
         raise InputError(f"the profiles differ: {a.profile} and {b.profile}", "score both with the same profile")
     for metric in (each for each in a.values if each in b.values):

@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from divbench.core.errors import ConfigurationError, MissingExtra, counted, did_you_mean
-from divbench.response_sets import response_sets
+from divbench.data import response_sets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,55 +87,38 @@ class Scores:
         """A row per metric: mean, ends of its 95% interval, and the numbers of sets with and without a value."""
         import pandas as pd
 
-        rows = [(each.value, each.low, each.high, each.n, sum(each.missing.values())) for each in self.means]
-        index = pd.Index([each.metric for each in self.means], name="metric")
-        made = pd.DataFrame(rows, index=index, columns=["mean", "low", "high", "sets", "missing"])
-        return made.astype({"mean": float, "low": float, "high": float})
+        rows = [(m.metric, m.value, m.low, m.high, m.n, sum(m.missing.values())) for m in self.means]
+        table = pd.DataFrame(rows, columns=["metric", "mean", "low", "high", "sets", "missing"]).set_index("metric")
+        return table.astype({"mean": float, "low": float, "high": float})
 
     def missing(self) -> "dict[str, dict[str, int]]":
         """Reasons for missing values, with their counts, by metric id; empty if there are none."""
-        return {each.metric: each.missing for each in self.means if each.missing}
+        return {mean.metric: mean.missing for mean in self.means if mean.missing}
 
     def plot(self) -> Any:
-        """The distribution of each metric over the sets, as a plotly figure.
-
-        Raises:
-            MissingExtra: plotly is not installed.
-        """
+        """The distribution of each metric over the sets, as a plotly figure."""
         from html import escape
 
         from divbench.core.errors import need
         from submissions.untrusted.plain_text import shortened
 
-        graph = need("plotly.graph_objects", "board")
-        need("plotly.subplots", "board")
-        from plotly.subplots import make_subplots
-
-        titles = [each.metric if each.n else f"{each.metric}: no value" for each in self.means]
-        figure = make_subplots(rows=len(self.means), cols=1, subplot_titles=titles)
-        names = [escape(shortened(name, 80), quote=False) for name in self.names]
-        for row, each in enumerate(self.means, start=1):
-            there = [(v, name) for v, name in zip(self.values[each.metric], names, strict=True) if isinstance(v, float)]
-            values, texts = [value for value, _ in there], [name for _, name in there]
-            box = graph.Box(x=values, text=texts, name=each.metric, boxpoints="all", boxmean=True)
-            figure.add_trace(box.update(hovertemplate="%{text}: %{x:.4g}<extra></extra>"), row=row, col=1)
-        figure.update_layout(showlegend=False, height=120 + 110 * len(self.means), template="plotly_white")
-        return figure.update_yaxes(showticklabels=False)
+        points = self.to_pandas().melt(var_name="metric", ignore_index=False).reset_index()
+        points["prompt"] = [escape(shortened(name, 80), quote=False) for name in points["prompt"]]
+        height = 120 + 110 * len(self.means)
+        figure = need("plotly.express", "board").box(
+            points, x="value", facet_row="metric", points="all", hover_name="prompt", height=height
+        )
+        return figure.update_xaxes(matches=None, showticklabels=True)
 
     def table(self) -> "Table":
         """The means as a table for the terminal, Markdown or CSV."""
         from divbench.core.tables import Styled, Table, interval, number
 
-        rows: list[list[Cell]] = [
-            [
-                Styled(each.metric, "code"),
-                number(each.value),
-                interval(each.low, each.high),
-                each.n,
-                "; ".join(f"{count}: {reason}" for reason, count in each.missing.items()),
-            ]
-            for each in self.means
-        ]
+        rows: list[list[Cell]] = []
+        for mean in self.means:
+            missing = "; ".join(f"{count}: {reason}" for reason, count in mean.missing.items())
+            numbers = (number(mean.value), interval(mean.low, mean.high), mean.n)
+            rows.append([Styled(mean.metric, "code"), *numbers, missing])
         columns = ["metric", "mean", "95% interval", "sets", "missing"]
         count = counted(len(self.names), "response set")
         return Table(f"{count}, profile {self.profile}", columns, rows)
@@ -211,31 +194,29 @@ def score_all(
     from benchmark.scoring.profiles import find_profile
 
     check_resampling(resamples, seed)
-    given = [response_sets(sets) for sets in systems]
-    chosen, ids = choose_metrics(metrics, profile)
+    read = [response_sets(sets) for sets in systems]
+    chosen, selected = choose_metrics(metrics, profile)
     backends = ScoringBackends(chosen)
     try:
-        return [_score(*each, ids, backends, resamples, seed) for each in given]
+        return [_score(*system, selected, backends, resamples, seed) for system in read]
     except MissingExtra as error:
         lexical = {m.id for m in find_profile("lexical").metrics()}
-        if profile is not None or chosen.name == "lexical" or not {m.id for m in ids} <= lexical:
+        if profile is not None or chosen.name == "lexical" or not {m.id for m in selected} <= lexical:
             raise
         hint = f"{error.hint}; or choose profile='lexical', which groups responses by their words"
         raise MissingExtra(error.message, hint) from error
     except ConfigurationError as error:
         if "--" not in error.hint:
             raise
-        own = f"find_profile({chosen.name!r}).replace(embedder='ORG/NAME@COMMIT')"
-        hint = f"{error.hint}; in Python, give a profile of your own: profile={own}, from benchmark.scoring.profiles"
+        changed = f"find_profile({chosen.name!r}).replace(embedder='ORG/NAME@COMMIT')"
+        hint = (
+            f"{error.hint}; in Python, give a profile of your own: profile={changed}, from benchmark.scoring.profiles"
+        )
         raise type(error)(error.message, hint) from error
 
 
 def check_resampling(resamples: int, seed: int) -> None:
-    """Check the settings of a bootstrap before the work.
-
-    Raises:
-        ConfigurationError: One is not a whole number of at least 0.
-    """
+    """Check the settings of a bootstrap before the work."""
     for name, value in (("resamples", resamples), ("seed", seed)):
         if not isinstance(value, Integral) or isinstance(value, bool) or value < 0:
             raise ConfigurationError(f"{name} is {value!r}", "give a whole number, 0 or more")
@@ -259,87 +240,75 @@ def _score(
     from submissions.checking.response_kinds import is_foreign_set
 
     sets = [ResponseSet(prompt, texts) for prompt, texts in zip(prompts, responses, strict=True)]
-    found = _scored(sets, names, metrics, backends)
-    values = {metric.id: tuple(row[metric.id] for row in found) for metric in metrics}
+    rows = _score_in_shards(sets, names, metrics, backends)
+    values = {metric.id: tuple(row[metric.id] for row in rows) for metric in metrics}
     numbers = np.array([[v if isinstance(v, float) else np.nan for v in column] for column in values.values()]).T
     means = []
-    found_means = bootstrap_means(numbers, resamples=resamples, seed=seed)
-    for metric, column, mean in zip(metrics, values.values(), found_means, strict=True):
-        reasons = Counter(value.reason for value in column if not isinstance(value, float))
-        n, missing = len(column) - reasons.total(), dict(sorted(reasons.items()))
+    for metric, mean in zip(metrics, bootstrap_means(numbers, resamples=resamples, seed=seed), strict=True):
+        reasons = Counter(value.reason for value in values[metric.id] if not isinstance(value, float))
+        n, missing = len(sets) - reasons.total(), dict(sorted(reasons.items()))
         means.append(Mean(metric.id, metric.direction, mean.value, mean.low, mean.high, n, missing))
     signatures = {metric.id: signature_line(metric, backends.profile) for metric in metrics}
     sizes, foreign = tuple(map(len, responses)), sum(map(is_foreign_set, prompts, responses))
     return Scores(backends.profile.name, names, values, tuple(means), sizes, signatures, foreign)
 
 
-def _scored(
+def _score_in_shards(
     sets: "Sequence[ResponseSet]", names: Sequence[str], metrics: "Sequence[Metric]", backends: "ScoringBackends"
 ) -> "list[dict[str, Value]]":
     """Score sets in shards, as `divbench score` does, so that the last digits are the same; progress is on stderr."""
     from benchmark.scoring.inputs import score_sets
     from benchmark.scoring.shards import SHARD_PROMPTS
-    from divbench.core.console import progress
+    from divbench.core.console import steps
 
     backends.announce([sets], metrics)
-    found: list[dict[str, Value]] = []
-    with progress() if len(sets) > SHARD_PROMPTS else nullcontext() as bar:
-        task = None if bar is None else bar.add_task("scoring", total=len(sets))
+    rows: list[dict[str, Value]] = []
+    with steps() if len(sets) > SHARD_PROMPTS else nullcontext(lambda *progress: None) as show:
         for start in range(0, len(sets), SHARD_PROMPTS):
             shard = slice(start, start + SHARD_PROMPTS)
-            found += score_sets(backends.materials(sets[shard], metrics), metrics, names[shard])
-            if bar is not None and task is not None:
-                bar.update(task, completed=len(found))
-    return found
+            rows += score_sets(backends.materials(sets[shard], metrics), metrics, names[shard])
+            show("scoring", len(rows), len(sets))
+    return rows
 
 
 def choose_metrics(
     metrics: str | Iterable[str] | None, profile: "str | Profile | None"
 ) -> "tuple[Profile, tuple[Metric, ...]]":
-    """Return the profile and its metrics.
-
-    Raises:
-        ConfigurationError: As in `score`.
-    """
+    """Return the profile and its metrics."""
     from benchmark.metrics import METRICS
     from benchmark.scoring.inputs import computed, input_of
-    from benchmark.scoring.profiles import PROFILES, find_profile
+    from benchmark.scoring.profiles import PROFILES, Profile, find_profile
 
-    names = {each.name for each in PROFILES}
+    names = {known.name for known in PROFILES}
     if isinstance(metrics, str) and metrics in names:
         if profile is not None:
             raise ConfigurationError("two profiles are named", "name it once")
         metrics, profile = None, metrics
-    known = {metric.id: metric for metric in computed(METRICS)}
+    named = profile if isinstance(profile, Profile) or profile is None else find_profile(profile)
     if metrics is None:
-        chosen = find_profile("semantic") if profile is None else _profile(profile)
-        return chosen, computed(chosen.metrics())
-    wanted = _metric_names(metrics, known, names)
-    asked = tuple(known[name] for name in wanted)
-    has_models = any(set(input_of(metric).sources) - {"tagger"} for metric in asked)
-    named = _WITH_MODELS if has_models else ("lexical",)
-    candidates = [find_profile(name) for name in named] if profile is None else [_profile(profile)]
-    for candidate in (each.replace(metrics=wanted) for each in candidates):
-        there = {metric.id for metric in candidate.metrics()}
-        lacking = next((metric for metric in asked if metric.id not in there), None)
-        if lacking is None:
-            return candidate, asked
-    assert lacking is not None  # noqa: S101 - there is at least one candidate
-    if "internals" in lacking.reads:
-        raise ConfigurationError(
-            f"{lacking.id} reads internals of the generating model, which texts do not have",
-            "see divbench generate --internals",
-        )
-    if input_of(lacking).whole_curve and candidates[-1].causal_lm and not candidates[-1].orders.whole_curve:
-        raise ConfigurationError(
-            f"{lacking.id} needs surprisals at every position, and {candidates[-1].orders.kind} orders give the last",
-            "give the profile balanced orders",
-        )
-    having = [each.name for each in PROFILES if lacking.id in {metric.id for metric in each.metrics()}]
-    raise ConfigurationError(
-        f"the profile {candidates[-1].name} has no model for {lacking.id}",
-        f"a profile that has it: {', '.join(having) or 'none'}",
-    )
+        named = named or find_profile("semantic")
+        return named, computed(named.metrics())
+    by_id = {metric.id: metric for metric in computed(METRICS)}
+    wanted = _metric_names(metrics, by_id, names)
+    selected = tuple(by_id[name] for name in wanted)
+    has_models = any(set(input_of(metric).sources) - {"tagger"} for metric in selected)
+    candidates = [named] if named else map(find_profile, _WITH_MODELS if has_models else ("lexical",))
+    for candidate in candidates:
+        chosen = candidate.replace(metrics=wanted)
+        available = {metric.id for metric in chosen.metrics()}
+        lacking = [metric for metric in selected if metric.id not in available]
+        if not lacking:
+            return chosen, selected
+    metric = lacking[0]
+    if "internals" in metric.reads:
+        message = f"{metric.id} reads internals of the generating model, which texts do not have"
+        raise ConfigurationError(message, "see divbench generate --internals")
+    if input_of(metric).whole_curve and chosen.causal_lm and not chosen.orders.whole_curve:
+        message = f"{metric.id} needs surprisals at every position, and {chosen.orders.kind} orders give the last"
+        raise ConfigurationError(message, "give the profile balanced orders")
+    having = ", ".join(known.name for known in PROFILES if metric.id in {m.id for m in known.metrics()})
+    message = f"the profile {chosen.name} has no model for {metric.id}"
+    raise ConfigurationError(message, f"a profile that has it: {having or 'none'}")
 
 
 def _metric_names(metrics: Any, known: Collection[str], profiles: Collection[str]) -> list[str]:
@@ -355,9 +324,3 @@ def _metric_names(metrics: Any, known: Collection[str], profiles: Collection[str
             hint = did_you_mean(str(name), [*known, *sorted(profiles)] if isinstance(metrics, str) else known)
             raise ConfigurationError(f"there is no metric {name!r:.60}", hint)
     return list(dict.fromkeys(wanted))
-
-
-def _profile(profile: "str | Profile") -> "Profile":
-    from benchmark.scoring.profiles import Profile, find_profile
-
-    return profile if isinstance(profile, Profile) else find_profile(profile)

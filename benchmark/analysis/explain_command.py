@@ -12,9 +12,18 @@ import typer
 from pydantic import BaseModel, ConfigDict, Field
 
 from benchmark.scoring.options import OFFLINE, ProfileOptions
-from divbench.core.console import JsonOption, MirrorOption, d_can_option, data_option, err, out, print_json, progress
+from divbench.core.console import (
+    JsonOption,
+    MirrorOption,
+    d_can_option,
+    data_option,
+    err,
+    out,
+    print_json,
+    progress,
+    with_option_groups,
+)
 from divbench.core.errors import ConfigurationError, InputError, counted
-from divbench.core.option_groups import with_option_groups
 from divbench.core.tables import Block, Table, number, print_blocks
 from submissions.untrusted.json_files import strict_model
 from submissions.untrusted.plain_text import shortened

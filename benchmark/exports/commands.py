@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from benchmark.scoring.options import OFFLINE, ProfileOptions
-from divbench.core.console import MirrorOption, data_option, err, out, output_option, progress
+from divbench.core.console import MirrorOption, data_option, err, out, output_option, progress, with_option_groups
 from divbench.core.errors import ConfigurationError, counted
-from divbench.core.option_groups import with_option_groups
 from divbench.core.tables import Table, check_report_path, to_terminal
 
 if TYPE_CHECKING:

@@ -89,5 +89,5 @@ def check_not_offloaded(model: Any, name: str, device: str) -> None:
     if outside := sorted({str(place) for place in getattr(model, "hf_device_map", {}).values()} & slow):
         raise ConfigurationError(
             f"{name} does not fit the devices: some of its weights are on {' and '.join(outside)}",
-            "give it more GPUs (--gpus-per-actor on a cluster), or a smaller precision (--set dtype=NAME)",
+            "give it more GPUs, or a smaller precision (--set dtype=NAME)",
         )

@@ -17,8 +17,7 @@ import typer
 
 from benchmark.cluster.options import ActorLost, ClusterOptions
 from benchmark.scoring.options import MetricNames, ProfileOptions, ScoringOptions
-from divbench.core.console import MirrorOption, err, termination_signals
-from divbench.core.option_groups import with_option_groups
+from divbench.core.console import MirrorOption, err, termination_signals, with_option_groups
 from submissions.untrusted.plain_text import one_line
 
 if TYPE_CHECKING:

@@ -1,12 +1,14 @@
-"""The console of commands: results on stdout, with `--json` as one document; everything else on stderr."""
+"""The frame of commands: results on stdout, with `--json` as one document; everything else on stderr; options."""
 
 import json
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import MISSING, fields, is_dataclass
 from datetime import timedelta
 from functools import partial
+from inspect import Parameter, signature
 from pathlib import Path
 from time import monotonic
 from typing import Annotated, Any
@@ -169,3 +171,35 @@ def termination_signals() -> tuple[int, ...]:
     if hangup is None or signal.getsignal(hangup) is signal.SIG_IGN:
         return (signal.SIGTERM,)
     return signal.SIGTERM, hangup
+
+
+def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for each field of its parameters that are dataclasses; Typer reads the new signature.
+
+    Annotations are types, not strings: `Annotated[..., typer.Option(...)]`. A field without a default is required.
+    """
+    original = signature(command)
+    kinds = [(parameter.name, parameter.annotation) for parameter in original.parameters.values()]
+    groups: dict[str, Any] = {name: kind for name, kind in kinds if is_dataclass(kind)}
+    shown: list[Parameter] = []
+    for parameter in original.parameters.values():
+        if parameter.name not in groups:
+            shown.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
+            continue
+        for field in fields(groups[parameter.name]):
+            default = Parameter.empty if field.default is MISSING else field.default
+            if parameter.default is not Parameter.empty:  # a group with defaults of the command
+                default = getattr(parameter.default, field.name)
+            shown.append(Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=field.type))
+
+    def run(**values: Any) -> None:
+        chosen = {
+            name: group(**{field.name: values.pop(field.name) for field in fields(group)})
+            for name, group in groups.items()
+        }
+        command(**values, **chosen)
+
+    run.__signature__ = original.replace(parameters=shown)  # type: ignore[attr-defined] # `signature` looks for it
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    return run

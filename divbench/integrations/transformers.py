@@ -37,16 +37,7 @@ class CollapseWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A measurement.
-
-    Attributes:
-        step: Training step.
-        values: Mean over the prompts, by metric id; without metrics that have no value.
-        headline: [prompts], values of the headline; NaN if missing.
-        low: Lower end of the 95% interval of the headline's change since the first measurement; None for the first.
-        high: Upper end, likewise.
-        collapsed: Whether this measurement shows a collapse.
-    """
+    """A measurement."""
 
     step: int
     values: dict[str, float]
@@ -57,17 +48,7 @@ class Measured:
 
 
 def change_since(first: Sequence[float], last: Sequence[float], drop: float) -> tuple[float | None, float | None, bool]:
-    """Compute the 95% interval of a metric's mean change over the prompts, and whether it is a collapse.
-
-    Args:
-        first: [prompts], values of the first measurement; NaN if missing.
-        last: [prompts], values of another measurement.
-        drop: Share of the first value whose loss is a collapse.
-
-    Returns:
-        Low and high end (None if no prompt has both values), and whether the interval of (last − (1 − drop) × first) is
-        below 0, or more than `drop` of the prompts with a first value have none now, as if all responses are blank.
-    """
+    """Compute the 95% interval of a metric's mean change over the prompts, and whether it is a collapse."""
     before, now = np.array(first), np.array(last)
     had = np.isfinite(before)
     has_lost = bool((had & ~np.isfinite(now)).sum() > drop * had.sum())

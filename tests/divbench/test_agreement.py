@@ -69,12 +69,6 @@ def test_mistakes_in_other_arguments_are_refused_before_the_function_is_called(m
         db.evaluate_metric(pytest.fail, "contest/story_gen", name="distinct_n", beside="distinct_n", mirror=mirror)
 
 
-def test_metrics_to_test_as_well_may_come_from_a_generator(mirror: Path) -> None:
-    names = (each for each in ["distinct_n", "self_bleu"])
-    found = db.evaluate_metric(len, "contest/story_gen", beside=names, resamples=0, mirror=mirror)
-    assert {"distinct_n", "self_bleu"} <= {name for _, name in found.to_pandas().index}
-
-
 def test_what_a_comparison_with_released_scores_lacks_is_said(mirror: Path, tmp_path: Path) -> None:
     def said() -> list[str]:
         found = str(db.evaluate_metric(len, "contest", resamples=0, mirror=tmp_path))

@@ -197,20 +197,6 @@ def test_a_first_measurement_without_values_is_warned_of(tmp_path: Path) -> None
         measuring(tmp_path, [""])
 
 
-@pytest.mark.thorough
-def test_runs_that_do_not_collapse_are_silent_and_unchanged(tmp_path: Path) -> None:
-    for seed in range(10):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", CollapseWarning)
-            trainer, callback = trained(tmp_path, [*LINES], 1e-4, seed)
-        assert not callback.collapsed
-        assert [each.step for each in callback.measured] == [0, 8, 16, 24]
-    alone, _ = trained(tmp_path, [*LINES], 1e-4, seed, watch=False)
-    weights = zip(trainer.model.parameters(), alone.model.parameters(), strict=True)
-    assert all(torch.equal(a, b) for a, b in weights)
-    assert trainer.model.training == alone.model.training
-
-
 def test_options_that_cannot_work_are_refused_at_once(tmp_path: Path) -> None:
     trainer = Trainer(
         model=random_model("qwen2", len(tokeniser("merging"))),

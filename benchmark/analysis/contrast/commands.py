@@ -17,9 +17,9 @@ from divbench.core.console import (
     output_option,
     progress,
     statistics_option,
+    with_option_groups,
 )
 from divbench.core.errors import ConfigurationError
-from divbench.core.option_groups import with_option_groups
 from divbench.core.tables import check_report_path
 
 if TYPE_CHECKING:

@@ -7,8 +7,15 @@ from typing import Annotated
 import typer
 
 from benchmark.scoring.options import SEMANTIC, ProfileOptions
-from divbench.core.console import JsonOption, MirrorOption, data_option, deliver, output_option, progress
-from divbench.core.option_groups import with_option_groups
+from divbench.core.console import (
+    JsonOption,
+    MirrorOption,
+    data_option,
+    deliver,
+    output_option,
+    progress,
+    with_option_groups,
+)
 from divbench.core.tables import check_report_path
 
 

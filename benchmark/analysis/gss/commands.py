@@ -6,9 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from benchmark.scoring.options import OFFLINE, ProfileOptions
-from divbench.core.console import JsonOption, data_option, deliver, err, output_option, progress, statistics_option
+from divbench.core.console import (
+    JsonOption,
+    data_option,
+    deliver,
+    err,
+    output_option,
+    progress,
+    statistics_option,
+    with_option_groups,
+)
 from divbench.core.errors import ConfigurationError, InputError
-from divbench.core.option_groups import with_option_groups
 from divbench.core.tables import check_report_path
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from divbench.core.console import (
     output_option,
     statistics_option,
     steps,
+    with_option_groups,
 )
 from divbench.core.errors import ConfigurationError
-from divbench.core.option_groups import with_option_groups
 from divbench.core.tables import check_report_path
 from submissions.untrusted.plain_text import one_line
 

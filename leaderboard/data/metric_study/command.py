@@ -4,9 +4,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from benchmark.scoring.options import OFFLINE, ProfileOptions
-from divbench.core.console import JsonOption, MirrorOption, err, metrics_option, out, output_option, print_json, steps
+from divbench.core.console import (
+    JsonOption,
+    MirrorOption,
+    err,
+    metrics_option,
+    out,
+    output_option,
+    print_json,
+    steps,
+    with_option_groups,
+)
 from divbench.core.errors import ConfigurationError
-from divbench.core.option_groups import with_option_groups
 from divbench.core.tables import Table, to_terminal, with_interval
 
 if TYPE_CHECKING:
