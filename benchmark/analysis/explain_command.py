@@ -30,8 +30,8 @@ from submissions.untrusted.plain_text import shortened
 
 if TYPE_CHECKING:
     from benchmark.analysis.explain import Explanation
+    from benchmark.models import Format
     from benchmark.models.causal_lm import CausalLM
-    from benchmark.models.choices import Format
     from benchmark.scoring.profiles import Profile
     from benchmark.surprisal.engine import ResponseSet
 

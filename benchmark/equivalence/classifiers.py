@@ -18,9 +18,9 @@ import numpy as np
 from scipy.special import softmax
 
 from benchmark.equivalence.backend import Floats, ResponsePair
-from benchmark.models.causal_lm import OutOfMemory
-from benchmark.models.choices import Dtype
-from benchmark.models.device_errors import loading_on, within_memory
+from benchmark.models import Dtype
+from benchmark.models.devices import loading_on
+from benchmark.models.memory import OutOfMemory, within_memory
 from benchmark.models.model_files import ModelFiles, find_model_files, load_weights, loading
 from divbench.core.errors import ConfigurationError, need
 

@@ -43,7 +43,7 @@ from benchmark.equivalence.llm_judge import (
 from benchmark.equivalence.rules import MINILM_COSINE, Rouge1, ShortAnswers
 from benchmark.metrics.metric import MOST_FOR_MODELS, Missing, too_many
 from benchmark.metrics.partition import Labels, Partition
-from benchmark.models.choices import EQUIVALENCE_NAMES, Algorithm
+from benchmark.models import EQUIVALENCE_NAMES, Algorithm
 from benchmark.models.model_files import find_model_files
 from benchmark.models.reward import RewardModel, quality
 from divbench.core.errors import ConfigurationError, counted

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from benchmark.generation.options import AverageLayers, ChatTemplate, Layer, ModelName, Template, Thinking, with_lines
-from benchmark.models.choices import Dtype
-from benchmark.models.device_options import checked_device
+from benchmark.models import Dtype
+from benchmark.models.devices import checked_device
 from divbench.core.console import (
     JsonOption,
     MirrorOption,

@@ -9,10 +9,9 @@ import numpy as np
 
 from benchmark.generation.prompting import PromptingSettings, prompt_ids
 from benchmark.generation.sampler import Failed, Outcome, Request, Sampled, SamplerFault
-from benchmark.models.causal_lm import OutOfMemory
-from benchmark.models.hf_generate import end_ids, generate
+from benchmark.models.hf_generate import end_ids, generate, sample_tokens
 from benchmark.models.hf_lm import HFCausalLM
-from benchmark.models.token_sampling import sample_tokens
+from benchmark.models.memory import OutOfMemory
 
 _THINKING = ("<think>", "</think>")
 _BATCH_TOKENS = {"cpu": 16_384, "cuda": 262_144}  # of prompts and responses to come, including padding

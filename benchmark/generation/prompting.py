@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmark.generation.sampler import Message
 from benchmark.generation.verbalized import instruction, is_verbalized
-from benchmark.models.hf_tokeniser import HFTokeniser
+from benchmark.models.tokenisers import HFTokeniser
 from datasets_build.schema import Prompt
 from divbench.core.errors import ConfigurationError
 from submissions.choices import Mode

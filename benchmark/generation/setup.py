@@ -16,9 +16,9 @@ from benchmark.generation.prompting import PromptingSettings
 from benchmark.generation.run import Plan
 from benchmark.generation.sampler import Sampler, SamplingSettings
 from benchmark.generation.server_sampler import ServerSampler
-from benchmark.models.bundled_lm.spec import OFFLINE_LM
-from benchmark.models.choices import Dtype
-from benchmark.models.device_options import device_named
+from benchmark.models import Dtype
+from benchmark.models.bundled_lm import OFFLINE_LM
+from benchmark.models.devices import device_named
 from benchmark.models.hf_lm import CausalLMSpec, find_causal_lm_spec, load_causal_lm, with_supported_attention
 from datasets_build.load import load_suite
 from datasets_build.schema import Suite

@@ -343,13 +343,7 @@ METRICS: tuple[Metric, ...] = (
         formula="−Σ_c P(c) ln P(c), P(c) = Σ_{k in c} e^(sₖ) / Σₖ e^(sₖ), sₖ the mean log-probability of a token of "
         "response k, c the classes of responses that mean the same",
         summary="How uncertain the model was between different contents, not between wordings.",
-        failures=(
-            RULE,
-            _CUT_OFF,
-            "If all responses differ, only their likelihoods distinguish prompts.",
-            _FORMS,
-            _OWN,
-        ),
+        failures=(RULE, _CUT_OFF, "If all responses differ, only their likelihoods distinguish prompts.", _FORMS, _OWN),
     ),
     _metric(
         "semantic_entropy_discrete",

@@ -359,11 +359,7 @@ METRICS: tuple[Metric, ...] = (
         paper="DivBench; based on the curve of D_Can 2026, arXiv:2606.01811",
         formula="R = mean of bits at positions 2 … n / mean of bits of the responses alone",
         summary="The share of its surprise that a response retains once others have been read.",
-        failures=(
-            f"{_NOISE} R near 1 can mean that responses share nothing, or mean nothing.",
-            _JUDGE,
-            _INJECTED,
-        ),
+        failures=(f"{_NOISE} R near 1 can mean that responses share nothing, or mean nothing.", _JUDGE, _INJECTED),
     ),
     _metric(
         "coherent_retained",

@@ -41,6 +41,5 @@ class CacheFile:
                 yield database
         except (sqlite3.Error, OSError, UnicodeDecodeError) as error:  # the last from messages about a damaged schema
             raise ConfigurationError(
-                f"the cache of {self.contents} {self.path} cannot be used: {error}",
-                self.hint,
+                f"the cache of {self.contents} {self.path} cannot be used: {error}", self.hint
             ) from error

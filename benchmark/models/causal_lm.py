@@ -11,14 +11,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from divbench.core.errors import DivBenchError
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-
-class OutOfMemory(DivBenchError):
-    """A batch, or a single sequence, does not fit into the device's memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,10 +48,7 @@ class CausalLM(Protocol):
         ...
 
     def surprisals(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
-        """Compute the bits of each sequence's scored tokens, −log2 p(token | tokens before it): float64 [scored].
-
-        Values that the model cannot compute are NaN.
-        """
+        """Compute bits, −log2 p, of each sequence's scored tokens, float64 [scored]; NaN where the model cannot."""
         ...
 
 

@@ -11,10 +11,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.models.device_errors import loading_on
+from benchmark.models.devices import loading_on
 from benchmark.models.model_files import ModelFiles, load_weights, loading
-from benchmark.models.token_batches import beginning, most_tokens, token_batches, token_counts
-from benchmark.models.unknown_words import with_known_words
+from benchmark.models.tokenisers import beginning, most_tokens, token_batches, token_counts, with_known_words
 from divbench.core.errors import ConfigurationError, need
 
 
@@ -71,10 +70,7 @@ _CACHED_VECTORS = 20_000  # some tens of megabytes
 
 
 class SentenceTransformersEmbedder:
-    """An embedder of the sentence-transformers library, which truncates texts over the model's token limit.
-
-    Words that its tokeniser does not know are transliterated; see `with_known_words`.
-    """
+    """An embedder of the sentence-transformers library; it reads texts as `with_known_words` writes them."""
 
     def __init__(self, spec: EmbedderSpec, device: str = "cpu") -> None:
         need("torch", "score")

@@ -1,8 +1,8 @@
 """Any causal language model of transformers, reading sequences as a trie of tokens.
 
-Weights are safetensors of a pinned revision, without remote code. When a model is loaded, it is checked whether logits
-computed here equal its own, and whether reading shared prefixes once gives the same numbers. If not (for example
-because some layers are not attention), each sequence is read separately.
+Weights are safetensors of a pinned revision, without remote code. When a model is loaded, random tokens show which fast
+ways of reading give its own numbers: a way that gives others is not used, and the slower one is listed in `fallbacks`.
+A model that sees the tokens it is to predict is refused.
 """
 
 import math
@@ -14,29 +14,40 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from benchmark.models import hf_checks
-from benchmark.models.batch_budget import batch_budget
+from benchmark.models import Attention, Dtype
 from benchmark.models.causal_lm import Encoding, Floats, Integers, TokenSequence
-from benchmark.models.choices import Attention, Dtype
-from benchmark.models.device_errors import loading_on, within_memory
-from benchmark.models.device_map import DeviceMap, check_not_offloaded, device_kind, device_map_options
-from benchmark.models.hf_tokeniser import HFTokeniser
-from benchmark.models.lm_head import head_of, token_bits
-from benchmark.models.model_files import (
-    NEEDS_EAGER,
-    ModelFiles,
-    find_model_files,
-    has_soft_cap,
-    load_weights,
-    loading,
+from benchmark.models.devices import (
+    AttentionPath,
+    DeviceMap,
+    ModelRun,
+    check_not_offloaded,
+    device_kind,
+    device_map_options,
+    device_name,
+    loading_on,
 )
-from benchmark.models.provenance import AttentionPath, ModelRun, device_name
-from benchmark.models.trie import ScoredTrie, Trie
-from benchmark.models.trie_attention import Packing, attending, register_attention
-from divbench.core.errors import ConfigurationError, need
+from benchmark.models.lm_head import head_of, token_bits
+from benchmark.models.memory import batch_budget, is_out_of_memory, within_memory
+from benchmark.models.model_files import NEEDS_EAGER, ModelFiles, find_model_files, has_soft_cap, load_weights, loading
+from benchmark.models.tokenisers import HFTokeniser
+from benchmark.models.trie import (
+    CannotShareError,
+    Packing,
+    ScoredTrie,
+    Trie,
+    attending,
+    build_trie,
+    packing_of,
+    register_attention,
+)
+from divbench.core.errors import ConfigurationError, first_line, need
 
 _WHOLE = "save the whole model again: without a wrapper such as torch.compile's, and with adapters merged into it"
 _LOGIT_BYTES = 256 * 1024 * 1024  # size of the model's own logits computed at once
+_TOLERANCE = {"float32": 1e-3, "float16": 0.1, "bfloat16": 0.5}  # bits per token
+# Compared in half precision instead of the maximum: rounding may route a few tokens to other experts.
+_HALF_QUANTILE = 0.9
+_ULPS = 4  # the library rounds twice in half precision, the kernel once
 T = TypeVar("T")
 
 
@@ -78,7 +89,7 @@ def load_causal_lm(spec: CausalLMSpec, device_map: DeviceMap | None = None) -> "
     """Load the model of a spec."""
     torch = need("torch", "score")
     transformers = need("transformers", "score")
-    places = device_map_options(spec.device, device_map)
+    placement = device_map_options(spec.device, device_map)
     where, options = ModelFiles(spec.name, spec.revision, spec.folder).locate()
     with loading_on(spec.device, spec.dtype, spec.name):
         with loading(where):
@@ -90,11 +101,11 @@ def load_causal_lm(spec: CausalLMSpec, device_map: DeviceMap | None = None) -> "
             dtype=getattr(torch, spec.dtype),
             attn_implementation=spec.attention,
             **options,
-            **places,
+            **placement,
         )
         if spec.attention == "sdpa" and has_soft_cap(model.config):
             raise ConfigurationError(f"{where} caps its attention scores, and sdpa does not", NEEDS_EAGER)
-        model = (model if places else model.to(spec.device)).eval()
+        model = (model if placement else model.to(spec.device)).eval()
         check_not_offloaded(model, spec.name, spec.device)
         return HFCausalLM(model, tokeniser, spec.signature)
 
@@ -123,7 +134,7 @@ class HFCausalLM:
         self.windows_requested: list[int | None] = []
         self.understands_head, self.shares, self.packing = True, False, Packing()
         self.fallbacks: tuple[str, ...] = ()
-        self.within_memory(partial(hf_checks.check, self))
+        self.within_memory(partial(_choose_reading, self))
 
     @property
     def run(self) -> ModelRun:
@@ -183,22 +194,19 @@ class HFCausalLM:
             return []
         device = self.head.weight.device
         # Moved before the model runs, because each transfer waits for the GPU.
-        parents, targets = (torch.from_numpy(each).to(device) for each in (trie.parents, trie.targets))
+        parents, targets = (torch.from_numpy(nodes).to(device) for nodes in (trie.parents, trie.targets))
         states = self.read_trie(trie.trie).last_hidden_state[0].to(device)[parents]
         by_node = np.full(len(trie.trie.ids), np.nan)
         by_node[trie.wanted] = token_bits(self.head, states, targets).cpu().numpy()
-        found = [by_node[nodes] for nodes in trie.scored]
+        scored = [by_node[nodes] for nodes in trie.scored]
         # Attention carries NaN backwards, so one sequence can affect others that share a prefix with it.
         return [
             bits if np.isfinite(bits).all() else self.read_apart([sequence])[0]
-            for bits, sequence in zip(found, sequences, strict=True)
+            for bits, sequence in zip(scored, sequences, strict=True)
         ]
 
     def read_trie(self, trie: Trie, *, states: bool = False) -> Any:
-        """Return the body's output for every node, [1, nodes, …]; with `states`, also the hidden states of all layers.
-
-        Only if `shares` is true does it equal the model's output for each separate path.
-        """
+        """Return the body's output for every node, [1, nodes, …]; with `states`, also all layers' hidden states."""
         import torch
 
         device = self.model.device
@@ -212,14 +220,14 @@ class HFCausalLM:
         import torch
 
         ids = padded(sequences)
-        given = torch.from_numpy(ids).to(self.model.device)
+        inputs = torch.from_numpy(ids).to(self.model.device)
         if not self.understands_head:
-            return [self.own_bits(given[i : i + 1], s) for i, s in enumerate(sequences)]
-        hidden = self.body(input_ids=given, use_cache=False).last_hidden_state
-        counts = [len(each.scored) for each in sequences]
+            return [self.own_bits(inputs[i : i + 1], s) for i, s in enumerate(sequences)]
+        hidden = self.body(input_ids=inputs, use_cache=False).last_hidden_state
+        counts = [len(sequence.scored) for sequence in sequences]
         rows = np.repeat(np.arange(len(sequences)), counts)
-        before = np.concatenate([each.scored for each in sequences]) - 1
-        states = hidden[tuple(torch.from_numpy(each).to(hidden.device) for each in (rows, before))]
+        before = np.concatenate([sequence.scored for sequence in sequences]) - 1
+        states = hidden[tuple(torch.from_numpy(index).to(hidden.device) for index in (rows, before))]
         targets = torch.from_numpy(ids[rows, before + 1])
         return np.split(token_bits(self.head, states, targets).cpu().numpy(), np.cumsum(counts)[:-1])
 
@@ -228,27 +236,27 @@ class HFCausalLM:
         import torch
 
         rows = max(1, _LOGIT_BYTES // (8 * self.head.weight.shape[0]))
-        made = [np.empty(0)]
+        bits = [np.empty(0)]
         for positions in np.split(sequence.scored, range(rows, len(sequence.scored), rows)):
             # A list rather than a tensor, because the states that it indexes may be on another device.
             keep = (positions - 1).tolist()
             logits = self.model(input_ids=ids, use_cache=False, logits_to_keep=keep).logits[0].float()
             targets = torch.from_numpy(sequence.ids[positions]).to(logits.device)
             chosen = torch.log_softmax(logits, -1).gather(1, targets[:, None])[:, 0]
-            made.append(-chosen.cpu().double().numpy() / math.log(2))
-        return np.concatenate(made)
+            bits.append(-chosen.cpu().double().numpy() / math.log(2))
+        return np.concatenate(bits)
 
 
 def padded(sequences: Sequence[TokenSequence]) -> Integers:
     """Return the tokens as int64 [sequences, longest], padded at the end, where causal attention ignores padding."""
     longest = max(len(sequence.ids) for sequence in sequences)
-    return np.stack([np.pad(each.ids, (0, longest - len(each.ids)), mode="edge") for each in sequences])
+    return np.stack([np.pad(s.ids, (0, longest - len(s.ids)), mode="edge") for s in sequences])
 
 
-def _merged(parts: Sequence[Callable[[], list[Floats]]], which: Sequence[bool]) -> list[Floats]:
+def _merged(parts: Sequence[Callable[[], list[Floats]]], long: Sequence[bool]) -> list[Floats]:
     """Run both functions and restore the order of the sequences."""
-    found = [iter(part()) for part in parts]
-    return [next(found[each]) for each in which]
+    results = [iter(part()) for part in parts]
+    return [next(results[is_long]) for is_long in long]
 
 
 def _rope_changes_at(config: Any) -> int | None:
@@ -257,3 +265,132 @@ def _rope_changes_at(config: Any) -> int | None:
     kinds = [rope, *(value for value in rope.values() if isinstance(value, dict))]
     lengths = [kind["original_max_position_embeddings"] for kind in kinds if kind.get("rope_type") == "longrope"]
     return min(lengths, default=None)
+
+
+def _choose_reading(lm: HFCausalLM) -> None:
+    """Choose how a model reads, and record its fallbacks."""
+    lm.understands_head, fallbacks = True, []
+    if (difference := _head_difference(lm)) > _tolerance(lm):
+        lm.understands_head = False
+        fallbacks.append(f"all logits of the model, because its head gives bits that differ by {difference:.2g}")
+    _check_causal(lm)
+    if lm.model.device.type == "cuda":
+        _fuse_norms(lm.model)
+    if lm.understands_head:
+        lm.packing = packing_of(lm.model, build_trie([probe.ids for probe in _probes(lm)]))
+        if lm.packing.reason:
+            fallbacks.append(f"attention by groups: {lm.packing.reason}")
+        reason = _why_not_shared(lm)
+        if reason and lm.packing.causal:
+            fallbacks.append(f"attention by groups: packed, {reason}")
+            lm.packing = Packing()
+            reason = _why_not_shared(lm)
+        lm.shares = reason is None
+        if reason:
+            fallbacks.append(f"shared prefixes read anew for every sequence: {reason}")
+    lm.fallbacks = tuple(fallbacks)
+
+
+def _tolerance(lm: HFCausalLM) -> float:
+    return _TOLERANCE[str(lm.model.dtype).removeprefix("torch.")]
+
+
+def _probes(lm: HFCausalLM) -> list[TokenSequence]:
+    """Return three sequences of 24, 20 and 26 random tokens with shared prefixes, all scored but the first ones."""
+    tokens = np.random.default_rng(0).integers(0, lm.head.weight.shape[0], 40)
+    probes = tokens[:24], np.concatenate([tokens[:12], tokens[24:32]]), np.concatenate([tokens[:18], tokens[32:]])
+    return [TokenSequence(ids, np.arange(1, len(ids))) for ids in probes]
+
+
+def _head_difference(lm: HFCausalLM) -> float:
+    """Return the largest difference in bits between `head` applied to the body's states and the model's own logits."""
+    import torch
+
+    probe = _probes(lm)[0]
+    inputs = torch.from_numpy(probe.ids)[None].to(lm.model.device)
+    own = lm.own_bits(inputs, probe)
+    if not np.isfinite(own).all():
+        return 0.0
+    states = lm.body(input_ids=inputs, use_cache=False).last_hidden_state[0, :-1]
+    bits = token_bits(lm.head, states, torch.from_numpy(probe.ids[1:])).cpu().numpy()
+    return float(np.abs(own - bits).max())
+
+
+def _check_causal(lm: HFCausalLM) -> None:
+    """Refuse a model if its numbers for a prefix depend on the tokens after it, or none is finite."""
+    # Judged by medians over several continuations, because rounding may route a token to another expert in one of them.
+    rng, size = np.random.default_rng(1), lm.head.weight.shape[0]
+    prefix = rng.integers(0, size, 12)
+    texts = [np.concatenate([prefix, rng.integers(0, size, 12)]).astype(np.int64) for _ in range(5)]
+    bits = np.stack(lm.read_apart([TokenSequence(ids, np.arange(1, len(prefix))) for ids in texts]))
+    if not np.isfinite(bits).any():
+        raise ConfigurationError(
+            f"{lm.signature} gives no finite probabilities",
+            "check its weights, which may have become NaN in training, or choose another precision (--set dtype=NAME)",
+        )
+    finite = bits[:, np.isfinite(bits).all(axis=0)]
+    deviations = np.abs(finite - np.median(finite, axis=0))
+    if np.median(deviations, axis=0).max(initial=0.0) > _tolerance(lm):
+        raise ConfigurationError(
+            f"{lm.signature} sees the tokens that it is to predict", "give a causal language model"
+        )
+
+
+def _why_not_shared(lm: HFCausalLM) -> str | None:
+    """Return why a trie gives other bits than separate sequences; None if it gives the same."""
+    probes = _probes(lm)
+    try:
+        shared = lm.read_shared(probes, ScoredTrie.of(probes))
+    except CannotShareError as error:
+        return str(error)
+    except (TypeError, ValueError, RuntimeError, AttributeError) as error:  # the model has its own kind of attention
+        if is_out_of_memory(error):
+            raise
+        return first_line(error)
+    config = lm.model.config.get_text_config()
+    # The numbers alone do not show it in half precision, where their tolerance is wide.
+    if len(lm.windows_requested) < config.num_hidden_layers:
+        return f"{len(lm.windows_requested)} of its {config.num_hidden_layers} layers attend along a trie"
+    if masked := _windows(config) - set(lm.windows_requested):  # a trie has no mask
+        return f"a window of {min(masked)} tokens comes from a mask alone"
+    apart = [bits for probe in probes for bits in lm.read_apart([probe])]
+    differences = np.abs(np.concatenate(shared) - np.concatenate(apart))
+    exact = str(lm.model.dtype) == "torch.float32"
+    worst = float(np.quantile(differences[np.isfinite(differences)], 1.0 if exact else _HALF_QUANTILE))
+    return None if worst <= _tolerance(lm) else f"its numbers differ by {worst:.2g} bits a token"
+
+
+def _windows(config: Any) -> set[int]:
+    """Return the window sizes of layers that attend to only a part of the prefix."""
+    kinds = set(getattr(config, "layer_types", None) or ["sliding_attention"])
+    names = {"sliding_attention": "sliding_window", "chunked_attention": "attention_chunk_size"}
+    sizes = [getattr(config, name, None) for kind, name in names.items() if kind in kinds]
+    return {size for size in sizes if size and size < (getattr(config, "max_position_embeddings", None) or math.inf)}
+
+
+def _fuse_norms(model: Any) -> None:
+    """Replace RMSNorm modules, five steps that each read and write all states, by torch's kernel where it is equal."""
+    for module in model.modules():
+        epsilon = getattr(module, "variance_epsilon", getattr(module, "eps", None))
+        weight = getattr(module, "weight", None)
+        if not type(module).__name__.endswith("RMSNorm") or epsilon is None or weight is None or weight.dim() != 1:
+            continue
+        # Families define the norm differently (Gemma scales by 1 + weight); hooks move inputs between devices.
+        if not hasattr(module, "_hf_hook") and _gives_same(module, weight, epsilon):
+            module.forward = partial(_rms_norm, weight, epsilon)
+
+
+def _rms_norm(weight: Any, epsilon: float, states: Any) -> Any:
+    import torch
+
+    return torch.nn.functional.rms_norm(states, weight.shape, weight, epsilon)
+
+
+def _gives_same(module: Any, weight: Any, epsilon: float) -> bool:
+    import torch
+
+    generator = torch.Generator(device=weight.device).manual_seed(0)
+    states = torch.randn((8, *weight.shape), generator=generator, dtype=weight.dtype, device=weight.device)
+    own, fused = module(states), _rms_norm(weight, epsilon, states)
+    step = _ULPS * torch.finfo(weight.dtype).eps
+    return bool(own.dtype == fused.dtype and torch.allclose(own, fused, rtol=step, atol=step))

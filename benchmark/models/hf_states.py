@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.models.causal_lm import TokenSequence
+from benchmark.models.hf_generate import log_largest_probability, truncate
 from benchmark.models.hf_lm import HFCausalLM, padded
 from benchmark.models.lm_head import logits_of
-from benchmark.models.token_sampling import log_largest_probability, truncate
 from benchmark.models.trie import ScoredTrie
 
 Floats = NDArray[np.float64]
@@ -65,8 +65,7 @@ def read_statistics(
         return []
     sequences = [
         TokenSequence(
-            np.array((*each.prompt, *each.ids), np.int64),
-            np.arange(len(each.prompt), len(each.prompt) + len(each.ids)),
+            np.array((*each.prompt, *each.ids), np.int64), np.arange(len(each.prompt), len(each.prompt) + len(each.ids))
         )
         for each in responses
     ]

@@ -23,10 +23,7 @@ class Head:
 
 
 def head_of(model: Any) -> Head:
-    """Return the head of a causal model of transformers, with the operations on logits that its configuration names.
-
-    The caller must compare with the model's own logits, because the model may do more.
-    """
+    """Return the head of a causal model with the operations on logits that its configuration names; it may do more."""
     layer = model.get_output_embeddings()
     config = model.config.get_text_config()
     scale = float(getattr(config, "logit_scale", None) or 1.0)  # Cohere
@@ -36,13 +33,10 @@ def head_of(model: Any) -> Head:
 
 
 def token_bits(head: Head, hidden: Any, targets: Any) -> Any:
-    """Compute −log2 p of each target after its hidden state: float64 [rows].
-
-    Products and sums are at least float32, whatever the model's dtype: half-precision logits alone would cost 0.04 bits
-    (float16) to 0.29 bits (bfloat16) per response of 670 bits. The log-sum-exp runs over tiles of rows and vocabulary.
-    """
+    """Compute −log2 p of each target after its hidden state: float64 [rows]."""
     import torch
 
+    # At least float32: half-precision logits alone would cost 0.04 bits (float16) to 0.29 (bfloat16) per response.
     # A model may be spread over several devices.
     hidden, targets = hidden.to(head.weight.device), targets.to(head.weight.device)
     on_gpu = hidden.device.type == "cuda"
@@ -89,13 +83,11 @@ _settings: list[str] = []  # the process's setting before each use that has not 
 
 @contextmanager
 def _bfloat16_factors() -> Iterator[None]:
-    """Let products of float32 matrices on a CPU round their factors to bfloat16, with sums in float32.
-
-    Nothing is lost if the factors are bfloat16 numbers, and processors with bfloat16 instructions are faster. The
-    setting applies to the whole process, so no other thread may multiply other float32 matrices meanwhile.
-    """
+    """Let products of float32 matrices on a CPU round their factors to bfloat16, with sums in float32."""
     import torch
 
+    # Nothing is lost if the factors are bfloat16 numbers. The setting applies to the whole process, so no other thread
+    # may multiply other float32 matrices meanwhile.
     products: Any = getattr(torch.backends.mkldnn, "matmul", None)
     if products is None:  # torch before 2.9
         yield

@@ -103,10 +103,7 @@ def find_model_files(name: str) -> ModelFiles:
 
 
 def weights_hash(folder: Path) -> str:
-    """Compute the SHA-256 of a folder's weights; for several files, that of their hashes in the order of their names.
-
-    Subfolders of a sentence-transformers model, such as `2_Dense`, are included.
-    """
+    """Compute the SHA-256 of a folder's weights; for several files, that of their hashes in order of names."""
     parts = _parts_of(folder)
     files = [file for part in parts for file in sorted(part.glob("*.safetensors"))]
     pickled = [part for part in parts[1:] if any(part.glob("*.bin")) and not any(part.glob("*.safetensors"))]
@@ -120,10 +117,7 @@ def weights_hash(folder: Path) -> str:
 
 
 def folder_hash(folder: Path, weights: str) -> str:
-    """Compute the SHA-256 of a folder's weights, given by `weights_hash`, and of its configuration and tokeniser.
-
-    With the same weights, other labels, another chat template or another pooling give other numbers.
-    """
+    """Compute the SHA-256 of a folder's weights, given by `weights_hash`, and of its configuration and tokeniser."""
     files = [file for part in _parts_of(folder) for end in _SETTINGS for file in part.glob(f"*{end}")]
     files.sort(key=lambda file: file.parts)  # by code point: paths of Windows ignore case
     hashes = [f"{file.relative_to(folder).as_posix()} {sha256_of(file)}" for file in files]
@@ -136,10 +130,7 @@ def _parts_of(folder: Path) -> list[Path]:
 
 @contextmanager
 def loading(where: str) -> Iterator[None]:
-    """Load a model inside the block without a progress bar; errors become a `ConfigurationError` with a hint.
-
-    Other threads wait.
-    """
+    """Load a model inside the block, one at a time; errors become a `ConfigurationError` with a hint."""
     need("transformers", "score").utils.logging.disable_progress_bar()
     from safetensors import SafetensorError  # transformers depends on it
 

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.models.device_errors import loading_on
+from benchmark.models.devices import loading_on
 from benchmark.models.model_files import ModelFiles, Spec, load_weights, loading
-from benchmark.models.token_batches import most_tokens, token_batches, token_counts
+from benchmark.models.tokenisers import most_tokens, token_batches, token_counts
 from divbench.core.errors import ConfigurationError, need
 
 Pair = tuple[str, str]
@@ -77,14 +77,7 @@ class CrossEncoderSpec:
 
 
 class BertScorer:
-    """Computes BERTScore F1, equal to that of bert-score 0.3.13 (idf off).
-
-    Each token of one text is matched with the token of the other text with the highest cosine. Special tokens may be
-    matched, but are not averaged. The mean over one text's tokens is the precision, that over the other's the recall,
-    so F1 is symmetric. A space is added before every text, as bert-score does with the releases of transformers that it
-    was written for (with transformers 5 it silently does not). Strings that look like special tokens are plain text. A
-    text without tokens has a raw score of 0.
-    """
+    """Computes BERTScore F1, equal to that of bert-score 0.3.13 (idf off)."""
 
     def __init__(self, spec: BertScoreSpec, device: str = "cpu") -> None:
         torch = need("torch", "score")
@@ -130,6 +123,7 @@ class BertScorer:
         if not texts:
             return {}
         ids = self._tokeniser(
+            # With a space before every text, as bert-score does with the releases of transformers it was written for.
             [f" {text.strip()}" if text.strip() else "" for text in texts],
             truncation=True,
             max_length=self._max_tokens,
@@ -146,7 +140,10 @@ class BertScorer:
 
 
 def _f1(first: Any, second: Any) -> float:
-    """Compute BERTScore F1 before rescaling, from states [tokens, size] with special tokens at both ends."""
+    """Compute BERTScore F1 before rescaling, from states [tokens, size] with special tokens at both ends.
+
+    Special tokens may be matched, but are not averaged. A text without tokens has a score of 0.
+    """
     if len(first) <= 2 or len(second) <= 2:
         return 0.0
     cosines = first @ second.T
@@ -177,8 +174,7 @@ class CrossEncoderScorer:
             )
         if self._model.num_labels != 1:
             raise ConfigurationError(
-                f"{where} has {self._model.num_labels} outputs, and a similarity is one",
-                _CROSS_ENCODER_HINT,
+                f"{where} has {self._model.num_labels} outputs, and a similarity is one", _CROSS_ENCODER_HINT
             )
         self._max_tokens = self._model.max_seq_length = most_tokens(self._model, spec.max_tokens)
         # The library would keep random weights for missing ones, such as the whole head of a model without one.

@@ -15,9 +15,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.models.causal_lm import OutOfMemory
-from benchmark.models.choices import Dtype
-from benchmark.models.device_errors import loading_on, within_memory
+from benchmark.models import Dtype
+from benchmark.models.devices import loading_on
+from benchmark.models.memory import OutOfMemory, within_memory
 from benchmark.models.model_files import ModelFiles, has_soft_cap, load_weights, loading
 from divbench.core.errors import ConfigurationError, need
 
@@ -98,15 +98,7 @@ class HFRewardSpec:
 
 
 class HFRewardModel:
-    """A loaded reward model. See `RewardModel`.
-
-    It reads the chat template with the prompt as the user's message and the response as the assistant's. Special tokens
-    in either are treated as plain text, so no response can add a message. As in transformers, the reward is the output
-    at the last token that is not padding. Padding comes after a text, where it changes no reward.
-
-    Published qualities come from bfloat16 outputs, and the thresholds are bfloat16 values. A reward slightly above a
-    threshold (by up to 1/64 between -8 and -4) was rounded to it there, and its quality was one lower.
-    """
+    """A loaded reward model, which reads special tokens in a prompt or response as plain text. See `RewardModel`."""
 
     def __init__(self, spec: HFRewardSpec, batch_tokens: int | None = None) -> None:
         torch = need("torch", "score")
@@ -230,6 +222,7 @@ def _last(ids: Sequence[int], pad: int | None) -> int:
     return max((position for position, token in enumerate(ids) if token != pad), default=0)
 
 
+# Published qualities come from bfloat16 outputs, which round rewards slightly above a threshold (by up to 1/64) to it.
 # From novelty-bench/novelty-bench, src/score.py. With these thresholds, 2,400 responses to MT-Bench have the same
 # distribution of qualities as GPT-4's ratings (paper, section 3.2).
 SKYWORK_GEMMA_THRESHOLDS = (-7.71875, -6.28125, -6.0, -5.71875, -5.5, -5.0, -4.375, -3.4375, -2.046875)
@@ -247,16 +240,6 @@ SKYWORK_REWARD_GEMMA_27B = HFRewardSpec(
 # qualities. Qualities from this model and from NoveltyBench's are not comparable.
 SKYWORK_REWARD_QWEN3_1_7B = HFRewardSpec(
     ModelFiles("Skywork/Skywork-Reward-V2-Qwen3-1.7B", "e51ea3e08fb81326c3b812a7ff0cb9cee83e59cc"),
-    (
-        -0.43671875,
-        0.95773633,
-        1.07054688,
-        1.52291016,
-        1.6730625,
-        2.36985938,
-        3.19824219,
-        4.24545312,
-        6.41390625,
-    ),
+    (-0.43671875, 0.95773633, 1.07054688, 1.52291016, 1.6730625, 2.36985938, 3.19824219, 4.24545312, 6.41390625),
     dtype="bfloat16",
 )

@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from benchmark.models.causal_lm import Encoding, Floats, Integers, TokenSequence
-from benchmark.models.hf_tokeniser import HFTokeniser
+from benchmark.models.devices import ModelRun
 from benchmark.models.model_files import ModelFiles, find_model_files, loading
-from benchmark.models.provenance import ModelRun
 from benchmark.models.servers import Server, ServerFault, first_choice, malformed
+from benchmark.models.tokenisers import HFTokeniser
 from divbench.core.errors import ConfigurationError, need
 
 _CONCURRENCY, _LOCAL_CONCURRENCY = 8, 64  # requests: a server of one's own batches many
@@ -32,8 +32,8 @@ _NEEDS = "use a server that supports `prompt_logprobs`, such as vLLM, or `echo` 
 class ServedLMSpec:
     """Names a language model behind a server without connecting to it."""
 
-    # Its files on the Hub or in a folder: the tokeniser is read from them, and their revision is that of the server's
-    # weights, as stated by the user.
+    # Its files on the Hub or in a folder, with the tokeniser; their revision is in the signature as the user states it,
+    # because a server cannot prove which weights it has.
     files: ModelFiles
     url: str  # server's address
     served: str  # server's name of the model
@@ -74,11 +74,7 @@ def find_served_lm_spec(name: str, server: str) -> ServedLMSpec:
 
 
 class ServerLM:
-    """A language model behind a server. See `CausalLM`.
-
-    The signature contains the revision that the user states, because a server cannot prove which weights it has, in
-    which precision, or that it will still have them tomorrow. To publish numbers, serve the model yourself.
-    """
+    """A language model behind a server. See `CausalLM`."""
 
     def __init__(self, server: Server, model: str, tokeniser: HFTokeniser, signature: str) -> None:
         self.signature = signature

@@ -48,11 +48,7 @@ _LATIN_ADDITIONAL = ("\u1e00", "\u1eff")  # first and last character of Latin Ex
 
 
 class PatternTagger:
-    """The Pattern library's tagger as included in textblob: Penn Treebank tags, for each word independently.
-
-    A word gets its most common tag in the lexicon (Brill 1992) regardless of context; an unknown word gets a tag from
-    its capitalisation, digits or ending. The same text always gets the same tags, and no model is needed.
-    """
+    """The Pattern library's tagger as included in textblob: a word gets its most common tag (Brill 1992)."""
 
     def __init__(self, spec: TaggerSpec = PATTERN_TAGGER) -> None:
         self._parser = need(f"{spec.library}.en", "syntax").parser

@@ -18,7 +18,7 @@ from benchmark.equivalence.backend import Floats, ResponsePair
 from benchmark.equivalence.classifiers import ClassifierEquivalence, GenerationSimilarity, PairClassifier
 from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder, unit_rows
 from benchmark.models.model_files import ModelFiles
-from benchmark.models.unknown_words import with_known_words
+from benchmark.models.tokenisers import with_known_words
 from benchmark.perf import compare, print_document
 
 MAX_TOKENS = 512  # per pair

@@ -23,12 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics.metric import Missing
-from benchmark.models.bundled_lm.spec import OFFLINE_LM
-from benchmark.models.choices import Dtype
-from benchmark.models.device_map import choose_device, device_kind
+from benchmark.models import Dtype
+from benchmark.models.bundled_lm import OFFLINE_LM
+from benchmark.models.devices import choose_device, device_kind
 from benchmark.models.hf_lm import HFCausalLM, load_causal_lm
-from benchmark.models.trie import Trie, build_trie
-from benchmark.models.trie_attention import Packing, _along_paths, _Plan
+from benchmark.models.trie import Packing, Trie, _along_paths, _Plan, build_trie
 from benchmark.perf import print_document
 from benchmark.perf.surprisal import SHAPES, Shape, laid_out, random_model
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets

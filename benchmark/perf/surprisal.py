@@ -55,7 +55,7 @@ def random_model(name: str, device: str, dtype: str) -> HFCausalLM:
     import torch
     import transformers
 
-    from benchmark.models.bundled_lm.spec import OFFLINE_LM
+    from benchmark.models.bundled_lm import OFFLINE_LM
 
     library: Any = transformers
     shape = SHAPES[name]

@@ -23,10 +23,10 @@ from benchmark.metrics import Metric, Reads
 from benchmark.metrics.internals import Internals
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import Partition
+from benchmark.models.devices import ModelRun
 from benchmark.models.embedder import Embedder, SentenceTransformersEmbedder
 from benchmark.models.hf_lm import load_causal_lm
 from benchmark.models.pair_scorer import PairScorer
-from benchmark.models.provenance import ModelRun
 from benchmark.models.reward import HFRewardSpec, RewardModel
 from benchmark.models.server_lm import ServedLMSpec
 from benchmark.models.tagger import Tagger

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from benchmark.models.choices import EQUIVALENCE_NAMES, Format
-from benchmark.models.device_options import DeviceOption, device_named
+from benchmark.models import EQUIVALENCE_NAMES, Format
+from benchmark.models.devices import checked_device, device_named
 from divbench.core.console import data_option, models_option
 from divbench.core.errors import ConfigurationError, did_you_mean
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from benchmark.metrics import Metric
-    from benchmark.models.device_map import DeviceChoice
+    from benchmark.models.devices import DeviceChoice
     from benchmark.scoring.profiles import Changes, Profile
     from benchmark.scoring.scorer import Options
 
@@ -24,6 +24,16 @@ if TYPE_CHECKING:
 
 MetricNames = Annotated[
     list[str] | None, data_option(help="Metric to compute (repeatable); default: all metrics of the profile.")
+]
+DeviceOption = Annotated[
+    str | None,
+    models_option(
+        callback=checked_device,
+        help=(
+            "Device of the models: cuda, cuda:1, mps, cpu, or auto (the language model over all GPUs); default: the "
+            "best available (printed to stderr)."
+        ),
+    ),
 ]
 CacheOption = Annotated[
     Path | None,

@@ -18,9 +18,9 @@ from benchmark.equivalence.learned.backend import Learned
 from benchmark.equivalence.partitioning import PartitionSpec, find_partition_spec
 from benchmark.equivalence.rules import Rouge1
 from benchmark.metrics import METRICS, Metric, Reads
-from benchmark.models.bundled_lm.spec import OFFLINE_LM
-from benchmark.models.choices import Algorithm, Attention, Boundaries, Dtype, Format, OrderKind
-from benchmark.models.device_map import single_device
+from benchmark.models import Algorithm, Attention, Boundaries, Dtype, Format, OrderKind
+from benchmark.models.bundled_lm import OFFLINE_LM
+from benchmark.models.devices import single_device
 from benchmark.models.embedder import ALL_MINILM_L6_V2, EmbedderSpec
 from benchmark.models.hf_lm import CausalLMSpec, find_causal_lm_spec
 from benchmark.models.model_files import ModelFiles, find_model_files

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, St
 
 from benchmark.metrics import Metric
 from benchmark.metrics.metric import Missing
-from benchmark.models.provenance import ModelRun
+from benchmark.models.devices import ModelRun
 from benchmark.scoring.internals_file import HowRead, Part
 from benchmark.scoring.profiles import Profile
 from datasets_build.schema import Suite

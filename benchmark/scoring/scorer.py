@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from filelock import FileLock
 
 from benchmark.metrics import METRICS, Metric
-from benchmark.models.provenance import ModelRun
+from benchmark.models.devices import ModelRun
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.estimate import LEVEL, bootstrap_means
 from benchmark.scoring.inputs import computed, metrics_from

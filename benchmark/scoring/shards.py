@@ -16,7 +16,7 @@ import pyarrow as pa
 from benchmark.metrics import Metric
 from benchmark.metrics.internals import Internals
 from benchmark.metrics.metric import Missing
-from benchmark.models.provenance import ModelRun
+from benchmark.models.devices import ModelRun
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.inputs import Materials, input_of, make_inputs, score_sets
 from benchmark.scoring.internals_file import InternalsFile

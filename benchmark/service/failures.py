@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmark.models.causal_lm import OutOfMemory
-from benchmark.models.device_errors import is_out_of_memory
+from benchmark.models.memory import OutOfMemory, is_out_of_memory
 from benchmark.models.servers import ServerFault
 from divbench.core.errors import ConfigurationError, DivBenchError, UnknownSuite
 from submissions.storage.file_store import LocalDiskFault

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from benchmark.metrics.metric import Missing, Unscorable
 from benchmark.metrics.surprisal import Surprisals
-from benchmark.models.causal_lm import CausalLM, OutOfMemory, SupportsPrepare, TokenSequence
-from benchmark.models.choices import OrderKind
+from benchmark.models import OrderKind
+from benchmark.models.causal_lm import CausalLM, SupportsPrepare, TokenSequence
+from benchmark.models.memory import OutOfMemory
 from benchmark.models.trie import prefix_sort_key
 from benchmark.surprisal.prompt_layout import Layout, TokenisedText, lay_out, pieces
 from benchmark.surprisal.response_orders import OrderDesign, balanced, endpoint, exact, uniform

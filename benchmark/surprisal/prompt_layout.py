@@ -30,8 +30,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.models import Boundaries, Format
 from benchmark.models.causal_lm import CausalLM, Encoding, TokenSequence
-from benchmark.models.choices import Boundaries, Format
 from divbench.core.errors import ConfigurationError
 
 Integers = NDArray[np.int64]

@@ -22,7 +22,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from benchmark.models.bundled_lm.corpus import read_books
+from benchmark.models.bundled_lm.train import read_books
 from benchmark.models.embedder import ALL_MINILM_L6_V2, Embedder, SentenceTransformersEmbedder
 from benchmark.validity.discriminator import (
     FEATURES,

@@ -16,7 +16,7 @@ import numpy as np
 from benchmark.exports.preference import centre_distances
 from benchmark.metrics.eigenscore import leave_one_out, min_max
 from benchmark.metrics.metric import Unscorable
-from benchmark.models.bundled_lm.spec import OFFLINE_LM
+from benchmark.models.bundled_lm import OFFLINE_LM
 from benchmark.models.causal_lm import CausalLM
 from benchmark.models.embedder import Embedder, EmbedderSpec, SentenceTransformersEmbedder
 from benchmark.models.hf_lm import load_causal_lm

@@ -11,8 +11,9 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from benchmark.models.bundled_lm.train import train_tokeniser
-from benchmark.models.causal_lm import CausalLM, Encoding, Floats, OutOfMemory, TokenSequence
+from benchmark.models.causal_lm import CausalLM, Encoding, Floats, TokenSequence
 from benchmark.models.hf_lm import HFCausalLM
+from benchmark.models.memory import OutOfMemory
 
 LINES = (
     "The river was high, and the bridge was closed.",

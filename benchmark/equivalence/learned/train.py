@@ -34,7 +34,7 @@ from benchmark.equivalence.learned.backend import MODEL, Learned, PairModel, Pai
 from benchmark.equivalence.learned.features import FEATURES, LINEAR
 from benchmark.equivalence.partitioning import ResponsesToGroup, find_partition_spec, normalised, partition_by_pairs
 from benchmark.equivalence.rules import short_answers_equivalent
-from benchmark.models.choices import Algorithm
+from benchmark.models import Algorithm
 from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder
 from datasets_build.download import mirror_folder
 from divbench.core.console import MirrorOption, out

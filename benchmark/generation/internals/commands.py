@@ -9,8 +9,8 @@ import typer
 
 from benchmark.generation.commands import chosen_layers
 from benchmark.generation.options import AverageLayers, Layer, Template, Thinking
-from benchmark.models.choices import Dtype
-from benchmark.models.device_options import checked_device, device_named
+from benchmark.models import Dtype
+from benchmark.models.devices import checked_device, device_named
 from divbench.core.console import JsonOption, MirrorOption, models_option, out, print_json, progress, prompts_option
 from divbench.core.errors import ConfigurationError
 from divbench.core.files import content_id

@@ -11,10 +11,9 @@ from benchmark.generation.prompting import PromptingSettings
 from benchmark.metrics.eigenscore import Covariances, Pooling, covariances_of, inside_layers, original_layer
 from benchmark.metrics.internals import Internals, ResponseScores
 from benchmark.metrics.metric import Unscorable
-from benchmark.models.batch_budget import budget_with_states
-from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.hf_states import ResponseStatistics, SamplingParameters, TokenisedResponse, read_statistics
+from benchmark.models.memory import OutOfMemory, budget_with_states
 from benchmark.scoring.internals_file import Drawing, HowRead
 from divbench.core.errors import ConfigurationError
 

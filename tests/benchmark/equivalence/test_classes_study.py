@@ -18,7 +18,7 @@ from benchmark.equivalence.rules import Rouge1
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import Partition
-from benchmark.models.choices import EQUIVALENCE_NAMES
+from benchmark.models import EQUIVALENCE_NAMES
 from benchmark.models.hf_lm import CausalLMSpec
 from benchmark.models.reward import HFRewardSpec, quality
 from benchmark.scoring.backends import ScoringBackends

@@ -19,7 +19,7 @@ from benchmark.equivalence.classifiers import (
     PairTokens,
     find_generation_similarity,
 )
-from benchmark.models.causal_lm import OutOfMemory
+from benchmark.models.memory import OutOfMemory
 from benchmark.models.model_files import find_model_files
 from divbench.core.errors import ConfigurationError
 from tests.benchmark.classifiers import POSITIONS, QUESTIONS, TEXTS, WINDOW, save_deberta, save_nli, save_roberta_nli

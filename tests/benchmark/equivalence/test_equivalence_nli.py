@@ -17,7 +17,7 @@ from benchmark.equivalence.partitioning import PartitionSpec, ResponsesToGroup, 
 from benchmark.equivalence.rules import ShortAnswers
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import Labels
-from benchmark.models.choices import Algorithm
+from benchmark.models import Algorithm
 from benchmark.models.model_files import ModelFiles, find_model_files
 from divbench.core.errors import ConfigurationError
 from tests.benchmark.classifiers import (

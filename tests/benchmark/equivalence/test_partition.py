@@ -21,7 +21,7 @@ from benchmark.equivalence.partitioning import (
 from benchmark.equivalence.rules import Rouge1
 from benchmark.metrics.metric import MOST_FOR_MODELS, Missing
 from benchmark.metrics.partition import Labels
-from benchmark.models.choices import Algorithm
+from benchmark.models import Algorithm
 
 ALGORITHMS: tuple[Algorithm, ...] = ("greedy", "components", "complete", "average")
 ORDER_FREE: tuple[Algorithm, ...] = ("components", "complete")

@@ -9,7 +9,7 @@ from benchmark.generation.prompting import PromptingSettings, check_prompts, mes
 from benchmark.generation.run import greedy_chat
 from benchmark.generation.sampler import Message
 from benchmark.generation.setup import Model, manifest_of
-from benchmark.models.hf_tokeniser import HFTokeniser
+from benchmark.models.tokenisers import HFTokeniser
 from datasets_build.load import load_suite
 from datasets_build.schema import Prompt
 from divbench.core.errors import ConfigurationError

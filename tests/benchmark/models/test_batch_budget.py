@@ -1,8 +1,5 @@
 """How many tokens at once: the formula against the memory that models took."""
 
-import json
-import os
-import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +8,8 @@ import torch
 from transformers import AutoConfig
 
 from benchmark.generation.internals.read import InternalsReader, layers_of
-from benchmark.models.batch_budget import (
+from benchmark.models.hf_lm import HFCausalLM
+from benchmark.models.memory import (
     CPU_TOKENS,
     LEAST,
     MOST,
@@ -20,61 +18,9 @@ from benchmark.models.batch_budget import (
     budget_with_states,
     bytes_per_token,
 )
-from benchmark.models.hf_lm import HFCausalLM
 from tests.benchmark.lms import lm_of, model_of, one_thread, tokeniser
-from tests.forked import run_forked
 
 __all__ = ["one_thread"]  # a fixture
-
-MEASURE = """
-import ctypes, json, os, sys
-import numpy as np, torch
-from transformers import AutoConfig, AutoModelForCausalLM
-from benchmark.models.batch_budget import bytes_per_token
-from benchmark.models.trie import build_trie
-from benchmark.models.trie_attention import Packing, attending, register_attention
-
-# glibc gives back at once what is larger than that, so that the peak is that of the tensors.
-assert ctypes.CDLL(None).mallopt(-3, 65536) == 1  # M_MMAP_THRESHOLD
-register_attention()
-torch.set_num_threads(1)
-
-def measure(kind, dtype, sizes):
-    config = AutoConfig.for_model(kind, vocab_size=500, max_position_embeddings=512, **sizes)
-    model = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, dtype), attn_implementation="sdpa").eval()
-    drawn = np.random.default_rng(0)
-    few, many = (peak_after(sequences, model, drawn) for sequences in (32, 96))
-    return (many - few) / (64 * 64), bytes_per_token(model.config, getattr(torch, dtype).itemsize)
-
-def peak_after(sequences, model, drawn):
-    trie = build_trie([drawn.integers(0, 500, 64) for _ in range(sequences)])
-    ids, places = (torch.from_numpy(each)[None] for each in (trie.ids, trie.depths))
-    with torch.inference_mode(), attending(model, trie, Packing()):
-        model.base_model(input_ids=ids, position_ids=places, use_cache=False)
-    # Not getrusage: its peak is that of the process that started this one, where that was larger.
-    (peak,) = (line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM:"))
-    return int(peak) * 1024
-
-for given in json.loads(sys.argv[1]):
-    if (child := os.fork()) == 0:  # each has a peak of its own
-        print(json.dumps(measure(*given)), flush=True)
-        os._exit(0)
-    os.waitpid(child, 0)
-"""
-WIDE: dict[str, Any] = {"hidden_size": 256, "num_hidden_layers": 2, "intermediate_size": 2048, "num_attention_heads": 4}
-GPT2 = {"n_embd": 256, "n_layer": 2, "n_head": 4}
-SHARED = WIDE | {"intermediate_size": 128, "num_attention_heads": 8, "num_key_value_heads": 2}
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
-def test_what_a_token_takes() -> None:
-    models = [("llama", "bfloat16", WIDE), ("qwen2", "float32", SHARED), ("gpt2", "float32", GPT2)]
-    run = run_forked(MEASURE, [json.dumps(models)], os.environ)
-    assert run.returncode == 0, run.stderr
-    found = [json.loads(line) for line in run.stdout.splitlines()]
-    assert len(found) == len(models)
-    for (kind, *_), (measured, computed) in zip(models, found, strict=True):
-        assert 0.95 * measured < computed < 1.6 * measured, kind
 
 
 def config_of(kind: str, **sizes: Any) -> Any:

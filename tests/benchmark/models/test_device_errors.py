@@ -11,9 +11,10 @@ import pytest
 import torch
 
 from benchmark.metrics.metric import Missing
-from benchmark.models.causal_lm import OutOfMemory, TokenSequence
-from benchmark.models.device_errors import is_out_of_memory, loading_on, within_memory
+from benchmark.models.causal_lm import TokenSequence
+from benchmark.models.devices import loading_on
 from benchmark.models.hf_lm import CausalLMSpec, HFCausalLM, load_causal_lm
+from benchmark.models.memory import OutOfMemory, is_out_of_memory, within_memory
 from benchmark.scoring.profiles import find_profile
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals, read_sets
 from divbench.core.errors import ConfigurationError

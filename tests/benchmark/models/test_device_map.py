@@ -14,17 +14,14 @@ from torch.utils._pytree import tree_leaves
 
 from benchmark.models import hf_lm, lm_head
 from benchmark.models.causal_lm import TokenSequence
-from benchmark.models.device_map import ALL_GPUS, DeviceChoice, choose_device, device_map_options
-from benchmark.models.device_options import checked_device
+from benchmark.models.devices import ALL_GPUS, DeviceChoice, checked_device, choose_device, device_map_options
 from benchmark.models.hf_lm import CausalLMSpec, HFCausalLM, load_causal_lm
 from benchmark.models.hf_states import TokenisedResponse, read_statistics
 from benchmark.models.lm_head import Head, token_bits
-from benchmark.models.trie import build_trie
-from benchmark.models.trie_attention import Packing, _Plans
+from benchmark.models.trie import Packing, _Plans, build_trie
 from benchmark.scoring.profiles import find_profile
 from divbench.core.errors import ConfigurationError
 from tests.benchmark.lms import one_thread, random_model, tokeniser
-from tests.conftest import divbench
 
 __all__ = ["one_thread"]  # a fixture
 
@@ -66,14 +63,6 @@ def test_a_model_in_parts_reads_as_a_whole_one(spec: CausalLMSpec, monkeypatch: 
     assert laid.shares
     whole = load_causal_lm(spec)
     for found, wanted in zip(laid.surprisals(sequences()), whole.surprisals(sequences()), strict=True):
-        np.testing.assert_array_equal(found, wanted)
-
-
-def test_a_map_of_one_device_is_no_other_model(spec: CausalLMSpec) -> None:
-    pytest.importorskip("accelerate")
-    laid = load_causal_lm(spec, device_map={"": "cpu"})
-    assert laid.signature == spec.signature
-    for found, wanted in zip(laid.surprisals(sequences()), load_causal_lm(spec).surprisals(sequences()), strict=True):
         np.testing.assert_array_equal(found, wanted)
 
 
@@ -184,7 +173,7 @@ def test_weights_go_from_their_files_to_the_device(spec: CausalLMSpec, monkeypat
         with pytest.raises(ConfigurationError, match="enough"):
             load_causal_lm(replace(spec, device=device))
     assert asked == [{"": "cuda:1"}, None]
-    monkeypatch.setattr("benchmark.models.device_map.find_spec", lambda name: None)
+    monkeypatch.setattr("benchmark.models.devices.find_spec", lambda name: None)
     assert device_map_options("cuda:1") == {}  # without accelerate it is moved after loading
 
 
@@ -231,17 +220,8 @@ def test_a_driver_that_torch_cannot_use_is_said(monkeypatch: pytest.MonkeyPatch)
     assert "CUDA is not usable: CUDA initialization: The NVIDIA driver on your system is too old" in (found.note or "")
 
 
-@pytest.mark.parametrize("name", [None, "cpu", "auto", "mps", "cuda", "cuda:1", "cuda:12"])
-def test_devices_that_may_be_there_are_accepted(name: str | None) -> None:
-    assert checked_device(name) == name
-
-
 @pytest.mark.parametrize("name", ["", "cud", "cuda1", "cuda:", "CPU", "gpu", "cpu\n"])
 def test_a_misspelt_device_is_refused(name: str) -> None:
     with pytest.raises(typer.BadParameter, match="give cuda, cuda:1, mps, cpu or auto"):
         checked_device(name)
-
-
-def test_a_misspelt_device_is_refused_even_where_no_model_runs() -> None:
-    ended = divbench("score", "x", "--profile", "lexical", "--device", "cud")
-    assert (ended.returncode, "there is no device 'cud'" in ended.stderr) == (2, True)
+    assert [checked_device(good) for good in (None, "auto", "mps", "cuda:12")] == [None, "auto", "mps", "cuda:12"]

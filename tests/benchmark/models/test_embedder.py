@@ -12,15 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModel, AutoTokenizer
 
 from benchmark.models.embedder import ALL_MINILM_L6_V2, Embedder, EmbedderSpec, SentenceTransformersEmbedder, unit_rows
 from benchmark.models.model_files import ModelFiles, find_model_files
-from benchmark.models.token_batches import beginning
-from benchmark.models.unknown_words import with_known_words
+from benchmark.models.tokenisers import beginning, with_known_words
 from divbench.core.errors import ConfigurationError, MissingExtra
 from tests.benchmark.encoders import MAX_TOKENS, pickle_weights, save_sentence_bert
 from tests.benchmark.fakes import HashEmbedder
@@ -95,11 +93,6 @@ def test_order_and_repeats_of_texts_change_no_bit(embedder: Embedder) -> None:
     assert np.array_equal(embedder.embed(texts * 2), np.vstack([found, found]))
 
 
-def test_company_in_a_batch_changes_only_last_digits(minilm: SentenceTransformersEmbedder) -> None:
-    alone = np.vstack([minilm.embed([text]) for text in TEXTS])
-    assert minilm.embed(TEXTS) == pytest.approx(alone, abs=1e-6)
-
-
 def test_batches_hold_about_as_many_tokens_whatever_their_texts(minilm: SentenceTransformersEmbedder) -> None:
     # On a CPU, that is: 64 long texts at once do not stay in its caches, and 5 short ones at once waste them.
     read: list[tuple[int, ...]] = []
@@ -111,18 +104,6 @@ def test_batches_hold_about_as_many_tokens_whatever_their_texts(minilm: Sentence
     assert sum(texts for texts, _ in read) == 109
     assert max(texts * length for texts, length in read) <= 1100
     assert len(read) <= 5
-
-
-def test_batches_hold_little_padding_whatever_the_bytes_of_a_token(minilm: SentenceTransformersEmbedder) -> None:
-    inside: list[NDArray[np.int64]] = []
-    hook = minilm._model[0].register_forward_pre_hook(lambda _, args: inside.append(args[0]["attention_mask"].numpy()))
-    words = ("internationally recognised institutions ", "qz 7! ", "日本 ", "a an the ")
-    texts = [f"{i} {words[i % 4] * (4 + i // 4)}" for i in range(100)]
-    try:
-        minilm.embed(texts)
-    finally:
-        hook.remove()
-    assert sum(mask.sum() for mask in inside) / sum(mask.size for mask in inside) > 0.85
 
 
 def test_vectors_are_those_of_the_model_with_mean_pooling(minilm: SentenceTransformersEmbedder) -> None:

@@ -9,7 +9,7 @@ import torch
 
 from benchmark.models import hf_lm, lm_head
 from benchmark.models.causal_lm import TokenSequence
-from benchmark.models.hf_lm import HFCausalLM
+from benchmark.models.hf_lm import HFCausalLM, _fuse_norms
 from divbench.core.errors import ConfigurationError
 from tests.benchmark.lms import one_thread, random_model, tokeniser
 
@@ -99,3 +99,31 @@ def test_sequences_apart_ask_the_head_once(monkeypatch: pytest.MonkeyPatch) -> N
     assert calls == [2 + 7 + 4]
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-4)
+
+
+def fused(model: Any) -> list[str]:
+    return [type(module).__name__ for module in model.modules() if "forward" in vars(module)]
+
+
+@pytest.mark.parametrize("kind", ["qwen2", "qwen3", "llama", "olmo2"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_norms_are_fused_and_the_logits_stay(kind: str, dtype: torch.dtype) -> None:
+    model = random_model(kind, VOCABULARY).to(dtype)
+    with torch.no_grad():
+        for name, weights in model.named_parameters():
+            if weights.dim() == 1 and "norm" in name:
+                weights.uniform_(0.5, 1.5, generator=torch.Generator().manual_seed(1))
+    ids = torch.arange(3, 35)[None]
+    with torch.inference_mode():
+        own = model(input_ids=ids).logits.float()
+        _fuse_norms(model)
+        assert len(fused(model)) == sum(type(module).__name__.endswith("RMSNorm") for module in model.modules()) > 0
+        difference = (own - model(input_ids=ids).logits.float()).abs().max()
+    assert difference <= {torch.float32: 1e-5}.get(dtype, 0.1) * own.abs().max()
+
+
+def test_norms_of_another_definition_are_left_alone() -> None:
+    model = random_model("gemma", VOCABULARY)  # scales by 1 + weight
+    with torch.inference_mode():
+        _fuse_norms(model)
+    assert fused(model) == []

@@ -9,10 +9,10 @@ import torch
 
 from benchmark.generation.internals.read import InternalsReader, Layers, TokenisedResponses, layers_of
 from benchmark.metrics.eigenscore import covariances_of
-from benchmark.models.causal_lm import OutOfMemory
+from benchmark.models.hf_generate import truncate
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.hf_states import ResponseStatistics, SamplingParameters, TokenisedResponse, read_statistics
-from benchmark.models.token_sampling import truncate
+from benchmark.models.memory import OutOfMemory
 from divbench.core.errors import ConfigurationError
 from tests.benchmark.lms import lm_of, one_thread, random_model, tokeniser
 from tests.benchmark.logits import read_logits

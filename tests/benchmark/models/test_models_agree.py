@@ -215,13 +215,6 @@ def test_factors_are_taken_as_bfloat16_only_where_both_are(states: Any, weights:
     assert products.fp32_precision == before
 
 
-def test_a_head_makes_nothing_larger_than_a_processors_cache() -> None:
-    weight, hidden = torch.ones(30_000, 4), torch.ones(1500, 4)
-    with Largest() as largest:
-        token_bits(Head(weight, None, 1.0, None), hidden, torch.zeros(1500).long())
-    assert largest.numel * 4 <= 32 * 1024 * 1024
-
-
 def test_no_rows_are_no_bits() -> None:
     head = Head(torch.ones(9, 4), None, 1.0, None)
     assert token_bits(head, torch.empty(0, 4), torch.empty(0).long()).shape == (0,)

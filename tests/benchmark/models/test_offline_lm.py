@@ -4,21 +4,17 @@ import csv
 import gzip
 import json
 import math
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path, PurePath
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark.metrics.surprisal import coherent_retained, d_can, retained_surprise
-from benchmark.models.bundled_lm.corpus import read_books
-from benchmark.models.bundled_lm.documents import documents, sentences
-from benchmark.models.bundled_lm.spec import OFFLINE_LM
-from benchmark.models.bundled_lm.train import train
+from benchmark.models.bundled_lm import OFFLINE_LM
+from benchmark.models.bundled_lm.train import documents, read_books, sentences, train
 from benchmark.models.hf_lm import HFCausalLM, find_causal_lm_spec, load_causal_lm
 from benchmark.models.model_files import folder_hash, weights_hash
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals, read_sets
@@ -34,16 +30,6 @@ FOLDER: Path = OFFLINE_LM.folder
 @pytest.fixture(scope="module")
 def lm() -> HFCausalLM:
     return load_causal_lm(OFFLINE_LM)
-
-
-def test_threads_that_load_it_at_once_all_get_its_weights() -> None:
-    with ThreadPoolExecutor(6) as threads:
-        loaded = list(threads.map(load_causal_lm, [OFFLINE_LM] * 6))
-    heads = [each.model.get_output_embeddings().weight for each in loaded]
-    assert all(
-        torch.equal(head, each.model.get_input_embeddings().weight) for head, each in zip(heads, loaded, strict=True)
-    )
-    assert all(torch.equal(head, heads[0]) for head in heads)
 
 
 def answers(name: str) -> list[tuple[str, ...]]:
@@ -160,7 +146,7 @@ def test_documents_are_those_of_their_seed_and_hold_repeats(books: Path) -> None
 @pytest.mark.thorough
 def test_a_few_steps_of_training_make_a_model_that_loads(books: Path, tmp_path: Path) -> None:
     out = tmp_path / "model"
-    train(books, out, steps=10, stop_at=2, seed=1, threads=1)
+    train(books, out, steps=10, stop_at=2)
     made = load_causal_lm(find_causal_lm_spec(str(out)))
     assert made.shares
     rows = training(out)

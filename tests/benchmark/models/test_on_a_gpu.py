@@ -23,7 +23,7 @@ from benchmark.models.hf_states import SamplingParameters, TokenisedResponse, re
 from benchmark.models.model_files import find_model_files
 from benchmark.models.pair_scorer import BertScoreSpec, CrossEncoderSpec
 from benchmark.models.reward import HFRewardSpec
-from benchmark.models.trie_attention import Packing
+from benchmark.models.trie import Packing
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals, read_sets
 from tests.benchmark.classifiers import save_deberta
 from tests.benchmark.encoders import save_cross_encoder, save_roberta

@@ -12,9 +12,9 @@ from transformers import LlamaForCausalLM
 
 from benchmark.models.causal_lm import TokenSequence
 from benchmark.models.hf_lm import HFCausalLM
-from benchmark.models.hf_tokeniser import HFTokeniser
 from benchmark.models.server_lm import ServerLM, find_served_lm_spec
 from benchmark.models.servers import Server, ServerFault
+from benchmark.models.tokenisers import HFTokeniser
 from divbench.core.errors import ConfigurationError
 from tests.benchmark.completions_server import (
     CONTEXT,

@@ -50,14 +50,3 @@ def test_a_machine_without_it_is_told_which_extra_to_install(monkeypatch: pytest
     with pytest.raises(MissingExtra, match=r'textblob.* is not installed \(.*pip install "divbench\[syntax\]"\)'):
         divbench.score([["one", "two"]], metrics=["template_rate"])
     assert PATTERN_TAGGER.signature == "textblob@0.20.0,penn-tags"
-
-
-def test_metrics_of_tags_are_computed_where_they_are_named() -> None:
-    sets = [["The city sleeps at night under the moon.", "A dog barks at noon under the bridge."]]
-    named = divbench.score(sets, metrics=["template_rate", "vendi_score"], resamples=100)
-    assert named.profile == "semantic"
-    assert named.values["template_rate"] == (1.0,)
-    alone = divbench.score(sets, metrics="template_rate", resamples=100)
-    assert (alone.profile, alone.values["template_rate"]) == ("lexical", (1.0,))
-    for profile in ("lexical", "semantic", "offline"):
-        assert "template_rate" not in divbench.metric("template_rate").profiles, profile

@@ -7,10 +7,9 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from scipy import stats
-from torch.overrides import TorchFunctionMode
 from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
-from benchmark.models.token_sampling import (
+from benchmark.models.hf_generate import (
     TruncatedDistribution,
     log_largest_probability,
     sample_tokens,
@@ -116,32 +115,6 @@ def test_a_row_is_drawn_alike_beside_any_other() -> None:
     together = drawn(slice(None))
     assert together == [token for row in range(len(logits)) for token in drawn(slice(row, row + 1))]
     assert len(set(together)) > 15
-
-
-class _Counted(TorchFunctionMode):
-    """Counts what waits for a GPU: numbers of a tensor that Python asks for, and rows selected by a mask."""
-
-    waits = 0
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        indices = args[1:2] if func.__name__ in ("__getitem__", "__setitem__") else ()
-        by_mask = any(isinstance(each, torch.Tensor) and each.dtype == torch.bool for each in indices)
-        self.waits += by_mask or func.__name__ in ("__bool__", "__int__")
-        return func(*args, **(kwargs or {}))
-
-
-@each_setting
-def test_a_gpu_is_seldom_waited_for_if_all_rows_have_one_setting(setting: tuple[float, int | None, float]) -> None:
-    temperature, top_k, top_p = setting
-    with _Counted() as counted:
-        sample_tokens(
-            logits_of(4),
-            torch.full((4,), temperature),
-            torch.full((4,), top_k or 10**9),
-            torch.full((4,), top_p, dtype=torch.float64),
-            torch.rand(4, dtype=torch.float64),
-        )
-    assert 2 <= counted.waits <= 3
 
 
 def test_temperature_zero_takes_the_greatest() -> None:

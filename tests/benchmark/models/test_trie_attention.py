@@ -11,8 +11,7 @@ import torch
 from torch.nn.attention import varlen
 
 from benchmark.models.hf_lm import HFCausalLM
-from benchmark.models.trie import Trie, build_trie
-from benchmark.models.trie_attention import Packing, _along_paths, _Plan, packing_of, takes_shared_heads
+from benchmark.models.trie import Packing, Trie, _along_paths, _Plan, build_trie, packing_of, takes_shared_heads
 from benchmark.surprisal.engine import ResponseSet, read_sets
 from tests.benchmark.lms import Style, lm_of, one_thread, random_model, tokeniser
 from tests.benchmark.surprisal.test_engine_faults import assert_same
@@ -149,16 +148,6 @@ def test_packed_attention_is_left_where_it_does_not_and_the_reason_is_named(
     assert reason in (found.reason or "")
 
 
-@pytest.mark.usefixtures("any_device")
-def test_memory_that_is_full_is_no_reason_not_to_pack(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*given: Any, window_size: Any = None, scale: Any = None) -> torch.Tensor:
-        raise torch.OutOfMemoryError("CUDA out of memory.")
-
-    monkeypatch.setattr(varlen, "varlen_attn", full)
-    with pytest.raises(torch.OutOfMemoryError):
-        packing_of(OnGPU(torch.bfloat16), a_trie())
-
-
 def windowed(window: int) -> HFCausalLM:
     options = {"sliding_window": window, "use_sliding_window": True, "max_window_layers": 0}
     return HFCausalLM(random_model("qwen2", len(tokeniser("gpt2")), **options), tokeniser("gpt2"), "windowed")
@@ -179,7 +168,7 @@ def test_a_model_with_windows_is_packed_where_texts_are_shorter_or_the_kernel_ha
         return kernel(*given, **options)
 
     monkeypatch.setattr(varlen, "varlen_attn", counted)
-    monkeypatch.setattr("benchmark.models.hf_checks.packing_of", lambda *given: Packing(True, packs_windows))
+    monkeypatch.setattr("benchmark.models.hf_lm.packing_of", lambda *given: Packing(True, packs_windows))
     lm = windowed(window)
     assert (lm.packing.causal, lm.shares, lm.fallbacks) == (True, True, ())
     calls.clear()
@@ -190,7 +179,7 @@ def test_a_model_with_windows_is_packed_where_texts_are_shorter_or_the_kernel_ha
 
 def test_packing_that_disagrees_in_the_model_is_left_and_the_reason_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(varlen, "varlen_attn", defined(shift=1))
-    monkeypatch.setattr("benchmark.models.hf_checks.packing_of", lambda *given: Packing(True, True))
+    monkeypatch.setattr("benchmark.models.hf_lm.packing_of", lambda *given: Packing(True, True))
     lm = lm_of("gpt2")
     assert (lm.packing, lm.shares) == (Packing(), True)
     assert len(lm.fallbacks) == 1
@@ -231,7 +220,7 @@ def test_key_heads_are_expanded_where_no_fused_kernel_shares_them(
 
     monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", seen)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
-    monkeypatch.setattr("benchmark.models.trie_attention.takes_shared_heads", on_gpu)
+    monkeypatch.setattr("benchmark.models.trie.takes_shared_heads", on_gpu)
     found = _along_paths(plan, *numbers, scaling=None, window=window)
     assert set(asked) == {(8, False) if expanded else (2, True)}
     assert (found.float() - wanted.float()).abs().max() < 0.01

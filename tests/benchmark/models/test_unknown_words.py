@@ -4,12 +4,11 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from transformers import AutoTokenizer
 
 from benchmark.models.embedder import SentenceTransformersEmbedder
-from benchmark.models.unknown_words import with_known_words
+from benchmark.models.tokenisers import with_known_words
 from tests.benchmark.encoders import save_roberta
 
 REWRITTEN = {
@@ -48,10 +47,6 @@ def test_words_that_are_known_stay_as_they_are(tokeniser: Any) -> None:
     assert with_known_words(tokeniser, texts, 256) == texts
 
 
-def test_what_has_no_transliteration_stays(tokeniser: Any) -> None:
-    assert with_known_words(tokeniser, ["a \U000f0000 b"], 256) == ["a \U000f0000 b"]
-
-
 def test_the_text_around_an_unknown_word_is_kept_to_the_letter(tokeniser: Any) -> None:
     text = "  Zoë's naïve\t🐢 —  “né” 🎲\n"
     (found,) = with_known_words(tokeniser, [text], 256)
@@ -69,9 +64,3 @@ def test_different_emoji_have_different_vectors(minilm: SentenceTransformersEmbe
     vectors = minilm.embed(["🐢", "🎲", "🌟", "🦊", "😊"])
     assert max(float(a @ b) for a, b in combinations(vectors, 2)) < 0.6
     assert minilm.embed(["🐢"]) == pytest.approx(minilm.embed(["turtle"]), abs=1e-6)
-
-
-def test_token_states_are_those_of_the_words_that_were_read(minilm: SentenceTransformersEmbedder) -> None:
-    (states,) = minilm.read(["Pick 🎲"])
-    assert states.pieces == ("pick", "game", "die")
-    assert np.array_equal(minilm.embed(["Pick 🎲"])[0], states.vector)

@@ -15,6 +15,8 @@ from tests.forked import PACKAGES, run_forked
 
 LACKING = (
     "pydantic",
+    "typer",
+    "rich",
     "tenacity",
     "datasets",
     "rapidfuzz",

@@ -13,8 +13,8 @@ from rich.console import Console
 
 from benchmark.commands import print_result
 from benchmark.metrics import METRICS
-from benchmark.models.bundled_lm.spec import OFFLINE_LM
-from benchmark.models.provenance import ModelRun
+from benchmark.models.bundled_lm import OFFLINE_LM
+from benchmark.models.devices import ModelRun
 from benchmark.scoring import backends as loading
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile

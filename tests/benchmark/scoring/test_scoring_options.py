@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmark.analysis.gaming.commands import gaming
-from benchmark.models.bundled_lm.spec import OFFLINE_LM
+from benchmark.models.bundled_lm import OFFLINE_LM
 from benchmark.scoring.options import SEMANTIC, SETTINGS, ProfileOptions, ScoringOptions, metrics_named
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options, result_id

@@ -9,7 +9,7 @@ import pytest
 
 from benchmark.equivalence.learned.backend import Learned
 from benchmark.metrics import METRICS, Metric, Version
-from benchmark.models.bundled_lm.spec import OFFLINE_LM
+from benchmark.models.bundled_lm import OFFLINE_LM
 from benchmark.models.embedder import ALL_MINILM_L6_V2
 from benchmark.models.tagger import PATTERN_TAGGER
 from benchmark.scoring.internals_file import HowRead

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from benchmark.metrics import Metric
-from benchmark.models.causal_lm import OutOfMemory
+from benchmark.models.memory import OutOfMemory
 from benchmark.models.servers import ServerFault
 from benchmark.scoring.inputs import ScoringFault
 from benchmark.service.failures import HostFault, HostHealth, hint_of, log_tail, public_text

@@ -133,7 +133,7 @@ def test_what_was_prepared_for_more_memory_is_cut() -> None:
             self.refused = 0
 
         def surprisals(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
-            from benchmark.models.causal_lm import OutOfMemory
+            from benchmark.models.memory import OutOfMemory
 
             if sum(len(each.ids) for each in sequences) > 220:
                 self.refused += 1

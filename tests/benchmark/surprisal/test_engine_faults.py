@@ -17,8 +17,9 @@ import pytest
 import torch
 
 from benchmark.metrics.metric import Missing
-from benchmark.models.causal_lm import Encoding, Floats, OutOfMemory, TokenSequence
+from benchmark.models.causal_lm import Encoding, Floats, TokenSequence
 from benchmark.models.hf_lm import CausalLMSpec, HFCausalLM, find_causal_lm_spec, load_causal_lm
+from benchmark.models.memory import OutOfMemory
 from benchmark.surprisal.cache import SurprisalCache
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.prompt_layout import PAPER_INSTRUCT, Layout
