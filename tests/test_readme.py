@@ -9,7 +9,6 @@ from pathlib import Path
 import typer.main
 
 from benchmark.metrics import METRICS
-from benchmark.metrics.metric import bounds_text
 from datasets_build.sources import DATASETS
 from divbench.command_line import build
 from leaderboard.data.metric_study.study import PAID, load_studies
@@ -27,10 +26,22 @@ METRICS_PAGE = ROOT / "docs" / "metrics.md"
 
 
 def metrics_table() -> str:
-    lines = ["| metric | what it is | reads | more diverse | bounds | source |", "|---|---|---|---|---|---|"]
+    """All metrics, with what the study that ships says of them."""
+    studies = load_studies()
+    assert studies.study is not None
+    dominated_by = dominated(studies.study, studies.gaming)
+    trust = {row.metric: row for row in trusted(studies.study, studies.gaming, most=len(METRICS) * 2)}
+    lines = [
+        "| metric | what it is | more diverse | people | attacks | dominated by | source |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for m in METRICS:
         way = {1: "higher", 0: "neither", -1: "lower"}[m.direction]
-        lines.append(f"| `{m.id}` v{m.version} | {m.title} | {m.reads} | {way} | {bounds_text(m.bounds)} | {m.paper} |")
+        row = trust.get(m.id)
+        people = "" if row is None else f"{row.value:.2f} ({row.low:.2f} to {row.high:.2f})"
+        attacks = "" if row is None or row.paid is None else row.paid
+        other = f"`{dominated_by[m.id]}`" if row is not None and m.id in dominated_by else ""
+        lines.append(f"| `{m.id}` v{m.version} | {m.title} | {way} | {people} | {attacks} | {other} | {m.paper} |")
     return "\n".join(lines)
 
 
@@ -64,28 +75,6 @@ def trust_table() -> str:
         told = "–" if people is None else f"{people:.2f}"
         lines.append(f"| `{name}` | {metric.reads.replace('+', ', ')} | {told} | {paid} | {junk} |")
     return "\n".join(lines)
-
-
-def study_table() -> str:
-    """All metrics of this package that the study has, the best with people first, and what dominates each."""
-    studies = load_studies()
-    assert studies.study is not None
-    needless = dominated(studies.study, studies.gaming)
-    rows = trusted(studies.study, studies.gaming, most=len(METRICS) * 2)
-    reads = {metric.id: metric.reads.replace("+", ", ") for metric in METRICS}
-    lines = ["| metric | reads | people | attacks rewarded | dominated by |", "|---|---|---|---|---|"]
-    for row in rows:
-        if row.metric in reads:
-            interval = "" if row.low is None or row.high is None else f" ({row.low:.2f} to {row.high:.2f})"
-            paid = "–" if row.paid is None else row.paid
-            other = f"`{needless[row.metric]}`" if row.metric in needless else ""
-            lines.append(f"| `{row.metric}` | {reads[row.metric]} | {row.value:.2f}{interval} | {paid} | {other} |")
-    return "\n".join(lines)
-
-
-def test_the_table_of_the_study_is_that_which_ships() -> None:
-    found = METRICS_PAGE.read_text("utf-8").split("<!-- study -->\n")[1].split("\n<!-- /study -->")[0]
-    assert found == study_table(), "run: python -m tests.test_readme"
 
 
 def test_the_table_of_trust_is_that_of_the_study() -> None:
@@ -170,7 +159,6 @@ def paste(page: Path, mark: str, table: str) -> None:
 
 if __name__ == "__main__":
     paste(METRICS_PAGE, "metrics", metrics_table())
-    paste(METRICS_PAGE, "study", study_table())
     paste(ROOT / "README.md", "datasets", datasets_table())
     paste(ROOT / "README.md", "trust", trust_table())
     sys.stdout.write("All tables are up to date.\n")

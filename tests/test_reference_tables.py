@@ -9,7 +9,6 @@ import numpy as np
 
 from benchmark.scoring.estimate import Floats, bootstrap_means
 from leaderboard.data.board import Board, Column
-from leaderboard.data.metric_study.study import PAID
 from leaderboard.data.reference.results import WithReference
 from leaderboard.data.reference.systems import (
     ALPACAEVAL,
@@ -56,7 +55,7 @@ def _gains(column: Column) -> Mapping[str, Floats]:
     at = {entry.result.manifest.name: place for place, entry in enumerate(board.entries)}
     real = np.nanmean(matrix[:, [at[system.name] for system in REAL]], axis=0)
     scale = column.direction / (real.max() - real.min())
-    return {a.name: (matrix[:, at[a.name]] - matrix[:, at[ATTACKED]]) * scale for a in ATTACKS}
+    return {a.name: (matrix[:, at[a.name]] - matrix[:, at[ATTACKED.name]]) * scale for a in ATTACKS}
 
 
 def _ranged(value: float, low: float, high: float, places: int = 2, *, signed: bool = False) -> str:
@@ -107,29 +106,6 @@ def systems_table() -> str:
             rows.append((cell.value, f"| {entry.result.manifest.name} | {value} | {share:.1%} | {said} |"))
     head = ["| system | `valid_distinct_k` | refused | reasons |", "|---|---:|---:|---|"]
     return "\n".join([*head, *(text for _, text in sorted(rows))])
-
-
-def gains_table() -> str:
-    """How many attacks every metric rewards, and which most."""
-    board, _ = _attacked()
-    lines = ["| metric | attacks over .15 | highest gain |", "|---|---:|---|"]
-    for column in board.columns:
-        if not column.direction or column.origin != "computed" or not _is_complete(board, column):
-            continue
-        gains = _gains(column)
-        found = {name: float(np.nanmean(values)) for name, values in gains.items() if not np.isnan(values).all()}
-        most = max(found, key=found.__getitem__)
-        paid = sum(gain > PAID for gain in found.values())
-        lines.append(f"| `{column.label}` | {paid} | {most} {found[most]:+.2f} |")
-    return "\n".join(lines)
-
-
-def _is_complete(board: Board, column: Column) -> bool:
-    names = {each.name for each in REAL}
-    having = {
-        e.result.manifest.name for e in board.entries if (c := e.cells.get(column.signature)) and c.value is not None
-    }
-    return names <= having
 
 
 def _is_there(suite: str) -> bool:
@@ -196,9 +172,8 @@ def lengths_table() -> str:
 def tables() -> Iterator[tuple[Path, str, str]]:
     yield GAMING, "systems", systems_table()
     yield GAMING, "attacks", attacks_table()
-    yield GAMING, "gains", gains_table()
     for suite in STAGE_SUITES:
-        if _is_there(suite):
+        if suite.endswith(MATCHED):
             yield OLMO, suite, stages_table(suite)
     yield OLMO, "lengths", lengths_table()
 
