@@ -44,7 +44,7 @@ class Column:
 
     def as_json(self) -> dict[str, Any]:
         """The column as a JSON object, with its signature on one line."""
-        return {each.name: getattr(self, each.name) for each in fields(self)} | {"signature": str(self.signature)}
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {"signature": str(self.signature)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +99,12 @@ class Board:
     @cached_property
     def ranked_means(self) -> dict[Signature, float | None]:
         """Mean over the means of the ranked systems by column signature."""
-        found: dict[Signature, float | None] = {}
+        means: dict[Signature, float | None] = {}
         for column in self.columns:
             cells = [self.entries[i].cells.get(column.signature) for i in self.ranked]
-            means = [cell.value for cell in cells if cell is not None and cell.value is not None]
-            found[column.signature] = sum(means) / len(means) if means else None
-        return found
+            values = [cell.value for cell in cells if cell is not None and cell.value is not None]
+            means[column.signature] = sum(values) / len(values) if values else None
+        return means
 
     def column(self, label: str | None) -> Column | None:
         """The column with a label; None if there is none."""
@@ -120,15 +120,13 @@ def make_boards(
 ) -> list[Board]:
     """Group results into boards with one row per submission, the largest board first, then by name.
 
-    Args:
-        origins: Notes on the origin of results, by folder.
-        published: Position of each result, by id, in the order in which the results of its submission were published.
-            It is the same on every machine, unlike the times of downloaded files.
-        older: Ids of the submission's older results that are already known, by folder of the newest.
+    `origins` are notes on the origin of results, by folder. `published` is each result's position among the published
+    results of its submission, by id: it is the same on every machine, unlike the times of downloaded files. `older` are
+    ids of the submission's older results that are already known, by folder of the newest.
     """
 
-    def entry(of_one: Sequence[tuple[Path, Result]]) -> Entry:
-        *rest, (folder, newest) = sorted(of_one, key=lambda found: _age(found[0], found[1], published))
+    def entry(of_submission: Sequence[tuple[Path, Result]]) -> Entry:
+        *rest, (folder, newest) = sorted(of_submission, key=lambda item: _age(item[0], item[1], published))
         ids = (name for path, result in rest for name in (*older.get(path, ()), result.result_id))
         cells = {score.signature: score for score in newest.scores}
         return Entry(folder, newest, cells, origins.get(folder, ""), (*ids, *older.get(folder, ())))
@@ -137,7 +135,7 @@ def make_boards(
     for folder, result in results:
         key = (result.suite, result.suite_revision, result.k, result.profile)
         groups.setdefault(key, {}).setdefault(result.submission_id, []).append((folder, result))
-    boards = [_board(key, [entry(of_one) for of_one in group.values()]) for key, group in groups.items()]
+    boards = [_board(key, list(map(entry, group.values()))) for key, group in groups.items()]
     return sorted(boards, key=lambda board: (-len(board.entries), board.name, board.revision))
 
 
@@ -150,28 +148,23 @@ def _age(folder: Path, result: Result, published: Mapping[str, int]) -> tuple[in
     """
     written = (folder / RESULT_FILE).stat().st_mtime if (folder / RESULT_FILE).is_file() else 0.0
     known = {score.metric for score in result.scores if score.value is not None}
-    headline = next((place for place, metric in enumerate(RANKED_BY) if metric in known), len(RANKED_BY))
-    place = published.get(result.result_id, 0)
-    values = sum(score.value is not None for score in result.scores)
-    return -headline, _version(result.divbench), values, place, written, result.result_id
-
-
-def _version(text: str) -> Version:
-    """The version, for comparison; an invalid one counts as the oldest."""
+    headline = next((i for i, metric in enumerate(RANKED_BY) if metric in known), len(RANKED_BY))
     try:
-        return Version(text)
+        version = Version(result.divbench)
     except InvalidVersion:
-        return Version("0.dev0")
+        version = Version("0.dev0")
+    values = sum(score.value is not None for score in result.scores)
+    return -headline, version, values, published.get(result.result_id, 0), written, result.result_id
 
 
 def distinct_labels(names: Sequence[str], ids: Sequence[str]) -> tuple[str, ...]:
     """The names, each followed by the start of its id if others have it."""
     labels = list(names)
     for letters in (6, None):
-        counted = Counter(labels)
+        counts = Counter(labels)
         labels = [
-            f"{label} ({own[:letters]})" if counted[label] > 1 else label
-            for label, own in zip(labels, ids, strict=True)
+            f"{label} ({name[:letters]})" if counts[label] > 1 else label
+            for label, name in zip(labels, ids, strict=True)
         ]
     return tuple(labels)
 
@@ -182,8 +175,8 @@ def ranking_column(board: Board) -> Column | None:
 
 
 def _ranking(columns: Sequence[Column]) -> Column | None:
-    main = next((column for metric in RANKED_BY for column in columns if column.metric == metric), None)
-    return main or next(iter(columns), None)
+    headlines = (column for metric in RANKED_BY for column in columns if column.metric == metric)
+    return next(headlines, next(iter(columns), None))
 
 
 def _board(key: tuple[str, str, int, str], entries: Sequence[Entry]) -> Board:
@@ -210,13 +203,13 @@ def _columns(entries: Sequence[Entry]) -> tuple[Column, ...]:
     for entry in entries:
         weight = 1 if entry.result.manifest.system.type in REFERENCE_TYPES else len(entries)
         with_value.update({s: weight for s, cell in entry.cells.items() if cell.value is not None})
-    places = {metric.id: place for place, metric in enumerate(METRICS)}
-    ours = {(metric.id, metric.version): metric for metric in METRICS}
+    positions = {metric.id: i for i, metric in enumerate(METRICS)}
+    known = {(metric.id, metric.version): metric for metric in METRICS}
 
     def order(signature: Signature) -> tuple[int, str, bool, int]:
         cell = cells[signature]
-        unknown = (cell.metric, cell.version) not in ours
-        return places.get(cell.metric, len(METRICS)), cell.metric, unknown, -with_value[signature]
+        unknown = (cell.metric, cell.version) not in known
+        return positions.get(cell.metric, len(METRICS)), cell.metric, unknown, -with_value[signature]
 
     newest_first = sorted(
         with_value, key=lambda s: [part.zfill(9) for part in re.split(r"(\d+)", str(s))], reverse=True
@@ -225,13 +218,13 @@ def _columns(entries: Sequence[Entry]) -> tuple[Column, ...]:
     by_metric: dict[str, list[Signature]] = {}
     for signature in ordered:
         by_metric.setdefault(cells[signature].metric, []).append(signature)
-    made = []
+    columns = []
     for signature in ordered:
         cell = cells[signature]
-        metric = ours.get((cell.metric, cell.version))
-        other = cell.metric in places and metric is None  # this package has it in another version
+        metric = known.get((cell.metric, cell.version))
+        other = cell.metric in positions and metric is None  # this package has it in another version
         what = f"version {cell.version}, which" if other else "a metric that"
-        made.append(
+        columns.append(
             Column(
                 label=_label(signature, by_metric[cell.metric], f"v:{cell.version}" if other else None),
                 metric=cell.metric,
@@ -245,15 +238,15 @@ def _columns(entries: Sequence[Entry]) -> tuple[Column, ...]:
                 known=metric is not None,
             )
         )
-    return tuple(made)
+    return tuple(columns)
 
 
 def _label(signature: Signature, alike: Sequence[Signature], version: str | None) -> str:
     """The metric's id, with the parts of its signature that not all columns of the metric share, in brackets."""
     shared = set.intersection(*(set(other.parts) for other in alike)) if len(alike) > 1 else set(signature.parts)
-    named = [part for part in signature.parts if part not in shared and part != version]
-    named = [version, *named] if version else named
-    return f"{signature.metric} [{', '.join(named)}]" if named else signature.metric
+    parts = [version] if version else []
+    parts += [part for part in signature.parts if part not in shared and part != version]
+    return f"{signature.metric} [{', '.join(parts)}]" if parts else signature.metric
 
 
 def facts(entry: Entry) -> dict[str, Any]:
@@ -293,10 +286,8 @@ def frame(board: Board) -> pd.DataFrame:
             row[f"{column.label}_high"] = cell.high if cell else None
             row[f"{column.label}_n"] = cell.n if cell else 0
         rows.append(row)
-    made = pd.DataFrame(rows)
-    for name in _WHOLE:
-        made[name] = made[name].astype("Int64")  # pandas would make floats of integers with a missing value among them
-    for column in board.columns:
-        for name in (column.label, f"{column.label}_low", f"{column.label}_high"):
-            made[name] = made[name].astype("float64")
-    return made
+    # Of integers with a missing value among them, pandas would make floats.
+    kinds = dict.fromkeys(_WHOLE, "Int64")
+    labels = [column.label for column in board.columns]
+    kinds |= dict.fromkeys((f"{label}{ending}" for label in labels for ending in ("", "_low", "_high")), "float64")
+    return pd.DataFrame(rows).astype(kinds)

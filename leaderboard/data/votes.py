@@ -109,16 +109,16 @@ def _scores(
     that are on no board, such as those of a withdrawn submission, have none: another submission of the same name has
     other responses.
     """
-    places = {entry.result.submission_id: place for place, entry in enumerate(board.entries)}
-    prompts = {prompt: place for place, prompt in enumerate(scores.prompts)}
+    systems = {entry.result.submission_id: i for i, entry in enumerate(board.entries)}
+    prompts = {prompt: i for i, prompt in enumerate(scores.prompts)}
     judged: dict[tuple[str, str], int] = {}
     for vote in votes:
         if vote.prompt_id not in prompts:
             continue
         for result in (vote.left_result, vote.right_result):
-            place = places.get(submissions.get(result, ""))
-            if place is not None:
-                judged[result, vote.prompt_id] = place
+            system = systems.get(submissions.get(result, ""))
+            if system is not None:
+                judged[result, vote.prompt_id] = system
     rows = np.array([prompts[prompt] for _, prompt in judged], np.int64)
     columns = np.array([*judged.values()], np.int64)
     keys = [(result, board.suite, prompt) for result, prompt in judged]

@@ -87,7 +87,7 @@ class MetricStudy:
     @cached_property
     def metrics(self) -> dict[str, StudiedMetric]:
         """The metrics by name, in display order."""
-        return {each["name"]: StudiedMetric(**each) for each in self.numbers.attrs["metrics"]}
+        return {entry["name"]: StudiedMetric(**entry) for entry in self.numbers.attrs["metrics"]}
 
     @cached_property
     def estimates(self) -> dict[tuple[str, str], dict[str, Estimate]]:
@@ -115,15 +115,15 @@ class MetricStudy:
     def agreements(self) -> tuple[Agreement, ...]:
         """Rank agreement over all tasks with binary labels, and within each dataset."""
         rows = self.numbers[self.numbers.measure.str.startswith(RHO)]
-        found = []
+        agreements = []
         for group, pairs in rows.groupby("task", sort=False):
             names = list(self.metrics)
             matrix = pd.DataFrame(float("nan"), names, names)
             for one, measure, value in zip(pairs.metric, pairs.measure, pairs.value, strict=True):
                 other = measure.removeprefix(RHO)
                 matrix.loc[one, other] = matrix.loc[other, one] = value
-            found.append(Agreement("sets", str(group), tuple(names), full_matrix(matrix.to_numpy())))
-        return tuple(found)
+            agreements.append(Agreement("sets", str(group), tuple(names), full_matrix(matrix.to_numpy())))
+        return tuple(agreements)
 
 
 @dataclass(frozen=True, slots=True)
