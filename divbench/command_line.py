@@ -60,7 +60,7 @@ COMMANDS = (
     Command("metrics explain", "benchmark.analysis.explain_command", "explain"),
     Command("metrics internals", "benchmark.generation.internals.commands", "internals"),
     Command("metrics baseline", "submissions.commands", "baseline"),
-    Command("metrics gaming", "benchmark.analysis.gaming.commands", "gaming"),
+    Command("metrics gaming", "benchmark.analysis.gaming_command", "gaming"),
     Command("metrics gss", "benchmark.analysis.gss.commands", "gss"),
     Command("metrics metaeval", "benchmark.analysis.metaeval.commands", "metaeval"),
     Command("metrics plan", "leaderboard.reports.plan_command", "plan"),

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.analysis.gaming.report import gaming_report
-from benchmark.analysis.gaming.study import study_gaming
+from benchmark.analysis.gaming import gaming_report, study_gaming
 from benchmark.metrics import METRICS
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.inputs import Materials, score_sets
@@ -106,8 +105,8 @@ def test_a_submission_named_like_an_attack_is_refused(tmp_path: Path) -> None:
     assert document(ended)["error"]["message"] == "a submission is named 'repeated', like an attack"
 
 
-def test_more_responses_than_a_real_system_has_are_refused(tmp_path: Path) -> None:
-    """Otherwise its numbers of fewer responses would stand under the signature of more."""
+def test_as_many_responses_are_used_as_every_system_has(tmp_path: Path) -> None:
+    """Otherwise numbers of fewer responses would stand under the signature of more."""
     suite = load_suite("demo")
     for name, k in (("many", 3), ("few", 2)):
         manifest = Manifest.model_validate(KNOWN | {"name": name, "suite": "demo", "generation": {"k": k}})
@@ -117,26 +116,9 @@ def test_more_responses_than_a_real_system_has_are_refused(tmp_path: Path) -> No
         ]
         (tmp_path / name).mkdir()
         write_submission(tmp_path / name, manifest, rows)
-    options = ("--profile", "lexical", "--metric", "distinct_k", "--kind", "repeated", "--resamples", "100", "--json")
-    given = ("metrics", "gaming", tmp_path / "many", "--real", tmp_path / "few", *options)
-    assert document(divbench(*given))["k"] == 2
-    ended = divbench(*given, "--k", "3")
-    assert ended.returncode == 2
-    assert document(ended)["error"]["message"] == "k = 3, but a submission has 2 responses per prompt"
-
-
-def test_the_seed_decides_the_attacks_and_the_intervals(systems: dict[str, Responses]) -> None:
-    backends, attacks = ScoringBackends(find_profile("lexical")), [find_attack("random-words")]
-    for seed in (0, 1):
-        study = study_gaming(
-            "varied", systems, load_suite("demo"), backends, CHOSEN, attacks=attacks, seed=seed, resamples=100
-        )
-        prompts = {prompt.prompt_id: prompt.prompt for prompt in load_suite("demo").prompts}
-        made = attacked(attacks[0], prompts, systems["varied"], seed)
-        alone = study_gaming(
-            "x", {"x": made}, load_suite("demo"), backends, CHOSEN, attacks=[], seed=seed, resamples=100
-        )
-        assert study.attacks["random-words"]["self_bleu"].mean == alone.systems["x"]["self_bleu"].mean
+    options = ("--profile", "lexical", "--metric", "distinct_k", "--prompts", 3, "--json")
+    study = document(divbench("metrics", "gaming", tmp_path / "many", "--real", tmp_path / "few", *options))
+    assert (study["k"], study["prompts"], len(study["attacks"])) == (2, 3, len(ATTACKS))
 
 
 def test_with_one_real_system_gains_are_in_units_of_the_metric(systems: dict[str, Responses]) -> None:
