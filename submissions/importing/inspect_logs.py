@@ -1,9 +1,8 @@
 """Import logs of Inspect (UK AI Security Institute): `.eval` or `.json` files, read by Inspect's own library.
 
-The library trusts logs, so it runs in a limited process, whose output is read here as an untrusted file. A task
-asks each sample's `input` once per epoch; the epochs of a sample, or several choices in one epoch, are the responses
-to a prompt. The prompt is identified by the sample's `id` if that is a prompt id, otherwise by the last user message.
-Install the library with `pip install "divbench[inspect]"`.
+The library trusts logs, so it runs in a limited process, whose output is read here as an untrusted file. A task asks
+each sample's `input` once per epoch; the epochs of a sample, or several choices in one epoch, are the responses to a
+prompt. The prompt is identified by the sample's `id` if that is a prompt id, otherwise by the last user message.
 """
 
 import json
@@ -15,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from datasets_build.schema import Suite
 from divbench.core.errors import ConfigurationError
-from submissions.importing.imported import FACTS, Answer, Fields, Imported
-from submissions.importing.response_rows import Prompts
+from submissions.importing.imported import FACTS, Answer, Fields, Imported, Prompts
 from submissions.untrusted.findings import Findings, openable
 from submissions.untrusted.json_files import read_jsonl
 from submissions.untrusted.process import Limits, Stopped, run_limited
@@ -24,9 +22,8 @@ from submissions.untrusted.process import Limits, Stopped, run_limited
 if TYPE_CHECKING:
     from inspect_ai.log import EvalSample
 
-_ENDING = ".eval"
-_JSON = re.compile(rb'\s*\{\s*"version":\s*\d+,\s*"status":')  # the beginning of a log with log_format="json"
 LIMITS = Limits(memory=4 * 2**30, seconds=600)  # for Inspect's library and the decompressed log
+_JSON = re.compile(rb'\s*\{\s*"version":\s*\d+,\s*"status":')  # the beginning of a log with log_format="json"
 _SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "seed")
 _HINT = "give the task's samples the prompts' ids or texts: divbench data prompts writes both"
 
@@ -34,7 +31,7 @@ _HINT = "give the task's samples the prompts' ids or texts: divbench data prompt
 def is_inspect_log(path: Path) -> bool:
     """Whether a file is named like a log, or is one in JSON; an unreadable file is not."""
     if path.suffix != ".json":
-        return path.suffix == _ENDING
+        return path.suffix == ".eval"
     if not openable(path, Findings()):
         return False
     with path.open("rb") as file:
@@ -42,14 +39,9 @@ def is_inspect_log(path: Path) -> bool:
 
 
 def read_inspect_log(path: Path, findings: Findings, suite: Suite | None = None) -> Imported:
-    """Read a log.
-
-    Rows are numbered by the log's samples, from 1.
-    """
-    made = Imported(names={"prompt_id": "id", "prompt": "input", "responses": "output.choices"})
+    """Read a log. Rows are numbered by the log's samples, from 1."""
+    imported = Imported(names={"prompt_id": "id", "prompt": "input", "responses": "output.choices"})
     prompts = Prompts(suite)
-    found: dict[str, list[Answer]] = {}
-    texts: dict[str, str | None] = {}
     systems: dict[str, str] = {}
     facts, samples = _log(path, findings)
     for sample in samples:
@@ -65,22 +57,19 @@ def read_inspect_log(path: Path, findings: Findings, suite: Suite | None = None)
         elif suite is None and turns > 1:
             message = f"a conversation of {turns} messages, of which the last alone is not the prompt"
             sample.problem("input", message, "ask for each prompt in one user message")
+        elif prompt_id is not None and suite is None and systems.setdefault(prompt_id, system) != system:
+            message = "the same message as in an earlier sample with another system prompt"
+            sample.problem("input", message, "a submission has one system: split the log")
         elif prompt_id is not None:
-            if suite is None and systems.setdefault(prompt_id, system) != system:
-                message = "the same message as in an earlier sample with another system prompt"
-                sample.problem("input", message, "a submission has one system: split the log")
-                continue
-            made.note(sample.number, facts | {"system_prompt": system}, set(FACTS))
-            texts.setdefault(prompt_id, prompts.text_of(prompt_id, prompt))
-            answers = zip(sample.texts("choices") or (), sample.reasons("stop_reasons") or (), strict=False)
-            found.setdefault(prompt_id, []).extend(
+            imported.note(sample.number, facts | {"system_prompt": system}, set(FACTS))
+            choices = zip(sample.texts("choices") or (), sample.reasons("stop_reasons") or (), strict=False)
+            answers = [
                 Answer(epoch, sample.number, text, "length" if reason == "max_tokens" else reason)
-                for text, reason in answers
-            )
-    made.gather_all(found, texts)
-    prompts.report_unknown("input", path.name, findings, _HINT)
-    made.trimmed = len(prompts.trimmed)
-    return made
+                for text, reason in choices
+            ]
+            prompts.add(prompt_id, prompt, answers)
+    prompts.gather(imported, "input", path.name, findings, _HINT)
+    return imported
 
 
 def _log(path: Path, findings: Findings) -> tuple[dict[str, Any], list[Fields]]:
@@ -105,10 +94,7 @@ def _log(path: Path, findings: Findings) -> tuple[dict[str, Any], list[Fields]]:
 
 
 def convert(request: dict[str, Any]) -> dict[str, Any]:
-    """In the limited process: write a line of JSON for each sample of a log; return what the log states of the system.
-
-    A sample has its id, epoch, prompt and error, and the texts and stop reasons of its choices.
-    """
+    """In the limited process: write a line of JSON for each sample of a log; return what it states of the system."""
     from inspect_ai.log import read_eval_log
 
     try:
@@ -127,10 +113,11 @@ def convert(request: dict[str, Any]) -> dict[str, Any]:
 
 def _row(sample: "EvalSample") -> dict[str, Any]:
     messages = [] if isinstance(sample.input, str) else sample.input
+    users = [message.text for message in messages if message.role == "user"]
     return {
         "id": str(sample.id),
         "epoch": sample.epoch,
-        "input": _asked(sample),
+        "input": sample.input if isinstance(sample.input, str) else (users or [""])[-1],
         "turns": sum(message.role in ("user", "assistant") for message in messages),
         # the system prompt of a solver, such as system_message(), is only in the conversation
         "system_prompt": "\n\n".join(m.text for m in sample.messages or messages if m.role == "system"),
@@ -138,11 +125,3 @@ def _row(sample: "EvalSample") -> dict[str, Any]:
         "choices": [choice.message.text for choice in sample.output.choices],
         "stop_reasons": [choice.stop_reason for choice in sample.output.choices],
     }
-
-
-def _asked(sample: "EvalSample") -> str:
-    """Return the last user message."""
-    if isinstance(sample.input, str):
-        return sample.input
-    said = [message.text for message in sample.input if message.role == "user"]
-    return said[-1] if said else ""

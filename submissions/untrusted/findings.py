@@ -48,6 +48,10 @@ class Findings:
         """Record one error."""
         self.add(Problem(check, "error", file, row, field, message, hint))
 
+    def warning(self, check: str, file: str, row: int | None, field: str, message: str, hint: str) -> None:
+        """Record one warning."""
+        self.add(Problem(check, "warning", file, row, field, message, hint))
+
     def renamed(self, rename: Callable[[Problem], Problem]) -> "Findings":
         """Return the same findings with each problem renamed; the counts stay."""
         findings = Findings()

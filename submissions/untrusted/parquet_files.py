@@ -69,7 +69,7 @@ class ParquetColumns:
 
 
 def read_parquet(
-    path: Path, findings: Findings, columns: Sequence[str] | None = None, limit: int = MAX_DECODED_BYTES
+    path: Path, findings: Findings, columns: Sequence[str] | None = None, limit: int | None = None
 ) -> ParquetColumns | None:
     """Read columns of a Parquet file, by default all; None if it is not Parquet or has too many rows.
 
@@ -77,8 +77,9 @@ def read_parquet(
     """
     if not openable(path, findings):
         return None
-    request = {"columns": None if columns is None else list(columns), "most": limit}
-    limits = Limits(MEMORY, SECONDS, written=limit + 2**26, files=0)
+    most = limit or MAX_DECODED_BYTES
+    request = {"columns": None if columns is None else list(columns), "most": most}
+    limits = Limits(MEMORY, SECONDS, written=most + 2**26, files=0)
     with tempfile.TemporaryFile() as out, path.open("rb") as source:
         try:
             reply = run_limited(f"{__name__}:convert", request, limits, (source.fileno(), out.fileno()))
@@ -102,7 +103,7 @@ def open_parquet(
     path: Path,
     schema: pa.Schema,
     findings: Findings,
-    limit: int = MAX_DECODED_BYTES,
+    limit: int | None = None,
     *,
     optional: Sequence[Field] = (),
     any_number: bool = False,

@@ -54,21 +54,21 @@ def state_json(state: State, now: datetime) -> dict[str, Any]:
     return known | {"state": state.current.state, "waits": state.is_waiting(now), "history": history}
 
 
-def receipt_json(receipt: Receipt, place: QueuePosition | None) -> dict[str, Any]:
+def receipt_json(receipt: Receipt, position: QueuePosition | None) -> dict[str, Any]:
     """Return a receipt as `--json` prints it."""
     return {
         "id": receipt.state.submission_id,
         "new": receipt.new,
         "state": receipt.state.current.state,
         "pull_request": receipt.address,
-        "queue_position": None if place is None else place.as_json(),
+        "queue_position": None if position is None else position.as_json(),
         "same_rows": [state.submission_id for state in receipt.same_rows],
         "warnings": receipt.warnings,
     }
 
 
 def print_receipt(
-    receipt: Receipt, place: QueuePosition | None, folder: Path, to: str, console: Console, aside: Console
+    receipt: Receipt, position: QueuePosition | None, folder: Path, to: str, console: Console, aside: Console
 ) -> None:
     """Print a receipt and how to follow the submission; warnings go to the second console."""
     state = receipt.state
@@ -81,8 +81,8 @@ def print_receipt(
         console.print(Text.assemble(plain(state.name), known, f" and is {state.current.state}. Nothing was changed."))
         if state.current.state == "withdrawn":
             console.print("  To submit these responses again, change the manifest, such as its notes.")
-    if place is not None and place.position is not None:
-        console.print(f"  {_place(place)}")
+    if position is not None and position.position is not None:
+        console.print(f"  {_position(position)}")
     if proposed:
         console.print(f"Waiting to be merged: {receipt.address}", markup=False, soft_wrap=True)
     follow = "Follow it once it is merged and a worker has found it" if proposed else "Follow it"
@@ -121,20 +121,20 @@ def print_state(state: State, console: Console) -> None:
     console.print(Text.assemble(plain(state.name), about, plain(person(state.submitter))))
 
 
-def print_status(state: State, place: QueuePosition, now: datetime, console: Console) -> None:
+def print_status(state: State, position: QueuePosition, now: datetime, console: Console) -> None:
     """Print a submission's state and position, for its submitter."""
     print_state(state, console)
     line = standing(state, now)
-    if place.position is not None:
-        line = f"{line}: {_place(place)}"
+    if position.position is not None:
+        line = f"{line}: {_position(position)}"
     console.print(line, style=_COLOURS.get(state.current.state))
     if state.current.state in ("pending", "claimed"):
-        seen = "no worker has been seen yet" if place.worker_seen is None else None
-        console.print(seen or f"a worker was last seen {duration_text(now - (place.worker_seen or now))} ago")
+        seen = "no worker has been seen yet" if position.worker_seen is None else None
+        console.print(seen or f"a worker was last seen {duration_text(now - (position.worker_seen or now))} ago")
 
 
-def _place(place: QueuePosition) -> str:
-    return f"number {place.position} of {place.waiting} waiting, {place.claimed} being scored"
+def _position(position: QueuePosition) -> str:
+    return f"number {position.position} of {position.waiting} waiting, {position.claimed} being scored"
 
 
 def history_cells(record: Record) -> tuple[str, ...]:
@@ -148,19 +148,15 @@ def print_history(state: State, console: Console) -> None:
     rows = [styled(history_cells(record), _COLOURS.get(record.state, "")) for record in state.history]
     console.print(to_terminal(Table("History", HISTORY_HEADERS, rows, numbers=("attempt",))))
     for record in state.history:
-        _print_details(record, console)
-
-
-def _print_details(record: Record, console: Console) -> None:
-    if record.problems:
-        findings = Findings()
-        for each in record.problems:
-            findings.add(Problem(**each.model_dump()))
-        print_findings(findings, console)
-    if record.log:
-        console.print(f"The end of the log of attempt {record.attempt - (record.state == 'pending')}:")
-        for line in record.log:
-            console.print(Text("  ") + plain(line), soft_wrap=True)
+        if record.problems:
+            findings = Findings()
+            for problem in record.problems:
+                findings.add(Problem(**problem.model_dump()))
+            print_findings(findings, console)
+        if record.log:
+            console.print(f"The end of the log of attempt {record.attempt - (record.state == 'pending')}:")
+            for line in record.log:
+                console.print(Text("  ") + plain(line), soft_wrap=True)
 
 
 def print_files(

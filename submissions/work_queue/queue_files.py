@@ -19,7 +19,6 @@ from submissions.untrusted.json_files import strict_model
 from submissions.untrusted.plain_text import one_line
 from submissions.work_queue.schema import (
     MAX_STATE_BYTES,
-    Damaged,
     DamagedState,
     Listing,
     QueueBusy,
@@ -85,8 +84,8 @@ def state_path(submission_id: str) -> str:
 
 def submission_files(submission_id: str, folder: Path) -> dict[str, Path]:
     """Return the files of a submission folder by their paths in the store."""
-    given = {f"submissions/{submission_id}/{file}": folder / file for file in SUBMISSION_FILES}
-    return {path: file for path, file in given.items() if file.exists()}
+    files = {f"submissions/{submission_id}/{file}": folder / file for file in SUBMISSION_FILES}
+    return {path: file for path, file in files.items() if file.exists()}
 
 
 def check_results(results: Mapping[str, Path]) -> None:
@@ -102,13 +101,9 @@ def new_results(store: FileStore, results: Mapping[str, Path], commit: str) -> d
 
     A result's id is derived from its input, so an existing one is the same.
     """
-    there = set(store.paths(commit, "results"))
-    return {
-        path: folder / file
-        for result_id, folder in results.items()
-        for file in RESULT_FILES
-        if (path := f"results/{result_id}/{file}") not in there
-    }
+    existing = set(store.paths(commit, "results"))
+    files = {f"results/{key}/{file}": folder / file for key, folder in results.items() for file in RESULT_FILES}
+    return {path: file for path, file in files.items() if path not in existing}
 
 
 def publish_apart(
@@ -128,9 +123,10 @@ def publish_apart(
         return conclude()
     except QueueError:
         states = read_listing(store, store.head()).states
-        if any(each.submission_id == submission_id and each.current.state == "withdrawn" for each in states):
-            own = {path for result_id in results for path in paths_of_result(result_id)}
-            remove_results(results_store, own - {path for each in states for path in result_paths(each)}, message)
+        if any(state.submission_id == submission_id and state.current.state == "withdrawn" for state in states):
+            published = {path for result_id in results for path in paths_of_result(result_id)}
+            kept = {path for state in states for path in result_paths(state)}
+            remove_results(results_store, published - kept, message)
         raise
 
 
@@ -145,56 +141,52 @@ def remove_results(results_store: FileStore, paths: Set[str], message: str) -> N
 
 def read_state(store: FileStore, commit: str, submission_id: str) -> State:
     """Read the state of a submission in a commit."""
-    path = state_path(checked_id(submission_id))
     try:
-        found = _read(store, commit, path)
+        return _read(store, commit, state_path(checked_id(submission_id)))
     except FileNotFoundError as error:
         raise _unknown(submission_id, store.address) from error
-    if isinstance(found, Damaged):
-        raise _damaged(found)
-    return found
 
 
 def read_listing(store: FileStore, commit: str) -> Listing:
     """Read all states of a commit, and list the damaged ones."""
-    found = [_read(store, commit, path) for path in store.paths(commit, "states")]
-    states = sorted((each for each in found if isinstance(each, State)), key=lambda s: (s.received, s.submission_id))
-    return Listing(commit, tuple(states), tuple(each for each in found if isinstance(each, Damaged)))
+    states: list[State] = []
+    damaged: list[DamagedState] = []
+    for path in store.paths(commit, "states"):
+        try:
+            states.append(_read(store, commit, path))
+        except DamagedState as error:
+            damaged.append(error)
+    return Listing(commit, tuple(sorted(states, key=lambda s: (s.received, s.submission_id))), tuple(damaged))
 
 
 def found_in(listing: Listing, submission_id: str, address: str) -> State:
-    """Find the state of a submission in a listing."""
+    """Return the state of a submission in a listing."""
     path = state_path(checked_id(submission_id))
     for state in listing.states:
         if state.submission_id == submission_id:
             return state
-    for each in listing.damaged:
-        if each.path == path:
-            raise _damaged(each)
+    for error in listing.damaged:
+        if error.path == path:
+            raise error
     raise _unknown(submission_id, address)
 
 
 def _unknown(submission_id: str, address: str) -> UnknownSubmission:
-    message = f"{address} has no submission {submission_id}"
     hint = "see divbench submissions list; a pull request is listed once it is merged and a worker has found it"
-    return UnknownSubmission(message, hint)
+    return UnknownSubmission(f"{address} has no submission {submission_id}", hint)
 
 
-def _damaged(found: Damaged) -> DamagedState:
-    return DamagedState(f"{found.path} is damaged: {found.reason}", "ask the service's operator to repair or remove it")
-
-
-def _read(store: FileStore, commit: str, path: str) -> State | Damaged:
+def _read(store: FileStore, commit: str, path: str) -> State:
     """Read a state from an untrusted file."""
-    named = _STATE.fullmatch(path)
-    if named is None:
-        return Damaged(path, "not the name of a state file")
+    name = _STATE.fullmatch(path)
+    if name is None:
+        raise DamagedState(path, "not the name of a state file")
     try:
         state = strict_model(store.read(commit, path, MAX_STATE_BYTES), State.model_validate_json)
     except (InputError, ValueError) as error:
-        return Damaged(path, one_line(str(error)))
-    if state.submission_id != named[1]:
-        return Damaged(path, f"it belongs to another submission, {state.submission_id}")
+        raise DamagedState(path, one_line(str(error))) from error
+    if state.submission_id != name[1]:
+        raise DamagedState(path, f"it belongs to another submission, {state.submission_id}")
     return state
 
 
@@ -217,10 +209,10 @@ def fetch(store: FileStore, submission_id: str, target: Path) -> None:
     """Copy the files of a submission into an existing folder. They are untrusted until checked there."""
     under = f"submissions/{checked_id(submission_id)}"
     commit = store.head()
-    there = set(store.paths(commit, under))
+    existing = set(store.paths(commit, under))
     for file in SUBMISSION_FILES:
         path = f"{under}/{file}"
-        if path in there:
+        if path in existing:
             store.fetch(commit, path, target / file, MAX_MANIFEST_BYTES if file == MANIFEST_FILE else MAX_FILE_BYTES)
         elif file != REPORTED_FILE:
             raise UnknownSubmission(f"{store.address} has no {path}", "submit it again")

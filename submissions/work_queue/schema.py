@@ -69,6 +69,10 @@ class UnknownSubmission(ConfigurationError):
 class DamagedState(InputError):
     """A state file cannot be read, or is not one that this queue writes."""
 
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path} is damaged: {reason}", "ask the service's operator to repair or remove it")
+        self.path, self.reason = path, reason
+
 
 StateName = Literal["pending", "claimed", "scored", "rejected", "failed", "withdrawn"]
 
@@ -301,14 +305,6 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True)
-class Damaged:
-    """A file among the states that cannot be read."""
-
-    path: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class QueuePosition:
     """Position of a submission in the queue, for its submitter."""
 
@@ -330,7 +326,7 @@ class Listing:
 
     commit: str
     states: tuple[State, ...]  # states in order of receipt, then by id
-    damaged: tuple[Damaged, ...]  # files that could not be read; the queue works without them
+    damaged: tuple[DamagedState, ...]  # files that could not be read; the queue works without them
 
     def with_same_rows(self, rows_digest: str, submission_id: str) -> tuple[State, ...]:
         """Return the other submissions that have the same generations."""
