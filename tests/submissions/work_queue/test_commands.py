@@ -30,7 +30,7 @@ def store(tmp_path: Path) -> Path:
 def submitted(store: Path, *folders: Path) -> list[str]:
     """Submit folders one after the other; return their ids."""
     opened, by, now = FolderStore(store), Identity(name="DivBench"), datetime.now(UTC)
-    receipts = [submit(opened, folder, by, now + timedelta(seconds=i)) for i, folder in enumerate(folders)]
+    receipts = [submit(opened, folder, by, now + timedelta(seconds=i)) for i, folder in enumerate(folders, start=1)]
     return [receipt.state.submission_id for receipt in receipts]
 
 
