@@ -18,11 +18,17 @@ from benchmark.models.causal_lm import CausalLM
 from benchmark.scoring.inputs import Value, input_of, metrics_from
 from benchmark.scoring.per_prompt import rate_errors
 from benchmark.surprisal import response_orders
-from benchmark.surprisal.engine import DEFAULT_LAYOUT, OrderPlan, ResponseSet, SetSurprisals, read_sets
-from benchmark.surprisal.pairwise_surprisal import PairwiseSurprisals, pairwise_surprisals
-from benchmark.surprisal.prompt_layout import Layout
+from benchmark.surprisal.engine import (
+    DEFAULT_LAYOUT,
+    OrderPlan,
+    PairwiseSurprisals,
+    ResponseSet,
+    SetSurprisals,
+    pairwise_surprisals,
+    read_sets,
+)
+from benchmark.surprisal.prompt_layout import Layout, TokenCost, TokenSaving, pair_tokens, token_surprisals
 from benchmark.surprisal.response_orders import Estimator
-from benchmark.surprisal.token_surprisals import TokenCost, TokenSaving, pair_tokens, token_surprisals
 from divbench.core.errors import ConfigurationError
 from divbench.core.files import plain_json
 

@@ -1,7 +1,7 @@
 """Surprisals of earlier runs in one SQLite file.
 
-Keys are hashes of model signature, layout, orders, prompt and responses; the texts themselves are not kept. SQLite does
-not notice damaged numbers, so a checksum follows those of `alone`; rows of earlier versions have none.
+Keys are hashes of model signature, layout, orders, prompt and responses. SQLite does not notice damaged numbers, so a
+checksum follows those of `alone`; rows of earlier versions have none.
 """
 
 from collections.abc import Sequence
@@ -31,18 +31,18 @@ class SurprisalCache(CacheFile):
 
     def get(self, key: str, orders: int, responses: int) -> tuple[Floats, Floats] | None:
         """Implement `engine.Cache.get`; None also if the entry has another shape or is damaged."""
-        for bits, kept in self._select("SELECT bits, alone FROM surprisals WHERE key = ?", [key]):
-            alone, checksum = kept[: 8 * responses], kept[8 * responses :]
+        for bits, blob in self._select("SELECT bits, alone FROM surprisals WHERE key = ?", [key]):
+            alone, checksum = blob[: 8 * responses], blob[8 * responses :]
             whole = len(bits) == 8 * orders * responses and len(alone) == 8 * responses
             if whole and checksum in (_checksum(key, bits, alone), b""):
-                found = np.frombuffer(bits, _NUMBERS).astype(np.float64).reshape(orders, responses)
-                return found, np.frombuffer(alone, _NUMBERS).astype(np.float64)
+                matrix = np.frombuffer(bits, _NUMBERS).astype(np.float64).reshape(orders, responses)
+                return matrix, np.frombuffer(alone, _NUMBERS).astype(np.float64)
         return None
 
-    def put(self, found: Sequence[tuple[str, Floats, Floats]]) -> None:
+    def put(self, results: Sequence[tuple[str, Floats, Floats]]) -> None:
         """Implement `engine.Cache.put`."""
         numbers = [
-            (key, bits.astype(_NUMBERS).tobytes(), alone.astype(_NUMBERS).tobytes()) for key, bits, alone in found
+            (key, bits.astype(_NUMBERS).tobytes(), alone.astype(_NUMBERS).tobytes()) for key, bits, alone in results
         ]
         rows = [(key, bits, alone + _checksum(key, bits, alone)) for key, bits, alone in numbers]
         self._insert("INSERT OR REPLACE INTO surprisals VALUES (?, ?, ?)", rows)

@@ -12,13 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations_with_replacement
 from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics.metric import Missing, Unscorable
-from benchmark.metrics.surprisal import Surprisals
+from benchmark.metrics.surprisal import CrossMode, Surprisals, cross_mode
 from benchmark.models import OrderKind
 from benchmark.models.causal_lm import CausalLM, SupportsPrepare, TokenSequence
 from benchmark.models.memory import OutOfMemory
@@ -61,19 +62,19 @@ class OrderPlan:
         """Whether the means of all positions are estimated, not only that of the last."""
         return self.kind != "endpoint"
 
-    def design(self, given: ResponseSet) -> OrderDesign:
+    def design(self, response_set: ResponseSet) -> OrderDesign:
         """Choose the orders of a set."""
-        n = len(given.responses)
+        n = len(response_set.responses)
         if self.kind == "uniform":
             return uniform(n, self.count, self.seed)
         # Sorted by text, so that the numbers of a set do not depend on the given order of its responses.
-        ranked = sorted(range(n), key=given.responses.__getitem__)
-        label = f"{self.seed}/{content_id([given.prompt, [given.responses[i] for i in ranked]])}"
+        ranked = sorted(range(n), key=response_set.responses.__getitem__)
+        label = f"{self.seed}/{content_id([response_set.prompt, [response_set.responses[i] for i in ranked]])}"
         if self.kind == "exact":
-            made = exact(n)
+            design = exact(n)
         else:
-            made = balanced(n, self.count, label) if self.kind == "balanced" else endpoint(n, self.count, label)
-        return replace(made, orders=np.array(ranked, np.int64)[made.orders])
+            design = balanced(n, self.count, label) if self.kind == "balanced" else endpoint(n, self.count, label)
+        return replace(design, orders=np.array(ranked, np.int64)[design.orders])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,7 +106,7 @@ class Cache(Protocol):
         """Return the bits [orders, responses] and unconditional bits [responses] of a key, or None if unknown."""
         ...
 
-    def put(self, found: Sequence[tuple[str, Floats, Floats]]) -> None:
+    def put(self, results: Sequence[tuple[str, Floats, Floats]]) -> None:
         """Keep keys with their bits and unconditional bits, all or none."""
         ...
 
@@ -121,37 +122,31 @@ def read_sets(
 ) -> list[SetSurprisals | Missing]:
     """Compute the surprisals of each response set (arXiv:2606.01811, section 3).
 
-    In float32, the other sets, their order and the batches change a response's surprisal by at most 1e-3 bits. In half
-    precision, kernels that change with the batch round differently: expect tenths of a bit in float16, and several bits
-    in bfloat16. The same sets with the same cache and batches give the same bytes.
+    In float32, other sets and the batches change a response's surprisal by at most 1e-3 bits; in half precision, where
+    kernels that change with the batch round differently, by tenths of a bit (float16) or several bits (bfloat16).
     """
     plan = plan or OrderPlan()
-    keys = [_key(each, model, layout, plan) for each in sets]
-    made: dict[str, SetSurprisals | Missing] = {}
+    keys = [_key(response_set, model, layout, plan) for response_set in sets]
+    results: dict[str, SetSurprisals | Missing] = {}
     unread: list[_UnreadSet] = []
-    for key, given in dict(zip(keys, sets, strict=True)).items():
-        found = _cached(key, given, plan, cache)
-        if isinstance(found, _UnreadSet):
-            unread.append(found)
+    for key, response_set in dict(zip(keys, sets, strict=True)).items():
+        result = _cached(key, response_set, plan, cache)
+        if isinstance(result, _UnreadSet):
+            unread.append(result)
         else:
-            made[key] = found
+            results[key] = result
     # By bytes, because the number of tokens is not known yet.
-    unread.sort(key=lambda each: (-each.longest(layout), each.key))
-    progress(sum(key in made for key in keys))
+    unread.sort(key=lambda unread_set: (-unread_set.longest(layout), unread_set.key))
+    progress(sum(key in results for key in keys))
     with closing(_prefetched(_batches(unread, model, layout, model.batch_tokens))) as batches:
         for batch in batches:
-            read = _read_batch(model, batch)
-            made |= read
+            new = _read_batch(model, batch)
+            results |= new
             if cache is not None:
-                cache.put(
-                    [
-                        (k, r.surprisals.bits, r.surprisals.unconditional)
-                        for k, r in read.items()
-                        if isinstance(r, SetSurprisals)
-                    ]
-                )
-            progress(sum(key in made for key in keys))
-    return [made[key] for key in keys]
+                read = [(key, result.surprisals) for key, result in new.items() if isinstance(result, SetSurprisals)]
+                cache.put([(key, surprisals.bits, surprisals.unconditional) for key, surprisals in read])
+            progress(sum(key in results for key in keys))
+    return [results[key] for key in keys]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,12 +154,14 @@ class _UnreadSet:
     """A set to be read, and its orders."""
 
     key: str
-    given: ResponseSet
+    response_set: ResponseSet
     design: OrderDesign
 
     def longest(self, layout: Layout) -> int:
         """Return the bytes of the longest sequence."""
-        return sum(len(text.encode()) for text, _ in pieces(layout, self.given.prompt, self.given.responses))
+        return sum(
+            len(text.encode()) for text, _ in pieces(layout, self.response_set.prompt, self.response_set.responses)
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,24 +173,22 @@ class _TokenisedSet:
 
     @property
     def sequences(self) -> list[TokenSequence]:
-        return [each.sequence for each in self.tokenised]
+        return [text.sequence for text in self.tokenised]
 
     @property
     def tokens(self) -> int:
         return sum(len(sequence.ids) for sequence in self.sequences)
 
-    def result(self, found: Sequence[Floats | None]) -> SetSurprisals | Missing:
-        if any(bits is None for bits in found):
-            return Missing("out of memory, one sequence at a time")
-        given, design = self.unread.given, self.unread.design
-        n = len(given.responses)
-        rows = [
-            np.bincount(tokenised.positions, weights=bits, minlength=n).astype(np.float64)  # without weights, it is int
-            for tokenised, bits in zip(self.tokenised, found, strict=True)
-            if bits is not None
-        ]
+    def result(self, bits_of_texts: Sequence[Floats | None]) -> SetSurprisals | Missing:
+        response_set, design = self.unread.response_set, self.unread.design
+        rows = []
+        for text, bits in zip(self.tokenised, bits_of_texts, strict=True):
+            if bits is None:
+                return Missing("out of memory, one sequence at a time")
+            sums = np.bincount(text.positions, weights=bits, minlength=len(response_set.responses))
+            rows.append(sums.astype(np.float64))  # without weights, it is int
         orders = len(design.orders)
-        return _result(given, design, np.array(rows[:orders]), np.array([row[0] for row in rows[orders:]]))
+        return _result(response_set, design, np.array(rows[:orders]), np.array([row[0] for row in rows[orders:]]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -218,37 +213,38 @@ class _Batch:
     failed: dict[str, Missing]
 
 
-def _key(given: ResponseSet, model: CausalLM, layout: Layout, plan: OrderPlan) -> str:
-    said = [ENGINE_VERSION, model.signature, str(layout), str(plan), given.prompt, list(given.responses)]
-    return content_id(said)
+def _key(response_set: ResponseSet, model: CausalLM, layout: Layout, plan: OrderPlan) -> str:
+    settings = [ENGINE_VERSION, model.signature, str(layout), str(plan)]
+    return content_id([*settings, response_set.prompt, list(response_set.responses)])
 
 
 def _cached(
-    key: str, given: ResponseSet, plan: OrderPlan, cache: Cache | None
+    key: str, response_set: ResponseSet, plan: OrderPlan, cache: Cache | None
 ) -> "_UnreadSet | SetSurprisals | Missing":
     """Return the result of an empty or cached set; otherwise the set with its orders."""
-    n = len(given.responses)
+    n = len(response_set.responses)
     if n == 0:
         return Missing("no response")
-    design = plan.design(given)
-    kept = cache.get(key, len(design.orders), n) if cache is not None else None
-    return _UnreadSet(key, given, design) if kept is None else _result(given, design, *kept)
+    design = plan.design(response_set)
+    bits = cache.get(key, len(design.orders), n) if cache is not None else None
+    return _UnreadSet(key, response_set, design) if bits is None else _result(response_set, design, *bits)
 
 
 def _tokenise(unread: _UnreadSet, model: CausalLM, layout: Layout) -> _TokenisedSet | Missing:
-    given = unread.given
-    texts = [[given.responses[i] for i in order] for order in unread.design.orders.tolist()]
-    tokenised = lay_out(model, layout, given.prompt, [*texts, *([response] for response in given.responses)])
-    longest = max(len(each.sequence.ids) for each in tokenised)
-    if model.context is not None and longest > model.context:
+    prompt, responses = unread.response_set.prompt, unread.response_set.responses
+    texts = [[responses[i] for i in order] for order in unread.design.orders.tolist()]
+    tokenised = lay_out(model, layout, prompt, [*texts, *([response] for response in responses)])
+    if model.context is not None and max(len(text.sequence.ids) for text in tokenised) > model.context:
         return Missing("longer than the model's context")
-    if any(each.sequence.scored[:1].tolist() == [0] for each in tokenised):
+    if any(text.sequence.scored[:1].tolist() == [0] for text in tokenised):
         raise ConfigurationError("a text begins with a response, so nothing predicts its first token", "add a prompt")
     return _TokenisedSet(unread, tokenised)
 
 
-def _result(given: ResponseSet, design: OrderDesign, bits: Floats, unconditional: Floats) -> SetSurprisals | Missing:
-    counts = np.array([len(response.encode()) for response in given.responses], np.int64)
+def _result(
+    response_set: ResponseSet, design: OrderDesign, bits: Floats, unconditional: Floats
+) -> SetSurprisals | Missing:
+    counts = np.array([len(response.encode()) for response in response_set.responses], np.int64)
     try:
         return SetSurprisals(Surprisals(bits, design.orders, unconditional, counts), design)
     except Unscorable as error:
@@ -260,10 +256,10 @@ def _batches(unread: Sequence[_UnreadSet], model: CausalLM, layout: Layout, budg
     members: list[_TokenisedSet] = []
     failed: dict[str, Missing] = {}
     tokens = 0
-    for each in unread:
-        member = _tokenise(each, model, layout)
+    for unread_set in unread:
+        member = _tokenise(unread_set, model, layout)
         if isinstance(member, Missing):
-            failed[each.key] = member
+            failed[unread_set.key] = member
             continue
         if members and tokens + member.tokens > budget:
             yield _batch(members, failed, model, budget)
@@ -279,18 +275,25 @@ def _batch(members: list[_TokenisedSet], failed: dict[str, Missing], model: Caus
     # Neighbours in this order share the longest prefixes, so little is lost if a large set has to be split.
     keys = [prefix_sort_key(sequence.ids) for sequence in sequences]
     ranked = sorted(range(len(sequences)), key=keys.__getitem__)
-    return _Batch(members, _chunks(ranked, dict(enumerate(sequences)), model, budget), failed)
+    return _Batch(members, list(_chunks(ranked, dict(enumerate(sequences)), model, budget)), failed)
 
 
 def _chunks(
     ranked: Sequence[int], sequence_of: Mapping[int, TokenSequence], model: CausalLM, budget: int
-) -> list[_Chunk]:
-    made = []
-    for at in _chunk_up(ranked, {i: len(sequence.ids) for i, sequence in sequence_of.items()}, budget):
-        sequences = [sequence_of[i] for i in at]
+) -> Iterator[_Chunk]:
+    """Split into chunks of at most `budget` tokens, each with at least one sequence, prepared for the model."""
+    chunks: list[list[int]] = []
+    tokens = 0
+    for i in ranked:
+        tokens += len(sequence_of[i].ids)
+        if not chunks or tokens > budget:
+            chunks.append([])
+            tokens = len(sequence_of[i].ids)
+        chunks[-1].append(i)
+    for chunk in chunks:
+        sequences = [sequence_of[i] for i in chunk]
         read = model.prepare(sequences) if isinstance(model, SupportsPrepare) else partial(model.surprisals, sequences)
-        made.append(_Chunk(at, sequences, read))
-    return made
+        yield _Chunk(chunk, sequences, read)
 
 
 def _prefetched(items: Iterator[T]) -> Generator[T, None, None]:
@@ -308,38 +311,24 @@ def _prefetched(items: Iterator[T]) -> Generator[T, None, None]:
 
 def _read_batch(model: CausalLM, batch: _Batch) -> dict[str, SetSurprisals | Missing]:
     """Return the results of a batch; if the model's budget proves too large, lower it for all later calls."""
-    found: dict[int, Floats | None] = {}
+    bits_of: dict[int, Floats | None] = {}
     chunks = deque(batch.chunks)
     while chunks:
         chunk = chunks.popleft()
         if chunk.tokens > model.batch_tokens and len(chunk.at) > 1:  # prepared before the budget fell
             sequence_of = dict(zip(chunk.at, chunk.sequences, strict=True))
-            chunks.extendleft(reversed(_chunks(chunk.at, sequence_of, model, model.batch_tokens)))
+            chunks.extendleft(reversed([*_chunks(chunk.at, sequence_of, model, model.batch_tokens)]))
             continue
         bits, too_many = _surprisals(model, chunk.sequences, chunk.read)
-        found.update(zip(chunk.at, bits, strict=True))
+        bits_of.update(zip(chunk.at, bits, strict=True))
         if too_many is not None:
             model.batch_tokens = max(1, min(model.batch_tokens, too_many // 2))
-    at, made = 0, dict[str, SetSurprisals | Missing](batch.failed)
+    start, results = 0, dict[str, SetSurprisals | Missing](batch.failed)
     for member in batch.members:
-        count = len(member.tokenised)
-        made[member.unread.key] = member.result([found[i] for i in range(at, at + count)])
-        at += count
-    return made
-
-
-def _chunk_up(ranked: Sequence[int], lengths: Mapping[int, int], budget: int) -> Iterator[list[int]]:
-    """Split into chunks of at most `budget` tokens, each with at least one sequence."""
-    chunk: list[int] = []
-    tokens = 0
-    for i in ranked:
-        if chunk and tokens + lengths[i] > budget:
-            yield chunk
-            chunk, tokens = [], 0
-        chunk.append(i)
-        tokens += lengths[i]
-    if chunk:
-        yield chunk
+        end = start + len(member.tokenised)
+        results[member.unread.key] = member.result([bits_of[i] for i in range(start, end)])
+        start = end
+    return results
 
 
 def _surprisals(
@@ -356,5 +345,56 @@ def _surprisals(
     halves = (sequences[:middle], sequences[middle:])
     (first, few), (second, more) = (_surprisals(model, half, partial(model.surprisals, half)) for half in halves)
     bits = first + second
-    tokens = None if any(each is None for each in bits) else sum(len(each.ids) for each in sequences)
-    return bits, min((each for each in (few, more, tokens) if each is not None), default=None)
+    tokens = None if any(values is None for values in bits) else sum(len(sequence.ids) for sequence in sequences)
+    return bits, min((number for number in (few, more, tokens) if number is not None), default=None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairwiseSurprisals:
+    """The surprisals of n texts, each alone and right after each other one."""
+
+    alone: Floats  # float64 [n], bits of text i after the prompt alone
+    given: Floats  # float64 [n, n], bits of text i right after text j; on the diagonal, right after itself
+
+    @property
+    def saved(self) -> Floats:
+        """Bits that text j saves on text i, which follows it: float64 [n, n]."""
+        return self.alone[:, None] - self.given
+
+    @property
+    def summary(self) -> CrossMode:
+        """The summary with each text as a separate set, so that the diagonal shows what a repeat saves."""
+        return cross_mode(self.alone, self.given)
+
+    @property
+    def strongest(self) -> tuple[int, int] | None:
+        """The pair (i, j), i ≠ j, with the largest saving on text i after text j; None if there is only one text."""
+        if len(self.alone) < 2:
+            return None
+        saved = np.where(np.eye(len(self.alone), dtype=bool), -np.inf, self.saved)
+        i, j = np.unravel_index(int(np.argmax(saved)), saved.shape)
+        return int(i), int(j)
+
+
+def pairwise_surprisals(
+    model: CausalLM,
+    layout: Layout,
+    prompt: str,
+    responses: Sequence[str],
+    progress: Callable[[int], None] = lambda done: None,
+) -> PairwiseSurprisals:
+    """Compute the surprisals of all pairs of texts in both orders, and of each text alone at the first position."""
+    if not all(responses):
+        raise Unscorable("an empty response")
+    n = len(responses)
+    alone, given = np.full(n, np.nan), np.full((n, n), np.nan)
+    pairs = list(combinations_with_replacement(range(n), 2))
+    sets = [ResponseSet(prompt, (responses[i], responses[j])) for i, j in pairs]
+    results = read_sets(sets, model, layout, OrderPlan("exact"), progress=progress)
+    for pair, result in zip(pairs, results, strict=True):
+        if isinstance(result, Missing):
+            raise Unscorable(result.reason)
+        alone[list(pair)] = result.surprisals.unconditional
+        for (first, second), (_, bits) in zip(result.surprisals.orders, result.surprisals.bits, strict=True):
+            given[pair[second], pair[first]] = bits
+    return PairwiseSurprisals(alone, given)

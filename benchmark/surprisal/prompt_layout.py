@@ -30,11 +30,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.metrics.metric import Unscorable
 from benchmark.models import Boundaries, Format
 from benchmark.models.causal_lm import CausalLM, Encoding, TokenSequence
 from divbench.core.errors import ConfigurationError
 
 Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 SEPARATOR = "\n\n"
 
 
@@ -89,18 +91,18 @@ def pieces(layout: Layout, prompt: str, responses: Sequence[str]) -> list[tuple[
     >>> [text for text, position in pieces(Layout("completion"), "I am", ["here.", "not."])]
     ['1.', ' I am', ' here.', '\n\n', '2.', ' I am', ' not.']
     """
-    made: list[tuple[str, int]] = []
+    parts: list[tuple[str, int]] = []
     if layout.format == "instruct":
-        made.append((prompt, -1))
+        parts.append((prompt, -1))
     for position, response in enumerate(responses):
-        if made:
-            made.append((SEPARATOR, -1))
+        if parts:
+            parts.append((SEPARATOR, -1))
         if layout.format == "instruct":
-            made.append((f"Response {response_label(position)}:", -1))
+            parts.append((f"Response {response_label(position)}:", -1))
         else:
-            made += [(f"{position + 1}.", -1), (f" {prompt}", -1)]
-        made.append((f" {response}", position))
-    return made
+            parts += [(f"{position + 1}.", -1), (f" {prompt}", -1)]
+        parts.append((f" {response}", position))
+    return parts
 
 
 def lay_out(model: CausalLM, layout: Layout, prompt: str, texts: Sequence[Sequence[str]]) -> list[TokenisedText]:
@@ -109,20 +111,19 @@ def lay_out(model: CausalLM, layout: Layout, prompt: str, texts: Sequence[Sequen
     begin = np.array(bos, np.int64)
     parts = [pieces(layout, prompt, responses) for responses in texts]
     if layout.boundaries == "exact":
-        different = sorted({text for each in parts for text, _ in each})
-        encoded = dict(zip(different, model.encode(different), strict=True))
-        return [_tokenise_pieces(each, encoded, begin) for each in parts]
-    wholes = model.encode(["".join(text for text, _ in each) for each in parts], begin=True)
-    return [_tokenise_whole(each, whole, begin) for each, whole in zip(parts, wholes, strict=True)]
+        distinct = sorted({text for part in parts for text, _ in part})
+        encoded = dict(zip(distinct, model.encode(distinct), strict=True))
+        return [_tokenise_pieces(part, encoded, begin) for part in parts]
+    wholes = model.encode(["".join(text for text, _ in part) for part in parts], begin=True)
+    return [_tokenise_whole(part, whole, begin) for part, whole in zip(parts, wholes, strict=True)]
 
 
 def _tokenise_pieces(parts: list[tuple[str, int]], encoded: dict[str, Encoding], begin: Integers) -> TokenisedText:
     ids, positions = [begin], [np.full(len(begin), -1)]
     for text, position in parts:
-        found = encoded[text].ids
-        ids.append(found)
+        ids.append(encoded[text].ids)
         # The space before an empty response belongs to no response.
-        positions.append(np.full(len(found), position if text != " " else -1))
+        positions.append(np.full(len(ids[-1]), position if text != " " else -1))
     return _tokenised(np.concatenate(ids), np.concatenate(positions))
 
 
@@ -148,3 +149,104 @@ def _tokenise_whole(parts: list[tuple[str, int]], whole: Encoding, begin: Intege
 def _tokenised(ids: Integers, positions: Integers) -> TokenisedText:
     scored = np.flatnonzero(positions >= 0)
     return TokenisedText(TokenSequence(ids.astype(np.int64), scored), positions[scored].astype(np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCost:
+    """A token of a response."""
+
+    # The characters of the response that it covers; one that several tokens share belongs to the first of them.
+    text: str
+    bits: float
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSaving:
+    """A token of a response, read alone and right after another response."""
+
+    text: str
+    alone: float
+    given: float
+
+    @property
+    def saved(self) -> float:
+        """Bits that the other response saved."""
+        return self.alone - self.given
+
+
+def token_surprisals(
+    model: CausalLM, layout: Layout, prompt: str, responses: Sequence[str]
+) -> tuple[tuple[TokenCost, ...], ...]:
+    """Compute the surprisals of the tokens of responses in a given order; they add up to those of the responses."""
+    if not responses:
+        return ()
+    (tokenised,) = lay_out(model, layout, prompt, [responses])
+    bits = _bits(model, tokenised)
+    if layout.boundaries == "exact":
+        texts = [_texts_apart(model, response) for response in responses]
+    else:
+        texts = _texts_whole(model, layout, prompt, responses, tokenised)
+    costs = (bits[tokenised.positions == position].tolist() for position in range(len(responses)))
+    return tuple(map(_costs, responses, texts, costs))
+
+
+def pair_tokens(model: CausalLM, layout: Layout, prompt: str, response: str, before: str) -> tuple[TokenSaving, ...]:
+    """Compute the surprisals of a response's tokens alone, and right after another response."""
+    if layout.boundaries != "exact":
+        raise ConfigurationError("tokens of two texts are compared under exact boundaries", 'use boundaries="exact"')
+    (alone,) = token_surprisals(model, layout, prompt, [response])
+    _, given = token_surprisals(model, layout, prompt, [before, response])
+    return tuple(TokenSaving(a.text, a.bits, g.bits) for a, g in zip(alone, given, strict=True))
+
+
+def _bits(model: CausalLM, tokenised: TokenisedText) -> Floats:
+    if model.context is not None and len(tokenised.sequence.ids) > model.context:
+        raise Unscorable("longer than the model's context")
+    (bits,) = model.surprisals([tokenised.sequence])
+    if not np.isfinite(bits).all():
+        raise Unscorable("the model gave bits that are not finite")
+    return bits
+
+
+def _costs(response: str, texts: Sequence[str] | None, bits: Sequence[float]) -> tuple[TokenCost, ...]:
+    if texts is None:
+        return (TokenCost(response, sum(bits)),) if response else ()
+    return tuple(TokenCost(text, cost) for text, cost in zip(texts, bits, strict=True))
+
+
+def _texts_apart(model: CausalLM, response: str) -> list[str] | None:
+    """Return the texts of a response's tokens with *exact* boundaries; None if the tokeniser returns no offsets."""
+    if not response:
+        return []
+    piece = f" {response}"
+    (encoded,) = model.encode([piece])
+    if encoded.offsets is None:
+        return None
+    return [piece[max(start, 1) : end] for start, end in _shares(encoded.offsets, len(piece))]
+
+
+def _texts_whole(
+    model: CausalLM, layout: Layout, prompt: str, responses: Sequence[str], tokenised: TokenisedText
+) -> list[list[str] | None]:
+    """Return the same with *paper* boundaries, where the whole text is encoded at once."""
+    text = "".join(piece for piece, _ in pieces(layout, prompt, responses))
+    (encoded,) = model.encode([text])
+    if encoded.offsets is None:  # `lay_out` has refused it
+        return [None] * len(responses)
+    shares = _shares(encoded.offsets, len(text))
+    first = len(tokenised.sequence.ids) - len(encoded.ids)  # after a BOS token
+    texts: list[list[str] | None] = []
+    for position in range(len(responses)):
+        tokens = tokenised.sequence.scored[tokenised.positions == position] - first
+        texts.append([text[slice(*shares[token])] for token in tokens.tolist()])
+    return texts
+
+
+def _shares(offsets: Integers, length: int) -> list[tuple[int, int]]:
+    """Return each token's range of characters [start, end), so that every character belongs to exactly one token."""
+    # Bytes of one character all have its offsets. White space that offsets omit belongs to the token after it.
+    if not len(offsets):
+        return []
+    ends = np.maximum.accumulate(offsets[:, 1])
+    ends[-1] = length
+    return list(zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True))

@@ -4,12 +4,7 @@ An order is a permutation of 0 … n − 1: entry k is the response at position 
 position over all n! orders; a design is the small number of orders that are computed instead. The response at a
 position explains 90–99.7 % of the variance between orders, so a few orders that put every response at every position
 equally often replace many random ones: at n = 5, five such orders have 0.21 times the standard error of 50 random ones
-for a_n and 0.48 times for the curve; at n = 10, ten have 0.07 and 0.22. (Figures here and below that no test or example
-prints come from a study made before this package, with a model of 4 M parameters on 219 and 33 sets; no script here
-repeats it yet.)
-
-All functions are pure and need no model. Values are surprisals in any unit, float64 [orders, n], where column k belongs
-to position k of the orders; errors have the same unit.
+for a_n; at n = 10, ten have 0.07. Values are surprisals in any unit, float64 [orders, n], by position.
 """
 
 import math
@@ -63,16 +58,13 @@ class StandardErrors:
 
 
 def uniform(n: int, count: int, seed: int = 42) -> OrderDesign:
-    """Draw random orders exactly as the reference does, for comparison with published numbers.
-
-    Python's generator shuffles 0 … n − 1 anew for each order. As in the reference, it starts from the same seed for
-    every set, so all sets of n responses share the same unbalanced orders. Orders are drawn with replacement, even if
-    fewer than `count` exist; a single order is the given one, unshuffled.
+    """Draw random orders exactly as the reference does, from the same seed for every set of n responses.
 
     >>> uniform(10, 100).orders[0].tolist()
     [7, 3, 2, 8, 5, 6, 9, 4, 0, 1]
     """
     _at_least_one(responses=n, orders=count)
+    # Drawn with replacement, as in the reference, even if fewer than `count` exist; a single order is unshuffled.
     rng = random.Random(seed)  # noqa: S311 - not for secrets
     rows = []
     for _ in range(count):
@@ -86,20 +78,12 @@ def uniform(n: int, count: int, seed: int = 42) -> OrderDesign:
 def balanced(n: int, squares: int = 1, seed: int | str = 0) -> OrderDesign:
     """Make cyclic Latin squares, in which every response is at every position equally often. The default.
 
-    Position k of order b has response (u·k + b) mod n, relabelled. A square consists of the n orders of one multiplier
-    u, a unit mod n. The units are used in the order 1, −1, 2, −2, …; after the last one, the responses get new labels.
-    Each unit brings pairs of responses to new pairs of positions: for prime n, n − 1 squares form the group AGL(1, n),
-    in which every ordered pair is at every pair of positions exactly once. Errors measured at n = 5, relative to 50
-    random orders, for a_n and the curve: 0.12 and 0.27 with two such squares, 0.02 and 0.03 with all four; with new
-    labels for each square 0.15 and 0.33, 0.11 and 0.24. In simulation −1 is the best companion of 1 (the response
-    before another in one square follows it in the other), and units beat new labels for composite n, too. Squares
-    balanced for neighbours (Williams, Vatican) are not offered: at equal cost, their errors were as large as those of
-    a cyclic square or twice as large.
-
     >>> balanced(3, seed=4).orders.tolist()
     [[0, 1, 2], [1, 2, 0], [2, 0, 1]]
     """
     _at_least_one(responses=n, squares=squares)
+    # Position k of order b has response (u·k + b) mod n, relabelled; each square has one multiplier u, a unit mod n,
+    # and brings pairs of responses to new pairs of positions. After the last unit, the responses get new labels.
     units = _units(n)
     rng = stream("orders", "balanced", n, seed)
     position, rotation = np.arange(n), np.arange(n)[:, None]
@@ -130,12 +114,11 @@ def exact(n: int) -> OrderDesign:
 def endpoint(n: int, trees: int = 1, seed: int | str = 0) -> OrderDesign:
     """Make orders in which each response is last exactly once, with long shared prefixes; only for a_n and C.
 
-    They form a leave-one-out tree: halve the responses, put one half first in all orders that end in the other, and
-    repeat within the other half. The tree has about n (log2 n + 1) nodes instead of n²; the error of a_n is between
-    that of a Latin square and twice as much (n = 10).
+    They form a leave-one-out tree with about n (log2 n + 1) nodes: halve the responses, put one half first in all
+    orders that end in the other, and repeat within the other half.
 
-    >>> endpoint(3, seed=0).orders.shape, nodes(endpoint(5)), nodes(endpoint(10))
-    ((3, 3), 17, 44)
+    >>> endpoint(3, seed=0).orders.shape
+    (3, 3)
     """
     _at_least_one(responses=n, trees=trees)
     rng = stream("orders", "endpoint", n, seed)
@@ -143,31 +126,15 @@ def endpoint(n: int, trees: int = 1, seed: int | str = 0) -> OrderDesign:
     return _design(f"endpoint-{trees}", rows, np.arange(trees * n) // n, "end")
 
 
-def nodes(design: OrderDesign) -> int:
-    """Count the distinct prefixes of a design's orders: the number of responses read if shared prefixes are read once.
-
-    >>> nodes(uniform(5, 50)), nodes(exact(5)), nodes(balanced(5)), nodes(balanced(5, squares=4))
-    (142, 325, 25, 85)
-    """
-    orders = design.orders
-    return sum(len(set(map(tuple, orders[:, :k].tolist()))) for k in range(1, orders.shape[1] + 1))
-
-
 def standard_errors(design: OrderDesign, values: Floats) -> StandardErrors:
-    """Estimate the standard errors of a design's plain means over orders, position by position.
-
-    The first applicable estimator is used:
+    """Estimate the standard errors of a design's plain means over orders, by the first applicable estimator.
 
     * *exact*: the design contains all n! orders equally often; the error is 0.
     * *draws*: s / √D over the means of D independent draws: two or more single random orders, or five or more squares
       (groups of squares, trees) of equal size with separate labels. Unbiased.
-    * *cells*: √(v / orders), where v is `order_variance`: only differences between orders with the same response at the
-      position count, because the balance cancels the others. It treats the orders as independent, but squares of one
-      draw complement each other: in simulation it is 2 to 10 times the error, for the curve of all AGL(1, 5) 13 times.
-    * *residuals*: the same from one square or tree, where a response's differences between positions also count,
-      although the balance cancels them. A rough upper limit for a_n: for a square it is 7 times the error on conTest
-      (n = 5) and 8 times on decTest (n = 10) under the bundled model, for a tree 2 to 4 times; in simulation 1.5 to 3
-      times. For the curve it is 1.2 to 1.7 times the error, but in simulation half of it in one set of ten.
+    * *cells*: √(v / orders), where v is `order_variance`. It treats the orders as independent, but squares of one draw
+      complement each other: in simulation it is 2 to 10 times the error.
+    * *residuals*: the same from one square or tree. A rough upper limit: for a_n 1.5 to 8 times the error.
     * *none*: for a single random order; NaN.
     """
     _check(design, values)
@@ -194,17 +161,12 @@ def order_variance(design: OrderDesign, values: Floats) -> Floats:
     """Estimate the variance at each position between orders with the same response there, averaged over responses.
 
     A balanced design of P otherwise independent orders would have the standard error √(variance / P).
-
-    At a position with n or more orders beyond the first of each response, it is the mean over responses of their
-    variance (denominator: orders − 1). Elsewhere it is the mean over the position's distinct prefixes of the squared
-    residuals of the least-squares fit *position + response*, each divided by 1 − its leverage (HC2). The first position
-    is left out of that fit and gets 0, because nothing precedes it.
     """
     _check(design, values)
     count, n = design.orders.shape
-    counts, _, squares = _cells(design.orders, values)
-    to_spare = count - (counts > 0).sum(axis=0)
-    enough = to_spare >= n
+    counts, squares = _cells(design.orders, values)
+    # The mean of the cells' variances needs n or more orders beyond the first of each response.
+    enough = count - (counts > 0).sum(axis=0) >= n
     variance = np.empty(n)
     if not enough.all():
         variance = _residual_variance(design.orders, values)
@@ -213,30 +175,25 @@ def order_variance(design: OrderDesign, values: Floats) -> Floats:
 
 
 def orders_for(target: float, pilot: OrderDesign, values: Floats) -> int:
-    """Estimate from a pilot how many balanced orders are needed for a given standard error of a_n.
-
-    That is v / target², rounded up to whole squares, where v is the pilot's `order_variance`; at most n! if `exact`
-    orders are possible. Like *cells* and *residuals* of `standard_errors`, the estimate is cautious: from a pilot of
-    one square it can be tens of times too many.
-    """
+    """Estimate from a pilot, cautiously, how many balanced orders give a standard error of a_n: v / target²."""
     if not 0 < target < math.inf:
         raise ConfigurationError(f"a standard error of {target} is impossible", "give one above 0")
-    wanted = float(order_variance(pilot, values)[-1])
-    if math.isnan(wanted):
+    variance = float(order_variance(pilot, values)[-1])
+    if math.isnan(variance):
         raise ValueError("the pilot has too few orders for its positions")
     n = int(pilot.orders.shape[1])
-    needed = n * max(1, math.ceil(wanted / target**2 / n))
+    needed = n * max(1, math.ceil(variance / target**2 / n))
     return min(needed, math.factorial(n)) if n <= MAX_EXACT else needed
 
 
 def _design(name: str, rows: object, draws: object, estimates: Estimates = "curve") -> OrderDesign:
-    made = OrderDesign(name, np.array(rows, np.int64), np.array(draws, np.int64), estimates)
-    made.orders.flags.writeable = made.draws.flags.writeable = False
-    return made
+    design = OrderDesign(name, np.array(rows, np.int64), np.array(draws, np.int64), estimates)
+    design.orders.flags.writeable = design.draws.flags.writeable = False
+    return design
 
 
-def _at_least_one(**given: int) -> None:
-    for what, number in given.items():
+def _at_least_one(**numbers: int) -> None:
+    for what, number in numbers.items():
         if number < 1:
             raise ConfigurationError(f"orders: the number of {what} is {number}", "give 1 or more")
 
@@ -270,15 +227,15 @@ def _check(design: OrderDesign, values: Floats) -> None:
         raise ValueError("values that are not finite")
 
 
-def _cells(orders: Integers, values: Floats) -> tuple[Integers, Floats, Floats]:
-    """Return the number, mean (NaN if none) and sum of squared deviations of each response at each position, [n, n]."""
+def _cells(orders: Integers, values: Floats) -> tuple[Integers, Floats]:
+    """Return the number and the sum of squared deviations of each response at each position, [n, n]."""
     n = orders.shape[1]
     cell = (orders * n + np.arange(n)).ravel()
     counts = np.bincount(cell, minlength=n * n).astype(np.int64)
     with np.errstate(invalid="ignore"):
         means = np.bincount(cell, values.ravel(), n * n) / counts
     squares = np.bincount(cell, (values.ravel() - means[cell]) ** 2, n * n).astype(np.float64)
-    return counts.reshape(n, n), means.reshape(n, n), squares.reshape(n, n)
+    return counts.reshape(n, n), squares.reshape(n, n)
 
 
 def _cell_variances(counts: Integers, squares: Floats) -> Floats:
@@ -302,12 +259,12 @@ def _residual_variance(orders: Integers, values: Floats) -> Floats:
     times = np.bincount(position * n + response, minlength=n * n).reshape(n, n).astype(np.float64)
     normal = np.block([[np.diag(times.sum(axis=1)), times], [times.T, np.diag(times.sum(axis=0))]])
     inverse = np.linalg.pinv(normal, rcond=1e-9, hermitian=True)  # its rank is at most 2n − 2
-    effects = inverse @ np.concatenate([np.bincount(each, measured, n) for each in (position, response)])
-    own, other = position, n + response  # the two predictors of each value
-    free = 1 - (inverse[own, own] + 2 * inverse[own, other] + inverse[other, other])
+    effects = inverse @ np.concatenate([np.bincount(index, measured, n) for index in (position, response)])
+    i, j = position, n + response  # the two predictors of each value
+    free = 1 - (inverse[i, i] + 2 * inverse[i, j] + inverse[j, j])
     known = free > 1e-9  # otherwise the fit passes through the value, whatever it is
-    left = measured - effects[own] - effects[other]
-    squared = np.divide(left**2, free, out=np.zeros_like(free), where=known)
+    residuals = measured - effects[i] - effects[j]
+    squared = np.divide(residuals**2, free, out=np.zeros_like(free), where=known)
     with np.errstate(invalid="ignore"):
         variance = np.bincount(position[known], squared[known], n) / np.bincount(position[known], minlength=n)
     variance[0] = 0.0

@@ -21,7 +21,7 @@ from benchmark.models.causal_lm import CausalLM
 from benchmark.models.embedder import Embedder, EmbedderSpec, SentenceTransformersEmbedder
 from benchmark.models.hf_lm import load_causal_lm
 from benchmark.scoring.profiles import PROFILES, Profile
-from benchmark.surprisal.token_surprisals import TokenCost, token_surprisals
+from benchmark.surprisal.prompt_layout import TokenCost, token_surprisals
 from divbench.core.errors import InputError
 from divbench.core.tables import Table
 from leaderboard.data.scores import NOT_INCLUDED

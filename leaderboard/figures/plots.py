@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.scoring.estimate import Floats
-from benchmark.surprisal.token_surprisals import TokenCost
+from benchmark.surprisal.prompt_layout import TokenCost
 from divbench.core.errors import need
 from divbench.core.tables import printable
 from submissions.untrusted.plain_text import cut, shortened

@@ -14,11 +14,23 @@ from benchmark.metrics import METRICS, Unscorable, surprisal
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.surprisal import Surprisals, curve_bits, fit_exponential, fit_sigmoid
 from benchmark.models.causal_lm import CausalLM, Encoding
-from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
-from benchmark.surprisal.pairwise_surprisal import PairwiseSurprisals, pairwise_surprisals
-from benchmark.surprisal.prompt_layout import PAPER_COMPLETION, PAPER_INSTRUCT, Layout, lay_out
+from benchmark.surprisal.engine import (
+    OrderPlan,
+    PairwiseSurprisals,
+    ResponseSet,
+    SetSurprisals,
+    pairwise_surprisals,
+    read_sets,
+)
+from benchmark.surprisal.prompt_layout import (
+    PAPER_COMPLETION,
+    PAPER_INSTRUCT,
+    Layout,
+    lay_out,
+    pair_tokens,
+    token_surprisals,
+)
 from benchmark.surprisal.response_orders import balanced, orders_for, standard_errors
-from benchmark.surprisal.token_surprisals import pair_tokens, token_surprisals
 from divbench.core.errors import ConfigurationError
 from tests.benchmark.fakes import HashLM
 from tests.benchmark.lms import STYLES, Style, Wrapped, lm_of

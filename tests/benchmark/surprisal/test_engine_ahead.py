@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from benchmark.metrics.metric import Missing
-from benchmark.models.causal_lm import Encoding, Floats, SupportsPrepare, TokenSequence
+from benchmark.models.causal_lm import Encoding, Floats, TokenSequence
 from benchmark.surprisal.cache import SurprisalCache
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
 from divbench.core.errors import ConfigurationError
 from tests.benchmark.fakes import HashLM
-from tests.benchmark.lms import Wrapped, lm_of, one_thread
+from tests.benchmark.lms import one_thread
 
 __all__ = ["one_thread"]  # a fixture
 
@@ -86,15 +86,6 @@ def test_batches_are_the_same_whichever_is_faster_and_only_few_are_ahead() -> No
     assert all(seen <= limit for lm in (eager, patient) for seen, limit in zip(lm.seen, most, strict=True))
     assert all(name.startswith("prepare") for name in patient.threads)
     assert threads_that_prepare() == []
-
-
-def test_a_model_that_prepares_gives_what_it_gives_at_once() -> None:
-    lm = lm_of("gpt2")
-    assert isinstance(lm, SupportsPrepare)
-    wrapped = Wrapped(lm)
-    assert not isinstance(wrapped, SupportsPrepare)
-    assert numbers(read_sets(SETS, lm)) == numbers(read_sets(SETS, wrapped))
-    assert lm.prepare([])() == []
 
 
 def test_an_error_of_the_thread_comes_in_its_place(tmp_path: Path) -> None:

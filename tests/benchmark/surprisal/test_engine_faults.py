@@ -12,14 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 from benchmark.metrics.metric import Missing
 from benchmark.models.causal_lm import Encoding, Floats, TokenSequence
-from benchmark.models.hf_lm import CausalLMSpec, HFCausalLM, find_causal_lm_spec, load_causal_lm
-from benchmark.models.memory import OutOfMemory
+from benchmark.models.hf_lm import HFCausalLM, find_causal_lm_spec, load_causal_lm
 from benchmark.surprisal.cache import SurprisalCache
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.prompt_layout import PAPER_INSTRUCT, Layout
@@ -90,18 +88,6 @@ def test_the_budget_falls_no_further_than_it_must(lm: HFCausalLM) -> None:
     assert len(small.asked[-1]) > 1
 
 
-def test_a_budget_that_was_learnt_stays_for_later_sets(lm: HFCausalLM) -> None:
-    """A shard of 64 prompts is a call: each would run out of memory anew."""
-    small = Wrapped(lm, batch_tokens=1000, limit=450)
-    read_sets(SETS, small)
-    learnt = small.batch_tokens
-    assert learnt < 500
-    small.asked.clear()
-    read_sets(SHORT, small)
-    assert all(sum(map(len, call)) <= 450 for call in small.asked)
-    assert small.batch_tokens == learnt
-
-
 class Short(Wrapped):
     """Runs out of memory by long sequences alone, as attention that grows with the square of the length does."""
 
@@ -123,29 +109,6 @@ def test_a_sequence_that_does_not_fit_alone_costs_its_set_alone(
 ) -> None:
     small = Wrapped(lm, limit=150)
     assert_all_but_the_long(read_sets(SETS, small), "out of memory, one sequence at a time", found)
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        torch.OutOfMemoryError("no room"),
-        MemoryError(),
-        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"),
-    ],
-)
-def test_what_libraries_raise_for_a_lack_of_memory(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    lm = lm_of("gpt2")
-
-    def fail(**given: object) -> None:
-        raise error
-
-    monkeypatch.setattr(lm, "body", fail)
-    sequence = TokenSequence(np.array([5, 6]), np.array([1]))
-    with pytest.raises(OutOfMemory, match="gpt2: out of memory"):
-        lm.surprisals([sequence])
-    error = RuntimeError("something else")
-    with pytest.raises(RuntimeError, match="something else"):
-        lm.surprisals([sequence])
 
 
 def test_numbers_that_are_none_cost_their_set_alone(lm: HFCausalLM, found: list[SetSurprisals | Missing]) -> None:
@@ -178,23 +141,6 @@ def test_a_folder_gives_the_numbers_of_what_was_saved(tmp_path: Path, found: lis
     assert loaded.signature == spec.signature
     assert re.fullmatch(r"mine@[0-9a-f]{12},float32,cpu,sdpa", spec.signature)
     assert_same(read_sets(SETS, loaded), found)
-
-
-def test_weights_that_are_no_safetensors_are_refused(tmp_path: Path) -> None:
-    folder = save(tmp_path)
-    (folder / "model.safetensors").unlink()
-    torch.save(model_of("gpt2").state_dict(), folder / "pytorch_model.bin")
-    with pytest.raises(ConfigurationError, match=r"no \*\.safetensors"):
-        find_causal_lm_spec(str(folder))
-    with pytest.raises(ConfigurationError, match=r"no \*\.safetensors"):
-        load_causal_lm(CausalLMSpec("mine", "0" * 64, folder))
-
-
-def test_weights_that_changed_after_pinning_are_refused(tmp_path: Path) -> None:
-    spec = find_causal_lm_spec(str(save(tmp_path)))
-    random_model("gpt2", len(tokeniser("gpt2")), num_hidden_layers=1).save_pretrained(tmp_path)
-    with pytest.raises(ConfigurationError, match="the files differ from the pinned ones"):
-        load_causal_lm(spec)
 
 
 @pytest.mark.parametrize("name", ["org/name", "org/name@main", "org/name@v1.0", f"org/name@{'a' * 39}"])
@@ -325,12 +271,6 @@ def test_a_broken_cache_is_named(cache: SurprisalCache, content: bytes) -> None:
         read_sets(SHORT, HashLM(), cache=cache)
 
 
-def test_a_cache_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigurationError, match="cannot be used"):
-        read_sets(SHORT, HashLM(), cache=SurprisalCache(tmp_path / "file" / "cache.sqlite"))
-
-
 @pytest.mark.parametrize("column", ["bits", "alone"])
 def test_damaged_numbers_are_read_again(cache: SurprisalCache, column: str) -> None:
     """SQLite notices a damaged page only if it has pointers."""
@@ -342,26 +282,6 @@ def test_damaged_numbers_are_read_again(cache: SurprisalCache, column: str) -> N
     seen = Wrapped(HashLM())
     assert numbers(read_sets(SHORT, seen, cache=cache)) == numbers(found)
     assert len(seen.asked) == 1
-
-
-def test_a_cache_of_an_earlier_version_has_no_checksums(cache: SurprisalCache) -> None:
-    found = read_sets(SHORT, HashLM(), cache=cache)
-    with closing(sqlite3.connect(cache.path)) as database, database:
-        database.execute("UPDATE surprisals SET alone = substr(alone, 1, length(alone) - 4)")
-    seen = Wrapped(HashLM())
-    assert numbers(read_sets(SHORT, seen, cache=cache)) == numbers(found)
-    assert not seen.asked
-
-
-@pytest.mark.parametrize("column", ["bits", "alone"])
-def test_numbers_of_a_wrong_size_are_read_again(cache: SurprisalCache, column: str) -> None:
-    found = read_sets(SHORT, HashLM(), cache=cache)
-    with closing(sqlite3.connect(cache.path)) as database, database:
-        database.execute(f"UPDATE surprisals SET {column} = X'0011223344556677'")  # noqa: S608 - of two words here
-    assert numbers(read_sets(SHORT, HashLM(), cache=cache)) == numbers(found)
-    seen = Wrapped(HashLM())
-    assert numbers(read_sets(SHORT, seen, cache=cache)) == numbers(found)
-    assert not seen.asked
 
 
 PUT = """

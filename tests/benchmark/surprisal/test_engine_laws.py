@@ -176,14 +176,3 @@ def test_groups_take_every_node_once_and_from_where_it_stands(given_ids: list[li
         # A node is taken where all before it in its row is its way; what follows a path's end is its last node again.
         assert np.array_equal(trie.depths[group.taken_nodes], group.taken % group.nodes.shape[1])
         assert all(tuple(dict.fromkeys(row)) in ways for row in group.nodes.tolist())
-
-
-@given(sequences, st.data())
-def test_a_trie_depends_on_no_order(given_ids: list[list[int]], data: st.DataObject) -> None:
-    order = data.draw(st.permutations(range(len(given_ids))))
-    trie = build_trie([np.array(ids) for ids in given_ids])
-    other = build_trie([np.array(given_ids[i]) for i in order])
-    assert np.array_equal(trie.ids, other.ids)
-    assert [trie.paths[i].tolist() for i in order] == [path.tolist() for path in other.paths]
-    for group, same in zip(trie.groups, other.groups, strict=True):
-        assert np.array_equal(group.nodes, same.nodes)

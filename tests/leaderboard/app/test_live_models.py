@@ -8,7 +8,7 @@ import pytest
 
 from benchmark.metrics.embedding import eigenscore
 from benchmark.scoring.profiles import find_profile
-from benchmark.surprisal.token_surprisals import token_surprisals
+from benchmark.surprisal.prompt_layout import token_surprisals
 from divbench.core.errors import InputError
 from leaderboard.app import live_models
 from leaderboard.app.live_models import (

@@ -7,7 +7,7 @@ import pytest
 
 from benchmark.analysis.explain import Explanation, explain
 from benchmark.surprisal.engine import ResponseSet
-from benchmark.surprisal.token_surprisals import TokenCost
+from benchmark.surprisal.prompt_layout import TokenCost
 from leaderboard.figures.plots import HOVER, LABEL, inert, token_figure
 from submissions.untrusted.plain_text import shortened
 from tests.benchmark.fakes import HashLM
