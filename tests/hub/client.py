@@ -56,22 +56,10 @@ def run_client(
     timeout: float = LIMIT,
     anew: bool = False,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a client in a process of its own, to its end, and give back how it ended and what it wrote.
+    """Run Python code, or a command with its arguments, in a process of its own, to its end.
 
-    Python code is forked from a process that has imported libraries: see `tests/forked.py`.
-
-    Args:
-        code: Python code (indented as a whole, if you like), or a command with its arguments.
-        server: The server that is to be the Hub.
-        token: Token to be used, nobody's if None.
-        home: Folder for HF_HOME: caches stay there for the next client. A new one for this client if None.
-        cwd: Folder to run in.
-        env: More environment variables.
-        timeout: Seconds after which the client is ended.
-        anew: Whether in a new interpreter, as `datasets` needs.
-
-    Raises:
-        subprocess.TimeoutExpired: The client did not end.
+    Python code is forked from a process that has imported libraries (see `tests/forked.py`), unless `anew`, as
+    `datasets` needs. `home` is the folder for HF_HOME: caches stay there for the next client.
     """
     command = [sys.executable, "-c", textwrap.dedent(code)] if isinstance(code, str) else list(code)
     with tempfile.TemporaryDirectory(prefix="hub-home-") as new:

@@ -10,19 +10,12 @@ NOTHING = -1  # instead of a number of bytes: not even the status line
 
 
 class Where(TypedDict, total=False):
-    """Which requests a fault is for; all that is left out fits any.
+    """Which requests a fault is for; all that is left out fits any."""
 
-    Keys:
-        on: Name of a route, such as "commit" or "storage_get".
-        method: "GET", "HEAD", ...
-        path: Regular expression to find in the decoded path.
-        times: For how many of the requests that fit; 1 if left out.
-    """
-
-    on: str
+    on: str  # name of a route, such as "commit" or "storage_get"
     method: str
-    path: str
-    times: int
+    path: str  # regular expression to find in the decoded path
+    times: int  # for how many of the requests that fit; 1 if left out
 
 
 @dataclass
@@ -35,9 +28,7 @@ class Fault:
     status: int | None = None  # answer with this status
     headers: Mapping[str, str] = field(default_factory=dict)
     acts: bool = False  # with a status: do what was asked for all the same
-    wait: float = 0.0
     gate: threading.Event | None = None  # wait until this is set
-    arrived: threading.Event = field(default_factory=threading.Event)
     before: Callable[[], object] | None = None
     cut_request: int | None = None  # hang up after reading so many bytes of the request's body
     cut_answer: int | None = None  # hang up after sending so many bytes of the answer's body
@@ -83,12 +74,8 @@ class Faults:
         }
         return self._add(Fault(where, status=429, headers=headers))
 
-    def slow(self, seconds: float, **where: Unpack[Where]) -> Fault:
-        """Answer after a while."""
-        return self._add(Fault(where, wait=seconds))
-
     def hold(self, **where: Unpack[Where]) -> Fault:
-        """Answer after `release`; `arrived` is set when the request is there, read to its end."""
+        """Answer after `release`."""
         return self._add(Fault(where, gate=threading.Event()))
 
     def meanwhile(self, action: Callable[[], object], **where: Unpack[Where]) -> Fault:

@@ -16,7 +16,7 @@ from submissions.storage.file_store import Conflict, NoWriteAccess, StoreFault
 from submissions.storage.hub_store import HubStore
 from tests.hub import HubServer
 from tests.hub.faults import Fault
-from tests.hub.store import Repo
+from tests.hub.repository import Repo
 from tests.submissions.stores import REPO, hub_store, running_hub
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # by the Hub's client
@@ -281,14 +281,14 @@ def test_a_file_over_the_limit_is_refused_before_it_is_fetched(
 def test_what_came_damaged_is_never_given(server: HubServer, store: HubStore, repo: Repo, tmp_path: Path) -> None:
     head, blob = store.head(), repo.at().files["large.bin"]
     for damaged in (b"x" + LARGE[1:], LARGE + b"x", LARGE[:-1], b""):
-        repo.put_object(blob.sha256, damaged)
+        repo.objects[blob.sha256] = damaged
         with pytest.raises(StoreFault, match="damaged"):
             store.read(head, "large.bin", 10**6)
         with pytest.raises(StoreFault, match="damaged"):
             store.fetch(head, "large.bin", tmp_path / "x", 10**6)
     assert not (tmp_path / "x").exists()
     assert [path for path in (tmp_path / "kept").rglob("*") if path.is_file()] == []
-    repo.put_object(blob.sha256, LARGE)
+    repo.objects[blob.sha256] = LARGE
     assert store.read(head, "large.bin", 10**6) == LARGE
 
 
@@ -326,7 +326,7 @@ def test_two_stores_in_one_repository_do_not_meet(server: HubServer, repo: Repo,
 
 
 def test_long_lists_come_in_pages(server: HubServer, store: HubStore, repo: Repo) -> None:
-    server.world.page = 2
+    server.page = 2
     names = [f"n/{number:02}" for number in range(9)]
     head = store.commit(store.head(), dict.fromkeys(names, b"1"), [], "many")
     assert store.paths(head) == ["a", "large.bin", *names]
