@@ -10,7 +10,6 @@ SystemType = Literal["human", "model", "inference-time method", "trained method"
 Mode = Literal["resample", "paraphrase", "system-prompt", "in-context", "verbalized", "verbalized-tail"]
 FormName = Literal["absolute", "aspects", "similarity", "ranking"]  # rating forms
 Format = Literal["noveltybench", "jsonl", "csv", "parquet", "lm-eval", "openai-batch", "inspect"]  # of imported files
-VoteAttack = Literal["loyal", "picky"]  # of simulated hostile voters
 
 
 def _boolean(text: str) -> bool:

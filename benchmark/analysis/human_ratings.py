@@ -12,11 +12,8 @@ from benchmark.analysis.metaeval.labelled import write_sets
 from benchmark.scoring.estimate import Estimate, estimate, resample_weights
 from divbench.core.errors import InputError, need
 from divbench.core.files import canonical_json
-from submissions.judgements.rating_forms import FORM_OF
-from submissions.judgements.rating_study import Study
+from submissions.judgements.rating_study import FORM_OF, Study
 from submissions.judgements.ratings import Rating, Ratings
-
-EXTRA = "rate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +33,17 @@ def set_scores(study: Study, ratings: Sequence[Rating], question: str) -> dict[s
     """Compute the scores of the sets that have at least one rating, by set."""
     items = study.by_id()
     by_set: dict[str, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
-    for each in ratings:
-        if each.question != question:
+    for rating in ratings:
+        if rating.question != question:
             continue
-        sets = items[each.item].sets
+        sets = items[rating.item].sets
         if study.form == "ranking":
-            points = (3 - each.answer) / 2
-            by_set[sets[0]][each.item][each.rater] = points
-            by_set[sets[1]][each.item][each.rater] = 1 - points
+            points = (3 - rating.answer) / 2
+            by_set[sets[0]][rating.item][rating.rater] = points
+            by_set[sets[1]][rating.item][rating.rater] = 1 - points
         else:
-            by_set[sets[0]][each.item][each.rater] = -each.answer if study.form == "similarity" else each.answer
+            answer = -rating.answer if study.form == "similarity" else rating.answer
+            by_set[sets[0]][rating.item][rating.rater] = answer
     return {each.set_id: _score(own) for each in study.sets if (own := by_set.get(each.set_id))}
 
 
@@ -73,34 +71,26 @@ def _score(ratings: Mapping[str, Mapping[str, float]]) -> HumanScore:
     return HumanScore(mean, (error * (len(sums) - 1)) ** 0.5, len(sums))
 
 
-def krippendorff_alpha(
-    study: Study, ratings: Sequence[Rating], question: str, *, resamples: int = 1000, seed: int = 0
-) -> Estimate:
+def krippendorff_alpha(study: Study, ratings: Sequence[Rating], question: str, *, resamples: int = 1000) -> Estimate:
     """Compute Krippendorff's alpha for ordinal answers (rater agreement beyond chance), with a bootstrap over sets.
 
     The pairs of a set (form *similarity*) are alike, so they are resampled together; so are the comparisons of the sets
-    of one prompt (*ranking*), which share sets.
-
-    Returns:
-        The estimate; its value is None if no item has two ratings, or if all ratings are the same. It has no
-        interval if there is only one set (or prompt).
-
-    Raises:
-        MissingExtra: The library is not installed.
+    of one prompt (*ranking*), which share sets. It has no value if no item has two ratings, or if all ratings are the
+    same, and no interval if there is only one set (or prompt).
     """
-    need("krippendorff", EXTRA)
+    need("krippendorff", "rate")
     most = next(len(each.answers) for each in FORM_OF[study.form].questions if each.name == question)
-    place = {each.item: i for i, each in enumerate(study.items)}
-    counts = np.zeros((len(place), most), np.int64)
-    for each in ratings:
-        if each.question == question:
-            counts[place[each.item], each.answer - 1] += 1
-    rated = counts.sum(axis=1) >= 2
-    counts, kept = counts[rated], [each for each, enough in zip(study.items, rated, strict=True) if enough]
-    clusters = [each.context if study.form == "ranking" else each.sets[0] for each in kept]
-    weights = resample_weights(len(counts), clusters=clusters, resamples=resamples, seed=seed)
+    row_of = {item.item: row for row, item in enumerate(study.items)}
+    counts = np.zeros((len(row_of), most), np.int64)
+    for rating in ratings:
+        if rating.question == question:
+            counts[row_of[rating.item], rating.answer - 1] += 1
+    rated = np.flatnonzero(counts.sum(axis=1) >= 2)
+    items = [study.items[row] for row in rated]
+    clusters = [item.context if study.form == "ranking" else item.sets[0] for item in items]
+    weights = resample_weights(len(rated), clusters=clusters, resamples=resamples)
     many = len(set(clusters)) > 1  # of one cluster, all resamples are alike
-    draws = [_alpha(counts), *(_alpha(np.repeat(counts, drawn, axis=0)) for drawn in weights if many)]
+    draws = [_alpha(counts[rated]), *(_alpha(counts[rated.repeat(drawn)]) for drawn in weights if many)]
     return estimate(np.array(draws), clusters=len(set(clusters)))
 
 
@@ -114,37 +104,33 @@ def _alpha(counts: NDArray[np.int64]) -> float:
     return float(alpha(value_counts=counts, value_domain=domain, level_of_measurement="ordinal"))
 
 
-def write_rated_sets(path: Path, study: Study, given: Ratings, question: str) -> int:
-    """Write the rated sets as a file for `divbench metrics metaeval`, and return their number.
+def write_rated_sets(path: Path, study: Study, returned: Ratings, question: str) -> int:
+    """Write the sets with a rating as a file for `divbench metrics metaeval`, and return their number.
 
     The label is the one that the sets came with, if all rated sets came with labels of the same name and these differ,
     or else the mean rating. Further columns hold the mean and standard deviation of the ratings and the number of
-    raters. Sets without a rating are left out.
-
-    Raises:
-        InputError: No set has a rating.
+    raters.
     """
-    scores = set_scores(study, given.ratings, question)
+    scores = set_scores(study, returned.ratings, question)
     if not scores:
         raise InputError("no set has a rating of this question", "ask more raters")
     rated = [each for each in study.sets if each.set_id in scores]
-    labelled = all(each.label is not None for each in rated) and len({each.label_name for each in rated}) == 1
-    labelled = labelled and len({each.label for each in rated}) > 1  # metaeval cannot rank by a constant
-    rows = []
-    for each in rated:
-        human = scores[each.set_id]
-        rows.append(
-            {
-                "set_id": each.set_id,
-                "context": each.context,
-                "responses": list(each.responses),
-                "label": float(each.label) if labelled and each.label is not None else human.mean,
-                "label_name": each.label_name if labelled else f"human {question}",
-                "human_mean": human.mean,
-                "human_std": human.std,
-                "human_raters": human.raters,
-            }
-        )
-    about = {"study": study.study, "form": study.form, "question": question, "raters": given.raters}
+    labels = {each.label for each in rated}
+    labelled = None not in labels and len({each.label_name for each in rated}) == 1
+    labelled = labelled and len(labels) > 1  # metaeval cannot rank by a constant
+    rows = [
+        {
+            "set_id": each.set_id,
+            "context": each.context,
+            "responses": list(each.responses),
+            "label": float(each.label) if labelled and each.label is not None else score.mean,
+            "label_name": each.label_name if labelled else f"human {question}",
+            "human_mean": score.mean,
+            "human_std": score.std,
+            "human_raters": score.raters,
+        }
+        for each, score in ((each, scores[each.set_id]) for each in rated)
+    ]
+    about = {"study": study.study, "form": study.form, "question": question, "raters": returned.raters}
     write_sets(path, rows, {b"divbench.ratings": canonical_json(about)})
     return len(rows)

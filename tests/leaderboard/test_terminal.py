@@ -18,8 +18,7 @@ import pytest
 import typer
 
 from divbench.command_line import build, main
-from submissions.judgements.rating_forms import RatedSet
-from submissions.judgements.rating_study import make_study, write_study
+from submissions.judgements.rating_study import RatedSet, make_study, write_study
 from submissions.storage.file_store import FolderStore
 from submissions.storage.submission_folders import write_submission
 from submissions.work_queue.queue_files import submission_files

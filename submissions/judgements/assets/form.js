@@ -167,43 +167,19 @@ function asJson() {
   return JSON.stringify({ study: data.study, form: data.form, rater: state.rater, answers: rows() });
 }
 
-function asCsv() {
-  const head = "study,form,rater,item,question,answer,seconds";
-  const lines = rows().map((row) =>
-    [data.study, data.form, state.rater, row.item, row.question, row.answer, row.seconds ?? ""].join(","),
-  );
-  return [head, ...lines].join("\n") + "\n";
-}
-
-function download(text, type, ending) {
-  const link = make("a", { href: URL.createObjectURL(new Blob([text], { type })) });
-  link.download = `ratings-${data.study}-${data.form}-${state.rater}.${ending}`;
+function download() {
+  const link = make("a", { href: URL.createObjectURL(new Blob([asJson()], { type: "application/json" })) });
+  link.download = `ratings-${data.study}-${data.form}-${state.rater}.json`;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
 function end() {
-  const area = make("textarea", { readOnly: true, value: asJson(), ariaLabel: "Your answers as text" });
-  const copy = () => {
-    area.select();
-    const selected = () => document.execCommand("copy") || Promise.reject();
-    const copied = navigator.clipboard ? navigator.clipboard.writeText(area.value).catch(selected) : selected();
-    Promise.resolve(copied).then(() => tell(note, "Copied."), () => tell(note, "Copy the text below.", true));
-  };
-  const note = make("p", { className: "note", role: "status" });
   return [
     heading("Thank you"),
     make("p", { textContent: "Download your answers and send the file to the person who asked you." }),
-    make(
-      "div",
-      { className: "buttons" },
-      button("Download (JSON)", () => download(asJson(), "application/json", "json"), true),
-      button("Download (CSV)", () => download(asCsv(), "text/csv", "csv")),
-      button("Copy", copy),
-      button("Back", () => go(last - 1)),
-    ),
-    note,
-    area,
+    make("div", { className: "buttons" }, button("Download", download, true), button("Back", () => go(last - 1))),
+    make("textarea", { readOnly: true, value: asJson(), ariaLabel: "Your answers as text" }),
   ];
 }
 

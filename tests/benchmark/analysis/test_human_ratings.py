@@ -10,15 +10,13 @@ import pytest
 
 from benchmark.analysis.human_ratings import HumanScore, krippendorff_alpha, set_scores, write_rated_sets
 from benchmark.analysis.metaeval.evaluate import evaluate_task
-from benchmark.analysis.metaeval.labelled import load_labelled, read_set_file
-from benchmark.analysis.metaeval.scores import Scores, released_scores
+from benchmark.analysis.metaeval.labelled import read_set_file
+from benchmark.analysis.metaeval.scores import Scores
 from benchmark.scoring.estimate import Estimate
 from submissions.choices import FormName
-from submissions.judgements.rating_forms import RatedSet
-from submissions.judgements.rating_study import Study, make_study
+from submissions.judgements.rating_study import RatedSet, Study, make_study
 from submissions.judgements.ratings import Rating, Ratings
 from submissions.untrusted.findings import Rejected
-from tests.benchmark.analysis.simulated_ratings import ratings_with, simulated_study
 
 # Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), example E: four observers, twelve units.
 TABLE = (
@@ -187,19 +185,3 @@ def test_metaeval_takes_rated_sets_and_refuses_half_of_their_columns(tmp_path: P
         pq.write_table(broken, tmp_path / "broken.parquet")
         with pytest.raises(Rejected):
             read_set_file(tmp_path / "broken.parquet")
-
-
-def test_released_ratings_come_back_through_forms_with_careless_raters_removed(mirror: Path) -> None:
-    """A deviation over raters that is known, too: the noise ceiling is the released one, but for the raters removed."""
-    task = load_labelled("contest/resp_gen", mirror=mirror)
-    found = simulated_study(task, released_scores([task]), careless=5, resamples=200)
-    assert (found.sets, sum(found.ratings.removed.values()), found.ratings.raters) == (200, 5, 45)
-    assert len(found.metrics) == 5
-    assert all(each.within for each in found.metrics), found.metrics
-    assert task.human is not None
-    assert task.human_spread is not None
-    rebuilt = [
-        ratings_with(*each, 10) for each in zip(task.human[:40].tolist(), task.human_spread[:40].tolist(), strict=True)
-    ]
-    np.testing.assert_allclose(np.mean(rebuilt, axis=1), task.human[:40], atol=0.051)
-    assert float(np.abs(np.std(rebuilt, axis=1) - task.human_spread[:40]).mean()) < 0.1
