@@ -39,20 +39,23 @@ def export_boards(live: LiveResults, folder: Path, *, html: bool) -> tuple[list[
     written: list[Path] = []
     left_out: list[str] = []
     pages: dict[str, Page] = {}
-    parts = []
+    rankings: dict[str, tuple[str, Part]] = {}  # by board: the page's file, and the ranking
     for board in live.snapshot().boards:
         try:
             written += export(board, folder, live.scores)
             if html and board.columns:
                 files = {name: f"system-{board.name}-{name}.html" for name in system_ids(board)}
-                parts.append(_ranking(board, live.scores(board), files))
+                file = f"models-{board.name}.html" if rankings else INDEX
+                rankings[board.label] = file, _ranking(board, live.scores(board), files)
                 pages |= _system_pages(live.scores(board), files)
         except InputError as error:  # a result's files are gone or damaged
             left_out.append(f"{board.name}: not shown, {error.message}")
     if not html:
         return written, left_out
+    tables = Part("Tables", links=tuple((label, file) for label, (file, _) in rankings.items()))
     pages[METRICS] = Page("Metrics", _trust(live.studies))
-    pages[INDEX] = Page("Models", (*parts,) or (Part(lines=(page_text.NO_RESULTS,)),))
+    pages[INDEX] = Page("Models", (Part(lines=(page_text.NO_RESULTS,)),))
+    pages |= {file: Page("Models", (ranking, tables)) for file, ranking in rankings.values()}
     warnings = [*live.snapshot().warnings, *left_out]
     (folder / "assets").mkdir(parents=True, exist_ok=True)
     write_text(folder / "assets" / "board.css", style_sheet())
@@ -65,8 +68,8 @@ def _ranking(board: Board, scores: BoardScores, files: Mapping[str, str]) -> Par
     """A board's ranking as on the first page, with links to its systems and its tables."""
     main = ranking_column(board) or board.columns[0]
     table = forest_table(forest(board, main, scores.standings(main)), files.__getitem__)
-    names = {"CSV": ".csv", "Parquet": ".parquet", "column descriptions": ".columns.json"}
-    return Part(board.label, table, links=tuple((label, f"{board.name}{ending}") for label, ending in names.items()))
+    endings = {"CSV": ".csv", "Parquet": ".parquet", "column descriptions": ".columns.json"}
+    return Part(board.label, table, links=tuple((label, f"{board.name}{ending}") for label, ending in endings.items()))
 
 
 def _system_pages(scores: BoardScores, files: Mapping[str, str]) -> dict[str, Page]:

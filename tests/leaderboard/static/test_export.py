@@ -66,6 +66,8 @@ def test_pages_load_only_the_style_sheet_and_links_lead_to_files(exported: Path)
     assert len(pages) > 5
     for path in pages:
         tags = tags_of(path)
+        ids = re.findall(r' id="([^"]*)"', "".join(tags))
+        assert len(ids) == len(set(ids))
         assert escape(POLICY) in "".join(tags).replace("&#39;", "&#x27;")
         assert not [
             tag for tag in tags if re.match(r"<(script|img|iframe)", tag) or re.search(r" (style|on[a-z]+)=\"", tag)
