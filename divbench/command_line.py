@@ -63,7 +63,7 @@ COMMANDS = (
     Command("metrics gaming", "benchmark.analysis.gaming_command", "gaming"),
     Command("metrics gss", "benchmark.analysis.gss.commands", "gss"),
     Command("metrics metaeval", "benchmark.analysis.metaeval.commands", "metaeval"),
-    Command("metrics plan", "leaderboard.reports.plan_command", "plan"),
+    Command("metrics plan", "benchmark.analysis.plan", "plan"),
     Command("metrics reproduce", "benchmark.analysis.reproduce.commands", "reproduce"),
     Command("metrics study", "leaderboard.data.metric_study.command", "metrics_study"),
     Command("contrast", "benchmark.analysis.contrast.commands", "contrast", "Study"),

@@ -1,0 +1,88 @@
+"""`divbench metrics plan`: the power of the paired t-test, by the variances of known systems."""
+
+from math import ceil, sqrt
+from typing import Annotated
+
+import typer
+
+from divbench.core.console import JsonOption, out, print_json
+
+MOST_PROMPTS = 100_000
+# Nine known systems on NoveltyBench's curated prompts, by k of their ten responses: the mean of valid_distinct_k, and
+# the standard deviation over prompts of the difference of two systems, for the median pair and for the 90th percentile.
+KNOWN = {
+    3: (2.4045092592592594, 0.8253623195765933, 0.8934635979953471),
+    4: (3.027142857142857, 1.0769782980394773, 1.1968703323192196),
+    5: (3.6186375661375663, 1.3452003835902748, 1.4776350240370042),
+    6: (4.186412698412698, 1.5646835254582903, 1.7448222254373284),
+    8: (5.26879012345679, 1.9819371208380279, 2.317163527687641),
+    10: (6.2988888888888885, 2.4315427447893914, 2.9590596474493482),
+}
+
+
+def plan(
+    effect: Annotated[
+        float, typer.Option(min=0.001, max=1, help="Relative difference to detect: 0.1 is a tenth.")
+    ] = 0.1,
+    prompts: Annotated[int, typer.Option(min=3, max=MOST_PROMPTS, help="Number of available prompts.")] = 100,
+    wanted: Annotated[
+        float, typer.Option("--power", min=0.1, max=0.999, help="Probability of detecting the difference.")
+    ] = 0.8,
+    json: JsonOption = False,
+) -> None:
+    """Compute how many prompts and responses it takes to detect a difference between two systems in valid_distinct_k.
+
+    Variances are those of nine known systems on NoveltyBench's curated prompts. The test is a two-sided paired t-test
+    over prompts at 5%.
+
+    Example: divbench metrics plan --effect 0.1
+    """
+    from scipy.optimize import brentq
+
+    from divbench.core.tables import Table, to_terminal
+
+    rows = []
+    for k, (mean, deviation, hard) in KNOWN.items():
+        smallest = brentq(lambda gap, sd=deviation: power(gap, sd, prompts) - wanted, 0.0, 100 * deviation) / mean
+        needed, needed_hard = (prompts_needed(effect * mean, sd, wanted) for sd in (deviation, hard))
+        row = {"k": k, "mean": mean, "effect": effect * mean, "deviation": deviation, "prompts": needed}
+        rows.append(row | {"prompts_hard": needed_hard, "smallest": smallest})
+    if json:
+        print_json({"effect": effect, "power": wanted, "prompts": prompts, "rows": rows})
+        return
+    cells = [
+        (
+            *(row["k"], f"{row['mean']:.2f}", f"{row['effect']:.2f}", row["prompts"]),
+            *(row["prompts"] and row["prompts"] * row["k"], row["prompts_hard"]),
+            f"{row['smallest']:.1%}" if row["smallest"] <= 1 else None,
+        )
+        for row in rows
+    ]
+    columns = ("k", "mean", "difference", "prompts", "responses per system", "prompts, hard pair")
+    note = (
+        f"Prompts and responses needed to detect a difference of {effect:.1%} in valid_distinct_k with a power of "
+        f"{wanted:g}, for the median pair of systems. A hard pair is one whose difference varies more than that of "
+        "nine pairs in ten. Detectable is the smallest such difference. A dash: more than "
+        f"{MOST_PROMPTS:,} prompts, or a difference of over 100%."
+    )
+    table = Table("Prompts for a comparison", (*columns, f"detectable with {prompts} prompts"), cells, [note])
+    out().print(to_terminal(table))
+
+
+def power(effect: float, deviation: float, prompts: float) -> float:
+    """Compute the power of the two-sided paired t-test at 5%, by the noncentral t distribution."""
+    from scipy.stats import nct, t
+
+    limit, shift = t.ppf(0.975, prompts - 1), effect * sqrt(prompts) / deviation
+    return float(nct.sf(limit, prompts - 1, shift) + nct.sf(limit, prompts - 1, -shift))
+
+
+def prompts_needed(effect: float, deviation: float, wanted: float) -> int | None:
+    """Return the smallest number of prompts with the desired power; None if it is over `MOST_PROMPTS`."""
+    from scipy.optimize import brentq
+
+    if power(effect, deviation, MOST_PROMPTS) < wanted:
+        return None
+    if power(effect, deviation, 2) >= wanted:
+        return 2
+    return ceil(brentq(lambda n: power(effect, deviation, n) - wanted, 2, MOST_PROMPTS))
