@@ -64,7 +64,7 @@ LONGEST = (
     *("test_gpu_check", "test_system_page", "test_metaeval_command", "test_explain", "test_static"),
     *("test_scorer_interrupted", "test_sandbox", "test_examples", "test_properties", "test_page_metrics"),
     *("test_keyboard", "test_metric_laws", "test_page_stages", "test_explain_command", "test_requests"),
-    *("test_page_alike", "test_demo", "test_learned", "test_reproduce_tables", "test_batch_budget", "test_publish"),
+    *("test_page_alike", "test_demo", "test_reproduce_tables", "test_batch_budget", "test_publish"),
     *("test_surprise", "test_contrast", "test_page_compare", "test_page_arena", "test_gss_command"),
     *("test_file_store", "test_scorer", "test_engine_agreement", "test_discriminator"),
     *("test_hub_store", "test_service_end_to_end", "test_space", "test_queue_laws", "test_sources", "test_fuzzed"),

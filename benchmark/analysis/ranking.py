@@ -24,18 +24,12 @@ class Standing:
 
 
 def standings(values: Floats, *, direction: int = 1) -> list[Standing]:
-    """Compute ranks with intervals and tie groups.
+    """Compute ranks with intervals and tie groups of values [prompts, systems], NaN where missing.
 
     Each pair of systems is compared by a paired t-test over the prompts with values of both (not with fewer than
     `FEWEST_PAIRS` of them), with Holm's correction over all pairs. So with a probability of about 95%, no equal systems
     are separated and all intervals contain the true ranks, as in Mogstad, Romano, Shaikh and Wilhelm (2024), Inference
     for Ranks. Without the correction, some of nine equal systems are separated on most boards.
-
-    Args:
-        values: [prompts, systems], NaN where missing; missing values are left out of means.
-
-    Returns:
-        The standing of each system, in the order of the columns.
     """
     good = direction * values
     means = _plain_means(good)
@@ -45,27 +39,23 @@ def standings(values: Floats, *, direction: int = 1) -> list[Standing]:
     # Over the prompts of both, another system may be the better one than over all: the interval has the rank anyway.
     lows = np.minimum(1 + better.sum(axis=0), ranks)
     highs = np.maximum(ranked - better.sum(axis=1), ranks)
-    made = []
+    result = []
     for i, group in enumerate(_tie_groups(ranks, better | better.T)):
         if group is None:
-            made.append(Standing(float("nan"), None, None, None, None))
+            result.append(Standing(float("nan"), None, None, None, None))
         else:
-            made.append(Standing(float(direction * means[i]), int(ranks[i]), int(lows[i]), int(highs[i]), group))
-    return made
+            result.append(Standing(float(direction * means[i]), int(ranks[i]), int(lows[i]), int(highs[i]), group))
+    return result
 
 
 def unranked(values: Floats) -> Standing:
     """Return the standing of an unranked system from its values [prompts], NaN where missing."""
-    there = values[np.isfinite(values)]
-    return Standing(float(there.mean()) if len(there) else float("nan"), None, None, None, None)
+    known = values[np.isfinite(values)]
+    return Standing(float(known.mean()) if len(known) else float("nan"), None, None, None, None)
 
 
 def prompt_wins(values: Floats, direction: int = 1) -> Floats:
-    """Return who wins on each prompt: [prompts, systems, systems], 1 if the row's system is better, ½ for a tie.
-
-    Args:
-        values: [prompts, systems], NaN where missing; without a comparison, both entries are 0.
-    """
+    """Return who wins on each prompt, [prompts, systems, systems]: 1 if the row's system, ½ for a tie, 0 if unknown."""
     good = direction * values
     one, other = good[:, :, None], good[:, None, :]
     compared = np.isfinite(one) & np.isfinite(other) & ~np.eye(values.shape[1], dtype=bool)
@@ -76,10 +66,10 @@ def prompt_wins(values: Floats, direction: int = 1) -> Floats:
 
 def _plain_means(values: Floats) -> Floats:
     """Return the mean of each column without missing values; equal columns have equal means, to the last digit."""
-    there = np.isfinite(values)
-    sums = np.ascontiguousarray(np.where(there, values, 0.0).T).sum(axis=1)  # each column separately, in one order
+    finite = np.isfinite(values)
+    sums = np.ascontiguousarray(np.where(finite, values, 0.0).T).sum(axis=1)  # each column separately, in one order
     with np.errstate(invalid="ignore"):
-        means: Floats = sums / there.sum(axis=0)
+        means: Floats = sums / finite.sum(axis=0)
     return means
 
 
@@ -91,12 +81,7 @@ def _positions(means: Floats) -> Floats:
 
 
 def _significantly_better(values: Floats, means: Floats) -> NDArray[np.bool_]:
-    """Return whether the row's system is significantly better than the column's, [systems, systems].
-
-    Args:
-        values: [prompts, systems], greater is better, NaN where missing.
-        means: Of each column.
-    """
+    """Return whether the row's system is significantly better than the column's, [systems, systems]."""
     from scipy.special import stdtr
 
     # Sums over the prompts of both systems of each pair. Values less their column's mean: squares of large values would

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from benchmark.analysis.gss.accuracy import HALF, MEAN, MISSING, TIES, Block, Row
-from benchmark.analysis.gss.report import SHORT
+from benchmark.analysis.gss.accuracy import HALF, MEAN, MISSING, SHORT, TIES, Block, Row
 from datasets_build.gssbench import SPLITS
 from divbench.core.errors import need
 from leaderboard.figures.plots import CLEAR, DIVERGING, FONT, inert

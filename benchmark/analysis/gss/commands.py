@@ -78,9 +78,8 @@ def gss(
 
       divbench metrics gss --scores mine.csv
     """
-    from benchmark.analysis.gss.accuracy import Model, evaluate, models_of
+    from benchmark.analysis.gss.accuracy import Model, evaluate, models_of, report_of
     from benchmark.analysis.gss.pairs import load_pairs, sanity_scores, scorers_of_file
-    from benchmark.analysis.gss.report import report_of
     from benchmark.metrics import METRICS
     from benchmark.scoring.backends import ScoringBackends
     from benchmark.scoring.estimate import Resampling

@@ -270,29 +270,20 @@ def _oracle(pairs: Pairs, prompts: Sequence[str]) -> dict[str, float]:
     raise ValueError("the pairs contradict each other: a chain of smaller spaces returns to its beginning")
 
 
-def scores_of_result(folder: Path) -> dict[str, dict[str, float]]:
-    """Read the values of a result of the suite *gssbench*, by metric and prompt id; NaN where missing."""
+def scorers_of_result(folder: Path) -> list[Scorer]:
+    """Return a result's metrics that have a direction, with signs such that larger is more diverse."""
     result = require_result(folder)
     if result.suite != "gssbench":
         raise InputError(f"{folder} is a result of {result.suite}", "give one of the suite gssbench")
-    metrics = [score.metric for score in result.scores]
+    direction = {metric.id: metric.direction for metric in METRICS}
+    metrics = [score.metric for score in result.scores if direction.get(score.metric)]
     table = pq.read_table(folder / PER_PROMPT_FILE, columns=["prompt_id", *metrics])
     prompts: list[Any] = table["prompt_id"].to_pylist()
-    scores: dict[str, dict[str, float]] = {}
+    scorers = []
     for metric in metrics:
         values = table[metric].to_numpy(zero_copy_only=False).astype(np.float64)  # null becomes NaN
-        scores[metric] = dict(zip(prompts, values.tolist(), strict=True))
-    return scores
-
-
-def scorers_of_result(folder: Path) -> list[Scorer]:
-    """Return a result's metrics that have a direction, with signs such that larger is more diverse."""
-    direction = {metric.id: metric.direction for metric in METRICS}
-    return [
-        Scorer(name, {prompt: sign * value for prompt, value in scores.items()})
-        for name, scores in scores_of_result(folder).items()
-        if (sign := direction.get(name, 0))
-    ]
+        scorers.append(Scorer(metric, dict(zip(prompts, (direction[metric] * values).tolist(), strict=True))))
+    return scorers
 
 
 def scorers_of_file(path: Path, pairs: Pairs) -> list[Scorer]:

@@ -1,5 +1,6 @@
 """Evaluates metrics against labels and human scores, with intervals over contexts: task by task, and over all tasks."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -121,6 +122,7 @@ def evaluate_task(
     rows, contexts = len(sample.set_ids), len(set(sample.contexts))
     pairs = agreement.pairs_within(sample.contexts, sample.labels)
     with_pairs = len({sample.contexts[row] for row in pairs.first.tolist()})
+    most_frequent = max(Counter(sample.labels.tolist()).values(), default=0)  # sets of the rest make disjoint pairs
     draws: dict[str, dict[str, Floats]] = {}
     ceiling = None
     if rows:
@@ -161,15 +163,9 @@ def evaluate_task(
         evaluations=evaluations,
         comparisons=comparisons,
         decoding=tuple(_decoding(name, column[keep], sample.labels, resampling.seed) for name, column in scored.items())
-        if task.label == "graded" and _can_be_drawn(sample.labels)
+        if task.label == "graded" and rows >= _FEWEST_DECODED and rows - most_frequent >= 2
         else (),
     )
-
-
-def _can_be_drawn(labels: Floats) -> bool:
-    """Whether there are enough sets, and enough disjoint pairs of sets with different labels."""
-    counts = np.unique(labels, return_counts=True)[1]
-    return bool(len(labels) >= _FEWEST_DECODED and len(labels) - counts.max() >= 2)
 
 
 def _decoding(name: str, scores: Floats, labels: Floats, seed: int) -> DecodingTest:

@@ -35,12 +35,13 @@ SETS = pa.schema(
     ]
 )
 # People's ratings of each set, greater for more diverse; optional, but only all three columns together.
-_RATINGS: "list[pa.Field[Any]]" = [
-    pa.field("human_mean", pa.float64(), nullable=False),
-    pa.field("human_std", pa.float64(), nullable=False),  # over raters, ddof 0
-    pa.field("human_raters", pa.int64(), nullable=False),
-]
-HUMAN = pa.schema(_RATINGS)
+HUMAN = pa.schema(
+    [
+        pa.field("human_mean", pa.float64(), nullable=False),
+        pa.field("human_std", pa.float64(), nullable=False),  # over raters, ddof 0
+        pa.field("human_raters", pa.int64(), nullable=False),
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

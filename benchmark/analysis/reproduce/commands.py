@@ -48,7 +48,7 @@ def reproduce(
 
     Exit status: 1 if a number differs without a known reason, 2 if a table could not be computed.
     """
-    from benchmark.analysis.reproduce.inputs import Inputs
+    from benchmark.analysis.reproduce.cells import Inputs
     from benchmark.analysis.reproduce.tables import find_tables, reproduce_table
 
     chosen = find_tables(tables or [])

@@ -13,8 +13,7 @@ import numpy as np
 
 from benchmark.analysis.metaeval.labelled import Floats
 from benchmark.analysis.metaeval.qwen25 import ABOUT, SCENARIOS
-from benchmark.analysis.reproduce.cells import Ours, Place
-from benchmark.analysis.reproduce.inputs import PER_PROMPT_D, SCENARIOS_GPT2, Inputs
+from benchmark.analysis.reproduce.cells import PER_PROMPT_D, SCENARIOS_GPT2, Inputs, Ours, Place
 from benchmark.analysis.reproduce.tevet import released, rho, rho_and_oca
 from benchmark.metrics import surprisal
 from benchmark.metrics.surprisal import Surprisals

@@ -13,8 +13,7 @@ from math import sqrt
 from statistics import fmean
 
 from benchmark.analysis.reproduce import decan, tevet
-from benchmark.analysis.reproduce.cells import MARGIN, Ours, Place, Reproduced, compare_all
-from benchmark.analysis.reproduce.inputs import GEMINI, GPT_4O, Inputs
+from benchmark.analysis.reproduce.cells import GEMINI, GPT_4O, MARGIN, Inputs, Ours, Place, Reproduced, compare_all
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import distinct_k, of_reported, utility_k
 from divbench.core.errors import ConfigurationError, InputError

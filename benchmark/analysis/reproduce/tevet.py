@@ -8,8 +8,7 @@ import numpy as np
 
 from benchmark.analysis.metaeval import agreement
 from benchmark.analysis.metaeval.labelled import Floats, Labelled
-from benchmark.analysis.reproduce.cells import Ours, Place
-from benchmark.analysis.reproduce.inputs import Inputs
+from benchmark.analysis.reproduce.cells import Inputs, Ours, Place
 from benchmark.metrics.lexical import distinct_n, ngram_cosine_diversity, ngram_statistics, tevet_tokens
 from benchmark.metrics.metric import Missing
 from divbench.core.errors import ConfigurationError

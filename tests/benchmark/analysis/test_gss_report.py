@@ -1,11 +1,8 @@
 """The report of `divbench metrics gss`: names, notes, the paper's table, tables that fit a terminal."""
 
-import io
-import re
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from benchmark.analysis.gss.accuracy import (
     TABLE_2,
@@ -14,10 +11,11 @@ from benchmark.analysis.gss.accuracy import (
     choose,
     evaluate,
     names_of,
+    notes,
     published_blocks,
+    report_of,
 )
 from benchmark.analysis.gss.pairs import Scorer, sanity_scores
-from benchmark.analysis.gss.report import notes, report_of
 from benchmark.analysis.reproduce.cells import read_published
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
@@ -27,7 +25,6 @@ from benchmark.scoring.results import Result
 from benchmark.scoring.scorer import Options, score_submission
 from datasets_build.gssbench import SPLITS
 from divbench.core.errors import ConfigurationError
-from divbench.core.tables import print_blocks
 from tests.benchmark.helpers import rows_of, submit, suite_of
 
 NAME = "made-up system"  # as `submit` calls it
@@ -108,24 +105,6 @@ def test_the_published_table_is_the_papers() -> None:
     assert (entropy.value, entropy.low, entropy.high) == (value, value - margin, value + margin)
 
 
-@pytest.mark.parametrize("width", [80, 100, 200])
-def test_tables_break_no_number_however_narrow_the_terminal(result: Result, width: int) -> None:
-    published = published_blocks(read_published()["gssbench-a10"])
-    report = evaluated(model(result, "a", *TABLE_2, "semantic_entropy_discrete"), published=published, against="energy")
-    file = io.StringIO()
-    console = Console(file=file, width=width)
-    print_blocks(report_of(report).printed, console)
-    printed = file.getvalue()
-    assert max(map(len, printed.splitlines())) <= width
-    assert "…" not in printed
-    random = next(block for block in report.blocks if block.title == "references").rows[0]
-    numbers = [f"{random.cells[split].value:.3f}" for split in SPLITS]
-    assert re.search(rf"│ random +│ +{' │ +'.join(numbers)} │", printed)
-    assert printed.count("│ 48 │") == 9 + 4  # pairs: of each metric and reference
-    assert printed.count("compl.") == 1 + 1 + 7
-    assert printed.count("Difference from energy") == 1
-
-
 def signed(result: Result, *changes: tuple[str, str, int]) -> Result:
     """The result with the first metrics renamed, under another model and k."""
     scores = [
@@ -155,14 +134,6 @@ def test_notes_tell_what_does_not_compare_and_what_is_lacking(result: Result) ->
     assert "## c" not in markdown  # it has no row; the notes say why
     assert "c: energy: there are no internals (hint)" in markdown
     assert notes(evaluated(model(first, "a", *names))) == []
-
-
-def test_a_reference_may_be_compared_with(result: Result) -> None:
-    report = evaluated(model(result, "a", "energy"), against="constant")
-    random, constant = (REFERENCES[name] for name in ("random", "constant"))
-    assert len(set(constant.values())) == 1
-    right = sum(random[row["b_id"]] > random[row["a_id"]] for row in ROWS) / len(ROWS)
-    assert report.models[0].comparisons["energy"].strict["mean_of_splits"].value == pytest.approx(right)
 
 
 def test_there_must_be_something_to_evaluate(result: Result) -> None:

@@ -117,13 +117,6 @@ def test_released_results_of_a_real_model(mirror: Path) -> None:
     assert {name.partition(":")[2] for name in scores} <= {metric.id for metric in METRICS}
 
 
-@pytest.mark.mirror
-def test_temperatures(mirror: Path) -> None:
-    status, shown, told = run(mirror, "metrics", "metaeval", "dectest/story_gen", "--metric", "distinct_n_tevet")
-    assert status == 0, told
-    assert "agreement with temperature over 100 draws" in shown
-
-
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
