@@ -1,7 +1,7 @@
 """`divbench metrics plan`: the power of the paired t-test, by the variances of known systems."""
 
 from math import ceil, sqrt
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -41,7 +41,7 @@ def plan(
 
     from divbench.core.tables import Table, to_terminal
 
-    rows = []
+    rows: list[dict[str, Any]] = []
     for k, (mean, deviation, hard) in KNOWN.items():
         smallest = brentq(lambda gap, sd=deviation: power(gap, sd, prompts) - wanted, 0.0, 100 * deviation) / mean
         needed, needed_hard = (prompts_needed(effect * mean, sd, wanted) for sd in (deviation, hard))

@@ -16,8 +16,7 @@ from datasets_build.sources import find_config
 from datasets_build.sources.tevet import REPORTED, TASKS
 from divbench.core.errors import ConfigurationError, did_you_mean
 from divbench.core.files import atomic_file
-from submissions.schema import Problem
-from submissions.untrusted.findings import Findings, Rejected
+from submissions.untrusted.findings import Findings, Problem, Rejected
 from submissions.untrusted.parquet_files import open_parquet
 
 Floats = NDArray[np.float64]
@@ -35,13 +34,12 @@ SETS = pa.schema(
     ]
 )
 # People's ratings of each set, greater for more diverse; optional, but only all three columns together.
-HUMAN = pa.schema(
-    [
-        pa.field("human_mean", pa.float64(), nullable=False),
-        pa.field("human_std", pa.float64(), nullable=False),  # over raters, ddof 0
-        pa.field("human_raters", pa.int64(), nullable=False),
-    ]
-)
+_RATINGS: "list[pa.Field[Any]]" = [
+    pa.field("human_mean", pa.float64(), nullable=False),
+    pa.field("human_std", pa.float64(), nullable=False),  # over raters, ddof 0
+    pa.field("human_raters", pa.int64(), nullable=False),
+]
+HUMAN = pa.schema(_RATINGS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -40,10 +40,6 @@ Progress = Callable[[str, int, int], None]
 """Called with the name of a step, how much of it is done, and its total."""
 
 
-def _silent(what: str, done: int, total: int) -> None:
-    pass
-
-
 @dataclass(frozen=True, slots=True)
 class Scores:
     """The scores of one metric."""
@@ -86,7 +82,10 @@ def unique_sets(tasks: Iterable[Labelled]) -> dict[str, tuple[str, tuple[str, ..
 
 
 def metric_scores(
-    tasks: Sequence[Labelled], metrics: Sequence[Metric], backends: ScoringBackends, progress: Progress = _silent
+    tasks: Sequence[Labelled],
+    metrics: Sequence[Metric],
+    backends: ScoringBackends,
+    progress: Progress = lambda what, done, total: None,
 ) -> list[Scores]:
     """Score each different set by this package's metrics."""
     named = unique_sets(tasks)
@@ -157,7 +156,7 @@ def function_scores(
     name: str,
     *,
     lower_is_more_diverse: bool = False,
-    progress: Progress = _silent,
+    progress: Progress = lambda what, done, total: None,
 ) -> Scores:
     """Score each different set by a user's function of its responses, and of `context` if it has that parameter.
 

@@ -150,9 +150,9 @@ class Known:
 
 
 KNOWN: tuple[Known, ...] = tuple(
-    Known(*number, difference["reason"])
+    Known(table, row, column, printed, ours, difference["reason"])
     for difference in tomllib.loads((PUBLISHED / "known.toml").read_text(encoding="utf-8"))["differences"]
-    for number in difference["numbers"]
+    for table, row, column, printed, ours in difference["numbers"]
 )
 
 

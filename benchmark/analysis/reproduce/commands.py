@@ -1,6 +1,7 @@
 """`divbench metrics reproduce`, with its report for the terminal, Markdown, CSV and JSON."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -79,12 +80,13 @@ def report_of(reproduced: "Sequence[Reproduced]", not_run: Mapping[str, str]) ->
     """Make the report of some tables, with the reasons why others were not run."""
     counts = [(table.id, summary(table.counts)) for table in reproduced]
     skipped = [(name, f"not run: {reason}") for name, reason in not_run.items()]
-    blocks: list[Block] = [block for table in reproduced for block in (*_blocks(table), "")]
+    tables = [_blocks(table) for table in reproduced]
+    spaced: list[Block] = [block for blocks in tables for block in (*blocks, "")]
     return Report(
         title="Published tables, recomputed",
-        blocks=[Table("Summary", ("table", "cells"), counts + skipped, numbers=()), *filter(None, blocks), LEGEND],
+        blocks=[Table("Summary", ("table", "cells"), counts + skipped, numbers=()), *chain(*tables), LEGEND],
         document={"tables": [table.as_json() for table in reproduced], "not_run": dict(not_run)},
-        printed=[*blocks, LEGEND, *(f"{name}: {text}" for name, text in counts)],
+        printed=[*spaced, LEGEND, *(f"{name}: {text}" for name, text in counts)],
         records=_records(reproduced),
     )
 

@@ -20,7 +20,6 @@ from divbench.core.errors import ConfigurationError, InputError
 from submissions.importing.importers import read_noveltybench
 from submissions.untrusted.findings import Findings, Rejected
 
-PATIENCE = 0.8
 CURATED, WILDCHAT = 100, 1000
 _NO_ROWS = "partitions of the 1,000 WildChat prompts are not available"
 
@@ -36,7 +35,7 @@ def on_curated(path: str, inputs: Inputs) -> dict[str, float]:
         raise InputError(f"{file}: {len(rows)} prompts, wanted {CURATED}")
     return {
         "distinct": fmean(distinct_k(row) for row in rows),
-        "utility": fmean(utility_k(row, patience=PATIENCE) for row in rows),
+        "utility": fmean(utility_k(row, patience=0.8) for row in rows),
     }
 
 
@@ -59,17 +58,8 @@ def noveltybench_models(inputs: Inputs) -> Ours:
     return ours
 
 
-# Numbers of pairs of each dataset.
-PAIRS = {
-    "complement": 500,
-    "factual_qa": 500,
-    "random_choice": 500,
-    "subset": 1800,
-    "union": 3000,
-    "intersection": 3000,
-}
-# Their margins are wider than the binomial ones, because pairs of one set are similar.
-_CLUSTERED = ("union", "intersection")
+PAIRS = dict.fromkeys(("complement", "factual_qa", "random_choice"), 500)
+PAIRS |= {"subset": 1800, "union": 3000, "intersection": 3000}
 
 
 def gssbench_macro_average(inputs: Inputs) -> Ours:
@@ -92,7 +82,7 @@ def gssbench_by_dataset(inputs: Inputs) -> Ours:
         dataset = row.split()[0]
         if not column.endswith(MARGIN):
             ours[row, column] = Missing("the models' responses were not released")
-        elif dataset in _CLUSTERED:
+        elif dataset in ("union", "intersection"):  # margins wider than binomial ones: pairs of one set are similar
             ours[row, column] = Missing("the margin counts pairs by set, and the sets' accuracies were not released")
         else:
             p, pairs = accuracy[row, column.removesuffix(MARGIN)], PAIRS[dataset]
@@ -111,7 +101,6 @@ class PublishedTable:
 
 
 _AS_CODED = "OCA is computed as in the authors' code: in the better of both directions, with a slack of 1e-5."
-_SETS = "The paper says 200 sets per task; 250, 220 and 200 were released."
 
 TABLES: tuple[PublishedTable, ...] = (
     PublishedTable(
@@ -127,7 +116,7 @@ TABLES: tuple[PublishedTable, ...] = (
         "tevet-4",
         "Tevet & Berant, Table 4: conTest",
         partial(tevet.content_test, config="contest", not_released=("aspHDS-form", "aspHDS-content")),
-        (_AS_CODED, _SETS),
+        (_AS_CODED, "The paper says 200 sets per task; 250, 220 and 200 were released."),
     ),
     PublishedTable(
         "tevet-8", "Tevet & Berant, Table 8: McDiv", partial(tevet.content_test, config="mcdiv"), (_AS_CODED,)
