@@ -18,11 +18,6 @@ def each(
 
     Every case has a `tmp_path` of its own, and its monkeypatches are undone after it. A note on a failure names its
     case. A case that skips does not keep the others from running: the test is reported as skipped when all have run.
-
-    Args:
-        names: The arguments that the cases fill, as for `parametrize`.
-        cases: One value, or one tuple of values, for each call; `pytest.param` may name it.
-        ids: Names of the cases, or what makes them from their values; used in the note.
     """
     keys = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     labels = list(ids) if isinstance(ids, Collection) else None

@@ -41,18 +41,7 @@ def run_forked(
     folder: Path | None = None,
     timeout: float | None = None,
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a program to its end, as `python -c CODE ARGUMENTS` does.
-
-    Args:
-        code: Of the program.
-        arguments: After its name.
-        environment: All of its variables. Those that an interpreter reads when it starts have no effect.
-        folder: To run in; None: this process's.
-        timeout: Seconds, after which it is killed.
-
-    Raises:
-        subprocess.TimeoutExpired: It was.
-    """
+    """Run a program to its end, as `python -c CODE ARGUMENTS` does."""
     words = [str(each) for each in arguments]
     with tempfile.TemporaryDirectory(prefix="forked-") as kept:
         streams = Path(kept, "out"), Path(kept, "err")
@@ -95,23 +84,12 @@ def of_module(name: str) -> str:
 
 
 class Forked:
-    """A program at work, as `subprocess.Popen([python, "-c", CODE, …], stdout=PIPE)` has it.
-
-    Attributes:
-        stdout: What it writes.
-    """
+    """A program at work, as `subprocess.Popen([python, "-c", CODE, …], stdout=PIPE)` has it."""
 
     def __init__(
         self, code: str, arguments: Sequence[object], environment: Mapping[str, str], err: Path | None = None
     ) -> None:
-        """Start it.
-
-        Args:
-            code: Of the program.
-            arguments: After its name.
-            environment: As in `run_forked`.
-            err: File for what it writes to stderr; None: it goes where this process's goes.
-        """
+        """Start it."""
         reader, writer = Pipe(duplex=False)
         self._process = _started(code, [str(each) for each in arguments], environment, None, writer, err)
         writer.close()
@@ -130,11 +108,7 @@ class Forked:
         return self._process.exitcode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for the end; the exit status.
-
-        Raises:
-            subprocess.TimeoutExpired: It has not ended after so many seconds.
-        """
+        """Wait for the end; the exit status."""
         self._process.join(timeout)
         if self._process.exitcode is None:
             raise subprocess.TimeoutExpired("a forked program", timeout or 0.0)

@@ -10,7 +10,6 @@ import shlex
 import shutil
 import sys
 import textwrap
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -96,23 +95,6 @@ def test_python_runs(page: str, place: Path, mirror: Path, capsys: pytest.Captur
     fenced = re.findall(r"^```\n(\d.*?)^```$", (ROOT / page).read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
     for output in fenced:
         assert output in printed
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("page", [page for page in PAGES if "trainer" in (ROOT / page).read_text("utf-8")])
-def test_a_training_run_is_watched_as_told(page: str, place: Path) -> None:
-    pytest.importorskip("accelerate", reason="the Trainer needs it: pip install 'divbench[cluster]'")
-    from tests.divbench.test_training_callback import trained
-
-    trainer, _ = trained(place / "run", ["One line."], 1e-4, 0, watch=False)
-    trainer.args.max_steps = 2
-    known: dict[str, Any] = {"trainer": trainer, "prompts": ["Name a pet.", "A city?", "A joke.", "A verb."]}
-    for block in (each for each in blocks(page) if "trainer" in each):
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".*pin_memory.*")
-            exec(compile(block, page, "exec"), known)  # noqa: S102 - our own pages
-            trainer.train()
-    assert any("diversity/valid_distinct_k" in entry for entry in trainer.state.log_history)
 
 
 if __name__ == "__main__":

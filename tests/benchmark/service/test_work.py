@@ -15,14 +15,13 @@ from benchmark.scoring.scorer import Options
 from benchmark.service import fetch, lease
 from benchmark.service import worker as worker_module
 from benchmark.service.failures import HostHealth
-from benchmark.service.fetch import NotAcceptable, Suites
+from benchmark.service.fetch import Suites
 from benchmark.service.lease import Stop, Stopped, with_backoff
 from benchmark.service.rescore import rescore
 from benchmark.service.worker import Worker, WorkerState, work
 from divbench.core.errors import ConfigurationError
 from submissions.checking.validate import open_submission
 from submissions.storage.file_store import FolderStore, StoreFault
-from submissions.untrusted.findings import Problem
 from submissions.work_queue.operations import renew, retry, state_of, states, withdraw
 from submissions.work_queue.queue_files import submission_files
 from submissions.work_queue.schema import MAX_ATTEMPTS, Claim
@@ -97,16 +96,6 @@ def test_a_submission_of_an_unavailable_suite_is_left_and_holds_up_no_other(
     assert store.read(store.head(), path, 10_000) == before
 
 
-def test_suites_are_available_or_not() -> None:
-    suites = Suites()
-    assert suites.has("demo")
-    assert suites.has("own")
-    assert not suites.has("noveltybench-curated-of-another-version")
-    assert suites.find("demo") is suites.find("demo")
-    with pytest.raises(ConfigurationError):
-        suites.find("none")
-
-
 def test_a_suite_is_not_downloaded_while_submissions_wait(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def download(*_: object, **__: object) -> None:
         raise AssertionError("a download")
@@ -170,13 +159,6 @@ def test_scoring_that_takes_too_long_fails_and_the_next_attempt_continues(
     assert scored["resumed"] == SHARD
 
 
-def test_a_submission_without_files_is_rejected(store: FolderStore, tmp_path: Path, log: EventLog) -> None:
-    store.commit("", {f"states/{'0' * 16}.json": as_file(suite="demo")}, (), "by hand")
-    work(worker(store, tmp_path / "results"), Stop(), log, once=True)
-    [problem] = state_of(store, "0" * 16).current.problems
-    assert "manifest.json" in problem.message
-
-
 # Stores out of reach
 
 
@@ -234,13 +216,6 @@ def test_pauses_grow_until_a_stop_is_requested(log: EventLog, monkeypatch: pytes
     assert waits[0] <= 1 < waits[3]
     assert 30 <= waits[-1] <= lease.LONGEST_PAUSE
     assert {facts["said"] for _, facts in log.events} == {"out of reach of [removed]"}
-
-
-def test_once_fails_without_a_store(log: EventLog, tmp_path: Path) -> None:
-    faulty = Faulty(tmp_path / "store")
-    faulty.every = 1
-    with pytest.raises(StoreFault):
-        work(worker(faulty, tmp_path / "results"), Stop(), log, once=True)
 
 
 @pytest.mark.usefixtures("checks_in_process")
@@ -321,19 +296,6 @@ def test_rescoring_continues_where_it_was_stopped(
     assert rescore(with_metrics(store, tmp_path, 1), stop, tell) == {"scored": 1}
     assert rescore(with_metrics(store, tmp_path, 1), Stop(), log) == {"there": 1, "scored": 2}
     assert {len(state.results) for state in states(store)} == {2}
-
-
-def test_a_submission_that_cannot_be_scored_again_is_reported_and_left(
-    store: FolderStore, tmp_path: Path, log: EventLog, scored: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def rejected(*arguments: object) -> None:
-        raise NotAcceptable([Problem("k", "error", "generations.parquet", 3, "responses", "wrong", "hand in k")])
-
-    monkeypatch.setattr("benchmark.service.rescore.fetch_checked", rejected)
-    head = store.head()
-    assert rescore(with_metrics(store, tmp_path, 1), Stop(), log) == {"failed": 3}
-    assert store.head() == head
-    assert log.names() == ["failed"] * 3 + ["ended"]
 
 
 # Private folders
