@@ -184,16 +184,16 @@ def no_repeated_texts(context: Context, seen: SeenRows) -> Iterator[Problem]:
 
 def response_count(row: Row, context: Context, seen: SeenRows) -> Iterator[Problem]:
     """Check that each prompt has k responses, and a finish reason for each of them or for none."""
-    found = len(row.responses)
-    if context.manifest is not None and found != context.manifest.generation.k:
+    count = len(row.responses)
+    if context.manifest is not None and count != context.manifest.generation.k:
         k = context.manifest.generation.k
-        message = f"{counted(found, 'response')}, but k is {k}"
-        fewest = min(found, k)
+        message = f"{counted(count, 'response')}, but k is {k}"
+        fewest = min(count, k)
         other = f", or keep only the first {fewest} of each: divbench import --k {fewest}" if fewest else ""
         hint = f"give k responses to every prompt{other}"
         yield _error("k", row.number, "responses", message, hint)
-    if row.finish_reasons is not None and len(row.finish_reasons) != found:
-        message = f"{counted(len(row.finish_reasons), 'finish reason')} for {counted(found, 'response')}"
+    if row.finish_reasons is not None and len(row.finish_reasons) != count:
+        message = f"{counted(len(row.finish_reasons), 'finish reason')} for {counted(count, 'response')}"
         yield _error("k", row.number, "finish_reasons", message, "give one per response, or null")
 
 
@@ -268,43 +268,37 @@ def endings(context: Context, seen: SeenRows) -> Iterator[Problem]:
 
 def reported_problems(number: int, reported: Reported, responses: tuple[str, ...]) -> Iterator[Problem]:
     """Check that reported values fit the responses and one another."""
-    found = reported.partition
-    if len(found) != len(responses):
-        message = f"{counted(len(found), 'label')} for {counted(len(responses), 'response')}"
+    partition, classes = reported.partition, len(set(reported.partition))
+    if len(partition) != len(responses):
+        message = f"{counted(len(partition), 'label')} for {counted(len(responses), 'response')}"
         yield _wrong_report(number, "partition", message, "give one label per response")
         return
-    if not is_canonical(found):
+    if not is_canonical(partition):
         hint = "number the classes 0, 1, 2, … in the order of their first response"
-        yield _wrong_report(number, "partition", f"labels {list(found)}", hint)
-    elif reported.distinct != len(set(found)):
-        message = (
-            f"distinct is {reported.distinct}, but the partition has {counted(len(set(found)), 'class', 'classes')}"
-        )
+        yield _wrong_report(number, "partition", f"labels {list(partition)}", hint)
+    elif reported.distinct != classes:
+        message = f"distinct is {reported.distinct}, but the partition has {counted(classes, 'class', 'classes')}"
         yield _wrong_report(number, "distinct", message, "distinct is the number of classes")
     if reported.utility is not None and not 0 <= reported.utility <= 10:
         message = f"{reported.utility} is not between 0 and 10"
         yield _wrong_report(number, "utility", message, "compute it from the scores")
     yield from _scores_problems(number, reported)
-    if len(set(zip(responses, found, strict=True))) > len(set(responses)):
+    if len(set(zip(responses, partition, strict=True))) > len(set(responses)):
         message = "identical responses are in different classes"
         yield _wrong_report(number, "partition", message, "it is shown as reported, without correction", "warning")
 
 
 def _scores_problems(number: int, reported: Reported) -> Iterator[Problem]:
     scores = reported.generation_scores
-    if scores is None:
-        return
-    if len(scores) != len(reported.partition):
+    if scores is not None and len(scores) != len(reported.partition):
         message = f"{counted(len(scores), 'score')} for {counted(len(reported.partition), 'response')}"
         yield _wrong_report(number, "generation_scores", message, "give one score per response")
         return
-    classes: set[int] = set()
-    hint = "give a score to the first response of each class"
-    for position, (label, score) in enumerate(zip(reported.partition, scores, strict=True)):
-        is_first = label not in classes
-        classes.add(label)
+    for position, score in enumerate(scores or ()):
+        is_first = reported.partition.index(reported.partition[position]) == position
         if not (1 <= score <= 10 if is_first else score == 0):
             message = f"{score}; the first response of a class scores 1 to 10, the others 0"
+            hint = "give a score to the first response of each class"
             yield _wrong_report(number, f"generation_scores[{position}]", message, hint)
 
 
@@ -334,11 +328,11 @@ def _texts(value: Any, name: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
         yield name, value
     elif isinstance(value, dict):
-        for key, each in value.items():
-            yield from _texts(each, f"{name}.{key}" if name else key)
+        for key, item in value.items():
+            yield from _texts(item, f"{name}.{key}" if name else key)
     elif isinstance(value, list):
-        for position, each in enumerate(value):
-            yield from _texts(each, f"{name}[{position}]")
+        for position, item in enumerate(value):
+            yield from _texts(item, f"{name}[{position}]")
 
 
 CHECKS: tuple[Check, ...] = (

@@ -75,17 +75,15 @@ def read_prompts(path: Path, *, prompt_column: str = "prompt", id_column: str | 
     findings = Findings()
     is_text = path.suffix.lower() == ".txt"
     table = _lines(path, findings) if is_text else _columns(path, prompt_column, id_column, findings)
-    found = () if table is None else tuple(_prompts(table, prompt_column, id_column, findings))
+    prompts = () if table is None else tuple(_prompts(table, prompt_column, id_column, findings))
     if table is not None and not table.rows and not findings.rejected():
-        message = "there are no prompts"
-        findings.error("prompt_text", path.name, None, "", message, "write one per row")
-    size = sum(len(text.encode()) for prompt in found for text in (prompt.prompt, *prompt.paraphrases))
+        findings.error("prompt_text", path.name, None, "", "there are no prompts", "write one per row")
+    size = sum(len(text.encode()) for prompt in prompts for text in (prompt.prompt, *prompt.paraphrases))
     if size > MAX_PROMPTS_BYTES:
-        message = f"{size:,} bytes of prompts"
-        findings.error("sizes", path.name, None, prompt_column, message, SIZES_HINT)
+        findings.error("sizes", path.name, None, prompt_column, f"{size:,} bytes of prompts", SIZES_HINT)
     if findings.rejected():
         raise Rejected(str(path), findings)
-    return found
+    return prompts
 
 
 def _lines(path: Path, findings: Findings) -> Columns:
@@ -118,19 +116,19 @@ def _prompts(table: Columns, prompt_column: str, id_column: str | None, findings
     ids = id_column or next((name for name in _IDS if name in table.names), None)
     numbered = ((number, f"p{i:04}", row) for i, (number, row) in enumerate(table.rows, start=1))
     for number, name, row in numbered if ids is None else rows_with_ids(table, ids, findings):
-        places: dict[str, Any] = {field: row.get(field)}
+        texts: dict[str, Any] = {field: row.get(field)}
         wordings = row.get(_PARAPHRASES)
         if isinstance(wordings, list):
-            places |= {f"{_PARAPHRASES}[{place}]": text for place, text in enumerate(wordings)}
+            texts |= {f"{_PARAPHRASES}[{i}]": text for i, text in enumerate(wordings)}
         elif wordings is not None and wordings != "":
             message = f"a value of type {type(wordings).__name__}, expected a list"
             hint = "use .jsonl or .parquet for lists"
             findings.error("prompt_text", table.name, number, _PARAPHRASES, message, hint)
-        if ids is not None and (odd := id_problem(name)):
-            findings.error("prompt_ids", table.name, number, ids, odd, ID_HINT)
-        faults = {place: fault for place, text in places.items() if (fault := text_problem(text))}
-        for place, (message, hint) in faults.items():
-            findings.error("prompt_text", table.name, number, place, message, hint)
+        if ids is not None and (fault := id_problem(name)):
+            findings.error("prompt_ids", table.name, number, ids, fault, ID_HINT)
+        faults = {column: problem for column, text in texts.items() if (problem := text_problem(text))}
+        for column, (message, hint) in faults.items():
+            findings.error("prompt_text", table.name, number, column, message, hint)
         if not faults:
-            text, *others = places.values()
+            text, *others = texts.values()
             yield Prompt(name, OWN, text, tuple(others))

@@ -44,105 +44,105 @@ class Attack:
     seeded: bool = True
 
 
-def repeated(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+def repeated(source: AttackedSet, rng: random.Random) -> tuple[str, ...]:
     """The first response, k times: no diversity at all."""
-    return (given.responses[0],) * len(given.responses)
+    return (source.responses[0],) * len(source.responses)
 
 
-def random_characters(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+def random_characters(source: AttackedSet, rng: random.Random) -> tuple[str, ...]:
     """Random characters, as many as each response has."""
-    return tuple("".join(rng.choices(LETTERS, k=max(len(text), 1))).strip() or "x" for text in given.responses)
+    return tuple("".join(rng.choices(LETTERS, k=max(len(text), 1))).strip() or "x" for text in source.responses)
 
 
-def shuffled_words(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+def shuffled_words(source: AttackedSet, rng: random.Random) -> tuple[str, ...]:
     """The words of each response in random order: the same vocabulary without the sentences."""
-    made = []
-    for text in given.responses:
+    texts = []
+    for text in source.responses:
         words = text.split()
         rng.shuffle(words)
-        made.append(" ".join(words))
-    return tuple(made)
+        texts.append(" ".join(words))
+    return tuple(texts)
 
 
-def random_words(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+def random_words(source: AttackedSet, rng: random.Random) -> tuple[str, ...]:
     """Random words, as many as each response has."""
-    return tuple(" ".join(rng.choices(banks()["words"], k=max(len(text.split()), 1))) for text in given.responses)
+    return tuple(" ".join(rng.choices(banks()["words"], k=max(len(text.split()), 1))) for text in source.responses)
 
 
-def random_sentences(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+def random_sentences(source: AttackedSet, rng: random.Random) -> tuple[str, ...]:
     """Random words and the words of the prompt, with the capitals and full stops of sentences."""
-    about, made = _bare_words(given.prompt), []
-    for text in given.responses:
+    about, texts = _bare_words(source.prompt), []
+    for text in source.responses:
         words = [*rng.choices(banks()["words"], k=max(len(text.split()), 1)), *about]
         rng.shuffle(words)
-        made.append(" ".join(f"{' '.join(words[i : i + 8]).capitalize()}." for i in range(0, len(words), 8)))
-    return tuple(made)
+        texts.append(" ".join(f"{' '.join(words[i : i + 8]).capitalize()}." for i in range(0, len(words), 8)))
+    return tuple(texts)
 
 
-def chinese_characters(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+def chinese_characters(source: AttackedSet, rng: random.Random) -> tuple[str, ...]:
     """Twelve random Chinese characters."""
-    return tuple("".join(map(chr, rng.choices(CHINESE, k=12))) for _ in given.responses)
+    return tuple("".join(map(chr, rng.choices(CHINESE, k=12))) for _ in source.responses)
 
 
-def other_prompts(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+def other_prompts(source: AttackedSet, rng: random.Random) -> tuple[str, ...]:
     """Responses to other prompts, all different if there are enough; its own if there is no other prompt."""
-    sets = rng.sample(given.elsewhere, k=min(len(given.elsewhere), len(given.responses))) or [given.responses]
-    return tuple(rng.choice(sets[i % len(sets)]) for i in range(len(given.responses)))
+    sets = rng.sample(source.elsewhere, k=min(len(source.elsewhere), len(source.responses))) or [source.responses]
+    return tuple(rng.choice(sets[i % len(sets)]) for i in range(len(source.responses)))
 
 
-def book_sentences(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+def book_sentences(source: AttackedSet, rng: random.Random) -> tuple[str, ...]:
     """Sentences in the style of an old novel, at least one per response and together about as long as it."""
     book = banks()["book"]
-    made = []
-    for text in given.responses:
+    texts = []
+    for text in source.responses:
         parts: list[str] = []
         while not parts or sum(map(len, parts)) < len(text) - 60:
             parts.append(" ".join(rng.choice(book[part]) for part in ("who", "did", "then")))
-        made.append(" ".join(parts))
-    return tuple(made)
+        texts.append(" ".join(parts))
+    return tuple(texts)
 
 
-def prompt_openings(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+def prompt_openings(source: AttackedSet, rng: random.Random) -> tuple[str, ...]:
     """Sentences in the style of an old novel, each response after "About" and four words of the prompt."""
-    words = given.prompt.split()
-    made = book_sentences(given, rng)
-    return tuple(f"About {' '.join(rng.sample(words, k=min(4, len(words))))}: {text}" for text in made)
+    words = source.prompt.split()
+    texts = book_sentences(source, rng)
+    return tuple(f"About {' '.join(rng.sample(words, k=min(4, len(words))))}: {text}" for text in texts)
 
 
-def echoes(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+def echoes(source: AttackedSet, rng: random.Random) -> tuple[str, ...]:
     """The prompt itself, in different frames."""
-    return tuple(frame.format(given.prompt) for frame in _drawn("echoes", given, rng))
+    return tuple(frame.format(source.prompt) for frame in _drawn("echoes", source, rng))
 
 
-def refusals(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+def refusals(source: AttackedSet, rng: random.Random) -> tuple[str, ...]:
     """Refusals in different words."""
     ends = banks()["refusal_ends"]
-    drawn = _drawn("refusals", given, rng)
+    drawn = _drawn("refusals", source, rng)
     return tuple(text if i < len(banks()["refusals"]) else f"{text} {rng.choice(ends)}" for i, text in enumerate(drawn))
 
 
-def reworded(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+def reworded(source: AttackedSet, rng: random.Random) -> tuple[str, ...]:
     """The first response in other words, by rules."""
-    return tuple(reword(given.responses[0], position, rng) for position in range(len(given.responses)))
+    return tuple(reword(source.responses[0], position, rng) for position in range(len(source.responses)))
 
 
-def numbered(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+def numbered(source: AttackedSet, rng: random.Random) -> tuple[str, ...]:
     """Each response after its number."""
-    return tuple(f"Answer {i}: {text}" for i, text in enumerate(given.responses, start=1))
+    return tuple(f"Answer {i}: {text}" for i, text in enumerate(source.responses, start=1))
 
 
-def random_suffixes(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+def random_suffixes(source: AttackedSet, rng: random.Random) -> tuple[str, ...]:
     """Each response before twelve random letters and digits."""
     drawn = string.ascii_letters + string.digits
-    return tuple(f"{text} {''.join(rng.choices(drawn, k=12))}" for text in given.responses)
+    return tuple(f"{text} {''.join(rng.choices(drawn, k=12))}" for text in source.responses)
 
 
-def random_prefixes(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+def random_prefixes(source: AttackedSet, rng: random.Random) -> tuple[str, ...]:
     """Each response after four random words."""
-    return tuple(f"{' '.join(rng.choices(banks()['words'], k=4)).capitalize()}. {text}" for text in given.responses)
+    return tuple(f"{' '.join(rng.choices(banks()['words'], k=4)).capitalize()}. {text}" for text in source.responses)
 
 
-def homoglyphs(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+def homoglyphs(source: AttackedSet, rng: random.Random) -> tuple[str, ...]:
     """Lookalike letters of other scripts, with zero-width characters in between."""
     alike = banks()["homoglyphs"]
 
@@ -150,65 +150,65 @@ def homoglyphs(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
         shown = alike.get(letter, letter) if rng.random() < 0.5 else letter
         return shown + rng.choice(ZERO_WIDTH) if rng.random() < 0.1 else shown
 
-    return tuple("".join(map(disguised, text)) for text in given.responses)
+    return tuple("".join(map(disguised, text)) for text in source.responses)
 
 
-def case_and_punctuation(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+def case_and_punctuation(source: AttackedSet, rng: random.Random) -> tuple[str, ...]:
     """Each response in another case, with other marks around it."""
     cases: tuple[Callable[[str], str], ...] = (str.upper, str.lower, str.title, str.swapcase, str)
     marks = ("{}!!!", "{} …", '"{}"', "**{}**", "- {}", "({})", "{}??", "~ {} ~")
-    return tuple(rng.choice(marks).format(rng.choice(cases)(text.rstrip("."))) for text in given.responses)
+    return tuple(rng.choice(marks).format(rng.choice(cases)(text.rstrip("."))) for text in source.responses)
 
 
-def synonyms(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+def synonyms(source: AttackedSet, rng: random.Random) -> tuple[str, ...]:
     """Each response with words replaced by synonyms from a small table."""
-    return tuple(swap_synonyms(text, rng) for text in given.responses)
+    return tuple(swap_synonyms(text, rng) for text in source.responses)
 
 
-def reordered_sentences(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+def reordered_sentences(source: AttackedSet, rng: random.Random) -> tuple[str, ...]:
     """The sentences of each response in another order."""
-    return tuple(reorder_sentences(text, rng) for text in given.responses)
+    return tuple(reorder_sentences(text, rng) for text in source.responses)
 
 
-def translated_openings(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+def translated_openings(source: AttackedSet, rng: random.Random) -> tuple[str, ...]:
     """Each response after "Here is my answer" in another language."""
-    drawn = _drawn("translated_openings", given, rng)
-    return tuple(f"{opening} {text}" for opening, text in zip(drawn, given.responses, strict=True))
+    drawn = _drawn("translated_openings", source, rng)
+    return tuple(f"{opening} {text}" for opening, text in zip(drawn, source.responses, strict=True))
 
 
-def truncated(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+def truncated(source: AttackedSet, rng: random.Random) -> tuple[str, ...]:
     """The first words of each response, a third to two thirds of them."""
-    made = []
-    for text in given.responses:
+    texts = []
+    for text in source.responses:
         words = text.split()
-        made.append(" ".join(words[: max(1, round(len(words) * rng.uniform(1 / 3, 2 / 3)))]))
-    return tuple(made)
+        texts.append(" ".join(words[: max(1, round(len(words) * rng.uniform(1 / 3, 2 / 3)))]))
+    return tuple(texts)
 
 
-def padded(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+def padded(source: AttackedSet, rng: random.Random) -> tuple[str, ...]:
     """Each response followed by empty phrases: at least one, up to about 300 characters."""
     fillers = banks()["fillers"]
-    made = []
-    for text in given.responses:
+    texts = []
+    for text in source.responses:
         parts: list[str] = []
         length = rng.uniform(0, 300)
         while not parts or sum(map(len, parts)) < length:
-            parts.append(rng.choice([each for each in fillers if each not in parts[-1:]]))
-        made.append(" ".join([*sentences(text), *parts]))
-    return tuple(made)
+            parts.append(rng.choice([filler for filler in fillers if filler not in parts[-1:]]))
+        texts.append(" ".join([*sentences(text), *parts]))
+    return tuple(texts)
 
 
 def _bare_words(text: str) -> list[str]:
     """The words of a text in lower case, without the marks around them."""
-    return [word for each in text.lower().split() if (word := each.strip(string.punctuation + "“”‘’"))]
+    return [bare for word in text.lower().split() if (bare := word.strip(string.punctuation + "“”‘’"))]
 
 
-def _drawn(bank: str, given: AttackedSet, rng: random.Random) -> list[str]:
+def _drawn(bank: str, source: AttackedSet, rng: random.Random) -> list[str]:
     """Draw an entry of a bank for each response; none is repeated before all were drawn."""
     entries, drawn = banks()[bank], list[str]()
-    while len(drawn) < len(given.responses):
+    while len(drawn) < len(source.responses):
         drawn += rng.sample(entries, k=len(entries))
-    return drawn[: len(given.responses)]
+    return drawn[: len(source.responses)]
 
 
 ATTACKS: tuple[Attack, ...] = (
@@ -255,7 +255,7 @@ def sentences(text: str) -> list[str]:
     >>> sentences("Yes. Why not? 3.5 km")
     ['Yes.', 'Why not?', '3.5 km']
     """
-    return [each for each in _SENTENCE_END.split(text.strip()) if each]
+    return [part for part in _SENTENCE_END.split(text.strip()) if part]
 
 
 def swap_synonyms(text: str, rng: random.Random, share: float = 1.0) -> str:
@@ -264,10 +264,10 @@ def swap_synonyms(text: str, rng: random.Random, share: float = 1.0) -> str:
 
     def swapped(match: re.Match[str]) -> str:
         word = match.group()
-        found = table.get(word.casefold())
-        if found is None or rng.random() >= share:
+        synonyms = table.get(word.casefold())
+        if synonyms is None or rng.random() >= share:
             return word
-        return _in_case_of(word, rng.choice(found))
+        return _in_case_of(word, rng.choice(synonyms))
 
     return _WORD.sub(swapped, text)
 
@@ -305,17 +305,17 @@ def reword(text: str, position: int, rng: random.Random) -> str:
     """Say a response in other words: another opening or closing, synonyms, contractions, reordered sentences."""
     if position == 0:
         return text
-    made = swap_synonyms(text, rng, share=0.7)
+    rewording = swap_synonyms(text, rng, share=0.7)
     if position % 2:
-        made = contract(made)
+        rewording = contract(rewording)
     if position % 3 == 2:
-        made = reorder_sentences(made, rng)
+        rewording = reorder_sentences(rewording, rng)
     openings, closings = banks()["openings"], banks()["closings"]
     if position % 4 != 3:
-        made = f"{openings[position % len(openings)]} {made}"
+        rewording = f"{openings[position % len(openings)]} {rewording}"
     if position % 3 == 0:
-        made = f"{made} {closings[position % len(closings)]}"
-    return made
+        rewording = f"{rewording} {closings[position % len(closings)]}"
+    return rewording
 
 
 def _in_case_of(pattern: str, word: str) -> str:

@@ -31,36 +31,36 @@ def attacked(
     """Attack the response sets of a system."""
     ids = sorted(responses)
     sets = [responses[prompt_id] for prompt_id in ids]
-    made = {}
+    texts = {}
     for i, prompt_id in enumerate(ids):
         rng = random.Random(f"{seed}/{attack.name}/{prompt_id}")  # noqa: S311 - not for secrets
-        given = AttackedSet(prompts[prompt_id], sets[i], [*sets[:i], *sets[i + 1 :]])
-        made[prompt_id] = attack.fn(given, rng)
-    return {prompt_id: made[prompt_id] for prompt_id in responses}
+        attacked_set = AttackedSet(prompts[prompt_id], sets[i], [*sets[:i], *sets[i + 1 :]])
+        texts[prompt_id] = attack.fn(attacked_set, rng)
+    return {prompt_id: texts[prompt_id] for prompt_id in responses}
 
 
-def derive(attack: Attack, given: Submission, suite: Suite) -> tuple[Manifest, list[Row]]:
+def derive(attack: Attack, source: Submission, suite: Suite) -> tuple[Manifest, list[Row]]:
     """Make a baseline's manifest and rows from a submission's texts."""
-    rows = list(given.rows())
+    rows = list(source.rows())
     prompts = {prompt.prompt_id: prompt.prompt for prompt in suite.prompts}
-    made = attacked(attack, prompts, {row.prompt_id: row.responses for row in rows})
+    texts = attacked(attack, prompts, {row.prompt_id: row.responses for row in rows})
     manifest = Manifest(
         name=attack.name,
-        suite=given.manifest.suite,
+        suite=source.manifest.suite,
         system=System(type="baseline"),
-        generation=Generation(k=given.manifest.generation.k, seed=0 if attack.seeded else None),
-        submitter=Submitter(name=given.manifest.submitter.name, date=given.manifest.submitter.date),
+        generation=Generation(k=source.manifest.generation.k, seed=0 if attack.seeded else None),
+        submitter=Submitter(name=source.manifest.submitter.name, date=source.manifest.submitter.date),
         origin=Origin(format="derived"),
-        notes=f"{attack.about}, from the submission {given.manifest.name!r} ({given.id})",
+        notes=f"{attack.about}, from the submission {source.manifest.name!r} ({source.id})",
     )
-    return manifest, [Row(row.number, row.prompt_id, row.prompt, made[row.prompt_id]) for row in rows]
+    return manifest, [Row(row.number, row.prompt_id, row.prompt, texts[row.prompt_id]) for row in rows]
 
 
-def write_baseline(attack: Attack, given: Submission, suite: Suite, out: Path) -> Submission:
+def write_baseline(attack: Attack, source: Submission, suite: Suite, out: Path) -> Submission:
     """Write a baseline derived from a submission as a submission folder, checked."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ConfigurationError(f"{out} already exists", "choose another folder with --out, or remove it")
-    manifest, rows = derive(attack, given, suite)
+    manifest, rows = derive(attack, source, suite)
     with atomic_folder(out) as folder:
         write_submission(folder, manifest, rows)
         report = validate(folder, lambda name: suite)
@@ -81,10 +81,10 @@ MADE_ON = date(2026, 11, 20)
 
 def write_demo_submissions(folder: Path) -> list[Path]:
     """Import the written texts and derive known-bad baselines; existing ones are left as they are."""
-    made = []
+    folders: list[Path] = []
     for name, about in WRITTEN:
-        made.append(folder / name)
-        if not made[-1].exists():
+        folders.append(folder / name)
+        if not folders[-1].exists():
             known = {
                 "name": name,
                 "suite": "demo",
@@ -92,12 +92,12 @@ def write_demo_submissions(folder: Path) -> list[Path]:
                 "submitter": {"name": "DivBench", "date": MADE_ON},
                 "notes": about,
             }
-            import_submission(DEMO_TEXTS / f"{name}.jsonl", "jsonl", made[-1], known)
-    report = validate(made[0])
+            import_submission(DEMO_TEXTS / f"{name}.jsonl", "jsonl", folders[-1], known)
+    report = validate(folders[0])
     if report.submission is None or report.suite is None:
-        raise Rejected(str(made[0]), report.findings)
+        raise Rejected(str(folders[0]), report.findings)
     for name in DERIVED:
-        made.append(folder / name)
-        if not made[-1].exists():
-            write_baseline(find_attack(name), report.submission, report.suite, made[-1])
-    return made
+        folders.append(folder / name)
+        if not folders[-1].exists():
+            write_baseline(find_attack(name), report.submission, report.suite, folders[-1])
+    return folders

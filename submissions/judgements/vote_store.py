@@ -109,8 +109,8 @@ class VoteSpool:
     def _send(self, contents: dict[str, bytes]) -> None:
         head = self.store.head()
         folders = {path.rsplit("/", 1)[0] for path in contents}
-        there = {path for folder in folders for path in self.store.paths(head, folder)}
-        new: dict[str, bytes | Path] = {path: content for path, content in contents.items() if path not in there}
+        stored = {path for folder in folders for path in self.store.paths(head, folder)}
+        new: dict[str, bytes | Path] = {path: content for path, content in contents.items() if path not in stored}
         if new:
             count = sum(content.count(b"\n") for content in contents.values())
             self.store.commit(head, new, (), counted(count, "vote"))
@@ -160,8 +160,8 @@ class VoteReader:
         paths = self.store.paths(head, FOLDER) if head else []
         with ThreadPoolExecutor(_THREADS) as pool:
             new = [path for path in paths if path not in self._known]
-            found = dict(zip(new, pool.map(lambda path: self._read(head, path), new), strict=True))
-        self._known = {path: self._known.get(path) or found[path] for path in paths}
+            read = dict(zip(new, pool.map(lambda path: self._read(head, path), new), strict=True))
+        self._known = {path: self._known.get(path) or read[path] for path in paths}
         votes = unique(vote for of_file, _ in self._known.values() for vote in of_file)
         damaged = [fault for _, faults in self._known.values() for fault in faults]
         self._last = Votes(head, tuple(votes), tuple(damaged))
@@ -186,36 +186,33 @@ class VoteReader:
 def merge_past_days(store: FileStore, today: date) -> int:
     """Merge the batches of each past day into one file, in one commit, so that a store stays quick to read.
 
-    The file is named by its content, because readers read a file once: a late batch makes another file.
-    A day with a file that cannot be read, or a line that is not a vote, stays as it is, so that it is still reported.
+    The file is named by its content, because readers read a file once: a late batch makes another file. A day with a
+    file that cannot be read, or a line that is not a vote, stays as it is, so that it is still reported. Return the
+    number of merged days; 0 also if another commit came first.
     """
     head = store.head()
     days: dict[str, list[str]] = {}
     for path in store.paths(head, FOLDER) if head else ():
-        found = _STORED.fullmatch(path)
-        if found and found[1] < today.isoformat():
-            days.setdefault(found[1], []).append(path)
+        name = _STORED.fullmatch(path)
+        if name and name[1] < today.isoformat():
+            days.setdefault(name[1], []).append(path)
     add: dict[str, bytes | Path] = {}
-    gone: list[str] = []
+    removed: list[str] = []
     for day, paths in days.items():
-        if len(paths) == 1:
-            continue
         try:
             # A file that another program wrote may lack its last line end.
             content = b"\n".join(store.read(head, path, MAX_BATCH_BYTES) for path in paths)
             votes = [parsed_vote(line) for line in content.splitlines() if line]
         except (InputError, ValueError):
             continue
-        if len(content) > MAX_BATCH_BYTES:
-            continue
-        made = _lines(unique(votes))
-        merged = f"{FOLDER}/{day}/{hashlib.sha256(made).hexdigest()[:32]}.jsonl"
-        add[merged] = made
-        gone += [path for path in paths if path != merged]
-    if not add:
-        return 0
+        if len(paths) > 1 and len(content) <= MAX_BATCH_BYTES:
+            lines = _lines(unique(votes))
+            merged = _path_by_content(day, lines)
+            add[merged] = lines
+            removed += [path for path in paths if path != merged]
     try:
-        store.commit(head, add, gone, f"votes of {counted(len(add), 'day')} merged")
+        if add:
+            store.commit(head, add, removed, f"votes of {counted(len(add), 'day')} merged")
     except Conflict:
         return 0
     return len(add)
@@ -230,20 +227,24 @@ def delete_votes(spool: VoteSpool, voter: str) -> int:
 def _delete(store: FileStore, quoted: bytes) -> int:
     head, count = store.head(), 0
     add: dict[str, bytes | Path] = {}
-    gone: list[str] = []
+    removed: list[str] = []
     for path in store.paths(head, FOLDER) if head else ():
         lines = store.read(head, path, MAX_BATCH_BYTES).splitlines(keepends=True)
-        kept = [line for line in lines if quoted not in line]
-        if (found := _STORED.fullmatch(path)) is None or len(kept) == len(lines):
+        others = [line for line in lines if quoted not in line]
+        if (name := _STORED.fullmatch(path)) is None or len(others) == len(lines):
             continue
-        count += len(lines) - len(kept)
-        gone.append(path)
-        if kept:  # under another name, because readers read a file once
-            content = b"".join(kept)
-            add[f"{FOLDER}/{found[1]}/{hashlib.sha256(content).hexdigest()[:32]}.jsonl"] = content
-    if gone:
-        store.commit(head, add, gone, f"{counted(count, 'vote')} deleted")
+        count += len(lines) - len(others)
+        removed.append(path)
+        if others:  # under another name, because readers read a file once
+            content = b"".join(others)
+            add[_path_by_content(name[1], content)] = content
+    if removed:
+        store.commit(head, add, removed, f"{counted(count, 'vote')} deleted")
     return count
+
+
+def _path_by_content(day: str, content: bytes) -> str:
+    return f"{FOLDER}/{day}/{hashlib.sha256(content).hexdigest()[:32]}.jsonl"
 
 
 def _readable(content: bytes) -> Iterable[Vote]:
@@ -261,6 +262,6 @@ def _lines(votes: Iterable[Vote]) -> bytes:
 
 
 def _path(batch: Path) -> str:
-    found = _BATCH.fullmatch(batch.name)
-    assert found is not None  # noqa: S101 - `_batches` returns only such names
-    return f"{FOLDER}/{found[1]}/{found[2]}.jsonl"
+    name = _BATCH.fullmatch(batch.name)
+    assert name is not None  # noqa: S101 - `_batches` returns only such names
+    return f"{FOLDER}/{name[1]}/{name[2]}.jsonl"

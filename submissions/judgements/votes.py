@@ -35,7 +35,7 @@ Answer = Literal["left", "right", "tie"]
 Check = Literal["", "repeated", "shuffled", "self"]
 QUESTIONS: tuple[Question, ...] = get_args(Question)
 ANSWERS: tuple[Answer, ...] = get_args(Answer)
-CHECKS: tuple[Check, ...] = tuple(each for each in get_args(Check) if each)
+CHECKS: tuple[Check, ...] = tuple(check for check in get_args(Check) if check)
 MAX_LINE = 20_000  # bytes of a record as JSON
 
 _ID = r"^[0-9a-f]{32}$"
@@ -99,9 +99,7 @@ _TYPES: dict[str, pa.DataType] = {
     "left_positions": pa.list_(pa.int32()),
     "right_positions": pa.list_(pa.int32()),
 }
-VOTES = pa.schema(
-    [pa.field(each.name, _TYPES.get(each.name, pa.string()), nullable=False) for each in dataclasses.fields(Vote)]
-)
+VOTES = pa.schema([pa.field(f.name, _TYPES.get(f.name, pa.string()), nullable=False) for f in dataclasses.fields(Vote)])
 
 
 def vote_id(pair_id: str, question: str) -> str:
@@ -121,10 +119,10 @@ def parsed_vote(line: bytes) -> Vote:
 
 def unique(votes: Iterable[Vote]) -> list[Vote]:
     """Return each vote once, by time, then id; of several records with one id, the earliest."""
-    found: dict[str, Vote] = {}
-    for vote in sorted(votes, key=lambda each: (each.time, each.vote_id, each.voter, each.answer)):
-        found.setdefault(vote.vote_id, vote)
-    return list(found.values())
+    by_id: dict[str, Vote] = {}
+    for vote in sorted(votes, key=lambda vote: (vote.time, vote.vote_id, vote.voter, vote.answer)):
+        by_id.setdefault(vote.vote_id, vote)
+    return list(by_id.values())
 
 
 SALT_VARIABLE = "DIVBENCH_VOTES_SALT"
@@ -137,11 +135,11 @@ _KEPT = 20_000  # keys of a limit
 
 def salt_of(folder: Path, environment: Mapping[str, str] = os.environ) -> bytes:
     """Return the salt of a service's voters: DIVBENCH_VOTES_SALT, or a file that is created once in a folder."""
-    if given := environment.get(SALT_VARIABLE):
-        if len(given) < SHORTEST_SALT:
+    if salt := environment.get(SALT_VARIABLE):
+        if len(salt) < SHORTEST_SALT:
             message = f"{SALT_VARIABLE} has fewer than {SHORTEST_SALT} characters, so voters' logins could be guessed"
             raise ConfigurationError(message, "set it to a long random text")
-        return given.encode()
+        return salt.encode()
     path = folder / _SALT_FILE
     with disk_faults(path, LocalDiskFault), FileLock(folder / f".{_SALT_FILE}.lock", timeout=20):
         if not path.exists():
@@ -163,8 +161,8 @@ def is_token(text: object) -> bool:
 
 def voter_of(salt: bytes, *, login: str | None, token: str) -> str:
     """Return the hash that stands for a visitor in records: 32 hex digits of an HMAC-SHA256."""
-    said = f"token {token}" if login is None else f"login {login}"
-    return hmac.new(salt, said.encode(), hashlib.sha256).hexdigest()[:32]
+    name = f"token {token}" if login is None else f"login {login}"
+    return hmac.new(salt, name.encode(), hashlib.sha256).hexdigest()[:32]
 
 
 class RateLimit:

@@ -9,7 +9,6 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -52,15 +51,6 @@ class LocalDiskFault(StoreFault):
 
 class NoWriteAccess(StoreFault):
     """The store exists, but the caller may not write to it; a pull request may be possible."""
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """One state of the whole tree."""
-
-    id: str  # id of the commit; the empty string is the empty tree that every store begins with
-    parent: str | None  # id of the commit before it; None if there is none or it is unknown
-    message: str
 
 
 def is_path(text: str) -> bool:
@@ -175,10 +165,6 @@ class FileStore(Protocol):
         """Make one commit atomically."""
         ...
 
-    def history(self, limit: int = 100) -> list[Commit]:
-        """Return the latest commits, the latest first."""
-        ...
-
 
 class _Entry(BaseModel):
     """A file in a tree: the hash of its content and its size in bytes."""
@@ -224,10 +210,10 @@ class FolderStore:
         """As `FileStore.head`."""
         path = self.folder / "HEAD"
         with disk_faults(path), suppress(FileNotFoundError):
-            found = path.read_text(encoding="ascii", errors="replace").strip()
-            if not is_commit_id(found):
+            commit = path.read_text(encoding="ascii", errors="replace").strip()
+            if not is_commit_id(commit):
                 raise _damaged(path)
-            return found
+            return commit
         return ""
 
     def paths(self, commit: str, under: str = "") -> list[str]:
@@ -248,14 +234,14 @@ class FolderStore:
 
     def commit(self, parent: str, add: Mapping[str, bytes | Path], remove: Iterable[str], message: str) -> str:
         """As `FileStore.commit`."""
-        gone = frozenset(remove)
-        checked_change(add, gone, message)
+        removed = frozenset(remove)
+        checked_change(add, removed, message)
         if self.head() != parent:
             raise Conflict
         before = self._tree(parent)
-        _refuse_misfits(before, add, gone)
+        _refuse_misfits(before, add, removed)
         with disk_faults(self.folder, denied=NoWriteAccess):
-            tree = {path: entry for path, entry in before.items() if path not in gone}
+            tree = {path: entry for path, entry in before.items() if path not in removed}
             tree |= {path: self._keep(path, content) for path, content in add.items()}
             if tree == before:
                 return parent
@@ -265,16 +251,6 @@ class FolderStore:
             self._write(self.folder / "commits" / f"{state.id}.json", [canonical_json(state.model_dump())])
             self._move_head(parent, state.id)
         return self._remember(state).id
-
-    def history(self, limit: int = 100) -> list[Commit]:
-        """As `FileStore.history`."""
-        found: list[Commit] = []
-        commit: str | None = self.head()
-        while commit and len(found) < limit:
-            state = self._state(commit)
-            found.append(Commit(state.id, state.parent, state.message))
-            commit = state.parent
-        return found
 
     def _tree(self, commit: str) -> Tree:
         return self._state(commit).tree if commit else {}
@@ -368,9 +344,9 @@ class FolderStore:
             lock.release()
 
 
-def _refuse_misfits(before: Collection[str], add: Collection[str], gone: Collection[str]) -> None:
+def _refuse_misfits(before: Collection[str], add: Collection[str], removed: Collection[str]) -> None:
     """Check that removed paths exist, and that no path would be both a file and a folder."""
-    for path in gone:
+    for path in removed:
         if path not in before:
             raise not_there(path)
     files = {*before, *add}

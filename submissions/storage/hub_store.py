@@ -19,7 +19,6 @@ from divbench.core.files import atomic_file
 from divbench.core.hub_retries import cause_of, connection_error, is_transient, retrying
 from submissions.storage.file_store import (
     PIECE_BYTES,
-    Commit,
     Conflict,
     LocalDiskFault,
     NoWriteAccess,
@@ -139,13 +138,13 @@ def download(address: str, token: str | None, file: HubFile, target: Path) -> No
         hf_raise_for_status(reply)
         with disk_faults(target, LocalDiskFault), atomic_file(target) as temporary:
             hasher, size = file.hasher(), 0
-            with temporary.open("wb") as made:
+            with temporary.open("wb") as written:
                 for piece in reply.iter_bytes(PIECE_BYTES):
                     size += len(piece)
                     if size > file.size:
                         break
                     hasher.update(piece)
-                    made.write(piece)
+                    written.write(piece)
             if size != file.size or hasher.hexdigest() != file.digest:
                 raise Damaged(f"the download from {address} does not match the repository")
 
@@ -209,9 +208,9 @@ class HubStore:
 
         start = len(self._prefix)
         files = {one.path[start:]: hub_file(one) for one in self._asked(listed) if isinstance(one, RepoFile)}
-        found = {path: entry for path, entry in files.items() if is_path(path)}
-        self._remember(commit, found)
-        return sorted(found)
+        listed = {path: entry for path, entry in files.items() if is_path(path)}
+        self._remember(commit, listed)
+        return sorted(listed)
 
     def read(self, commit: str, path: str, limit: int) -> bytes:
         """As `FileStore.read`."""
@@ -231,11 +230,11 @@ class HubStore:
         If the connection breaks at the last attempt and the Hub cannot be reached to check, a StoreFault is raised
         although the commit may have been made.
         """
-        gone = frozenset(remove)
-        checked_change(add, gone, message)
+        removed = frozenset(remove)
+        checked_change(add, removed, message)
         if self.head() != parent:
             raise Conflict
-        operations = self._operations(parent, add, gone)
+        operations = self._operations(parent, add, removed)
         if not operations:
             return parent
         mark = _new_mark()
@@ -244,12 +243,12 @@ class HubStore:
             from huggingface_hub.errors import HfHubHTTPError
 
             try:
-                made = self._create(operations, message, mark, parent)
+                info = self._create(operations, message, mark, parent)
             except HfHubHTTPError as error:
                 if error.response.status_code != 412:
                     raise
                 return self._marked("main", mark, parent)
-            return self._marked(made.oid, mark, parent)
+            return self._marked(info.oid, mark, parent)
 
         return self._sent(send, lambda: self._marked("main", mark, parent))
 
@@ -266,11 +265,6 @@ class HubStore:
             return self._create(operations, message, mark, parent, as_pull_request=True).pr_url
 
         return self._sent(send, lambda: self._proposed(message, mark))
-
-    def history(self, limit: int = 100) -> list[Commit]:
-        """As `FileStore.history`."""
-        found = self._asked(lambda: list(islice(self._commits("main"), limit)))
-        return [Commit(one["id"], None, one["title"]) for one in found]
 
     @cached_property
     def _api(self) -> "HfApi":
@@ -309,17 +303,17 @@ class HubStore:
             nonlocal attempts
             attempts += 1
             limit_silence()
-            made = (look() if attempts > 1 else None) or send()
-            if made is None:
+            result = (look() if attempts > 1 else None) or send()
+            if result is None:
                 raise Conflict
-            return made
+            return result
 
         with hub_faults(self.address):
             try:
                 return retrying()(attempt)
             except Exception as error:
-                if is_transient(error) and (made := look()):
-                    return made
+                if is_transient(error) and (result := look()):
+                    return result
                 raise
 
     def _commits(self, revision: str) -> Iterator[dict[str, Any]]:
@@ -348,30 +342,30 @@ class HubStore:
                     return one.url
         return None
 
-    def _operations(self, parent: str, add: Mapping[str, bytes | Path], gone: frozenset[str]) -> list["Operation"]:
+    def _operations(self, parent: str, add: Mapping[str, bytes | Path], removed: frozenset[str]) -> list["Operation"]:
         """Return the operations that make a change to a commit, without those that change nothing."""
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
         folders = {folder for path in add for folder in folders_of(path)}
-        there = self._looked_up(parent, sorted({*add, *gone, *folders})) if add or gone else {}
-        for path in gone:
-            if there.get(path) is None:
+        existing = self._looked_up(parent, sorted({*add, *removed, *folders})) if add or removed else {}
+        for path in removed:
+            if existing.get(path) is None:
                 raise not_there(path)
         for path in folders:
-            if path in add or there.get(path) is not None:
+            if path in add or existing.get(path) is not None:
                 raise file_and_folder(path)
-        made: list[Operation] = []
+        operations: list[Operation] = []
         for path, content in sorted(add.items()):
-            if path in there and there[path] is None:
+            if path in existing and existing[path] is None:
                 raise file_and_folder(path)
             if isinstance(content, Path) and not content.is_file():
                 raise InputError(f"{path}: there is no file {content}")
             with disk_faults(self.cache, LocalDiskFault):
-                entry = there.get(path)
+                entry = existing.get(path)
                 if entry is None or not entry.fits(content):
-                    given = content if isinstance(content, bytes) else str(content)
-                    made.append(CommitOperationAdd(self._prefix + path, given))
-        return made + [CommitOperationDelete(self._prefix + path) for path in sorted(gone)]
+                    data = content if isinstance(content, bytes) else str(content)
+                    operations.append(CommitOperationAdd(self._prefix + path, data))
+        return operations + [CommitOperationDelete(self._prefix + path) for path in sorted(removed)]
 
     def _looked_up(self, commit: str, paths: Sequence[str]) -> dict[str, HubFile | None]:
         """Look up paths in a commit: files by path, folders as None; missing paths are left out."""

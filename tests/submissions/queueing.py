@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from divbench.core.errors import InputError
-from submissions.storage.file_store import Commit, Conflict, FileStore, checked_path
+from submissions.storage.file_store import Conflict, FileStore, checked_path
 from submissions.untrusted.findings import Problem
 from submissions.work_queue.operations import claim, fail, finish, reject, release, renew, retry, submit, withdraw
 from submissions.work_queue.schema import Claim, Identity, State
@@ -59,10 +59,6 @@ class MemoryStore:
         self.trees.append({path: c for path, c in self.trees[-1].items() if path not in gone} | contents)
         self.messages.append(message)
         return self.head()
-
-    def history(self, limit: int = 100) -> list[Commit]:
-        commits = [Commit(str(i), str(i - 1), message) for i, message in enumerate(self.messages)]
-        return commits[:0:-1][:limit]
 
     def put(self, path: str, content: bytes) -> None:
         """Write what no operation would."""

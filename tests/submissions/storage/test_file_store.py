@@ -65,10 +65,8 @@ def test_a_commit_has_what_was_committed_and_the_one_before_what_it_had(store: F
 def test_a_commit_that_changes_nothing_is_none(store: FileStore) -> None:
     large = b"\0" + bytes(range(256)) * 100  # in LFS, on the Hub
     head = store.commit(store.head(), {"a": b"1", "large.bin": large}, [], "first")
-    before = store.history()
     assert store.commit(head, {"a": b"1", "large.bin": large}, [], "again") == head
     assert store.commit(head, {}, [], "nothing") == head
-    assert store.history() == before
     assert store.commit(head, {"a": b"1", "b": b"2"}, [], "one of two") != head
 
 
@@ -76,12 +74,11 @@ def test_a_commit_on_another_than_the_head_is_refused(store: FileStore) -> None:
     start = store.head()
     first = store.commit(start, {"a": b"1"}, [], "first")
     head = store.commit(first, {"a": b"2"}, [], "second")
-    before = store.history()
     for parent in (start, first, "", "0" * 40):
         for content in (b"3", b"2", b"1"):  # new, what the head has, what the parent has
             with pytest.raises(Conflict):
                 store.commit(parent, {"a": content}, [], "second")
-    assert (store.head(), store.history()) == (head, before)
+    assert store.head() == head
 
 
 def test_what_does_not_fit_the_tree_is_refused(store: FileStore) -> None:
@@ -167,20 +164,6 @@ def test_a_file_of_more_bytes_than_the_limit_is_refused(size: int, store: FileSt
         assert target.read_bytes() == b"before"
 
 
-def test_the_history_is_told_from_the_latest(store: FileStore) -> None:
-    start, head, made = store.head(), store.head(), []
-    for number in range(12):
-        head = store.commit(head, {"a": b"%d" % number}, [], f"number {number}")
-        made.append(head)
-    told = store.history(12)
-    assert [one.id for one in told] == made[::-1]
-    assert [one.message for one in told] == [f"number {number}" for number in range(12)][::-1]
-    assert all(one.parent in {None, before} for one, before in zip(told, [*made[-2::-1], start], strict=True))
-    assert store.history(5) == told[:5]
-    assert store.history(0) == []
-    assert store.history()[:12] == told
-
-
 @pytest.mark.parametrize("commit", ["0" * 40, "main", "../../etc", "0" * 39, "A" * 40, "0" * 40 + "\n"])
 def test_a_commit_that_is_not_there_is_a_fault(commit: str, store: FileStore, tmp_path: Path) -> None:
     for call in (lambda: store.paths(commit), lambda: store.read(commit, "a", 10)):
@@ -211,7 +194,6 @@ def test_of_several_at_once_one_wins(same: bool, place: Place) -> None:
             head = ends[won[0]] or ""
             assert stores[0].head() == head
             assert stores[-1].read(head, f"won/{turn}", 10) == (b"the same" if same else b"%d" % won[0])
-    assert [one.message for one in stores[0].history(rounds)] == ["won"] * rounds
 
 
 def test_no_count_of_several_processes_is_lost(place: Place) -> None:
@@ -221,7 +203,6 @@ def test_no_count_of_several_processes_is_lost(place: Place) -> None:
         workers = [stack.enter_context(place.run("count", 12)) for _ in range(4)]
         assert [worker.wait(120) for worker in workers] == [0] * 4
     assert store.read(store.head(), "count", 10) == b"48"
-    assert sorted(int(one.message.partition(" ")[0]) for one in store.history(48)) == list(range(1, 49))
 
 
 def test_a_text_names_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

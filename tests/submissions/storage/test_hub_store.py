@@ -93,7 +93,6 @@ def test_reading_goes_through_trouble(route: str, trouble: str, server: HubServe
     fault = TROUBLE[trouble](server, route)
     assert store.read(head, "large.bin", 10**6) == LARGE
     assert store.paths(head) == ["a", "large.bin"]
-    assert store.history(1)[0].id == head
     assert fault.left == 0
 
 
@@ -330,9 +329,6 @@ def test_long_lists_come_in_pages(server: HubServer, store: HubStore, repo: Repo
     names = [f"n/{number:02}" for number in range(9)]
     head = store.commit(store.head(), dict.fromkeys(names, b"1"), [], "many")
     assert store.paths(head) == ["a", "large.bin", *names]
-    server.seen.clear()
-    assert len(store.history(3)) == 3
-    assert len(server.requests("commits")) == 2  # no more than needed
 
 
 def test_no_network_is_a_fault(store: HubStore, waits: list[float]) -> None:
