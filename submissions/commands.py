@@ -202,13 +202,15 @@ def submit(
     store = open_store(to)
     find = partial(load_suite, mirror=mirror)
     now = datetime.now(UTC)
-    takes_pull_requests = isinstance(store, PullRequestStore)
-    if as_pull_request and not takes_pull_requests:
+    if as_pull_request and not isinstance(store, PullRequestStore):
         raise ConfigurationError(f"{to} takes no pull requests", "submit without --as-pull-request")
     try:
-        receipt = (propose if as_pull_request else run)(store, folder, None, now, find_suite=find)
+        if as_pull_request and isinstance(store, PullRequestStore):
+            receipt = propose(store, folder, now, find_suite=find)
+        else:
+            receipt = run(store, folder, None, now, find_suite=find)
     except NoWriteAccess as error:
-        if as_pull_request or not takes_pull_requests:
+        if as_pull_request or not isinstance(store, PullRequestStore):
             raise
         raise NoWriteAccess(error.message, "propose it with --as-pull-request, or log in: hf auth login") from error
     position = None

@@ -208,9 +208,9 @@ class HubStore:
 
         start = len(self._prefix)
         files = {one.path[start:]: hub_file(one) for one in self._asked(listed) if isinstance(one, RepoFile)}
-        listed = {path: entry for path, entry in files.items() if is_path(path)}
-        self._remember(commit, listed)
-        return sorted(listed)
+        entries = {path: entry for path, entry in files.items() if is_path(path)}
+        self._remember(commit, entries)
+        return sorted(entries)
 
     def read(self, commit: str, path: str, limit: int) -> bytes:
         """As `FileStore.read`."""

@@ -100,16 +100,9 @@ def submit(
     return change(store, _submitting(store, folder, submitter, now, quota, find_suite))
 
 
-def propose(
-    store: PullRequestStore,
-    folder: Path,
-    submitter: Identity | None,
-    now: datetime,
-    *,
-    find_suite: FindSuite = load_suite,
-) -> Receipt:
+def propose(store: PullRequestStore, folder: Path, now: datetime, *, find_suite: FindSuite = load_suite) -> Receipt:
     """Submit without write access, by a pull request with the files alone: once merged, a worker adopts it."""
-    step = _submitting(store, folder, submitter, now, None, find_suite)(store.head())
+    step = _submitting(store, folder, None, now, None, find_suite)(store.head())
     if step.files:
         return replace(step.outcome, address=store.as_pull_request(step.files, step.message))
     return step.outcome

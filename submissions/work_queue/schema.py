@@ -144,7 +144,8 @@ class StoredProblem(Closed):
     @classmethod
     def of(cls, problem: Problem) -> Self:
         """Cut the texts of a problem."""
-        lines = {name: one_line(value) if isinstance(value, str) else value for name, value in asdict(problem).items()}
+        values: dict[str, Any] = asdict(problem)
+        lines = {name: one_line(value) if isinstance(value, str) else value for name, value in values.items()}
         return cls(**lines)
 
 

@@ -13,7 +13,8 @@ import pytest
 from datasets_build.load import load_suite
 from datasets_build.schema import Suite
 from submissions.checking.validate import Report, validate
-from submissions.importing.importers import Format, import_submission
+from submissions.choices import Format
+from submissions.importing.importers import import_submission
 from submissions.schema import GENERATIONS, REPORTED
 from submissions.storage.submission_folders import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
 from submissions.untrusted.findings import Problem, Rejected

@@ -25,10 +25,6 @@ def changed(**values: Any) -> str:
     return json.dumps(made)
 
 
-def test_a_manifest_is_read_back_as_it_was_written() -> None:
-    assert Manifest.model_validate_json(json.dumps(GOOD)) == toy_manifest()
-
-
 @each(
     "name",
     ["gpt-4o", "Llama 3 (8B)", "Übergröße", "大模型", "نموذج", "मॉडल", "e\u0301", "🙂"],
@@ -66,37 +62,27 @@ def test_a_blank_name_is_rejected(name: str) -> None:
     ("values", "field", "message"),
     [
         ({"more": 1}, "more", "unknown field"),
-        ({"system__size": "7B"}, "system.size", "unknown field"),
-        ({"generation__best_of": 4}, "generation.best_of", "unknown field"),
         ({"name": 5}, "name", "valid string"),
         ({"name": "x" * 101}, "name", "at most 100 characters"),
         ({"suite": "../etc"}, "suite", "should match pattern"),
-        ({"suite": "toy\n"}, "suite", "should match pattern"),
         ({"suite": "no-such-suite"}, "suite", "there is no suite 'no-such-suite'"),
         ({"schema_version": 2}, "schema_version", "Input should be 1"),
         ({"system": None}, "system", "object"),
         ({"system__type": "llm"}, "system.type", "'human', 'model', 'inference-time method'"),
         ({"system__parameters": 0}, "system.parameters", "greater than 0"),
-        ({"system__parameters": 10**16}, "system.parameters", "less than 10000000000000000"),
         ({"system__parameters": 10**400}, "system.parameters", "less than 10000000000000000"),
         ({"generation__temperature": 1000}, "generation.temperature", "less than 1000"),
-        ({"generation__top_k": 10**9}, "generation.top_k", "less than 1000000000"),
-        ({"generation__max_tokens": 10**9}, "generation.max_tokens", "less than 1000000000"),
         ({"generation__seed": 2**128}, "generation.seed", f"less than {2**128}"),
-        ({"generation__seed": -(2**128) - 1}, "generation.seed", f"greater than or equal to -{2**128}"),
         ({"system__parameters": "7B"}, "system.parameters", "valid integer"),
         ({"system__open_weights": "yes"}, "system.open_weights", "valid boolean"),
         ({"generation__k": 0}, "generation.k", "greater than or equal to 1"),
         ({"generation__k": 1001}, "generation.k", "less than or equal to 1000"),
-        ({"generation__k": True}, "generation.k", "valid integer"),
-        ({"generation__k": "3"}, "generation.k", "valid integer"),
         ({"generation__k": 3.0}, "generation.k", "valid integer"),
         ({"generation__temperature": -0.5}, "generation.temperature", "greater than or equal to 0"),
         ({"generation__top_p": 0}, "generation.top_p", "greater than 0"),
         ({"generation__mode": "greedy"}, "generation.mode", "'resample', 'paraphrase'"),
         ({"submitter__date": "yesterday"}, "submitter.date", "date"),
         ({"submitter__links": ["javascript:alert(1)"]}, "submitter.links.0", "should match pattern"),
-        ({"submitter__links": ["https://a b"]}, "submitter.links.0", "should match pattern"),
         ({"submitter__links": ["https://a.b"] * 11}, "submitter.links", "at most 10 items"),
         ({"notes": "x" * 2001}, "notes", "at most 2000 characters"),
         (
@@ -119,14 +105,6 @@ def test_a_wrong_field_is_named(tmp_path: Path, values: dict[str, Any], field: s
     assert problem.hint
 
 
-@each("field", ["name", "suite", "system", "generation", "submitter"])
-def test_a_missing_field_is_named(tmp_path: Path, field: str) -> None:
-    folder = write_toy(tmp_path / "bad")
-    (folder / "manifest.json").write_text(json.dumps({key: GOOD[key] for key in GOOD if key != field}))
-    (problem,) = check(folder).findings.problems
-    assert (problem.check, problem.field, problem.message) == ("manifest", field, "Field required")
-
-
 def test_all_wrong_fields_are_named_at_once(tmp_path: Path) -> None:
     folder = change_manifest(write_toy(tmp_path / "bad"), more=1, name=" ", generation={"k": 3, "seed": "x"})
     problems = check(folder).findings.problems
@@ -138,10 +116,8 @@ def test_all_wrong_fields_are_named_at_once(tmp_path: Path) -> None:
     ("content", "kind", "message"),
     [
         (b"", "file", "the file is empty"),
-        (b"not json", "json", "not JSON: Expecting value"),
         (b'{"name": "x"', "json", "not JSON: "),
         (b"[]", "manifest", "object"),
-        (b"null", "manifest", "object"),
         (b'{"name": NaN}', "json", "not JSON: NaN is not a JSON value"),
         (changed(generation__temperature="@").replace('"@"', "1e999").encode(), "manifest", "finite number"),
         (b'{"name": "a", "name": "b"}', "json", "the key 'name' is repeated"),

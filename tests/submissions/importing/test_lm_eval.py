@@ -162,7 +162,7 @@ def test_sampling_parameters_are_in_the_manifest(tmp_path: Path, kwargs: Json, e
 
 
 BY_POSITION, BY_KEY = "doc_id", "key"
-BAD: dict[str, tuple[list[object], str | None, list[Place], str]] = {
+BAD: dict[str, tuple[Any, ...]] = {  # rows, id field, places of the problems, message of the first
     "no such prompt": (
         samples(of=2, doc={"question": "Say thing 9."}, arguments=...),
         *(None, [("prompt_ids", 2, "doc")], "the prompt cannot be identified: it contains no prompt of toy"),

@@ -12,7 +12,8 @@ import pytest
 from divbench.core.errors import ConfigurationError
 from divbench.core.files import sha256_of
 from submissions.checking.validate import Report
-from submissions.importing.importers import Format, ImportOptions, detect_format, import_submission
+from submissions.choices import Format
+from submissions.importing.importers import ImportOptions, detect_format, import_submission
 from tests.cases import each
 from tests.conftest import TOY, toy_rows
 from tests.submissions.conftest import (

@@ -38,16 +38,6 @@ def files_at(store: FileStore, commit: str) -> dict[str, bytes]:
     return {path: store.read(commit, path, 10**7) for path in store.paths(commit)}
 
 
-def test_a_store_begins_without_files(store: FileStore, place: Place) -> None:
-    head = store.head()
-    assert store.paths(head) == store.paths(head, "a") == store.paths("") == []
-    for commit in (head, ""):
-        with pytest.raises(FileNotFoundError, match="a/b"):
-            store.read(commit, "a/b", 10)
-    assert store.head() == place.open().head() == head
-    assert store.commit(head, {}, [], "nothing") == head
-
-
 def test_a_commit_has_what_was_committed_and_the_one_before_what_it_had(store: FileStore, place: Place) -> None:
     first = store.commit(store.head(), {"a/b": b"1", "a/c/d": b"2", "ab": b"", "e": b"4"}, [], "first")
     second = store.commit(first, {"a/b": b"new", "f": b"6"}, ["a/c/d", "e"], "second")

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from divbench.core.errors import InputError
-from divbench.core.files import canonical_json
 from submissions.storage.file_store import FolderStore, NoWriteAccess, StoreFault
 from tests.submissions.run_store import number_at, numbered
 
@@ -83,28 +82,16 @@ def test_a_damaged_commit_is_named(damage: str | None, folder: Path) -> None:
     if damage is not None:
         path.write_text(text.replace("number 0", "number 1") if damage == "another" else damage)
     store = FolderStore(folder)
-    for call in (lambda: store.paths(first), store.history, lambda: store.commit(first, {"x": b""}, [], "m")):
+    for call in (lambda: store.paths(first), lambda: store.commit(first, {"x": b""}, [], "m")):
         with pytest.raises(StoreFault, match=first):
             call()
-
-
-def test_a_commit_that_no_store_makes_is_damaged(tmp_path: Path) -> None:
-    entry = {"sha256": "0" * 64, "size": 2}
-    for number, (path, message) in enumerate((("states/\x1b[2J.json", "m"), ("../x", "m"), ("a", "\x1b[2J"))):
-        made = {"parent": None, "message": message, "tree": {path: entry}}
-        name = hashlib.sha256(canonical_json(made)).hexdigest()[:40]  # as it would be named if it were made
-        folder = tmp_path / f"{number}"
-        (folder / "commits").mkdir(parents=True)
-        (folder / "commits" / f"{name}.json").write_bytes(canonical_json(made | {"id": name}))
-        with pytest.raises(StoreFault, match="is damaged"):
-            FolderStore(folder).paths(name)
 
 
 @pytest.mark.parametrize("head", ["", "x", "../../etc/passwd", "é", "0" * 41])
 def test_a_damaged_head_is_a_fault_and_no_new_beginning(head: str, folder: Path) -> None:
     (folder / "HEAD").write_text(head)
     store = FolderStore(folder)
-    for call in (store.head, store.history, lambda: store.commit("", {"x": b""}, [], "m")):
+    for call in (store.head, lambda: store.commit("", {"x": b""}, [], "m")):
         with pytest.raises(StoreFault, match="HEAD is damaged"):
             call()
 

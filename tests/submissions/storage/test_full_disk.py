@@ -44,16 +44,3 @@ def test_an_import_that_cannot_be_written_leaves_nothing(tmp_path: Path, limit: 
     assert "File too large" in json.loads(ended.stdout)["error"]["message"]
     assert "Traceback" not in ended.stderr
     assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_a_baseline_that_cannot_be_written_leaves_the_given_submission(tmp_path: Path) -> None:
-    path = jsonl(tmp_path / "in.jsonl", demo_rows())
-    given = tmp_path / "given"
-    options = ("--from", "jsonl", "--suite", "demo", "--name", "n", "--submitter", "me", "--out", given)
-    assert divbench(10**9, "import", path, *options).returncode == 0
-    before = {file: file.read_bytes() for file in given.iterdir()}
-    ended = divbench(2000, "metrics", "baseline", given, "--kind", "random-characters", "--out", tmp_path / "out")
-    assert ended.returncode == 2
-    assert "File too large" in ended.stderr
-    assert sorted(tmp_path.iterdir()) == [given, path]
-    assert {file: file.read_bytes() for file in given.iterdir()} == before

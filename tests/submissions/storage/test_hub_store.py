@@ -1,11 +1,8 @@
 """A store in a Hub repository, under all that goes wrong between a client and the Hub."""
 
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -112,22 +109,6 @@ def test_a_commit_that_was_made_and_answered_by_an_error_is_not_made_again(
     assert (fault.met, titles(repo), len(server.requests("commit"))) == (1, ["second"], 1)
 
 
-def test_a_commit_that_shows_late_is_no_race_that_was_lost(
-    server: HubServer, store: HubStore, repo: Repo, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    head, commits, looks = store.head(), store._commits, []
-
-    def late(revision: str) -> Iterator[dict[str, Any]]:
-        looks.append(revision)
-        yield from commits(revision) if len(looks) > 1 else []
-
-    monkeypatch.setattr(store, "_commits", late)
-    server.faults.fail(504, acts=True, on="commit")
-    assert store.commit(head, {"b": b"2"}, [], "second") == repo.head
-    assert [one.status for one in server.requests("commit")] == [504, 412]
-    assert titles(repo) == ["second"]
-
-
 def test_a_commit_whose_answer_was_lost_is_found_under_later_ones(
     server: HubServer, store: HubStore, repo: Repo
 ) -> None:
@@ -227,7 +208,6 @@ def test_a_repository_that_cannot_be_seen_is_a_fault(server: HubServer, tmp_path
         store = HubStore(name, token=token, endpoint=server.url, cache=tmp_path / "kept")
         for call in (
             store.head,
-            store.history,
             lambda s=store: s.paths("0" * 40),
             lambda s=store: s.read("0" * 40, "a", 1),
         ):
@@ -253,13 +233,6 @@ def test_who_may_not_write_proposes(server: HubServer, store: HubStore, repo: Re
     with pytest.raises(InputError, match="not a path"):
         bob.as_pull_request({"README.md": b"2"}, "Not a file of a store")
     assert len(repo.discussions) == 1
-
-
-def test_a_rival_who_commits_what_is_proposed_makes_it_needless(server: HubServer, repo: Repo, tmp_path: Path) -> None:
-    server.faults.meanwhile(lambda: repo.commit({"b": b"2"}), on="preupload")
-    with pytest.raises(Conflict):
-        hub_store(server, tmp_path / "bob", "bob").as_pull_request({"b": b"2"}, "Bob's files")
-    assert repo.discussions == []
 
 
 def test_a_file_over_the_limit_is_refused_before_it_is_fetched(
@@ -340,7 +313,7 @@ def test_no_network_is_a_fault(store: HubStore, waits: list[float]) -> None:
     assert len(waits) == ATTEMPTS - 1
     with pytest.MonkeyPatch.context() as patch:  # undone before the server's, or what it set would stay
         patch.setattr(constants, "HF_HUB_OFFLINE", True)
-        for call in (store.head, store.history, lambda: store.read("0" * 40, "a", 1)):
+        for call in (store.head, lambda: store.read("0" * 40, "a", 1)):
             with pytest.raises(StoreFault, match="offline"):
                 call()
     assert len(waits) == ATTEMPTS - 1  # who is offline by choice is not kept waiting
@@ -361,10 +334,3 @@ def test_a_connection_that_stands_still_is_given_up(
     get_session().timeout = 7.0
     assert store.head() == made
     assert get_session().timeout.read == 7.0  # whoever has set a limit keeps it
-
-
-def test_the_client_is_imported_when_it_is_used() -> None:
-    code = (
-        "import sys, submissions.storage.hub_store as h; h.HubStore('a/b'); sys.exit('huggingface_hub' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -37,7 +37,7 @@ def store() -> ProposalStore:
 
 def proposed(store: ProposalStore, folder: Path) -> Submission:
     """A submission whose proposal was taken, as the worker fetches it."""
-    propose(store, write_toy(folder / "in"), Identity(name="me", verified=True), T0, find_suite=find_toy)
+    propose(store, write_toy(folder / "in"), T0, find_suite=find_toy)
     store.commit(store.head(), store.proposed, (), "taken")
     [name] = submissions_without_state(store)
     fetched = folder / "fetched"

@@ -8,9 +8,8 @@ from typing import get_args
 
 import pytest
 
-from divbench.core.errors import InputError
 from submissions.checking.validate import open_submission
-from submissions.storage.submission_folders import MAX_MANIFEST_BYTES, REPORTED_FILE
+from submissions.storage.submission_folders import REPORTED_FILE
 from submissions.untrusted.findings import Rejected
 from submissions.work_queue.operations import (
     claim,
@@ -163,13 +162,6 @@ def test_handing_in_is_one_commit_with_all_files(tmp_path: Path, store: MemorySt
     assert open_submission(copied, find_toy)[0].id == name
 
 
-def test_a_manifest_over_its_limit_is_not_fetched(tmp_path: Path, store: MemoryStore) -> None:
-    (state,) = handed_in(store, tmp_path, 1)
-    store.put(f"submissions/{state.submission_id}/manifest.json", b" " * (MAX_MANIFEST_BYTES + 1))
-    with pytest.raises(InputError, match=r"manifest\.json"):
-        fetch(store, state.submission_id, tmp_path)
-
-
 def test_times_are_kept_in_utc_and_whole_seconds(tmp_path: Path, store: MemoryStore) -> None:
     local = datetime.fromisoformat("2026-03-01T14:00:00.9+02:00")
     state = submit(store, write_toy(tmp_path / "toy"), ME, local, find_suite=find_toy).state
@@ -241,14 +233,14 @@ class ProposalStore(MemoryStore):
 def test_a_proposal_is_what_handing_in_would_commit_without_the_state(tmp_path: Path) -> None:
     folder = write_toy(tmp_path / "toy")
     proposals = ProposalStore()
-    receipt = propose(proposals, folder, ME, T0, find_suite=find_toy)
+    receipt = propose(proposals, folder, T0, find_suite=find_toy)
     name = receipt.state.submission_id
-    assert receipt.address == f"memory/pull/1 submit {name} by me"
+    assert receipt.address == f"memory/pull/1 submit {name} by tester"
     assert len(proposals.trees) == 1
     submit(proposals, folder, ME, T0, find_suite=find_toy)
     assert {*proposals.proposed, f"states/{name}.json"} == set(proposals.paths("1"))
     assert all(path.startswith(f"submissions/{name}/") for path in proposals.proposed)
-    again = propose(proposals, folder, ME, T0, find_suite=find_toy)
+    again = propose(proposals, folder, T0, find_suite=find_toy)
     assert (again.new, again.address) == (False, None)
 
 
