@@ -316,7 +316,7 @@ def report_of(
         for i, own in ((i, study.alone[i]) for i in study.order)
     ]
     alone = Table(f"Alone: {title}", heads, rows)
-    heads = ("first", "second", "together", "gain", "similarity", "equivalent", "in common")
+    columns = ("first", "second", "together", "gain", "similarity", "equivalent", "in common")
     pair_rows = [
         (
             names[pair.first],
@@ -325,7 +325,7 @@ def report_of(
         )
         for pair in sorted(study.pairs, key=lambda pair: -(pair.together.value or 0.0))
     ]
-    pairs = Table("Two systems together", heads, pair_rows, numbers=heads[2:])
+    pairs = Table("Two systems together", columns, pair_rows, numbers=columns[2:])
     several = (
         f"{study.size} responses of one system give {study.of_one} different valid responses; one response of each of "
         f"{study.size} systems gives {study.of_several}."

@@ -124,8 +124,8 @@ def explain(
         blocks.append(f"The first {MAX_ROWS} positions and responses are shown; --json has all.")
     blocks += notes(explanation)
     if precision is not None:
-        error = f"a standard error of {precision:g} bits/byte"
-        blocks.append(f"For a_n with {error}: at most about {orders} balanced orders.")
+        target = f"a standard error of {precision:g} bits/byte"
+        blocks.append(f"For a_n with {target}: at most about {orders} balanced orders.")
     print_blocks(blocks, out())
 
 

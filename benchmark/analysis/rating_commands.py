@@ -116,18 +116,18 @@ def ratings(
     if not returned.ratings:
         removed = ", ".join(_removed(returned)) or "all answers are blank"
         raise InputError(f"no ratings are left: {removed}", "ask more raters")
-    questions = {}
+    rows, questions = [], {}
     for name in names:
         number = sum(rating.question == name for rating in returned.ratings)
         scores = set_scores(plan, returned.ratings, name)
         alpha = krippendorff_alpha(plan, returned.ratings, name)
         questions[name] = {"ratings": number, "sets": len(scores), "alpha": alpha}
+        rows.append((name, number, len(scores), str(alpha)))
     if destination is not None:
         write_rated_sets(destination, plan, returned, question or names[0])
     if json:
         print_json(plain_json({**_counts(returned), "questions": questions}))
         return
-    rows = [(name, own["ratings"], own["sets"], str(own["alpha"])) for name, own in questions.items()]
     title = f"{plan.form}: ratings of {counted(len(plan.sets), 'set')}"
     out().print(to_terminal(Table(title, ("question", "ratings", "sets", "alpha"), rows)))
     lines = [f"{counted(returned.raters, 'rater')} counted, from {counted(returned.files, 'file')}."]

@@ -7,6 +7,7 @@ numerators. Weak normal priors keep the strength of a system finite that has won
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from submissions.judgements.votes import ANSWERS, QUESTIONS, Question, Vote
 
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
+_Name = TypeVar("_Name")
 LEFT, RIGHT, TIE = (ANSWERS.index(name) for name in ("left", "right", "tie"))
 MAX_VOTES = 100
 RULE = (
@@ -122,7 +124,8 @@ def ballots_of(votes: Iterable[Vote], label: Callable[[str, str], str] = lambda 
     """Number the names in unique votes, whatever their order; `label` names a system from its name and result id."""
     rows = sorted(votes, key=lambda vote: vote.vote_id)
     sides = [(label(vote.left, vote.left_result), label(vote.right, vote.right_result)) for vote in rows]
-    systems, prompts, voters, shown = (_Numbers() for _ in range(4))
+    systems, voters = _Numbers[str](), _Numbers[str]()
+    prompts, shown = _Numbers[tuple[str, str]](), _Numbers[Hashable]()
     for name in sorted({name for vote, pair in zip(rows, sides, strict=True) if not vote.check for name in pair}):
         systems[name]
     columns = [
@@ -145,10 +148,10 @@ def ballots_of(votes: Iterable[Vote], label: Callable[[str, str], str] = lambda 
     return Ballots(tuple(systems), tuple(prompts), tuple(voters), *np.array(columns, np.int64).reshape(-1, 8).T)
 
 
-class _Numbers(dict[Hashable, int]):
+class _Numbers(dict[_Name, int]):
     """Numbers of names, in the order in which they are first looked up."""
 
-    def __missing__(self, name: Hashable) -> int:
+    def __missing__(self, name: _Name) -> int:
         self[name] = len(self)
         return self[name]
 
@@ -235,7 +238,8 @@ def _resampled_models(cells: Integers, tied: Booleans, weights: Floats, voter: I
     for counts in weights_with_original(int(voter.max()) + 1, resamples=RESAMPLES):
         given = weights * counts[voter]
         wins, ties = (
-            np.bincount(cells, given * which, systems**2).reshape(systems, systems) for which in (~tied, tied)
+            np.bincount(cells, given * which, systems**2).reshape(systems, systems).astype(np.float64)
+            for which in (~tied, tied)
         )
         models.append(fit(wins, ties + ties.T, models[0] if models else None))
     return np.array(models)

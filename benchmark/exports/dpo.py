@@ -21,7 +21,7 @@ from datasets_build.schema import Suite
 from divbench.core.errors import ConfigurationError, InputError
 from divbench.core.files import atomic_file
 from submissions.choices import Mode
-from submissions.schema import Generation
+from submissions.schema import Generation, Row
 from submissions.storage.submission_folders import Submission
 from submissions.untrusted.findings import Findings, Problem, Rejected
 from submissions.untrusted.table_files import lacks_column, read_columns
@@ -165,33 +165,33 @@ def preference_pairs(
     for start in range(0, len(rows), _PROMPTS_AT_ONCE):
         batch = rows[start : start + _PROMPTS_AT_ONCE]
         for row, diversities in zip(batch, measure.of(batch), strict=True):
-            own = rewards.get(row.prompt_id)
-            pair = Missing(NO_REWARDS) if own is None else choose(row.responses, own, diversities, rho)
+            pair = _pair(row, rewards.get(row.prompt_id), diversities, rho)
             if isinstance(pair, Missing):
                 skipped[pair.reason] += 1
                 continue
-            chosen, rejected = pair
-            truncated += row.finish_reasons is not None and row.finish_reasons[chosen] == "length"
-            pairs.append(
-                {
-                    "prompt_id": row.prompt_id,
-                    "prompt": suite.by_id[row.prompt_id].prompt,
-                    "chosen": row.responses[chosen],
-                    "rejected": row.responses[rejected],
-                    "meta": {
-                        "rewards": list(own),
-                        "diversities": list(diversities),
-                        "chosen_index": chosen,
-                        "rejected_index": rejected,
-                        **shared,
-                    },
-                }
-            )
+            pair["meta"] |= shared
+            pairs.append({"prompt_id": row.prompt_id, "prompt": suite.by_id[row.prompt_id].prompt} | pair)
+            reasons = row.finish_reasons
+            truncated += reasons is not None and reasons[pair["meta"]["chosen_index"]] == "length"
         progress(start + len(batch))
     if not pairs:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in skipped.items())
-        raise InputError(f"no prompt gives a pair, and nothing is written: {reasons}")
+        why = ", ".join(f"{count} {reason}" for reason, count in skipped.items())
+        raise InputError(f"no prompt gives a pair, and nothing is written: {why}")
     return Exported(pairs, skipped, sum(list(own).count(None) for own in rewards.values()), truncated)
+
+
+def _pair(row: Row, rewards: Numbers | None, diversities: Numbers | Missing, rho: float) -> dict[str, Any] | Missing:
+    if rewards is None:
+        return Missing(NO_REWARDS)
+    if isinstance(diversities, Missing):
+        return diversities
+    pair = choose(row.responses, rewards, diversities, rho)
+    if isinstance(pair, Missing):
+        return pair
+    chosen, rejected = pair
+    numbers = {"rewards": list(rewards), "diversities": list(diversities)}
+    indices = {"chosen_index": chosen, "rejected_index": rejected}
+    return {"chosen": row.responses[chosen], "rejected": row.responses[rejected], "meta": numbers | indices}
 
 
 def write_pairs(path: Path, exported: Exported, generation: Generation, *, conversational: bool) -> None:

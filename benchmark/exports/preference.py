@@ -30,17 +30,13 @@ _SLACK = 1e-12  # of the range: a reward on the boundary is in the pool, however
 _NO_CENTRE = 1e-12  # length below which a mean of unit vectors is rounding error
 
 
-def choose(
-    responses: Sequence[str], rewards: Numbers, diversities: Numbers | Missing, rho: float
-) -> tuple[int, int] | Missing:
+def choose(responses: Sequence[str], rewards: Numbers, diversities: Numbers, rho: float) -> tuple[int, int] | Missing:
     """Return the positions of the chosen and of the rejected response, or why a prompt gives no pair.
 
     Chosen rewards are at least max − rho (max − min), rejected ones at most min + rho (max − min). From rho = 0.5 on,
     the pools overlap, so that the chosen response may have the lower reward. Ties in diversity go to the higher (for
     the rejected: lower) reward, then to the first response; the papers do not say how to break them.
     """
-    if isinstance(diversities, Missing):
-        return diversities
     known = {
         position: (reward, diversity)
         for position, (reward, diversity) in enumerate(zip(rewards, diversities, strict=True))

@@ -17,10 +17,12 @@ from divbench.core.files import atomic_folder, write_text
 from divbench.core.tables import Table, to_markdown
 
 _CARD = Path(__file__).parent / "results_card.md"
-_TYPES = {"k": pa.int32(), "n": pa.int32(), "direction": pa.int8()}
-_TYPES |= dict.fromkeys(("value", "low", "high"), pa.float64())
-_OF_RESULTS = ("result_id", "submission_id", "system", "system_type", "model_id", "suite", "suite_revision", "k")
-_OF_RESULTS += ("profile",)
+_TYPES: dict[str, pa.DataType] = {"k": pa.int32(), "n": pa.int32(), "direction": pa.int8()}
+_TYPES.update(dict.fromkeys(("value", "low", "high"), pa.float64()))
+_OF_RESULTS = (
+    *("result_id", "submission_id", "system", "system_type", "model_id"),
+    *("suite", "suite_revision", "k", "profile"),
+)
 
 
 def _schema(*columns: str) -> pa.Schema:

@@ -235,8 +235,8 @@ def _correlations(x: Floats, y: Floats, weights: Floats) -> tuple[Estimate, Esti
     """Return Pearson's and Spearman's correlation; without value for under three prompts or a constant."""
     if len(x) < 3 or is_constant(x) or is_constant(y):
         return Estimate(None), Estimate(None)
-    ranks = [agreement.ranks(column, weights) for column in (x, y)]
-    pearson, spearman = agreement.pearson(x, y, weights), agreement.pearson(*ranks, weights)
+    pearson = agreement.pearson(x, y, weights)
+    spearman = agreement.pearson(agreement.ranks(x, weights), agreement.ranks(y, weights), weights)
     return estimate(pearson, clusters=len(x)), estimate(spearman, clusters=len(x))
 
 
@@ -303,7 +303,11 @@ def report_of(result: Result, labels: Labels, contrasts: Sequence[LabelContrast]
     if related:
         heads = ("metric", "column", "Pearson", "Spearman")
         tables.append(Table("Correlations", heads, related, numbers=heads[2:]))
-    about = {"system": result.manifest.name, "submission_id": result.submission_id, "result_id": result.result_id}
+    about: dict[str, object] = {
+        "system": result.manifest.name,
+        "submission_id": result.submission_id,
+        "result_id": result.result_id,
+    }
     about |= {"suite": suite, "profile": result.profile, "k": result.k, "n1": sizes[0], "n0": sizes[1]}
     document = about | {"labels": labels, "resamples": RESAMPLES, "contrasts": contrasts}
     settings = f"{RESAMPLES:,} resamples; result {result.result_id} of submission {result.submission_id}."

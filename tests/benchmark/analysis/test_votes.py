@@ -13,7 +13,6 @@ from benchmark.analysis.votes import (
     MAX_VOTES,
     TIE,
     Ballots,
-    Floats,
     ballots_of,
     ceiling,
     fit,
@@ -21,6 +20,7 @@ from benchmark.analysis.votes import (
     outcome_chances,
     strengths,
 )
+from benchmark.scoring.estimate import Floats
 from submissions.judgements.votes import Answer, Check, Vote, vote_id
 
 
@@ -192,7 +192,8 @@ def test_the_share_of_votes_that_a_metric_predicts_is_that_of_a_plain_loop() -> 
     assert (metric.votes, metric.missing) == (votes, missing)
     assert metric.share.low is not None
     assert 0.5 < metric.share.low < correct / votes
-    assert (flat.share.value, flat.share.low, flat.missing) == (pytest.approx(0.5), None, 0)
+    assert flat.share.value == pytest.approx(0.5)
+    assert (flat.share.low, flat.missing) == (None, 0)
     assert (empty.share.value, empty.votes) == (None, 0)
 
 
