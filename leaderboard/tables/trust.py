@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from benchmark.metrics import METRICS, Metric
 from benchmark.scoring.inputs import input_of
 from divbench.core.errors import counted
-from divbench.core.tables import Cell, Table, estimate_cell, number
+from divbench.core.tables import number
 from leaderboard.data.board import RANKED_BY
 from leaderboard.data.metric_study.study import OVERALL, PAID, Gaming, MetricStudy
 from leaderboard.tables.measures import FITTED, agreements, metric_sentences
@@ -45,22 +45,6 @@ def trusted(study: MetricStudy, gaming: Gaming | None, most: int = ROWS) -> tupl
             )
         )
     return tuple(made)
-
-
-def trusted_table(rows: Sequence[Trusted]) -> Table:
-    """The metrics from `trusted` as a table."""
-    numbers = ("agreement with people [95%]", "attacks rewarded")
-    cells: list[tuple[Cell, ...]] = [
-        (
-            row.metric,
-            estimate_cell(row.value, row.low, row.high, 2),
-            row.paid,
-            row.worst,
-            row.about,
-        )
-        for row in rows
-    ]
-    return Table("", ("metric", *numbers, "largest gain of an attack", "what it measures"), cells)
 
 
 def trust_sentence(rows: Sequence[Trusted], study: MetricStudy, gaming: Gaming | None) -> str:

@@ -178,7 +178,8 @@ def check_served(url: str) -> None:
     assert "DivBench" in fetch(url)
     assert "submit-panel" in fetch(f"{url}/submit")
     with closing(Client(url, verbose=False)) as client:
-        assert client.predict(api_name="/boards") == []  # the submission of the store is pending
+        boards = client.predict(api_name="/boards")  # of the reference results: the store's submission is pending
+        assert {board["suite"] for board in boards} >= {"noveltybench-curated"}
 
 
 @pytest.mark.thorough
