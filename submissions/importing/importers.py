@@ -111,6 +111,11 @@ class ImportOptions:
 
 
 DEFAULT_OPTIONS = ImportOptions()
+_FORMATS_OF = {
+    "field": ("jsonl", "csv", "parquet", "lm-eval"),
+    "id_field": ("lm-eval",),
+    "requests": ("openai-batch",),
+}
 Reader = Callable[[Path, Findings, Suite | None, ImportOptions], Imported]
 
 
@@ -147,17 +152,14 @@ def detect_format(path: Path) -> Format:
 
 def _check_options(kind: Format, options: ImportOptions) -> None:
     """Reject options of other formats, which would have no effect."""
-    if kind != "lm-eval" and options.id_field is not None:
-        raise ConfigurationError(f"a file of {kind} has no documents", "leave out --id-field")
-    if kind not in ("jsonl", "csv", "parquet", "lm-eval") and options.field is not None:
-        hint = "leave out --field, or read it as rows of responses with --from jsonl"
-        raise ConfigurationError(f"a file of {kind} has its responses in a fixed field", hint)
+    for name, formats in _FORMATS_OF.items():
+        if getattr(options, name) is not None and kind not in formats:
+            option = f"--{name.replace('_', '-')}"
+            hint = f"leave it out, or choose with --from one of {', '.join(formats)}"
+            raise ConfigurationError(f"{option} has no effect on a file of {kind}", hint)
     if kind == "lm-eval" and options.field not in (None, *LM_EVAL_FIELDS):
-        raise ConfigurationError(
-            f"an lm-eval file has no responses in {options.field!r}", "give resps or filtered_resps"
-        )
-    if kind != "openai-batch" and options.requests is not None:
-        raise ConfigurationError(f"a file of {kind} has no requests", "leave out --requests")
+        message = f"an lm-eval file has no responses in {options.field!r}"
+        raise ConfigurationError(message, f"give {' or '.join(LM_EVAL_FIELDS)}")
 
 
 def import_submission(

@@ -21,14 +21,11 @@ from submissions.untrusted.table_files import as_id
 
 DOC_ID = "doc_id"
 FIELDS = ("resps", "filtered_resps")  # fields with texts
-MAX_LOOKED = 2 * 10**10  # characters of requests times prompts searched for in them: half a minute
-MAX_WITHIN = 100  # prompts found in one text, of which those within others are dropped
 MAX_STOPS = 10  # as in the manifest
 MAX_STOP = 4000  # characters, as in the manifest
 _OWN_ID = "prompt_id"  # field of the id in our own exports
 _SHOWN = 10  # names in a message
 _USED = {DOC_ID, "doc", "arguments", "filter"}
-_NAME_ID = "name the field of doc that has the prompt's id with --id-field"
 _FROM_0 = "documents are counted from 0 in the suite's order"
 
 
@@ -146,8 +143,6 @@ class _Documents:
     def __init__(self, suite: Suite | None, id_field: str | None) -> None:
         self.suite, self.id_field = suite, id_field
         self._by_text: dict[str, list[str]] = {}
-        self._looked: dict[str, set[str]] = {}
-        self._left = MAX_LOOKED
         for prompt in suite.prompts if suite is not None else ():
             self._by_text.setdefault(prompt.prompt.strip(), []).append(prompt.prompt_id)
 
@@ -207,32 +202,16 @@ class _Documents:
         return _Document(name, field, text)
 
     def _by_texts(self, fields: Fields, doc: Mapping[str, Any], request: str | None, suite: Suite) -> _Document | None:
-        """Find the one prompt that equals a field of `doc` or the request, or else is contained in the request."""
+        """Find the one prompt that equals a field of `doc` or the request."""
         texts = [value for value in (*doc.values(), request) if isinstance(value, str)]
-        equal = {name for text in texts for name in self._by_text.get(text.strip(), ())}
-        names = equal or (self._within(request, fields) if request is not None else set())
-        if names is None:
-            return None
-        if len(names) != 1:
-            which = f"it may be any of {_listed(names)}" if names else f"it contains no prompt of {suite.name}"
-            fields.problem("doc", f"the prompt cannot be identified: {which}", _NAME_ID, "prompt_ids")
-            return None
-        [name] = names
-        return _Document(name, "doc", suite.by_id[name].prompt if equal else None)
-
-    def _within(self, request: str, fields: Fields) -> set[str] | None:
-        """Find the prompts in a text, without those contained in others; None if there is too much to search."""
-        if request not in self._looked:
-            self._left -= len(request) * len(self._by_text)
-            if self._left < 0:
-                message = f"the requests are too long to search for {len(self._by_text):,} prompts"
-                fields.problem("arguments", message, _NAME_ID, "prompt_ids")
-                return None
-            texts = [text for text in self._by_text if text in request]
-            if len(texts) <= MAX_WITHIN:
-                texts = [text for text in texts if not any(text != other and text in other for other in texts)]
-            self._looked[request] = {name for text in texts for name in self._by_text[text]}
-        return self._looked[request]
+        names = {name for text in texts for name in self._by_text.get(text.strip(), ())}
+        if len(names) == 1:
+            [name] = names
+            return _Document(name, "doc", suite.by_id[name].prompt)
+        which = f"it may be any of {_listed(names)}" if names else f"no field of doc is a prompt of {suite.name}"
+        hint = "name the field of doc that has the prompt's id with --id-field"
+        fields.problem("doc", f"the prompt cannot be identified: {which}", hint, "prompt_ids")
+        return None
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -11,14 +11,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    PlainSerializer,
-    PlainValidator,
-    StringConstraints,
-    ValidationError,
-)
+from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator, StringConstraints, ValidationError
 from pydantic import model_validator as whole
 
 from divbench.core.errors import ConfigurationError, DivBenchError, InputError, first_fault

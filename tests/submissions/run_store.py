@@ -1,12 +1,10 @@
 """Works on a store in a process of its own, which tests kill, starve, or let race with others.
 
-Not a test: `python -m tests.submissions.run_store STORE count|points|starved …` from the repository's root.
+Not a test: `python -m tests.submissions.run_store STORE count|points …` from the repository's root.
 """
 
 import argparse
 import os
-import random
-import resource
 import shutil
 import signal
 import sys
@@ -14,7 +12,7 @@ from itertools import count
 from pathlib import Path
 
 from submissions.storage import open_store
-from submissions.storage.file_store import Conflict, FileStore, FolderStore, StoreFault
+from submissions.storage.file_store import Conflict, FileStore, FolderStore
 
 NAMES = ("a", "b/c", "b/d/e")
 
@@ -84,34 +82,14 @@ def points(folder: Path) -> None:
             return
 
 
-def starved(store: FolderStore, room: int) -> None:
-    """Commit with a limit on the size of files, which fails as a full disk does; then without it."""
-    head, before = store.head(), number_at(store, store.head())
-    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (room, most))
-    content = random.Random(0).randbytes(2000)  # noqa: S311 - the same each time
-    try:
-        store.commit(head, {"large": content}, [], "too large")
-        sys.stdout.write("done\n")
-    except StoreFault as fault:
-        sys.stdout.write(f"{fault}\n")
-        assert store.head() == head
-        assert number_at(store, head) == before
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-    head = store.commit(store.head(), {"large": content}, [], "large")
-    assert store.read(head, "large", 2000) == content
-
-
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("store")
-    parser.add_argument("action", choices=["count", "points", "starved"])
+    parser.add_argument("action", choices=["count", "points"])
     parser.add_argument("number", type=int, nargs="?", default=0)
     given = parser.parse_args()
     if given.action == "points":
         points(Path(given.store))
-    elif given.action == "starved":
-        starved(FolderStore(Path(given.store)), given.number)
     else:
         counted(open_store(given.store), given.number)
 

@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from datasets_build.schema import Prompt, Suite
+from datasets_build.schema import Prompt
 from submissions.checking.validate import open_submission
-from submissions.importing import lm_eval
 from submissions.importing.importers import DEFAULT_OPTIONS, ImportOptions, import_submission
-from submissions.importing.lm_eval import read_lm_eval
 from submissions.schema import Manifest, Row
-from submissions.untrusted.findings import Findings, Rejected
+from submissions.untrusted.findings import Rejected
 from tests.cases import each
 from tests.conftest import TOY, toy_rows
 from tests.submissions.conftest import KNOWN, Json, Place, find_toy, jsonl, places
@@ -86,22 +84,21 @@ CHAT = [{"role": "system", "content": "x"}, {"role": "user", "content": "?"}]
 
 
 @each(
-    ("changes", "has_text"),
+    "changes",
     [
-        (lambda p: {"doc": {"prompt_id": p.prompt_id, "prompt": p.prompt}}, True),
-        (lambda p: {"doc": {"text": f"\n{p.prompt} "}}, True),
-        (lambda p: {"doc": {}, "arguments": request(p.prompt)}, True),
-        (lambda p: {"doc": {}}, False),
-        (lambda p: {"doc": {}, "arguments": request(json.dumps(CHAT).replace("?", p.prompt))}, True),
-        (lambda p: {"doc": {}, "arguments": request([json.dumps(CHAT[1:]).replace("?", p.prompt)])}, True),
-        (lambda p: {"doc": {}, "arguments": [[f"Q: {p.prompt}", KWARGS]]}, False),
+        lambda p: {"doc": {"prompt_id": p.prompt_id, "prompt": p.prompt}},
+        lambda p: {"doc": {"text": f"\n{p.prompt} "}},
+        lambda p: {"doc": {}, "arguments": request(p.prompt)},
+        lambda p: {"doc": {}, "arguments": request(json.dumps(CHAT).replace("?", p.prompt))},
+        lambda p: {"doc": {}, "arguments": request([json.dumps(CHAT[1:]).replace("?", p.prompt)])},
+        lambda p: {"doc": {}, "arguments": [[p.prompt, KWARGS]]},
     ],
-    ids=["id", "field", "request", "in the request", "last message", "chat of a server", "lists"],
+    ids=["id", "field", "request", "last message", "chat of a server", "lists"],
 )
-def test_ways_to_identify_a_document(tmp_path: Path, changes: Callable[[Prompt], Json], has_text: bool) -> None:
+def test_ways_to_identify_a_document(tmp_path: Path, changes: Callable[[Prompt], Json]) -> None:
     _, rows = imported(tmp_path, [sample(i, **changes(prompt)) for i, prompt in enumerate(TOY.prompts)])
     assert answers(rows) == GOOD
-    assert [row.prompt for row in rows] == [p.prompt if has_text else None for p in TOY.prompts]
+    assert [row.prompt for row in rows] == [p.prompt for p in TOY.prompts]
 
 
 @each("changes", [{}, {"arguments": ...}], ids=["with requests", "without"])
@@ -112,19 +109,6 @@ def test_ids_are_in_a_named_field_or_are_positions(tmp_path: Path, changes: Json
     ]
     for name in ("key", "doc_id"):
         assert answers(imported(tmp_path / name, rows, ImportOptions(id_field=name))[1]) == GOOD
-
-
-def test_prompts_that_contain_others_are_distinguished(tmp_path: Path) -> None:
-    texts = ["Tell a joke", "Tell a joke about cats", "Tell a joke about cats and dogs", "Name a color"]
-    suite = Suite("s", "s", tuple(Prompt(f"p{i}", "c", text) for i, text in enumerate(texts)))
-
-    def identified(text: str) -> list[str]:
-        path = jsonl(tmp_path / "in.jsonl", [sample(0, doc={}, arguments=request(text))])
-        return [row.prompt_id for row in read_lm_eval(path, Findings(), suite).rows]
-
-    for i, text in enumerate(texts):
-        assert identified(f"Answer this.\n{text}.") == [f"p{i}"]
-    assert identified("Name a color. Tell a joke.") == []
 
 
 def test_own_prompts_are_identified_by_their_ids_or_numbers(tmp_path: Path) -> None:
@@ -165,10 +149,10 @@ BY_POSITION, BY_KEY = "doc_id", "key"
 BAD: dict[str, tuple[Any, ...]] = {  # rows, id field, places of the problems, message of the first
     "no such prompt": (
         samples(of=2, doc={"question": "Say thing 9."}, arguments=...),
-        *(None, [("prompt_ids", 2, "doc")], "the prompt cannot be identified: it contains no prompt of toy"),
+        *(None, [("prompt_ids", 2, "doc")], "the prompt cannot be identified: no field of doc is a prompt of toy"),
     ),
     "two prompts": (
-        samples(of=2, doc={}, arguments=request("Say thing 0. Say thing 3.")),
+        samples(of=2, doc={"a": "Say thing 0.", "b": "Say thing 3."}, arguments=...),
         *(None, [("prompt_ids", 2, "doc")], "it may be any of toy-0, toy-3"),
     ),
     "no such field": (
@@ -226,17 +210,3 @@ def test_bad_samples_are_rejected_by_row_and_field(
     assert message in problems[0].message
     assert all(p.hint and len(p.message) <= 501 and len(p.hint) < 800 for p in problems)
     assert not (tmp_path / "out").exists()
-
-
-def test_the_search_for_prompts_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    suite = Suite("s", "s", tuple(Prompt(f"p{i}", "c", f"{'ab' * 50}{i}") for i in range(200)))
-
-    def fields(texts: list[str]) -> list[str]:
-        findings = Findings()
-        rows = [sample(0, doc={}, arguments=request(text)) for text in texts]
-        assert read_lm_eval(jsonl(tmp_path / "in.jsonl", rows), findings, suite).rows == []
-        return [problem.field for problem in findings.problems]
-
-    monkeypatch.setattr(lm_eval, "MAX_LOOKED", 200 * 4000)
-    assert fields([f"{i} {'ab' * 500}" for i in range(50)]) == ["doc"] * 3 + ["arguments"] * 47
-    assert fields(["the same " * 100] * 50) == ["doc"] * 50  # which is searched once

@@ -427,8 +427,8 @@ def test_cells_that_are_not_numbers_are_rejected(tmp_path: Path) -> None:
         ("one.jsonl", {}, {"name": "a\u202eb"}, r"manifest would be invalid: name: .*invisible.*\(fix the options"),
         ("one.jsonl", {}, {"suite": "no-such-suite"}, "there is no suite 'no-such-suite'"),
         ("one.jsonl", {}, {"reported": "deberta"}, "has no reported partition that 'deberta' could have made"),
-        ("one.jsonl", {"id_field": "x"}, {}, "has no documents"),
-        ("one.jsonl", {"requests": Path("x")}, {}, "has no requests"),
+        ("one.jsonl", {"id_field": "x"}, {}, "--id-field has no effect on a file of jsonl"),
+        ("one.jsonl", {"requests": Path("x")}, {}, "--requests has no effect on a file of jsonl"),
     ],
 )
 def test_mistakes_of_the_call_are_errors(tmp_path: Path, name: str, options: Json, known: Json, message: str) -> None:
@@ -441,7 +441,10 @@ def test_mistakes_of_the_call_are_errors(tmp_path: Path, name: str, options: Jso
 
 def test_a_field_cannot_be_named_in_a_format_that_fixes_it(tmp_path: Path) -> None:
     path = jsonl(tmp_path / "in.jsonl", as_noveltybench())
-    for kind, message in (("noveltybench", "--from jsonl"), ("lm-eval", "give resps or filtered_resps")):
+    for kind, message in (
+        ("noveltybench", "choose with --from one of jsonl"),
+        ("lm-eval", "give resps or filtered_resps"),
+    ):
         with pytest.raises(ConfigurationError, match=message):
             import_submission(path, kind, tmp_path / "out", KNOWN, find_toy, ImportOptions(field="notes"))  # type: ignore[arg-type]
 

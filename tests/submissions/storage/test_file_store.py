@@ -90,24 +90,9 @@ def test_what_does_not_fit_the_tree_is_refused(store: FileStore) -> None:
 
 
 NO_PATHS = [
-    "/a",
-    "a/",
-    "a//b",
-    ".",
-    "..",
-    "../a",
-    "a/../b",
-    "a/..",
-    ".git/x",
-    "a/.x",
-    "A",
-    "ä",
-    "a\\b",
-    "-a",
-    "_a",
-    "a:b",
+    "/a", "a/", "a//b", ".", "..", "../a", "a/../b", "a/..", ".git/x", "a/.x", "A", "ä", "a\\b", "-a", "_a", "a:b",
     "a/b/c/d/e/f/g/h/i",
-]
+]  # fmt: skip
 
 
 @each("path", [*NO_PATHS, "", "a b", "a\n", "a\0", "c" * 101])
@@ -190,9 +175,9 @@ def test_no_count_of_several_processes_is_lost(place: Place) -> None:
     store = place.open()
     store.commit(store.head(), {"count": b"0"}, [], "begin")
     with ExitStack() as stack:
-        workers = [stack.enter_context(place.run("count", 12)) for _ in range(4)]
-        assert [worker.wait(120) for worker in workers] == [0] * 4
-    assert store.read(store.head(), "count", 10) == b"48"
+        workers = [stack.enter_context(place.run("count", 6)) for _ in range(3)]
+        assert [worker.wait(120) for worker in workers] == [0] * 3
+    assert store.read(store.head(), "count", 10) == b"18"
 
 
 def test_a_text_names_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,27 +191,11 @@ def test_a_text_names_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 NO_STORES = [
-    "hf://datasets/",
-    "hf://datasets/name",
-    "hf://datasets/../x",
-    "hf://datasets/a/..",
-    "hf://datasets/a/b/../c",
-    "hf://datasets/a/b/C",
-    "hf://datasets/a/b/",
-    "hf://datasets/.a/b",
-    "hf://datasets/a/b.git",
-    "hf://datasets/a--b/c",
-    "hf://a/b",
-    "hf://models/a/b",
-    "hf://datasets/a",
-    "hf://datasets/../x",
-    "https://x/y",
-    "s3://bucket/key",
-    "file",
-    "lab/results",
-    "new/../other",
-    "../new",
-]
+    "hf://datasets/", "hf://datasets/name", "hf://datasets/../x", "hf://datasets/a/..", "hf://datasets/a/b/../c",
+    "hf://datasets/a/b/C", "hf://datasets/a/b/", "hf://datasets/.a/b", "hf://datasets/a/b.git",
+    "hf://datasets/a--b/c", "hf://a/b", "hf://models/a/b", "hf://datasets/a", "https://x/y", "s3://bucket/key",
+    "file", "lab/results", "new/../other", "../new",
+]  # fmt: skip
 
 
 @each("text", [*NO_STORES, "", " ", "hf://datasets/a b/c", "hf://datasets/a/" + "b" * 97, "a\0b", "a\nb", "x" * 300])

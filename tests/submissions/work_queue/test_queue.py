@@ -34,7 +34,6 @@ from submissions.work_queue.schema import (
     NotAllowed,
     Quota,
     QuotaUsed,
-    Record,
     State,
     StateName,
     UnknownSubmission,
@@ -86,39 +85,6 @@ def brought(store: MemoryStore, folder: Path, standing: StateName) -> tuple[Stat
 
 
 # The table
-
-
-def a_record(state: StateName, attempt: int = 1) -> Record:
-    return Record(
-        state=state,
-        at=T0,
-        by="w",
-        attempt=attempt,
-        lease_until=T0 + HOUR if state == "claimed" else None,
-        token="0" * 16 if state == "claimed" else None,
-        results=("0" * 16,) if state == "scored" else (),
-    )
-
-
-@pytest.mark.parametrize(("before", "after"), list(product(STANDINGS, STANDINGS)))
-def test_there_is_no_way_but_those_of_the_table(
-    tmp_path: Path, store: MemoryStore, before: StateName, after: StateName
-) -> None:
-    state, _ = brought(store, tmp_path, before)
-    attempt = 1 if after == "pending" else state.current.attempt
-    next_one = a_record(after, attempt).model_copy(update={"at": state.current.at})
-    if before == after == "claimed":
-        next_one = next_one.model_copy(update={"token": state.current.token})
-    if before == after == "scored":
-        next_one = next_one.model_copy(update={"results": (*state.results, "f" * 16)})
-    if (before, after) in TRANSITIONS:
-        assert state.and_then(next_one).current == next_one
-        return
-    with pytest.raises(IllegalTransition, match=f"is {before}: it cannot become {after}"):
-        state.and_then(next_one)
-    changed = state.model_copy(update={"history": (*state.history, next_one)})
-    with pytest.raises(ValueError, match=f"{after} cannot follow {before}"):
-        State.model_validate_json(changed.as_bytes())
 
 
 @pytest.mark.parametrize(("standing", "operation"), list(product(STANDINGS, OPERATIONS)))

@@ -80,14 +80,6 @@ def test_a_claim_says_who_until_when_and_with_what(tmp_path: Path, store: Memory
     assert finish(store, made, result(tmp_path), T0 + HOUR).current.versions == record.versions
 
 
-def test_a_worker_leaves_to_others_what_it_does_not_want(tmp_path: Path, store: MemoryStore) -> None:
-    first, second = handed_in(store, tmp_path, 2)
-    made = claim(store, "w", HOUR, T0 + HOUR, wanted=lambda state: state.name != first.name)
-    assert made is not None
-    assert made.submission_id == second.submission_id
-    assert taken(store).submission_id == first.submission_id
-
-
 def test_a_lapsed_claim_uses_up_an_attempt_and_the_last_one_fails(tmp_path: Path, store: MemoryStore) -> None:
     first, second = handed_in(store, tmp_path, 2)
     now = T0 + HOUR
@@ -185,19 +177,6 @@ def test_all_of_a_finish_is_one_commit(tmp_path: Path, store: MemoryStore) -> No
     assert withdraw(store, state.submission_id, ME, T0 + HOUR).results == state.results
 
 
-def test_results_may_have_a_store_of_their_own(tmp_path: Path, store: MemoryStore) -> None:
-    handed_in(store, tmp_path, 2)
-    apart = MemoryStore("apart")
-    first, second = taken(store, now=T0), taken(store, now=T0)
-    state = finish(store, first, result(tmp_path), T0, results_store=apart)
-    assert apart.paths("1") == sorted(result_paths(state))
-    assert store.paths(store.head(), "results") == []
-    taken(store, now=T0 + HOUR)
-    with pytest.raises(ClaimLost):
-        finish(store, second, result(tmp_path, "c" * 16), T0 + HOUR, results_store=apart)
-    assert len(apart.trees) == 2
-
-
 @pytest.mark.parametrize("apart", [None, MemoryStore("apart")])
 def test_a_finish_whose_answer_was_lost_can_be_said_again(
     tmp_path: Path, store: MemoryStore, apart: MemoryStore | None
@@ -224,14 +203,6 @@ def test_what_is_no_result_is_not_published(tmp_path: Path, store: MemoryStore) 
 
 
 # Time, others, and what a submitter wants to know
-
-
-def test_a_clock_that_goes_back_does_not_turn_history_round(tmp_path: Path, store: MemoryStore) -> None:
-    handed_in(store, tmp_path, 1)
-    held = taken(store, now=T0 + HOUR)
-    record = fail(store, held, "log", T0 - HOUR).current
-    assert record.at == T0 + HOUR
-    assert taken(store, now=T0 - HOUR).until == T0
 
 
 def test_a_history_that_grows_full_ends(tmp_path: Path, store: MemoryStore) -> None:
