@@ -138,7 +138,10 @@ def _commit(api: "HfApi", repo: str, tag: str, files: dict[str, Path | bytes], h
     if not adds and not stale:
         return head, frozenset()
     _is_tagged(api, repo, tag, None)  # refuses to move the tag
-    operations = [*map(CommitOperationDelete, sorted(stale)), *(CommitOperationAdd(p, files[p]) for p in sorted(adds))]
+    operations: list[CommitOperationAdd | CommitOperationDelete] = [
+        CommitOperationDelete(path) for path in sorted(stale)
+    ]
+    operations += [CommitOperationAdd(path, files[path]) for path in sorted(adds)]
     try:
         commit = api.create_commit(
             repo, operations, commit_message=f"Datasets {tag}", repo_type="dataset", parent_commit=head

@@ -3,16 +3,22 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, SupportsFloat
+from typing import Any, SupportsFloat
 
+import pandas as pd
+
+from benchmark.analysis.metaeval.evaluate import Overall, TaskReport, evaluate_overall, evaluate_task
+from benchmark.analysis.metaeval.labelled import load_tasks
+from benchmark.analysis.metaeval.report import most_frequent
+from benchmark.analysis.metaeval.scores import function_scores, metric_scores, released_scores
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.estimate import Estimate, Resampling
+from datasets_build.sources.tevet import SOURCE
 from divbench.core.errors import ConfigurationError, counted
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from benchmark.analysis.metaeval.evaluate import Overall, TaskReport
-    from benchmark.scoring.estimate import Estimate
-    from divbench.core.tables import Cell, Table
+from divbench.core.tables import Cell, Styled, Table, to_text
+from divbench.scores import check_resampling, choose_metrics
+from leaderboard.data.metric_study.build import measured_scores
+from submissions.untrusted.plain_text import one_line
 
 BESIDE = ("valid_distinct_k", "distance_beside_prompt", "embedding_diversity", "self_bleu", "distinct_n")
 MEASURES = ("spearman", "oca_directional", "roc_auc")
@@ -29,14 +35,12 @@ class Agreement:
         missing: Sets of all tasks without a score of the metric, by reason.
     """
 
-    tasks: "tuple[TaskReport, ...]"
-    overall: "tuple[Overall, ...]"
+    tasks: tuple[TaskReport, ...]
+    overall: tuple[Overall, ...]
     missing: dict[str, int]
 
-    def to_pandas(self) -> "pd.DataFrame":
+    def to_pandas(self) -> pd.DataFrame:
         """A row per task and metric: Spearman's rho, optimal classification accuracy and AUC, with 95% intervals."""
-        import pandas as pd
-
         rows, index = [], []
         for task, metric, measures in self._lines():
             index.append((task, metric))
@@ -45,14 +49,12 @@ class Agreement:
         names = pd.MultiIndex.from_tuples(index, names=["task", "metric"])
         return pd.DataFrame(rows, index=names, columns=columns, dtype=float)
 
-    def _lines(self) -> "list[tuple[str, str, dict[str, Estimate]]]":
+    def _lines(self) -> list[tuple[str, str, dict[str, Estimate]]]:
         lines = [("mean", each.metric, each.measures) for each in self.overall]
         return lines + [(task.task, each.metric, each.measures) for task in self.tasks for each in task.evaluations]
 
-    def table(self) -> "Table":
+    def table(self) -> Table:
         """The means over the tasks with two labels, or each task if there are fewer than two of them, as a table."""
-        from divbench.core.tables import Styled, Table
-
         lines = [line for line in self._lines() if line[0] == "mean" or not self.overall]
         tasks = list(dict.fromkeys(task for task, _, _ in lines))
         lines.sort(key=lambda line: (tasks.index(line[0]), -(getattr(line[2].get("spearman"), "value", None) or 0.0)))
@@ -69,10 +71,6 @@ class Agreement:
 
     def _notes(self) -> list[str]:
         """Say what the table lacks: sets, tasks of the mean, scores released with the texts."""
-        from benchmark.analysis.metaeval.report import most_frequent
-        from datasets_build.sources.tevet import SOURCE
-        from submissions.untrusted.plain_text import one_line
-
         notes = []
         count, own = sum(self.missing.values()), self.tasks[0].evaluations[0].metric
         if count:
@@ -102,8 +100,6 @@ class Agreement:
 
     def __str__(self) -> str:
         """The table as text."""
-        from divbench.core.tables import to_text
-
         return to_text(self.table())
 
     __repr__ = __str__  # shown at a Python prompt
@@ -146,14 +142,6 @@ def evaluate_metric(
             set, or a number is negative.
         InputError: A file of labelled sets is rejected, or a released file has other bytes.
     """
-    from benchmark.analysis.metaeval.evaluate import evaluate_overall, evaluate_task
-    from benchmark.analysis.metaeval.labelled import load_tasks
-    from benchmark.analysis.metaeval.scores import function_scores, metric_scores, released_scores
-    from benchmark.scoring.backends import ScoringBackends
-    from benchmark.scoring.estimate import Resampling
-    from divbench.scores import check_resampling, choose_metrics
-    from leaderboard.data.metric_study.build import measured_scores
-
     check_resampling(resamples, seed)
     if not callable(function):
         hint = "give a function that takes a list of responses; metrics of the package go into beside="
@@ -194,5 +182,5 @@ def _task_names(tasks: Any) -> list[str]:
     return [str(each) for each in named]
 
 
-def _parts(found: "Estimate | None") -> tuple[float | None, float | None, float | None]:
+def _parts(found: Estimate | None) -> tuple[float | None, float | None, float | None]:
     return (None, None, None) if found is None else (found.value, found.low, found.high)

@@ -85,7 +85,7 @@ def metric(name: str) -> Card:
     from benchmark.metrics import METRICS
 
     by_id = {known.id: known for known in METRICS}
-    if not isinstance(name, str) or name not in by_id:
+    if str(name) not in by_id:
         raise ConfigurationError(f"there is no metric {name!r}", did_you_mean(str(name), by_id))
     return _card(by_id[name])
 

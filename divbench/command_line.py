@@ -4,7 +4,7 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.metadata import version
@@ -135,8 +135,8 @@ def build(named: Sequence[str] = ()) -> typer.Typer:
     return app
 
 
-def _needed(named: Sequence[str]) -> Iterable[Command]:
-    first = [command for command in COMMANDS if [command.words.partition(" ")[0]] == list(named[:1])]
+def _needed(named: Sequence[str]) -> Sequence[Command]:
+    first = [command for command in COMMANDS if command.words.split()[:1] == list(named[:1])]
     exact = [command for command in first if command.words.split() == list(named[:2])]
     return exact or first or COMMANDS
 
@@ -197,20 +197,14 @@ def _refused_by_system(error: OSError) -> DivBenchError:
     hint = "no partial output was left; fix the cause and run the command again"
     if isinstance(error, FileExistsError):
         hint = "choose another name, or remove it"
-    elif error.filename and error.errno in {errno.EACCES, errno.EROFS} and _is_about_home(error.filename):
-        hint = "name another folder for downloads and caches with DIVBENCH_HOME"
+    elif error.filename and error.errno in {errno.EACCES, errno.EROFS}:
+        from datasets_build.download import home
+
+        with suppress(ConfigurationError):  # there is no home folder
+            ours = home().absolute()
+            if ours.is_relative_to(error.filename) or Path(error.filename).is_relative_to(ours):
+                hint = "name another folder for downloads and caches with DIVBENCH_HOME"
     return DivBenchError(f"{where}{error.strerror or error}", hint)
-
-
-def _is_about_home(path: str) -> bool:
-    """Whether a path is the folder of downloads and caches, or lies above or in it."""
-    from datasets_build.download import home
-
-    try:
-        ours = home().absolute()
-    except ConfigurationError:
-        return False
-    return ours.is_relative_to(path) or Path(path).is_relative_to(ours)
 
 
 def _fail(error: DivBenchError, as_json: bool) -> NoReturn:

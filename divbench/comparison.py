@@ -2,17 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas as pd
+
+from benchmark.analysis.contrast.paired import Contrast, excluded, paired_contrast
 from divbench.core.errors import ConfigurationError, InputError, counted
+from divbench.core.tables import Cell, Styled, Table, interval, number, p_value, to_text
 from divbench.data import numbered
 from divbench.scores import Scores, check_resampling, score_all
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from benchmark.analysis.contrast.paired import Contrast
-    from divbench.core.tables import Table
 
 _LEVEL = 0.05
 
@@ -31,16 +29,14 @@ class Comparison:
     a: str
     b: str
     directions: dict[str, int]
-    contrasts: "dict[str, Contrast]"
+    contrasts: dict[str, Contrast]
 
-    def to_pandas(self) -> "pd.DataFrame":
+    def to_pandas(self) -> pd.DataFrame:
         """A row per metric, with the finding.
 
         Means, the difference with its 95% interval, Cohen's d, the rank-biserial correlation, Wilcoxon's p, and the
         number of prompts.
         """
-        import pandas as pd
-
         rows = [
             (c.mean_a, c.mean_b, c.difference, c.low, c.high, c.d_z, c.rank_biserial, c.p, c.n, self.finding(name))
             for name, c in self.contrasts.items()
@@ -66,11 +62,8 @@ class Comparison:
             return f"{self.a} {'higher' if contrast.difference > 0 else 'lower'}"
         return f"{self.a if contrast.difference * self.directions[metric] > 0 else self.b} more diverse"
 
-    def table(self) -> "Table":
+    def table(self) -> Table:
         """The tests as a table for the terminal, Markdown or CSV."""
-        from benchmark.analysis.contrast.paired import excluded
-        from divbench.core.tables import Cell, Styled, Table, interval, number, p_value
-
         rows: list[list[Cell]] = [
             [
                 Styled(name, "code"),
@@ -97,8 +90,6 @@ class Comparison:
 
     def __str__(self) -> str:
         """The tests as a table."""
-        from divbench.core.tables import to_text
-
         return to_text(self.table())
 
     __repr__ = __str__  # shown at a Python prompt
@@ -134,8 +125,6 @@ def compare(
             systems have different numbers of responses to a prompt.
         ConfigurationError: As in `score`, or `names` is not two different texts.
     """
-    from benchmark.analysis.contrast.paired import paired_contrast
-
     check_resampling(resamples, seed)
     _check_names(names)
     if texts := [each for each in (a, b) if not isinstance(each, Scores)]:

@@ -4,12 +4,15 @@ from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from datasets_build.load import load_split, load_suite
+from datasets_build.schema import Suite
+from datasets_build.sources import find_config
 from divbench.core.errors import ConfigurationError, InputError, counted
+from submissions.importing.imported import MODELS, STEPS
+from submissions.importing.response_rows import IDS, LISTS, MORE_OF_A_PROMPT, OURS, PROMPTS, TEXTS
 
 if TYPE_CHECKING:
     import datasets
-
-    from datasets_build.schema import Suite
 
 
 def load(
@@ -37,9 +40,6 @@ def load(
     >>> print(*load("demo").column_names[:3])
     prompt_id category prompt
     """
-    from datasets_build.load import load_split
-    from datasets_build.sources import find_config
-
     names = [each.name for each in find_config(name)[1].splits]
     if split is None:
         if len(names) > 1:
@@ -48,7 +48,7 @@ def load(
     return load_split(name, split, repo=repo, revision=revision, mirror=None if mirror is None else Path(mirror))
 
 
-def suite(name: str, *, mirror: str | Path | None = None) -> "Suite":
+def suite(name: str, *, mirror: str | Path | None = None) -> Suite:
     """Load a suite of prompts to sample responses to.
 
     Args:
@@ -62,8 +62,6 @@ def suite(name: str, *, mirror: str | Path | None = None) -> "Suite":
     >>> len(suite("demo").prompts)
     24
     """
-    from datasets_build.load import load_suite
-
     return load_suite(name, None if mirror is None else Path(mirror))
 
 
@@ -113,8 +111,6 @@ def _prompts_and_responses(sets: Any) -> tuple[list[Any], list[Any]]:
 
 def _with_prompts_of_index(given: Any) -> Any:
     """Make the index of a DataFrame or a Series columns if it has the prompts, as after `groupby("prompt")`."""
-    from submissions.importing.response_rows import LISTS
-
     columns = list(getattr(given, "columns", ()))
     if not any(name in _prompt_columns() and name not in columns for name in given.index.names):
         return given
@@ -153,8 +149,6 @@ def _check_characters(where: str, text: str) -> None:
 
 def _is_columns(sets: Mapping[Any, Any]) -> bool:
     """Whether a mapping is columns of a table, as in `{"prompt": […], "responses": [[…], […]]}`."""
-    from submissions.importing.response_rows import LISTS, TEXTS
-
     given = next((sets[name] for name in (*LISTS, *TEXTS) if name in sets), None)
     if given is None or isinstance(given, str) or not hasattr(given, "__len__"):
         return False
@@ -178,15 +172,11 @@ def _cells(column: Any) -> list[Any]:
 
 
 def _prompt_columns() -> tuple[str, ...]:
-    from submissions.importing.response_rows import PROMPTS
-
     return *PROMPTS, "context", "prompts"  # McDiv's name, and that of TRL's reward functions
 
 
 def _from_table(sets: Any, columns: Sequence[str]) -> tuple[list[Any], list[Any]]:
     """Prompts (empty if there are none) and responses of a table with a row per set, or a row per response."""
-    from submissions.importing.response_rows import IDS, LISTS, MORE_OF_A_PROMPT, PROMPTS
-
     column = _responses_column(columns)
     asked = next((name for name in _prompt_columns() if name in columns), None)
     if twice := [name for name in (column, asked) if sum(each == name for each in columns) > 1]:
@@ -218,8 +208,6 @@ def _from_table(sets: Any, columns: Sequence[str]) -> tuple[list[Any], list[Any]
 
 def _responses_column(columns: Sequence[str]) -> str:
     """Name the column of responses of a table, or raise `InputError` if it is not clear."""
-    from submissions.importing.response_rows import LISTS, OURS, TEXTS
-
     known = [name for name in (*LISTS, *TEXTS) if name in columns]
     if not known:
         raise InputError(
@@ -241,8 +229,6 @@ def _check_same(asked: str, prompts: Sequence[Any], name: str, cells: Sequence[A
 
 def _check_one_system(sets: Any, columns: Sequence[str]) -> None:
     """Raise `InputError` if a table has the responses of several systems, or of one at several steps of training."""
-    from submissions.importing.imported import MODELS, STEPS
-
     for name in (*MODELS, "system", *STEPS):  # columns that name what made a response
         if name in columns and len(several := dict.fromkeys(map(str, _cells(sets[name])))) > 1:
             what = "training steps" if name in STEPS else "systems"

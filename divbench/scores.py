@@ -4,22 +4,28 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from html import escape
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from divbench.core.errors import ConfigurationError, MissingExtra, counted, did_you_mean
+import numpy as np
+import pandas as pd
+
+from benchmark.metrics import METRICS, Metric
+from benchmark.metrics.metric import Missing
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.estimate import bootstrap_means
+from benchmark.scoring.inputs import Value, computed, input_of, score_sets
+from benchmark.scoring.profiles import PROFILES, Profile, find_profile
+from benchmark.scoring.results import signature_line
+from benchmark.scoring.shards import SHARD_PROMPTS
+from benchmark.surprisal.engine import ResponseSet
+from divbench.core.console import steps
+from divbench.core.errors import ConfigurationError, MissingExtra, counted, did_you_mean, need
+from divbench.core.tables import Cell, Styled, Table, interval, number, to_text
 from divbench.data import response_sets
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from benchmark.metrics import Metric
-    from benchmark.metrics.metric import Missing
-    from benchmark.scoring.backends import ScoringBackends
-    from benchmark.scoring.inputs import Value
-    from benchmark.scoring.profiles import Profile
-    from benchmark.surprisal.engine import ResponseSet
-    from divbench.core.tables import Cell, Table
+from submissions.checking.response_kinds import READS_ENGLISH, is_foreign_set
+from submissions.untrusted.plain_text import shortened
 
 # Profiles for metrics that depend on models, the fastest first. *lexical* is not among them: its equivalence classes
 # are based on shared words, so its `distinct_k` is not the one on the board.
@@ -67,41 +73,32 @@ class Scores:
 
     profile: str
     names: tuple[str, ...]
-    values: dict[str, "tuple[float | Missing, ...]"]
+    values: dict[str, tuple[float | Missing, ...]]
     means: tuple[Mean, ...]
     sizes: tuple[int, ...]
     signatures: dict[str, str]
     foreign: int = 0
 
-    def to_pandas(self) -> "pd.DataFrame":
+    def to_pandas(self) -> pd.DataFrame:
         """A row per response set and a column per metric; NaN where a value is missing."""
-        import pandas as pd
-
         columns = {
             name: [value if isinstance(value, float) else float("nan") for value in column]
             for name, column in self.values.items()
         }
         return pd.DataFrame(columns, index=pd.Index(self.names, name="prompt"))
 
-    def summary(self) -> "pd.DataFrame":
+    def summary(self) -> pd.DataFrame:
         """A row per metric: mean, ends of its 95% interval, and the numbers of sets with and without a value."""
-        import pandas as pd
-
         rows = [(m.metric, m.value, m.low, m.high, m.n, sum(m.missing.values())) for m in self.means]
         table = pd.DataFrame(rows, columns=["metric", "mean", "low", "high", "sets", "missing"]).set_index("metric")
         return table.astype({"mean": float, "low": float, "high": float})
 
-    def missing(self) -> "dict[str, dict[str, int]]":
+    def missing(self) -> dict[str, dict[str, int]]:
         """Reasons for missing values, with their counts, by metric id; empty if there are none."""
         return {mean.metric: mean.missing for mean in self.means if mean.missing}
 
     def plot(self) -> Any:
         """The distribution of each metric over the sets, as a plotly figure."""
-        from html import escape
-
-        from divbench.core.errors import need
-        from submissions.untrusted.plain_text import shortened
-
         points = self.to_pandas().melt(var_name="metric", ignore_index=False).reset_index()
         points["prompt"] = [escape(shortened(name, 80), quote=False) for name in points["prompt"]]
         height = 120 + 110 * len(self.means)
@@ -110,10 +107,8 @@ class Scores:
         )
         return figure.update_xaxes(matches=None, showticklabels=True)
 
-    def table(self) -> "Table":
+    def table(self) -> Table:
         """The means as a table for the terminal, Markdown or CSV."""
-        from divbench.core.tables import Styled, Table, interval, number
-
         rows: list[list[Cell]] = []
         for mean in self.means:
             missing = "; ".join(f"{count}: {reason}" for reason, count in mean.missing.items())
@@ -125,8 +120,6 @@ class Scores:
 
     def __str__(self) -> str:
         """The means as a table."""
-        from divbench.core.tables import to_text
-
         return to_text(self.table()) + self._note()
 
     __repr__ = __str__  # shown at a Python prompt
@@ -137,8 +130,6 @@ class Scores:
 
     def _note(self) -> str:
         """What most scores depend on, if a set is in a language other than English."""
-        from submissions.checking.response_kinds import READS_ENGLISH
-
         if not self.foreign:
             return ""
         sets = counted(len(self.names), "response set")
@@ -149,7 +140,7 @@ def score(
     sets: Any,
     metrics: str | Iterable[str] | None = None,
     *,
-    profile: "str | Profile | None" = None,
+    profile: str | Profile | None = None,
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Scores:
@@ -185,14 +176,11 @@ def score_all(
     systems: Sequence[Any],
     metrics: str | Iterable[str] | None,
     *,
-    profile: "str | Profile | None" = None,
+    profile: str | Profile | None = None,
     resamples: int,
     seed: int,
 ) -> list[Scores]:
     """Score the response sets of several systems as `score` does; each model is loaded once."""
-    from benchmark.scoring.backends import ScoringBackends
-    from benchmark.scoring.profiles import find_profile
-
     check_resampling(resamples, seed)
     read = [response_sets(sets) for sets in systems]
     chosen, selected = choose_metrics(metrics, profile)
@@ -226,19 +214,12 @@ def _score(
     names: tuple[str, ...],
     prompts: tuple[str, ...],
     responses: tuple[tuple[str, ...], ...],
-    metrics: "Sequence[Metric]",
-    backends: "ScoringBackends",
+    metrics: Sequence[Metric],
+    backends: ScoringBackends,
     resamples: int,
     seed: int,
 ) -> Scores:
     """Score the response sets of one system."""
-    import numpy as np
-
-    from benchmark.scoring.estimate import bootstrap_means
-    from benchmark.scoring.results import signature_line
-    from benchmark.surprisal.engine import ResponseSet
-    from submissions.checking.response_kinds import is_foreign_set
-
     sets = [ResponseSet(prompt, texts) for prompt, texts in zip(prompts, responses, strict=True)]
     rows = _score_in_shards(sets, names, metrics, backends)
     values = {metric.id: tuple(row[metric.id] for row in rows) for metric in metrics}
@@ -254,13 +235,9 @@ def _score(
 
 
 def _score_in_shards(
-    sets: "Sequence[ResponseSet]", names: Sequence[str], metrics: "Sequence[Metric]", backends: "ScoringBackends"
-) -> "list[dict[str, Value]]":
+    sets: Sequence[ResponseSet], names: Sequence[str], metrics: Sequence[Metric], backends: ScoringBackends
+) -> list[dict[str, Value]]:
     """Score sets in shards, as `divbench score` does, so that the last digits are the same; progress is on stderr."""
-    from benchmark.scoring.inputs import score_sets
-    from benchmark.scoring.shards import SHARD_PROMPTS
-    from divbench.core.console import steps
-
     backends.announce([sets], metrics)
     rows: list[dict[str, Value]] = []
     with steps() if len(sets) > SHARD_PROMPTS else nullcontext(lambda *progress: None) as show:
@@ -272,13 +249,9 @@ def _score_in_shards(
 
 
 def choose_metrics(
-    metrics: str | Iterable[str] | None, profile: "str | Profile | None"
-) -> "tuple[Profile, tuple[Metric, ...]]":
+    metrics: str | Iterable[str] | None, profile: str | Profile | None
+) -> tuple[Profile, tuple[Metric, ...]]:
     """Return the profile and its metrics."""
-    from benchmark.metrics import METRICS
-    from benchmark.scoring.inputs import computed, input_of
-    from benchmark.scoring.profiles import PROFILES, Profile, find_profile
-
     names = {known.name for known in PROFILES}
     if isinstance(metrics, str) and metrics in names:
         if profile is not None:

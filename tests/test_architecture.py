@@ -96,7 +96,7 @@ def test_every_word_of_a_choice_is_in_its_list(words: Any, listed: list[str], wh
 
 # Calls that read a whole file, or any JSON; submissions.untrusted has both with limits.
 READS = {"open", "read_text", "read_bytes", "loads", "load", "read_csv", "read_json", "read_parquet", "ParquetFile"}
-IN_ITS_OWN_PROCESS = "inspect_reader.py"
+IN_ITS_OWN_PROCESS = "inspect_logs.py"
 
 
 def test_readers_of_formats_have_limits() -> None:

@@ -26,12 +26,8 @@ _TEXTS = (
 # Number of options (*random_choice*), alternatives (*union*) or constraints (*intersection*), or level from 1 to 5
 # (*subset*); null elsewhere. More constraints and a higher level make a smaller space.
 _SIZES = ("a_size", "b_size")
-PAIRS = pa.schema(
-    [
-        *(pa.field(name, pa.string(), nullable=False) for name in _TEXTS),
-        *(pa.field(name, pa.int32()) for name in _SIZES),
-    ]
-)
+_FIELDS: "list[pa.Field[Any]]" = [pa.field(name, pa.string(), nullable=False) for name in _TEXTS]
+PAIRS = pa.schema([*_FIELDS, *(pa.field(name, pa.int32()) for name in _SIZES)])
 # The unique texts of all pairs, which are the prompts for a model.
 PROMPTS = pa.schema(
     [

@@ -17,8 +17,8 @@ from divbench.core.console import termination_signals
 ROOT = Path(__file__).parents[3]
 # What writes past the console, and what: nothing of it is others' text, but for JSON in ASCII.
 DIRECT = {
+    "benchmark/analysis/metaeval/commands.py",  # sends what a user's function prints to stderr
     "benchmark/cluster/session.py",  # sends what Ray writes to stderr
-    "benchmark/equivalence/learned_training.py",  # a script: the name of its file
     "benchmark/service/commands.py",  # events as JSON
     "datasets_build/commands.py",  # prompts as JSON; the dataset card
     "divbench/core/console.py",
