@@ -11,13 +11,13 @@ from divbench.core.console import JsonOption, deliver, err, say
 from divbench.core.errors import InputError, counted
 from divbench.core.files import atomic_folder, write_text
 from divbench.core.tables import Block, Report, Table, check_report_path
-from submissions.judgements.votes import QUESTIONS, VOTES, Vote
 
 if TYPE_CHECKING:
     from leaderboard.data.board import Entry
     from leaderboard.data.live_results import LiveResults
     from leaderboard.data.votes import VoteResults
     from submissions.judgements.vote_store import Votes
+    from submissions.judgements.votes import Vote
 
 NO_VOTES = "There are no votes. A board takes them: divbench board serve --results RESULTS --votes STORE"
 _CARD = """---
@@ -83,6 +83,7 @@ def export(
 def votes_report(suites: "Sequence[VoteResults]") -> Report:
     """Return the report of all suites."""
     from leaderboard.tables.votes import agreement_table, strengths_table, votes_text
+    from submissions.judgements.votes import QUESTIONS
 
     blocks: list[Block] = [] if suites else [NO_VOTES]
     for suite in suites:
@@ -120,10 +121,12 @@ def _table(title: str, view: Table) -> Table:
     return Table(title, view.columns, view.rows, numbers=numbers)
 
 
-def write_dataset(folder: Path, votes: Sequence[Vote], live: "LiveResults") -> None:
+def write_dataset(folder: Path, votes: "Sequence[Vote]", live: "LiveResults") -> None:
     """Write `votes.parquet` and its card to a new or empty folder; the same votes and results give the same bytes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
+
+    from submissions.judgements.votes import VOTES
 
     texts = pa.list_(pa.string())
     columns = {"passed": pa.bool_(), "prompt": pa.string(), "left_responses": texts, "right_responses": texts}
@@ -137,7 +140,7 @@ def write_dataset(folder: Path, votes: Sequence[Vote], live: "LiveResults") -> N
         write_text(unfinished / "README.md", _CARD.format(votes=len(votes), voters=voters))
 
 
-def _row(vote: Vote, entries: "dict[str, Entry]") -> dict[str, Any]:
+def _row(vote: "Vote", entries: "dict[str, Entry]") -> dict[str, Any]:
     prompt, left = _shown(vote, "left", entries.get(vote.left_result))
     other_prompt, right = _shown(vote, "right", entries.get(vote.right_result))
     return {field.name: getattr(vote, field.name) for field in fields(vote)} | {
@@ -148,7 +151,7 @@ def _row(vote: Vote, entries: "dict[str, Entry]") -> dict[str, Any]:
     }
 
 
-def _shown(vote: Vote, side: str, entry: "Entry | None") -> tuple[str | None, list[str] | None]:
+def _shown(vote: "Vote", side: str, entry: "Entry | None") -> tuple[str | None, list[str] | None]:
     """Return the prompt, and the responses as shown on a side; None for what no longer exists."""
     from leaderboard.data.arena import responses_of, shuffled_texts
 
