@@ -96,7 +96,6 @@ QUIET = {
     "metrics plan": _NUMBERS,
     "metrics reproduce": _NUMBERS,
     "metrics study": _NUMBERS,
-    "people simulate": _NUMBERS,
     "submissions rescore": "prints what submissions score prints, of submissions that were scored before",
 }
 
