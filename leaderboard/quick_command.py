@@ -2,13 +2,12 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from divbench.core.console import JsonOption, err, file_option, out, print_json, progress, system_option
 from divbench.core.errors import ConfigurationError, MissingExtra, need
-from submissions.choices import Mode, SystemType
 
 if TYPE_CHECKING:
     from benchmark.scoring.scorer import Scored
@@ -31,8 +30,6 @@ def quick(
         str | None, file_option(help="Field or column with the responses; default: detected by name.")
     ] = None,
     name: Annotated[str | None, system_option(help="System's name; default: the name of the file.")] = None,
-    type_: Annotated[SystemType, system_option("--type", help="System type.")] = "model",
-    mode: Annotated[Mode | None, system_option(help="Sampling mode; default: unknown.")] = None,
     k: Annotated[
         int | None,
         typer.Option(
@@ -49,8 +46,8 @@ def quick(
     """Import, validate and score a file of responses, and show it among the reference systems.
 
     Responses to your own prompts are scored as well, but only the prompts of a suite have reference systems. A file is
-    scored only once; later calls reuse its result. To describe the system and its sampling in full, use
-    divbench import and divbench score.
+    scored only once; later calls reuse its result. To describe the system and its sampling, use divbench import and
+    divbench score.
 
     Examples:
       divbench quick samples.jsonl
@@ -60,24 +57,29 @@ def quick(
     from leaderboard.data.live_results import LiveResults
     from leaderboard.data.reference.results import WithReference
     from leaderboard.data.sources import FolderSource
+    from leaderboard.tables.forest import forest
 
     name = name or file.stem
     suite = suite or _suite_of(file, field)
-    submission = _imported(file, suite, field, name, type_, mode, k, folder)
+    submission = _imported(file, suite, field, name, k, folder)
     scored = _scored(submission, k, folder / "results", all_metrics=all_metrics)
     live = LiveResults(WithReference(FolderSource(folder / "results")))
-    view = _view(live, scored.result.result_id)
+    boards = live.snapshot().boards
+    board = next(b for b in boards if any(e.result.result_id == scored.result.result_id for e in b.entries))
+    column = board.columns[0]
+    view = forest(board, column, live.scores(board).standings(column))
     if json:
-        print_json(
-            {"folder": str(scored.folder), "sentence": view.sentence, "metric": view.metric, "rows": _as_json(view)}
-        )
+        names = ("rank", "system", "type", "value", "low", "high")
+        cells = [(*row, mark.value, *(mark.ends or (None, None))) for *row, mark in _rows(view)]
+        rows = [dict(zip(names, row, strict=True)) for row in cells]
+        document = {"folder": str(scored.folder), "sentence": view.sentence, "metric": view.metric, "rows": rows}
+        print_json(document)
         return
     _print(view, name)
     if len(view.rows) + len(view.references) == 1:
-        known = sorted({b.k for b in live.snapshot().boards if b.suite == suite and len(b.entries) > 1})
-        others = (
-            f"for k = {' or '.join(map(str, known))}, not for k = {scored.result.k}" if known else "for other suites"
-        )
+        known = sorted({b.k for b in boards if b.suite == suite and len(b.entries) > 1})
+        at = " or ".join(map(str, known))
+        others = f"for k = {at}, not for k = {scored.result.k}" if known else "for other suites"
         out().print(f"There are reference results {others}.", markup=False)
     out().print(f"Result: {scored.folder}", markup=False)
     if not serve:
@@ -118,16 +120,7 @@ def _suite_of(file: Path, field: str | None) -> str:
     return OWN
 
 
-def _imported(
-    file: Path,
-    suite: str,
-    field: str | None,
-    name: str,
-    type_: SystemType,
-    mode: Mode | None,
-    k: int | None,
-    folder: Path,
-) -> Path:
+def _imported(file: Path, suite: str, field: str | None, name: str, k: int | None, folder: Path) -> Path:
     """Return the file's submission folder, whose name depends on the content, so that a file is imported only once."""
     from datasets_build.load import load_suite
     from divbench.core.files import content_id, sha256_of
@@ -137,11 +130,11 @@ def _imported(
     known = {
         "name": name,
         "suite": suite,
-        "system": {"type": type_},
-        "generation": {"mode": mode, "k": k},
+        "system": {"type": "model"},
+        "generation": {"k": k},
         "submitter": {"name": "me"},
     }
-    digest = content_id([sha256_of(file), suite, field, name, type_, mode, k]) if file.is_file() else ""
+    digest = content_id([sha256_of(file), suite, field, name, k]) if file.is_file() else ""
     submission = folder / "submissions" / f"{re.sub('[^A-Za-z0-9._-]+', '-', name)[:60]}-{digest[:8]}"
     if not (file.is_file() and submission.is_dir()):
         options = ImportOptions(field=field)
@@ -175,25 +168,9 @@ def _scored(folder: Path, k: int | None, results: Path, *, all_metrics: bool) ->
         )
 
 
-def _view(live: Any, result_id: str) -> "Forest":
-    """Return the forest plot of the board that has the result."""
-    from leaderboard.tables.forest import forest
-
-    board = next(b for b in live.snapshot().boards if any(e.result.result_id == result_id for e in b.entries))
-    column = board.columns[0]
-    return forest(board, column, live.scores(board).standings(column))
-
-
 def _rows(view: "Forest") -> "list[tuple[int | None, str, str, Mark]]":
     ranked = [(row.rank, row.system, row.type, row.mark) for row in view.rows]
     return [*ranked, *((None, row.system, row.type, row.mark) for row in view.references)]
-
-
-def _as_json(view: "Forest") -> list[dict[str, Any]]:
-    columns = ("rank", "system", "type", "value", "low", "high")
-    return [
-        dict(zip(columns, (*row, mark.value, *(mark.ends or (None, None))), strict=True)) for *row, mark in _rows(view)
-    ]
 
 
 def _print(view: "Forest", name: str) -> None:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 from benchmark.scoring.options import OFFLINE, ProfileOptions
 from divbench.core.console import (
     JsonOption,
-    MirrorOption,
     err,
     metrics_option,
     out,
@@ -41,7 +40,6 @@ def metrics_study(
         list[Path] | None,
         metrics_option(help="Result folder of the suite gssbench, for accuracies on prompt pairs; may be repeated."),
     ] = None,
-    mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
     """Study the metrics for the board's page Metrics: how they agree with people, labels, and each other.
@@ -82,7 +80,7 @@ def metrics_study(
     if destination.exists() and not destination.is_dir():
         raise ConfigurationError(f"{destination} is not a folder", "name an output folder")
     earlier = read_study(destination / STUDY_FILE) if metric and (destination / STUDY_FILE).is_file() else None
-    tasks = [load_labelled(name, mirror=mirror) for name in study_tasks(task or [])]
+    tasks = [load_labelled(name) for name in study_tasks(task or [])]
     destination.mkdir(parents=True, exist_ok=True)  # only now, after all checks of the arguments
     with steps() as progress:
         backends = ScoringBackends(chosen, default_cache_path())
