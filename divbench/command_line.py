@@ -58,7 +58,7 @@ COMMANDS = (
     Command("metrics list", "benchmark.commands", "metrics", "Study"),
     Command("metrics show", "divbench.cards", "show"),
     Command("metrics explain", "benchmark.analysis.explain_command", "explain"),
-    Command("metrics internals", "benchmark.generation.internals.commands", "internals"),
+    Command("metrics internals", "benchmark.generation.commands", "internals"),
     Command("metrics baseline", "submissions.commands", "baseline"),
     Command("metrics gaming", "benchmark.analysis.gaming_command", "gaming"),
     Command("metrics gss", "benchmark.analysis.gss.commands", "gss"),

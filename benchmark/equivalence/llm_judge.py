@@ -101,9 +101,6 @@ class LLMJudgeSpec:
     The signature contains the server's name for its model (`identified`). The server cannot prove which weights it has,
     and its replies may vary even at temperature 0, which is requested unless the server refuses it: only the cache
     makes partitions reproducible.
-
-    Raises:
-        ConfigurationError: A number is too small, or no model is named.
     """
 
     url: str  # address of a server with OpenAI's chat completions API; with or without `/v1`
@@ -128,11 +125,7 @@ class LLMJudgeSpec:
         return f"{name},judge-v{JUDGE_VERSION},{self.max_tokens}-tokens"
 
     def identified(self, cache: JudgementCache | None = None) -> "LLMJudgeSpec":
-        """Add the server's name for its model, from the cache or by one short request.
-
-        Raises:
-            ServerFault: The server is unreachable, refuses the request, or is of another kind.
-        """
+        """Add the server's name for its model, from the cache or by one short request."""
         if self.reported is not None:
             return self
         key = _hash(self.url, self.model)
@@ -143,11 +136,7 @@ class LLMJudgeSpec:
         return replace(self, reported=reported)
 
     def load(self, cache: JudgementCache | None = None) -> "LLMJudge":
-        """Make the judge; no request is sent yet.
-
-        Raises:
-            ConfigurationError: The address or the key is malformed, or the timeout is not positive.
-        """
+        """Make the judge; no request is sent yet."""
         return LLMJudge(self, cache)
 
 
@@ -168,12 +157,7 @@ class LLMJudge:
         self._lock = threading.Lock()
 
     def partition(self, sets: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[int, ...] | Missing]:
-        """Implement `SetJudge.partition`.
-
-        Raises:
-            ServerFault: The server is unreachable, is still busy or failing after all attempts, refuses a request, is
-                of another kind, or changed its model; or `FAILURES` sets in a row got no partition.
-        """
+        """Implement `SetJudge.partition`."""
         distinct: list[_Distinct] = [(prompt, tuple(dict.fromkeys(responses))) for prompt, responses in sets]
         labels: dict[_Distinct, tuple[int, ...] | Missing] = {
             (prompt, texts): tuple(range(len(texts))) for prompt, texts in distinct if len(texts) < 2
@@ -191,11 +175,7 @@ class LLMJudge:
         return {self._key(each): each in cached for each in several}
 
     def request_name(self) -> str | None:
-        """Request the server's name for its model; None if it reports none.
-
-        Raises:
-            ServerFault: As `partition`.
-        """
+        """Request the server's name for its model; None if it reports none."""
         with self._server.connect() as client:
             self._reply(client, [{"role": "user", "content": _PROBE}])
         return self._reported

@@ -1,19 +1,21 @@
-"""`divbench generate`."""
+"""`divbench generate` and `divbench metrics internals`."""
 
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import typer
+from divbench.core.option_groups import with_option_groups
 
-from benchmark.generation.options import AverageLayers, ChatTemplate, Layer, ModelName, Template, Thinking, with_lines
 from benchmark.models import Dtype
-from benchmark.models.devices import checked_device
 from divbench.core.console import (
     JsonOption,
     MirrorOption,
     err,
     internals_option,
+    models_option,
     out,
     output_option,
     print_json,
@@ -22,50 +24,95 @@ from divbench.core.console import (
     sampling_option,
 )
 from divbench.core.errors import ConfigurationError, InputError, counted
-from submissions.choices import Mode
+from submissions.choices import ABOUT_HELP, Mode, manifest_fields
 
 if TYPE_CHECKING:
     from benchmark.generation.hf_sampler import HFSampler
-    from benchmark.generation.internals.read import InternalsReader
+    from benchmark.generation.internals import InternalsReader
     from benchmark.generation.journal import Journal
-    from benchmark.generation.run import Plan, PlannedSet
-    from benchmark.generation.sampler import Sampler, SamplingSettings
+    from benchmark.generation.prompting import PromptingSettings, SamplingSettings
+    from benchmark.generation.run import Plan, PlannedSet, Sweep
     from benchmark.generation.setup import Model
-    from benchmark.generation.sweep import Sweep
+    from benchmark.models.hf_states import SamplingParameters
     from datasets_build.schema import Suite
+    from submissions.schema import Generation
 
-_hardware_option = partial(typer.Option, rich_help_panel="Hardware")
+_READ_AT_ONCE = 64
+_USUAL_LENGTH = 256  # tokens of the greedy response where the manifest states no length
 
 
+class Settings(TypedDict):
+    """What `--set` of these commands sets."""
+
+    dtype: Dtype | None
+    thinking: bool | None
+    layer: str
+    average_layers: str | None
+
+
+def _with_lines(text: str | None) -> str | None:
+    return None if text is None else text.replace("\\n", "\n")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOptions:
+    """The options of a command that samples a model or reads its internals."""
+
+    template: Annotated[
+        str | None,
+        prompts_option(
+            callback=_with_lines,
+            help=(
+                'Prompt template with {prompt} in it, such as "Q: {prompt}\\nA:", in place of the chat template; for '
+                "models without one."
+            ),
+        ),
+    ] = None
+    device: DeviceOption = None
+    settings: Annotated[
+        list[str] | None,
+        models_option(
+            "--set",
+            metavar="KEY=VALUE",
+            help=(
+                "Setting (repeatable): dtype=float32; thinking=true or false, of chat templates that have it; layer of "
+                "E_original=middle (INSIDE's code), last (GSSBench's prose) or a number; average-layers of "
+                "E_average=20,21,22 (default: as in INSIDE's code)."
+            ),
+        ),
+    ] = None
+
+    def parsed(self) -> Settings:
+        """Return the settings."""
+        defaults: Settings = {"dtype": None, "thinking": None, "layer": "middle", "average_layers": None}
+        return defaults | parse_settings(self.settings, Settings.__annotations__)  # type: ignore[return-value, operator]
+
+
+@with_option_groups
 def generate(
-    model: ModelName,
+    model: Annotated[
+        str,
+        typer.Argument(
+            help=(
+                "Model to sample: ORG/NAME@COMMIT on the Hub, a folder, offline (the bundled model), or NAME@URL of "
+                "a server."
+            )
+        ),
+    ],
     destination: Annotated[
         Path, output_option("--out", help="Submission folder to write; with --sweep, a .parquet file.")
     ],
     suite: Annotated[
-        str | None,
+        str,
         prompts_option(
             help=(
-                "Suite of prompts: demo, noveltybench-curated, noveltybench-wildchat or gssbench (its unique prompts)."
+                "Suite of prompts: demo, noveltybench-curated, noveltybench-wildchat, gssbench (its unique prompts), "
+                "or a file of your own prompts or contexts: .jsonl, .csv, .parquet (prompt, and prompt_id or id), or "
+                ".txt with one per line."
             )
         ),
-    ] = None,
-    prompts: Annotated[
-        Path | None,
-        prompts_option(
-            help=(
-                "File of your own prompts (or contexts) instead of a suite: .jsonl, .csv, .parquet, or .txt "
-                "with one per line."
-            )
-        ),
-    ] = None,
-    prompt_column: Annotated[str, prompts_option(help="Name of the text column of --prompts.")] = "prompt",
-    id_column: Annotated[
-        str | None,
-        prompts_option(
-            help="Name of the id column of --prompts; default: prompt_id or id if present, otherwise p0001 and so on."
-        ),
-    ] = None,
+    ],
+    *,
     mode: Annotated[Mode, sampling_option(help="Sampling mode: NoveltyBench's four, or verbalized.")] = "resample",
     k: Annotated[int, sampling_option(min=1, max=1000, help="Number of responses per prompt.")] = 10,
     temperature: Annotated[float, sampling_option(min=0, help="Sampling temperature; 0 is greedy.")] = 1.0,
@@ -92,10 +139,7 @@ def generate(
             help="Random seed of the run. Each response has a seed of its own; rounding still depends on the batches."
         ),
     ] = 0,
-    chat_template: ChatTemplate = True,
-    template: Template = None,
     system_prompt: Annotated[str | None, prompts_option(help="System prompt of every chat; default: none.")] = None,
-    thinking: Thinking = None,
     stop: Annotated[
         list[str] | None,
         sampling_option(help="Stop string, for models without an end token; \\n is a line break (repeatable)."),
@@ -107,48 +151,13 @@ def generate(
             help="Recording of token likelihoods and hidden-state statistics, for the uncertainty metrics.",
         ),
     ] = False,
-    layer: Layer = "middle",
-    average_layers: AverageLayers = None,
     sweep: Annotated[
         str | None,
         sampling_option(help="Decoding parameter to sweep: temperature=0.2:1.2:100, top_p=0.1:1:50 or top_k=1:64:20."),
     ] = None,
-    sets: Annotated[
-        int | None,
-        sampling_option(
-            min=2,
-            help=(
-                "Number of response sets of a sweep; default: the number of settings or contexts, whichever is larger."
-            ),
-        ),
-    ] = None,
     name: Annotated[str | None, output_option(help="System name; default: the model's name.")] = None,
-    submitter: Annotated[str, output_option(help="Submitter's name.")] = "not stated",
-    notes: Annotated[str | None, output_option(help="Notes in the manifest.")] = None,
-    dtype: Annotated[
-        Dtype | None,
-        _hardware_option(help="Precision of a transformers model; default: float16 on cuda, else float32."),
-    ] = None,
-    device: Annotated[
-        str | None,
-        _hardware_option(
-            callback=checked_device,
-            help="Device of a transformers model: cuda, cuda:1, cpu; default: the best available (printed to stderr).",
-        ),
-    ] = None,
-    batch_tokens: Annotated[
-        int | None,
-        _hardware_option(
-            min=64, help="Tokens per batch, padding included; lowered automatically when memory runs out."
-        ),
-    ] = None,
-    concurrency: Annotated[
-        int, _hardware_option(min=1, max=256, help="Number of concurrent requests to a server.")
-    ] = 8,
-    timeout: Annotated[float, _hardware_option(min=1, help="Timeout of a server's response, in seconds.")] = 120.0,
-    restart: Annotated[
-        bool, output_option("--restart", help="Fresh start, discarding the responses of an interrupted run.")
-    ] = False,
+    about: Annotated[list[str] | None, output_option(metavar="KEY=VALUE", help=ABOUT_HELP)] = None,
+    models: ModelOptions,
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -168,58 +177,55 @@ def generate(
 
     The bundled model, which has no chat template and no end token:
 
-      divbench generate offline --suite demo --no-chat-template --stop "\n" --max-tokens 30 --out subs/tiny
+      divbench generate offline --suite demo --template {prompt} --stop "\n" --max-tokens 30 --out subs/tiny
 
     A decoding test of your own, for divbench metrics metaeval:
 
-      divbench generate offline --no-chat-template --prompts starts.txt --sweep temperature=0.2:1.2:100 --out t.parquet
+      divbench generate offline --suite starts.txt --template {prompt} --sweep temperature=0.2:1.2:100 --out t.parquet
     """
-    from dataclasses import asdict
-
     from benchmark.generation.journal import contents_of, open_journal, remove_journal
-    from benchmark.generation.output import write_output
     from benchmark.generation.prompting import PromptingSettings
-    from benchmark.generation.run import Plan
-    from benchmark.generation.setup import load, manifest_of, settings_of, suite_named
-    from benchmark.generation.sweep import parse_sweep, write_sweep
+    from benchmark.generation.run import Plan, parse_sweep, write_sweep
+    from benchmark.generation.setup import load, manifest_of, settings_of, suite_named, write_output
+    from submissions.checking.prompts import OWN
     from submissions.checking.response_kinds import kinds_text
 
     points = None if sweep is None else parse_sweep(sweep)
     _check_output(destination, is_sweep=points is not None)
-    _check_options(
-        model, internals=internals, swept=sweep, sets=sets, chat_template=chat_template, template=template,
-        thinking=thinking, stop=stop, mode=mode,
-    )  # fmt: skip
-    asked = PromptingSettings(mode, system_prompt, chat_template, template or "{prompt}", thinking)
-    ends = tuple(str(with_lines(each)) for each in stop or ())
-    found = suite_named(suite, prompts, {"prompt": prompt_column, "id": id_column}, mirror)
-    settings = settings_of(found.name, temperature, top_k, top_p, max_tokens)
-    plan = Plan(_items(found, points, settings, sets, seed), asked, k, seed, greedy=internals)
-    given = {"name": name, "submitter": submitter, "notes": notes}
+    chosen, facts = models.parsed(), manifest_fields(about or ())
+    given = models.template is not None or chosen["thinking"] is not None or bool(stop)
+    _check_options(model, mode, internals=internals, is_sweep=points is not None, chat_options=given)
+    prompting = PromptingSettings(
+        mode, system_prompt, models.template is None, models.template or "{prompt}", chosen["thinking"]
+    )
+    ends = tuple(str(_with_lines(text)) for text in stop or ())
+    prompts = suite_named(suite, mirror)
+    settings = settings_of(prompts.name, temperature, top_k, top_p, max_tokens)
+    plan = Plan(_planned(prompts, points, settings, seed), prompting, k, seed, greedy=internals)
+    layers = [chosen["layer"], chosen["average_layers"]] if internals else None
     journal_path = destination.parent / f".{destination.name}.partial.sqlite"
-    with open_journal(journal_path, restart=restart) as journal:
-        loaded = load(model, asked, ends, dtype, device, batch_tokens, concurrency, timeout)
-        manifest_of(loaded, plan, found.name, ends, given)  # fails before the work if the manifest is not valid
-        reader = _reader(plan, loaded.sampler, layer, average_layers) if internals else None
-        layers = [layer, average_layers] if internals else None
-        removable = None if prompts is None or points is not None else contents_of(found.prompts)
-        journal.begin(_identity(plan, loaded, found, ends, sweep, layers), removable)
+    with open_journal(journal_path) as journal:
+        loaded = load(model, prompting, ends, chosen["dtype"], models.device)
+        manifest_of(loaded, plan, prompts.name, ends, name, facts)  # fails before the work if it is not valid
+        reader = _reader(plan, loaded, chosen) if internals else None
+        removable = contents_of(prompts.prompts) if prompts.name == OWN and points is None else None
+        journal.begin(_identity(plan, loaded, prompts, ends, sweep, layers), removable)
         resumed = len(journal.done())
         _sample(plan, loaded, journal, own=removable is not None)
         if reader is not None:
-            _read(plan, loaded.sampler, reader, journal)
-        manifest = manifest_of(loaded, plan, found.name, ends, given)
+            _read(plan, loaded, reader, journal)
+        manifest = manifest_of(loaded, plan, prompts.name, ends, name, facts)
+        state: dict[str, Any] = {"model": loaded.sampler.signature, "k": k}
         if points is None:
-            submission, counts = write_output(destination, manifest, found, plan, journal, reader)
-            state: dict[str, Any] = {"submission_id": submission.id, "folder": str(destination)}
-            state |= {"prompts": len(plan.sets), "k": k, "resumed_prompts": resumed, "counts": asdict(counts)}
+            submission, counts = write_output(destination, manifest, prompts, plan, journal, reader)
+            state |= {"submission_id": submission.id, "folder": str(destination), "prompts": len(plan.sets)}
+            state |= {"resumed_prompts": resumed, "counts": asdict(counts)}
         else:
             write_sweep(destination, plan, points, journal, manifest, loaded.sampler.signature)
             contexts = len({item.prompt.prompt_id for item in plan.sets})
-            state = {"file": str(destination), "label": points.parameter, "sets": len(plan.sets)}
-            state |= {"contexts": contexts, "k": k, "resumed_sets": resumed}
+            state |= {"file": str(destination), "label": points.parameter, "sets": len(plan.sets)}
+            state |= {"contexts": contexts, "resumed_sets": resumed}
     remove_journal(journal_path)
-    state |= {"model": loaded.sampler.signature}
     if json:
         print_json(state)
         return
@@ -241,25 +247,14 @@ def _check_output(destination: Path, *, is_sweep: bool) -> None:
         raise ConfigurationError(f"{destination} exists", "choose another --out, or remove it")
 
 
-def _check_options(
-    model: str,
-    *,
-    internals: bool,
-    swept: str | None,
-    sets: int | None,
-    chat_template: bool,
-    template: str | None,
-    thinking: bool | None,
-    stop: list[str] | None,
-    mode: str,
-) -> None:
+def _check_options(model: str, mode: str, *, internals: bool, is_sweep: bool, chat_options: bool) -> None:
     """Reject options that would have no effect, or that exclude each other."""
+    from benchmark.generation.prompting import is_verbalized
     from benchmark.generation.setup import is_server
-    from benchmark.generation.verbalized import is_verbalized
 
     if is_server(model):
-        if not chat_template or template is not None or thinking is not None or stop:
-            hint = "leave out --no-chat-template, --template, --thinking and --stop"
+        if chat_options:
+            hint = "leave out --template, --set thinking and --stop"
             raise ConfigurationError("a server is only sampled by chat", hint)
         if internals:
             name = model.partition("@")[0]
@@ -267,41 +262,34 @@ def _check_options(
             raise ConfigurationError("a server does not give access to its model's internals", hint)
     if internals and is_verbalized(mode):
         raise ConfigurationError(f"the mode {mode} has no tokens for single responses", "leave out --internals")
-    if template is not None and chat_template:
-        raise ConfigurationError("--template needs --no-chat-template", "add --no-chat-template")
-    if internals and swept is not None:
+    if internals and is_sweep:
         raise ConfigurationError("a sweep has no internals", "leave out --internals")
-    if sets is not None and swept is None:
-        raise ConfigurationError("--sets needs --sweep", "use --k for the number of responses per prompt")
 
 
-def _items(
-    found: "Suite", points: "Sweep | None", settings: "SamplingSettings", sets: int | None, seed: int
+def _planned(
+    suite: "Suite", points: "Sweep | None", settings: "SamplingSettings", seed: int
 ) -> "tuple[PlannedSet, ...]":
     """Return the response sets to sample: one per prompt of a suite, or the sets of a sweep."""
-    from benchmark.generation.run import PlannedSet
-    from benchmark.generation.sweep import sweep_items
+    from benchmark.generation.run import PlannedSet, sweep_sets
 
     if points is None:
-        return tuple(PlannedSet(prompt.prompt_id, prompt, settings) for prompt in found.prompts)
-    return sweep_items(found.prompts, points, settings, sets or max(len(points.values), len(found.prompts)), seed)
+        return tuple(PlannedSet(prompt.prompt_id, prompt, settings) for prompt in suite.prompts)
+    return sweep_sets(suite.prompts, points, settings, max(len(points.values), len(suite.prompts)), seed)
 
 
 def _identity(
     plan: "Plan",
     loaded: "Model",
-    found: "Suite",
+    suite: "Suite",
     stop: tuple[str, ...],
     sweep: str | None,
     layers: list[str | None] | None,
 ) -> dict[str, Any]:
     """Return the settings that must be equal for a run to resume."""
-    from dataclasses import asdict
-
     return {
         "model": loaded.sampler.signature,
         "software": loaded.software,
-        "prompts": f"{found.name} {found.revision}",
+        "prompts": f"{suite.name} {suite.revision}",
         "mode": plan.prompting.mode,
         "asked": str(plan.prompting),
         "k": plan.k,
@@ -314,9 +302,9 @@ def _identity(
 
 
 def _sample(plan: "Plan", loaded: "Model", journal: "Journal", *, own: bool) -> None:
-    """Sample the whole plan; report on stderr what failed and how often."""
+    """Sample the whole plan; report on stderr what failed and how often. Prompts of the user's own may be removed."""
+    from benchmark.generation.prompting import SamplerFault
     from benchmark.generation.run import UNPARSED, failures, sample_plan
-    from benchmark.generation.sampler import SamplerFault
     from benchmark.generation.setup import expect_same_server, keep_server
 
     expect_same_server(loaded, journal)
@@ -324,11 +312,11 @@ def _sample(plan: "Plan", loaded: "Model", journal: "Journal", *, own: bool) -> 
         with progress() as bar:
             task = bar.add_task(f"sampling {loaded.name[:40]}", total=len(plan.sets))
 
-            def tell(done: int) -> None:
+            def show(done: int) -> None:
                 bar.update(task, completed=done)
                 keep_server(loaded, journal)
 
-            sample_plan(plan, loaded.sampler, journal, tell)
+            sample_plan(plan, loaded.sampler, journal, show)
     except SamplerFault:
         err().print(f"{len(journal.done())} of {len(plan.sets)} prompts have all their responses, which are kept")
         raise
@@ -342,48 +330,130 @@ def _sample(plan: "Plan", loaded: "Model", journal: "Journal", *, own: bool) -> 
         failed = sorted(journal.errors())
         shown = ", ".join(failed[:10]) + (", …" if len(failed) > 10 else "")
         err().print(f"without responses: {shown}", style="yellow", markup=False, soft_wrap=True)
-        last = "remove them from the file, if it has ids" if own else "change the options and use --restart"
+        last = "remove them from the file, if it has ids" if own else f"change the options, and remove {journal.path}"
         raise InputError(
             f"{lacking} of {len(plan.sets)} prompts have no responses yet; most frequent reason: {reasons[0][0]}",
             f"the same command retries only these prompts; if they keep failing, {last}",
         )
 
 
-def _reader(plan: "Plan", sampler: "Sampler", layer: str, average: str | None) -> "InternalsReader":
+def _reader(plan: "Plan", loaded: "Model", settings: Settings) -> "InternalsReader":
     """Return the reader of internals; made before sampling, so that layers the model lacks are reported early."""
-    from benchmark.generation.internals.read import InternalsReader
-    from benchmark.models.hf_states import SamplingParameters
+    from benchmark.generation.internals import InternalsReader, layers_named
 
-    lm, settings = _of_transformers(sampler).lm, plan.sets[0].settings
-    cut = SamplingParameters(settings.temperature, settings.top_k, settings.top_p)
-    return InternalsReader(lm, chosen_layers(lm, layer, average), cut)
+    sampler: HFSampler | Any = loaded.sampler
+    layers = layers_named(sampler.lm, settings["layer"], settings["average_layers"])
+    return InternalsReader(sampler.lm, layers, _sampling_parameters(plan.sets[0].settings))
 
 
-def _read(plan: "Plan", sampler: "Sampler", reader: "InternalsReader", journal: "Journal") -> None:
+def _read(plan: "Plan", loaded: "Model", reader: "InternalsReader", journal: "Journal") -> None:
     from benchmark.generation.run import read_plan
 
+    sampler: HFSampler | Any = loaded.sampler
     with progress() as bar:
         task = bar.add_task("reading internals", total=len(plan.sets))
-        read_plan(plan, _of_transformers(sampler), reader, journal, lambda done: bar.update(task, completed=done))
+        read_plan(plan, sampler, reader, journal, lambda done: bar.update(task, completed=done))
 
 
-def _of_transformers(sampler: "Sampler") -> "HFSampler":
-    from benchmark.generation.hf_sampler import HFSampler
+@with_option_groups
+def internals(
+    folder: Annotated[Path, typer.Argument(help="Submission folder.")],
+    model: Annotated[
+        str, typer.Option(help="Model that generated the responses: ORG/NAME@COMMIT on the Hub, a folder, or offline.")
+    ],
+    destination: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", help="Output file; default: internals.parquet in the submission folder, where score finds it."
+        ),
+    ] = None,
+    *,
+    models: ModelOptions,
+    mirror: MirrorOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Compute token likelihoods and hidden-state statistics of a submission's responses, for the uncertainty metrics.
 
-    if not isinstance(sampler, HFSampler):
-        raise ConfigurationError("a server does not give access to its model's internals", "leave out --internals")
-    return sampler
+    The open model that generated the responses reads each prompt with each response, and generates a greedy response
+    per prompt. The file holds the sums and covariances from which perplexity, energy, entropies, EigenScores and LOOE
+    are computed. divbench generate --internals records them during sampling, from the sampled tokens themselves, and
+    after the reasoning of a reasoning model, which a submission does not contain. After an interruption, run the same
+    command to resume.
+
+      divbench metrics internals subs/qwen --model Qwen/Qwen3-0.6B@COMMIT --device cuda
+
+      divbench score subs/qwen
+    """
+    from benchmark.generation.internals import InternalsReader, layers_named, tokenise_rows
+    from benchmark.generation.journal import open_journal, remove_journal
+    from benchmark.generation.prompting import check_prompts, prompting_of
+    from benchmark.generation.setup import load_local, spec_named
+    from benchmark.scoring.internals_file import INTERNALS_FILE, internals_of, record, write_internals
+    from datasets_build.load import load_suite
+    from divbench.core.files import content_id
+    from submissions.checking.prompts import OWN
+    from submissions.checking.validate import open_submission
+
+    submission, suite, _ = open_submission(folder, partial(load_suite, mirror=mirror))
+    generation, settings = submission.manifest.generation, models.parsed()
+    stated = prompting_of(submission.manifest)
+    prompting = _prompting(stated, models.template, settings["thinking"])
+    if prompting.mode == "paraphrase" and suite.name == OWN:
+        hint = "record them during sampling (divbench generate --internals), or score it without internals"
+        raise ConfigurationError("a submission does not contain the paraphrases of its own prompts", hint)
+    check_prompts(prompting, suite.prompts, generation.k)
+    target = destination or folder / INTERNALS_FILE
+    if target.exists():
+        raise ConfigurationError(f"{target} exists", "remove it to compute it again, or choose another --out")
+    choice = device_named(models.device, settings["dtype"], mps=False)
+    loaded = load_local(spec_named(model, choice.dtype, choice.device), prompting, generation.stop)
+    sampler: HFSampler | Any = loaded.sampler
+    layers = layers_named(sampler.lm, settings["layer"], settings["average_layers"])
+    reader = InternalsReader(sampler.lm, layers, _sampling_parameters(generation))
+    changed = None if str(prompting) == str(stated) else f"prompt:{content_id(str(prompting))}"
+    how = reader.how_read(submission.id, generation.k, prompting, "text").model_copy(update={"changed": changed})
+    length = generation.max_tokens or _USUAL_LENGTH
+    journal_path = target.parent / f".{target.name}.partial.sqlite"
+    with open_journal(journal_path) as journal, progress() as bar:
+        journal.begin(how.model_dump(mode="json") | {"greedy": length})
+        was_read = journal.read()
+        task = bar.add_task(f"reading with {loaded.name[:40]}", total=submission.prompts, completed=len(was_read))
+        rows = (row for row in submission.rows() if row.prompt_id not in was_read)
+        while part := list(islice(rows, _READ_AT_ONCE)):
+            prompts = [suite.by_id[row.prompt_id] for row in part]
+            tokenised = tokenise_rows(sampler, prompts, part, length, stops=bool(generation.stop))
+            read = zip(part, reader.read(tokenised), strict=True)
+            journal.put_internals({row.prompt_id: record(row.prompt_id, values) for row, values in read})
+            bar.advance(task, len(part))
+        ids = [prompt.prompt_id for prompt in suite.prompts]
+        write_internals(target, how, ((name, internals_of(journal.internals(name), how)) for name in ids))
+    remove_journal(journal_path)
+    if json:
+        document = {"file": str(target), "prompts": len(ids), "resumed_prompts": len(was_read)}
+        print_json(document | {"read": how.model_dump()})
+        return
+    out().print(f"written: {target}", markup=False, soft_wrap=True)
+    out().print(f"next: divbench score {folder}", markup=False, soft_wrap=True)
 
 
-def chosen_layers(lm: Any, layer: str, average: str | None) -> Any:
-    """Return the layers chosen by --layer and --average-layers."""
-    from benchmark.generation.internals.read import layers_of
+def _sampling_parameters(settings: "Generation | SamplingSettings") -> "SamplingParameters | None":
+    """Return how tokens were sampled; None if it is unknown."""
+    from benchmark.models.hf_states import SamplingParameters
 
-    try:
-        original = layer if layer in ("middle", "last") else int(layer)
-        several = None if average is None else [int(each) for each in average.split(",")]
-    except ValueError as error:
+    if settings.temperature is None:
+        return None
+    return SamplingParameters(float(settings.temperature), settings.top_k, settings.top_p or 1.0)
+
+
+def _prompting(stated: "PromptingSettings", template: str | None, thinking: bool | None) -> "PromptingSettings":
+    """Return how the prompts were presented, from the manifest and the options that replace parts of it."""
+    from benchmark.generation.prompting import is_verbalized
+
+    if is_verbalized(stated.mode):
         raise ConfigurationError(
-            f"invalid layers: {error}", "use --layer middle, last or a number; --average-layers such as 20,21"
-        ) from error
-    return layers_of(lm, original, several)
+            f"the mode {stated.mode} has no tokens for single responses: one reply in JSON had all of them",
+            "score it without internals, or sample in another mode",
+        )
+    if template is not None:
+        stated = replace(stated, chat_template=False, template=template)
+    return stated if thinking is None else replace(stated, thinking=thinking)

@@ -7,8 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.generation.prompting import PromptingSettings, prompt_ids
-from benchmark.generation.sampler import Failed, Outcome, Request, Sampled, SamplerFault
+from benchmark.generation.prompting import (
+    Failed,
+    Outcome,
+    PromptingSettings,
+    Request,
+    Sampled,
+    SamplerFault,
+    prompt_ids,
+)
 from benchmark.models.hf_generate import end_ids, generate, sample_tokens
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.memory import OutOfMemory

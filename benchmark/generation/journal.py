@@ -15,7 +15,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from benchmark.generation.sampler import Sampled
+from benchmark.generation.prompting import Sampled
 from datasets_build.schema import Prompt
 from divbench.core.errors import ConfigurationError
 from divbench.core.files import canonical_json, content_id
@@ -75,7 +75,7 @@ class Journal:
             shown = "; ".join(f"{key} {before.get(key)!r}, now {plan.get(key)!r}" for key in differs)
             raise ConfigurationError(
                 f"{self.path} has responses of a run with other settings: {shown}",
-                "use the same options to resume that run, another --out, or --restart to discard it",
+                f"use the same options to resume that run, choose another --out, or remove {self.path} to discard it",
             )
 
     def _lacks_only_failed(self, prompts: Mapping[str, str]) -> bool:
@@ -150,7 +150,7 @@ class Journal:
 
 
 @contextmanager
-def open_journal(path: Path, *, restart: bool = False) -> Iterator[Journal]:
+def open_journal(path: Path) -> Iterator[Journal]:
     """Open the journal at a path, creating it if needed; an empty one is removed at the end."""
     lock = FileLock(path.with_name(f"{path.name}.lock"))
     try:
@@ -164,8 +164,6 @@ def open_journal(path: Path, *, restart: bool = False) -> Iterator[Journal]:
         hint = "choose another --out, or check the folder's permissions"
         raise ConfigurationError(f"the folder {path.parent} cannot be written: {error.strerror}", hint) from error
     try:
-        if restart:
-            remove_journal(path)
         database = sqlite3.connect(path, timeout=60, check_same_thread=False)  # samplers call it from their own threads
         blank = False
         try:
@@ -181,7 +179,7 @@ def open_journal(path: Path, *, restart: bool = False) -> Iterator[Journal]:
             if blank:
                 remove_journal(path)
     except sqlite3.Error as error:
-        hint = "check the disk and the file's permissions, or start again with --restart"
+        hint = "check the disk and the file's permissions, or remove it to start again"
         raise ConfigurationError(f"{path} cannot be used: {error}", hint) from error
     finally:
         # Before the lock is released: a process that has opened the file then sees that it is gone, and makes another.

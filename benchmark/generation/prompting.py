@@ -1,27 +1,119 @@
-"""Makes chats and tokens from prompts: NoveltyBench's four modes (arXiv:2504.05228, section 5.3), and verbalized.
+"""Requests to a model, the chats that they continue, and their outcomes; the protocol that samplers implement.
 
-The next chat depends only on the prompt and the responses so far, so that it can be reconstructed for any submission
-with a complete manifest.
+A chat is made in one of NoveltyBench's four modes (arXiv:2504.05228, section 5.3), or by verbalized sampling
+(arXiv:2510.01171): the model is asked for k responses with their probabilities in one call; *verbalized* asks for
+responses as the model would give them, *verbalized-tail* for unlikely ones. The wording of the latter is our own and
+asks for JSON. The next chat depends only on the prompt and the responses so far, so that it can be reconstructed for
+any submission with a complete manifest.
 """
 
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, Protocol
 
-from benchmark.generation.sampler import Message
-from benchmark.generation.verbalized import instruction, is_verbalized
+from benchmark.generation.prompting import Message, instruction, is_verbalized
 from benchmark.models.tokenisers import HFTokeniser
 from datasets_build.schema import Prompt
-from divbench.core.errors import ConfigurationError
+from divbench.core.errors import ConfigurationError, DivBenchError
 from submissions.choices import Mode
 from submissions.schema import Manifest
 
+Role = Literal["system", "user", "assistant"]
 # From NoveltyBench's inference script: the system prompt of its mode, and the request for another response.
 NOVEL_SYSTEM_PROMPT = (
     "You are a producer of unique answers, and you strive to tell each user a novel answer to their question."
 )
 ANOTHER = "Can you generate a different answer?"
 _PLACE = "{prompt}"
+ATTEMPTS = 4
+TAIL = 0.1  # each response of the tail variant should have a lower probability
+_MODES = ("verbalized", "verbalized-tail")
+_LONGEST = 2**20  # characters of a reply that are parsed
+_NAMES = ("text", "response")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a chat."""
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingSettings:
+    """How tokens are sampled."""
+
+    temperature: float = 1.0  # sampling temperature; 0 is greedy
+    top_k: int | None = None  # number of most probable tokens to keep; None: all
+    top_p: float = 1.0  # nucleus threshold: of those, keep the fewest whose probabilities sum to it; 1: all
+    max_tokens: int = 256  # maximum number of tokens of a response, including EOS
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request for one response."""
+
+    messages: tuple[Message, ...]  # chat so far; the last message is the user's
+    settings: SamplingSettings
+    seed: int  # random seed of this response alone, so that it does not depend on other requests. See `draw_seed`.
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """A response."""
+
+    text: str  # decoded text without special tokens; an empty text is a valid response
+    # *stop*: it ended by itself; *length*: it was truncated; otherwise as the server reports, or None.
+    finish_reason: str | None
+    tokens: int | None = None  # number of sampled tokens, including reasoning and EOS; None: unknown
+    # Number of tokens sampled before the response and not part of it; None: unknown.
+    reasoning_tokens: int | None = None
+    reasoning_ids: tuple[int, ...] = ()  # those tokens; empty if unknown
+    ids: tuple[int, ...] | None = None  # tokens of the response and its end marker; None: unknown
+    content: int = 0  # number of `ids` that belong to the response; the others are its end marker
+    probability: float | None = None  # probability that the model stated in verbalized sampling; None: it stated none
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Why a request has no response: an error of this request only, never an empty response."""
+
+    reason: str
+
+
+Outcome = Sampled | Failed
+
+
+class SamplerFault(DivBenchError):
+    """The model or server fails for all requests. Finished work is kept."""
+
+
+class Sampler(Protocol):
+    """Samples responses."""
+
+    signature: str  # everything known that determines the responses
+    at_once: int  # best number of requests per call
+
+    def check(self, requests: Sequence[Request]) -> list[str | None]:
+        """Return for each request why it is impossible (such as a prompt longer than the context), or None; fast."""
+        ...
+
+    def sample(self, requests: Sequence[Request], done: Callable[[int, Outcome], None]) -> None:
+        """Sample each request; `done(index, outcome)` is called once for each, in any order, never concurrently."""
+        ...
+
+
+def draw_seed(seed: int, *what: str | int) -> int:
+    """Derive a seed of 63 bits for one request from the run's seed and the request's names.
+
+    >>> draw_seed(0, "p1", 0) == draw_seed(0, "p1", 0) != draw_seed(0, "p1", 1)
+    True
+    """
+    named = "\x1f".join([str(seed), *map(str, what)])
+    return int.from_bytes(hashlib.sha256(named.encode()).digest()[:8]) >> 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +175,11 @@ def messages(
     return tuple(made)
 
 
+def greedy_chat(prompting: PromptingSettings, prompt: Prompt) -> tuple[Message, ...]:
+    """Return the chat of the greedy response."""
+    return messages(replace(prompting, mode="resample", system_prompt=prompting.system), prompt, 0)
+
+
 def check_prompts(prompting: PromptingSettings, prompts: Sequence[Prompt], k: int) -> None:
     """Reject prompts that a mode cannot use."""
     if prompting.mode != "paraphrase":
@@ -107,3 +204,58 @@ def prompt_ids(tokeniser: HFTokeniser, prompting: PromptingSettings, chat: Seque
         return ids if tokeniser.bos is None or ids[:1] == (tokeniser.bos,) else (tokeniser.bos, *ids)
     options: dict[str, Any] = {} if prompting.thinking is None else {"enable_thinking": prompting.thinking}
     return tokeniser.chat_ids([{"role": each.role, "content": each.content} for each in chat], options)
+
+
+def is_verbalized(mode: str) -> bool:
+    """Return whether a mode asks for all responses in one call."""
+    return mode in _MODES
+
+
+def instruction(prompt: Prompt, k: int, mode: str) -> str:
+    """Return the user message that asks for k responses to a prompt."""
+    which = (
+        f"Choose unlikely ones: each probability is below {TAIL}."
+        if mode == "verbalized-tail"
+        else "Sample them from all that you might say."
+    )
+    return (
+        f"Give {k} different responses to the message below, each with the probability that you would give it. {which} "
+        f'Reply with JSON alone: a list of {k} objects {{"text": …, "probability": …}}.\n\n{prompt.prompt}'
+    )
+
+
+def parse(reply: str, k: int) -> list[tuple[str, float | None]] | None:
+    """Parse k responses with their probabilities from a reply; None if it is not such a list.
+
+    Text around the list, such as a code fence, is ignored; of more than k responses the first k are taken. A
+    probability that is not a number in [0, 1] becomes None.
+
+    >>> parse('Sure: [{"text": "A cat.", "probability": 0.3}, {"text": "A dog.", "probability": "high"}]', 2)
+    [('A cat.', 0.3), ('A dog.', None)]
+    """
+    begin, end = reply.find("["), reply.rfind("]")
+    if begin < 0 or end < begin or end - begin > _LONGEST:
+        return None
+    try:
+        found = json.loads(reply[begin : end + 1])
+    except (ValueError, RecursionError):
+        return None
+    made = [_response(each) for each in found] if isinstance(found, list) else []
+    whole = [each for each in made if each is not None]
+    return whole[:k] if len(whole) == len(made) and len(whole) >= k else None
+
+
+def _response(given: Any) -> tuple[str, float | None] | None:
+    if not isinstance(given, dict):
+        return None
+    text = next((given[name] for name in _NAMES if isinstance(given.get(name), str)), None)
+    if text is None:
+        return None
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # an unpaired surrogate is not valid text
+        return None
+    stated = given.get("probability")
+    if not isinstance(stated, int | float) or isinstance(stated, bool) or not 0 <= stated <= 1:
+        return text, None
+    return text, float(stated)

@@ -1,38 +1,55 @@
 """Samples a whole plan and can resume: a prompt is written to the journal once it has all its responses.
 
 If one response fails, none is stored for its prompt: the error is recorded, the run continues with the other prompts,
-and the next run retries.
+and the next run retries. A plan may be a decoding test: response sets sampled at many settings of one parameter and
+labelled with the setting, like decTest (Tevet & Berant 2021, arXiv:2004.02990, section 6.3), for any model, and also
+for top-p and top-k, for which no sets were released. A diversity metric should rise with it (metrics metaeval).
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
 
+import numpy as np
+
+from benchmark.analysis.metaeval.set_files import write_sets
 from benchmark.generation.hf_sampler import HFSampler
-from benchmark.generation.internals.read import InternalsReader, TokenisedResponses
+from benchmark.generation.internals import InternalsReader, TokenisedResponses
 from benchmark.generation.journal import Journal, PromptSamples
-from benchmark.generation.prompting import PromptingSettings, check_prompts, messages
-from benchmark.generation.sampler import (
+from benchmark.generation.prompting import (
+    ATTEMPTS,
     Failed,
-    Message,
     Outcome,
+    PromptingSettings,
     Request,
     Sampled,
     Sampler,
     SamplingSettings,
+    check_prompts,
     draw_seed,
+    greedy_chat,
+    is_verbalized,
+    messages,
+    parse,
 )
-from benchmark.generation.verbalized import ATTEMPTS, is_verbalized, parse
 from benchmark.models.hf_states import TokenisedResponse
 from benchmark.scoring.internals_file import record
 from datasets_build.schema import Prompt
 from divbench.core.errors import ConfigurationError, counted
+from divbench.core.files import canonical_json, content_id
+from submissions.schema import Manifest
 
 _CHUNK = 8  # times the sampler's batch; the sampler idles at the end of a chunk, so there should be few
 UNPARSED = "replies without a list of responses"
 _SHOWN = 5  # number of unusable prompts that the message names
 _READ_AT_ONCE = 64  # prompts per write of internals to the journal
 Progress = Callable[[int], None]
+Parameter = Literal["temperature", "top_p", "top_k"]
+MAX_POINTS = 10_000
+_HINT = "such as temperature=0.2:1.2:100, top_p=0.1:1:50 or top_k=1:64:20"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +111,6 @@ def request_of(plan: Plan, item: PlannedSet, place: int, before: Sequence[str] =
 def greedy_request(plan: Plan, item: PlannedSet) -> Request:
     """Make the request for the greedy response: the prompt itself, whatever the mode."""
     return Request(greedy_chat(plan.prompting, item.prompt), replace(item.settings, temperature=0.0), 0)
-
-
-def greedy_chat(prompting: PromptingSettings, prompt: Prompt) -> tuple[Message, ...]:
-    """Return the chat of the greedy response."""
-    return messages(replace(prompting, mode="resample", system_prompt=prompting.system), prompt, 0)
 
 
 def _check(plan: Plan, sampler: Sampler, waiting: Sequence[PlannedSet]) -> None:
@@ -252,3 +264,89 @@ def _asked(plan: Plan, sampler: HFSampler, item: PlannedSet, samples: PromptSamp
 def failures(journal: Journal) -> list[tuple[str, int]]:
     """Return the reasons of failures with their counts, the most frequent first."""
     return sorted(Counter(journal.errors().values()).items(), key=lambda each: (-each[1], each[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Ascending settings of one parameter."""
+
+    parameter: Parameter
+    values: tuple[float, ...]  # evenly spaced settings; for *top_k*, whole numbers evenly spaced on a logarithmic scale
+
+
+def parse_sweep(text: str) -> Sweep:
+    """Parse a sweep as written on the command line.
+
+    >>> parse_sweep("temperature=0.2:1.2:6").values
+    (0.2, 0.4, 0.6, 0.8, 1.0, 1.2)
+    >>> parse_sweep("top_k=1:100:5").values
+    (1.0, 3.0, 10.0, 32.0, 100.0)
+    """
+    found = re.fullmatch(r"(temperature|top_p|top_k)=([0-9.]+):([0-9.]+):([0-9]+)", text)
+    try:
+        if found is None:
+            raise ValueError("it is not PARAMETER=LOWEST:HIGHEST:POINTS with temperature, top_p or top_k")
+        parameter: Any = found[1]
+        low, high, points = float(found[2]), float(found[3]), int(found[4])
+        if not (2 <= points <= MAX_POINTS and low < high < np.inf):
+            raise ValueError(f"it needs 2 to {MAX_POINTS:,} points, and a lowest value below the highest")
+        if parameter == "top_p" and not 0 < low <= high <= 1:
+            raise ValueError("top_p must be above 0 and at most 1")
+        if parameter == "top_k" and low < 1:
+            raise ValueError("top_k must be at least 1")
+        evenly = np.round(np.linspace(low, high, points), 12)
+        values = np.unique(np.round(np.geomspace(low, high, points)) if parameter == "top_k" else evenly)
+        if len(values) < 2:
+            raise ValueError(f"it has one setting, {values[0]}")
+    except ValueError as error:
+        raise ConfigurationError(f"{text!r} is not a valid sweep: {error}", _HINT) from error
+    return Sweep(parameter, tuple(values.tolist()))
+
+
+def sweep_sets(
+    contexts: Sequence[Prompt], sweep: Sweep, settings: SamplingSettings, sets: int, seed: int
+) -> tuple[PlannedSet, ...]:
+    """Plan the response sets, ordered by label.
+
+    The numbers of sets per setting differ by at most one, and so do the numbers per context. Contexts are paired with
+    settings at random.
+    """
+    points = np.arange(sets) * len(sweep.values) // sets
+    rounds = -(-sets // len(contexts))
+    dealt = np.concatenate(
+        [np.random.default_rng(draw_seed(seed, "contexts", n)).permutation(len(contexts)) for n in range(rounds)]
+    )[:sets]
+    dealt = np.random.default_rng(draw_seed(seed, "sets")).permutation(dealt)
+    return tuple(
+        PlannedSet(f"set-{number:05d}", contexts[context], with_value(settings, sweep.parameter, sweep.values[point]))
+        for number, (point, context) in enumerate(zip(points.tolist(), dealt.tolist(), strict=True))
+    )
+
+
+def with_value(settings: SamplingSettings, parameter: Parameter, value: float) -> SamplingSettings:
+    """Return the settings at a point of a sweep."""
+    if parameter == "top_k":
+        return replace(settings, top_k=int(value))
+    return replace(settings, temperature=value) if parameter == "temperature" else replace(settings, top_p=value)
+
+
+def write_sweep(path: Path, plan: Plan, sweep: Sweep, journal: Journal, manifest: Manifest, model: str) -> None:
+    """Write the labelled sets of a finished plan.
+
+    The id of a set depends on its texts, so that sets of different sweeps have different ids.
+    """
+    rows = []
+    for item in plan.sets:
+        texts = [sample.text for sample in journal.samples_of(item.id).samples]
+        rows.append(
+            {
+                "set_id": f"{item.id}-{content_id([item.prompt.prompt, texts])[:8]}",
+                "context": item.prompt.prompt,
+                "responses": texts,
+                "label": float(getattr(item.settings, sweep.parameter)),
+                "label_name": sweep.parameter,
+            }
+        )
+    drawn = manifest.generation.model_dump(mode="json") | {sweep.parameter: None}
+    about = {"model": model, "revision": manifest.system.revision, "swept": sweep.parameter, "generation": drawn}
+    write_sets(path, rows, {b"divbench.sweep": canonical_json(about)})

@@ -9,17 +9,17 @@ model's publisher: to sample without top_k and top_p, run it with `--generation-
 """
 
 import queue
+import re
 import threading
-from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from benchmark.generation.completions import REQUIRED, UNSEPARATED, body_of, outcome_of, refused_fields
-from benchmark.generation.sampler import Failed, Outcome, Request, SamplerFault
-from benchmark.models.servers import CHAT_PATH, Server, ServerFault, reported_model
+from benchmark.generation.prompting import Failed, Outcome, Request, Sampled, SamplerFault
+from benchmark.models.servers import CHAT_PATH, Server, ServerFault, first_choice, malformed, reported_model
 from divbench.core.errors import ConfigurationError
+from submissions.checking.checks import MAX_RESPONSE_BYTES
 
 REPLIES = 3  # malformed replies after which a request fails
 FAILED_IN_A_ROW = 3  # failed requests that end sampling; those of one prompt count as one if it may be the cause
@@ -27,8 +27,20 @@ FAILED_IN_A_ROW = 3  # failed requests that end sampling; those of one prompt co
 
 _OF_ONE_REQUEST = frozenset({400, 408, 409, 413, 422, 451})  # rejections that need not concern other requests
 _OF_ITS_PROMPT = _OF_ONE_REQUEST | {500}  # a server may fail on a text every time
-_MOMENT_SECONDS = 0.1
 _KEPT = "finished responses are kept, and the same command resumes"
+REQUIRED = {  # fields that change the distribution of responses, with the hint if a server rejects one
+    "temperature": "use a temperature that the server accepts, mostly 1",
+    "top_p": "leave out --top-p",
+    "top_k": "sample from all tokens: --top-k 0",
+}
+
+_SEEDS = _MOST_TOKENS = 1 << 31  # the most that servers accept
+UNSEPARATED = Failed(
+    "the response contains the model's reasoning, up to </think>: start the server with its reasoning parser "
+    "(vLLM: --reasoning-parser), and start afresh"
+)
+_TRUNCATED = ("max_tokens", "max_output_tokens", "model_length")  # what some servers and proxies say instead of length
+_BROKEN_OFF = ("error", "abort")  # servers' finish reasons if the model did not end by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,28 +54,11 @@ class _Result:
     status: int | None = None  # HTTP status of a failure, if it had one
 
 
-_Work = Callable[[Any, Request], _Result]
-
-
 class ServerSampler:
-    """Samples a model behind a server. See `Sampler`.
-
-    Attributes:
-        reported: Name of the model in the server's replies; a reply from another model ends sampling. None: no reply
-            yet. To resume an earlier run, set it to the name that the server reported then.
-    """
+    """Samples a model behind a server. See `Sampler`."""
 
     def __init__(self, url: str, model: str, concurrency: int = 8, timeout: float = 120.0) -> None:
-        """Check the settings; no request is sent yet.
-
-        Args:
-            url: Address of a server with OpenAI's chat completions API; with or without `/v1`.
-            timeout: Seconds without a sign of the server (it gives none while the model generates).
-
-        Raises:
-            ConfigurationError: No model is named, the concurrency is too small, the address or the key is malformed, or
-                the timeout is not positive.
-        """
+        """Check the settings; no request is sent yet."""
         if not model.strip() or concurrency < 1:
             raise ConfigurationError(
                 f"a model {model!r} with {concurrency} requests at once",
@@ -73,7 +68,7 @@ class ServerSampler:
         self.at_once = 4 * concurrency
         self.reported: str | None = None
         self._model = model
-        self._concurrency = concurrency  # lowered after the server rejected requests as too many
+        self._concurrency = concurrency
         self._server = Server.at(url, timeout)
         self._without: frozenset[str] = frozenset()  # fields that the server does not know
         self._lock = threading.Lock()
@@ -98,31 +93,21 @@ class ServerSampler:
 
         A failure that may be the server's fault is reported once a later response, or the end of the requests, shows
         that the server works; otherwise its request counts as not done.
-
-        Raises:
-            SamplerFault: The server denies access, has no such model, refuses a setting, changed its model, or failed
-                for several requests in a row.
         """
-        if not requests:
-            return
         failed: list[tuple[int, Outcome]] = []
-        pool = _Pool(min(self._concurrency, len(requests)), len(requests))
-        try:
-            with closing(_as_completed(self._server, requests, self._respond, pool)) as results:
-                for index, result in results:
-                    if result.healthy is False or not (result.healthy or self._has_worked):
-                        failed.append((index, result.outcome))
-                        self._count_failure(result, requests[index])
-                        continue
-                    self._check_model(result.model)
-                    if result.healthy:
-                        self._has_worked = True
-                        self._failed_in_a_row.clear()
-                        _report(failed, done)
-                    done(index, result.outcome)
-            _report(failed, done)
-        finally:
-            self._concurrency -= pool.retired
+        with closing(_as_completed(self._server, requests, self._respond, self._concurrency)) as results:
+            for index, result in results:
+                if result.healthy is False or not (result.healthy or self._has_worked):
+                    failed.append((index, result.outcome))
+                    self._count_failure(result, requests[index])
+                    continue
+                self._check_model(result.model)
+                if result.healthy:
+                    self._has_worked = True
+                    self._failed_in_a_row.clear()
+                    _report(failed, done)
+                done(index, result.outcome)
+        _report(failed, done)
 
     def _count_failure(self, result: _Result, request: Request) -> None:
         of_its_prompt = result.healthy is None or result.status in _OF_ITS_PROMPT
@@ -132,7 +117,7 @@ class ServerSampler:
             why = result.outcome.reason if isinstance(result.outcome, Failed) else ""
             raise SamplerFault(
                 f"{self._server.url} failed for several requests in a row, most recently: {why}",
-                f"check that the server is running and accepts these requests, or lower --concurrency; {_KEPT}",
+                f"check that the server is running and accepts these requests; {_KEPT}",
             )
 
     def _check_model(self, name: str | None) -> None:
@@ -191,82 +176,148 @@ class ServerSampler:
         raise SamplerFault(error.message, "; ".join(filter(None, (error.hint, _KEPT)))) from error
 
 
-class _Pool:
-    """Worker threads, and the indices of requests that none of them has taken yet."""
-
-    def __init__(self, workers: int, requests: int) -> None:
-        self.workers = workers  # that will take another request
-        self.retired = 0
-        self._waiting = deque(range(requests))
-        self._lock = threading.Lock()
-
-    def take(self) -> int | None:
-        """Return the index of a worker's next request; None: no request is left, and the worker ends."""
-        with self._lock:
-            if self._waiting:
-                return self._waiting.popleft()
-            self.workers -= 1
-            return None
-
-    def put_back(self, index: int) -> bool:
-        """Return a worker's request to the others and retire the worker; False if it is the only worker."""
-        with self._lock:
-            if self.workers < 2:
-                return False
-            self.workers -= 1
-            self.retired += 1
-            self._waiting.append(index)
-            return True
-
-
 def _as_completed(
-    server: Server, requests: Sequence[Request], work: _Work, pool: _Pool
+    server: Server, requests: Sequence[Request], work: Callable[[Any, Request], _Result], concurrency: int
 ) -> Generator[tuple[int, _Result], None, None]:
     """Yield the index and the result of `work(client, request)` for each request, as they finish.
 
     When the iterator is closed, or `work` raises, no more requests are sent; running ones are not waited for.
     """
-    halt = threading.Event()
+    waiting, lock, halt = iter(enumerate(requests)), threading.Lock(), threading.Event()
     results: queue.SimpleQueue[tuple[int, _Result | BaseException]] = queue.SimpleQueue()
     client = server.connect()
 
     def run() -> None:
         try:
-            while not halt.is_set() and (index := pool.take()) is not None:
-                result = work(client, requests[index])
-                if result.status == 429 and pool.put_back(index):  # too many at once, to the last attempt
+            while not halt.is_set():
+                with lock:
+                    index, request = next(waiting, (-1, None))
+                if request is None:
                     return
-                results.put((index, result))
+                results.put((index, work(client, request)))
         except BaseException as error:
-            results.put((-1, error))  # before the errors with which the others' waits end
+            results.put((-1, error))
             halt.set()
 
-    # Daemons: a running request cannot be cancelled, and must not keep an interrupted program alive.
-    threads = [threading.Thread(target=run, daemon=True) for _ in range(pool.workers)]
     try:
-        for thread in threads:
-            thread.start()
+        for _ in range(min(concurrency, len(requests))):
+            # Daemons: a running request cannot be cancelled, and must not keep an interrupted program alive.
+            threading.Thread(target=run, daemon=True).start()
         for _ in requests:
             index, result = results.get()
             if isinstance(result, BaseException):
                 raise result
             yield index, result
+        client.close()
     finally:
         halt.set()
-        last = threading.Thread(target=_close_after, args=(threads, client), daemon=True)
-        last.start()
-        last.join(_MOMENT_SECONDS)
-
-
-def _close_after(threads: Sequence[threading.Thread], client: Any) -> None:
-    """Close the connections when the threads that use them have ended."""
-    for thread in threads:
-        if thread.ident is not None:  # else it was never started
-            thread.join()
-    client.close()
 
 
 def _report(failed: list[tuple[int, Outcome]], done: Callable[[int, Outcome], None]) -> None:
     """Report failures, removing each first, so that none is reported twice."""
     while failed:
         done(*failed.pop(0))
+
+
+def body_of(model: str, request: Request, without: frozenset[str]) -> dict[str, Any]:
+    """Return the body of a request, without the fields that the server does not know."""
+    settings = request.settings
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": [asdict(message) for message in request.messages],
+        "temperature": settings.temperature,
+        "max_completion_tokens" if "max_tokens" in without else "max_tokens": settings.max_tokens,
+    }
+    # Sent even where it is 1: some servers have another default. It is left out only where it would cut nothing off.
+    if "top_p" not in without or settings.top_p != 1:
+        body["top_p"] = settings.top_p
+    if settings.top_k is not None:
+        body["top_k"] = settings.top_k
+    if "seed" not in without:
+        body["seed"] = request.seed % _SEEDS
+    return body
+
+
+def refused_fields(error: ServerFault, body: dict[str, Any]) -> frozenset[str]:
+    """Return the optional fields that an error message names. (It may quote required ones from the prompt.)"""
+    if error.status not in {400, 422} or error.too_long or error.filtered:
+        return frozenset()
+    named = {
+        name for name in (*REQUIRED, "max_tokens", "seed") if name in body and re.search(rf"\b{name}\b", error.reply)
+    }
+    prompt = "".join(message["content"] for message in body["messages"])
+    return frozenset(named - {name for name in REQUIRED if name in prompt})
+
+
+def outcome_of(document: dict[str, Any]) -> Outcome:
+    """Return the response in the first choice of a server's reply, or why there is none."""
+    choice = first_choice(document)
+    message = choice.get("message")
+    if not isinstance(message, dict) or not {"role", "content"} & message.keys():
+        raise malformed("no choices")
+    finish_reason = choice.get("finish_reason")
+    if not isinstance(finish_reason, str) or not re.fullmatch(r"[\w.-]{1,64}", finish_reason, re.ASCII):
+        finish_reason = None
+    elif finish_reason.lower() in _TRUNCATED:
+        finish_reason = "length"
+    if finish_reason in _BROKEN_OFF or choice.get("error"):
+        raise malformed("it was broken off by an error")
+    text = _text(message, finish_reason)
+    if isinstance(text, Failed):
+        return text
+    apart = message.get("reasoning_content") or message.get("reasoning")
+    if not apart and "</think>" in text and "<think>" not in text.partition("</think>")[0]:
+        return UNSEPARATED  # the block begins in the prompt; in responses truncated inside it, nothing marks it
+    text = _after_thinking(text)
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        return Failed("the response has lone surrogates, which UTF-8 cannot encode")
+    if size > MAX_RESPONSE_BYTES:
+        return Failed(f"the response has {size:,} bytes; the limit is {MAX_RESPONSE_BYTES:,}")
+    tokens, reasoning_tokens = _usage(document.get("usage"))
+    return Sampled(text, finish_reason, tokens=tokens, reasoning_tokens=reasoning_tokens)
+
+
+def _text(message: dict[str, Any], finish_reason: str | None) -> str | Failed:
+    """Return a message's content or refusal; without both, it is empty unless a filter or tool call explains it."""
+    content = message.get("content")
+    if isinstance(content, list):
+        content = _joined(content)
+    if not content and finish_reason == "content_filter":
+        return Failed("the server's content filter withheld the response")
+    if not content and (message.get("tool_calls") or message.get("function_call")):
+        return Failed("the model called a tool instead of responding")
+    if not isinstance(content, str | None):
+        raise malformed(f"a {type(content).__name__} for a response's text")
+    return content or (message["refusal"] if isinstance(message.get("refusal"), str) else "")
+
+
+def _joined(parts: list[Any]) -> str:
+    """Return the text of a content in parts, without parts of other kinds, such as reasoning."""
+    texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text"]
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise malformed("a list without text for a response's text")
+    return "".join(map(str, texts))
+
+
+def _after_thinking(text: str) -> str:
+    r"""Drop the thinking block at the beginning of a response; one without an end is all there is.
+
+    >>> [_after_thinking(text) for text in ("\n<think>a\n</think>\n\nb", "a<think>b</think>", "<think>a")]
+    ['b', 'a<think>b</think>', '']
+    """
+    return text.partition("</think>")[2].lstrip() if text.lstrip().startswith("<think>") else text
+
+
+def _usage(usage: object) -> tuple[int | None, int | None]:
+    """Return the number of generated tokens and of reasoning tokens among them, if the server reports them."""
+    if not isinstance(usage, dict):
+        return None, None
+    details = usage.get("completion_tokens_details")
+    reasoning = details.get("reasoning_tokens") if isinstance(details, dict) else None
+    return _number(usage.get("completion_tokens")), _number(reasoning)
+
+
+def _number(reported: object) -> int | None:
+    return reported if type(reported) is int and 0 <= reported < _MOST_TOKENS else None

@@ -1,32 +1,44 @@
-"""Makes a sampler, a suite and a manifest from the options of `divbench generate`."""
+"""Makes a sampler, a suite and a manifest for `divbench generate`, and writes a finished journal as a submission.
+
+The folder is checked before it is renamed into place.
+"""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from benchmark.generation.hf_sampler import HFSampler
+from benchmark.generation.internals import InternalsReader
 from benchmark.generation.journal import Journal
-from benchmark.generation.prompting import PromptingSettings
-from benchmark.generation.run import Plan
-from benchmark.generation.sampler import Sampler, SamplingSettings
+from benchmark.generation.prompting import PromptingSettings, Sampler, SamplingSettings
+from benchmark.generation.run import Plan, PlannedSet
 from benchmark.generation.server_sampler import ServerSampler
 from benchmark.models import Dtype
 from benchmark.models.bundled_lm import OFFLINE_LM
 from benchmark.models.devices import device_named
 from benchmark.models.hf_lm import CausalLMSpec, find_causal_lm_spec, load_causal_lm, with_supported_attention
+from benchmark.scoring.internals_file import INTERNALS_FILE, internals_of, write_internals
 from datasets_build.load import load_suite
 from datasets_build.schema import Suite
 from divbench.core.errors import ConfigurationError
+from divbench.core.files import atomic_folder
 from submissions.checking.prompts import OWN, read_prompts
-from submissions.schema import Generation, Manifest, Submitter, System
+from submissions.checking.response_kinds import ResponseCounts
+from submissions.checking.validate import validate
+from submissions.schema import Generation, Manifest, Row, Submitter, System
+from submissions.storage.submission_folders import Submission, write_submission
+from submissions.untrusted.findings import Rejected
 
 OFFLINE = "offline"
+_PROMPT_FILES = (".txt", ".jsonl", ".csv", ".tsv", ".parquet")
 _REPORTED = "what the server calls its model"
 _LEFT_OUT = "fields that the server does not accept"
 # Settings of the suites' authors: NoveltyBench's and GSSBench's (top-k 10; the length is from INSIDE).
@@ -36,7 +48,15 @@ _USUAL = {
     "noveltybench-wildchat": SamplingSettings(max_tokens=512),
 }
 # Where a field of a manifest comes from, if not from the option of its name.
-_OPTION_OF = {"submitter.name": "--submitter", "generation.prompt_template": "--template"}
+_OPTION_OF = {"generation.prompt_template": "--template", "notes": "--about notes=TEXT"}
+TOKENS_FILE = "tokens.parquet"
+_COLUMNS: list[tuple[str, pa.DataType]] = [
+    ("prompt_id", pa.string()),
+    ("mean_tokens", pa.float64()),  # sampled for a response, including reasoning and EOS
+    ("mean_reasoning_tokens", pa.float64()),  # of those, reasoning; null where unknown
+    ("probabilities", pa.list_(pa.float64())),  # stated with the responses in verbalized sampling; else null
+]
+TOKENS = pa.schema(_COLUMNS)
 
 
 def settings_of(
@@ -77,35 +97,28 @@ def is_server(name: str) -> bool:
 
 
 def load(
-    name: str,
-    prompting: PromptingSettings,
-    stop: tuple[str, ...],
-    dtype: Dtype | None,
-    device: str | None,
-    batch_tokens: int | None,
-    concurrency: int,
-    timeout: float,
+    name: str, prompting: PromptingSettings, stop: tuple[str, ...], dtype: Dtype | None, device: str | None
 ) -> Model:
-    """Load a model by its name, local or behind a server; arguments as in `load_local` and `load_server`.
+    """Load a model by its name, local or behind a server (`NAME@URL`).
 
     If no device or precision is given, it is chosen and printed to stderr. Sampling needs float64, which Apple's GPUs
     lack.
     """
     if is_server(name):
-        return load_server(name, concurrency, timeout)
+        model, _, url = name.partition("@http")
+        software = f"divbench {version('divbench')}, a server of OpenAI's protocol"
+        return Model(ServerSampler(f"http{url}", model), model, None, None, None, software)
     choice = device_named(device, dtype, mps=False)
-    return load_local(spec_named(name, choice.dtype, choice.device), prompting, stop, batch_tokens)
+    return load_local(spec_named(name, choice.dtype, choice.device), prompting, stop)
 
 
-def load_local(
-    spec: CausalLMSpec, prompting: PromptingSettings, stop: tuple[str, ...], batch_tokens: int | None
-) -> Model:
+def load_local(spec: CausalLMSpec, prompting: PromptingSettings, stop: tuple[str, ...]) -> Model:
     """Load a transformers model."""
     spec = with_supported_attention(spec)
     lm = load_causal_lm(spec)
     libraries = ", ".join(f"{name} {version(name)}" for name in ("divbench", "transformers", "torch"))
     return Model(
-        HFSampler(lm, prompting, stop, batch_tokens),
+        HFSampler(lm, prompting, stop),
         spec.name,
         spec.revision,
         int(lm.model.num_parameters()),
@@ -114,39 +127,33 @@ def load_local(
     )
 
 
-def load_server(name: str, concurrency: int, timeout: float) -> Model:
-    """Make the sampler of a model behind a server, named `NAME@URL`."""
-    model, _, url = name.partition("@http")
-    sampler = ServerSampler(f"http{url}", model, concurrency, timeout)
-    return Model(sampler, model, None, None, None, f"divbench {version('divbench')}, a server of OpenAI's protocol")
-
-
-def suite_named(
-    name: str | None, prompts: Path | None, columns: Mapping[str, str | None], mirror: Path | None
-) -> Suite:
+def suite_named(name: str, mirror: Path | None) -> Suite:
     """Load a suite by its name, or the user's own prompts from a file."""
-    if (name is None) == (prompts is None):
-        raise ConfigurationError("give a suite or a file of prompts", "--suite demo, or --prompts FILE")
-    if prompts is None:
-        return load_suite(str(name), mirror)
-    found = read_prompts(prompts, prompt_column=columns["prompt"] or "prompt", id_column=columns["id"])
-    return Suite(OWN, "own prompts", tuple(found))
+    if Path(name).suffix.lower() in _PROMPT_FILES:
+        return Suite(OWN, "own prompts", tuple(read_prompts(Path(name))))
+    return load_suite(name, mirror)
 
 
-def manifest_of(model: Model, plan: Plan, suite: str, stop: tuple[str, ...], given: Mapping[str, Any]) -> Manifest:
-    """Make the manifest of a run; facts known only to a server are included once it has responded."""
+def manifest_of(
+    model: Model, plan: Plan, suite: str, stop: tuple[str, ...], name: str | None, facts: Mapping[str, Any]
+) -> Manifest:
+    """Make the manifest of a run from what is known and the user's facts; a server's once it has responded."""
+    if facts["generation"]:
+        key = next(iter(facts["generation"])).replace("_", "-")
+        raise ConfigurationError(f"--about states {key}, which is an option", f"use --{key}")
     settings, prompting = plan.sets[0].settings, plan.prompting
+    system: dict[str, Any] = {
+        "type": "model" if prompting.mode == "resample" else "inference-time method",
+        "model_id": model.name,
+        "revision": model.revision or _reported(model),
+        "parameters": model.parameters,
+        "open_weights": model.open_weights,
+    }
     try:
         return Manifest(
-            name=given["name"] or model.name,
+            name=name or model.name,
             suite=suite,
-            system=System(
-                type="model" if prompting.mode == "resample" else "inference-time method",
-                model_id=model.name,
-                revision=model.revision or _reported(model),
-                parameters=model.parameters,
-                open_weights=model.open_weights,
-            ),
+            system=System(**system | facts["system"]),
             generation=Generation(
                 k=plan.k,
                 mode=prompting.mode,
@@ -162,8 +169,8 @@ def manifest_of(model: Model, plan: Plan, suite: str, stop: tuple[str, ...], giv
                 stop=stop,
                 software=model.software,
             ),
-            submitter=Submitter(name=given["submitter"], date=date.today()),
-            notes=given["notes"],
+            submitter=Submitter(**{"name": "not stated", "date": date.today()} | facts["submitter"]),
+            notes=facts.get("notes"),
         )
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
@@ -199,3 +206,45 @@ def _reported(model: Model) -> str | None:
 def _gave_up(model: Model) -> frozenset[str]:
     """Return the settings that a server does not accept, so that it used its own."""
     return model.sampler.gave_up if isinstance(model.sampler, ServerSampler) else frozenset()
+
+
+def write_output(
+    folder: Path, manifest: Manifest, suite: Suite, plan: Plan, journal: Journal, reader: InternalsReader | None = None
+) -> tuple[Submission, ResponseCounts]:
+    """Write the submission, its token counts, and the internals if there are any."""
+    with atomic_folder(folder) as made:
+        write_submission(made, manifest, rows_of(plan.sets, journal))
+        report = validate(made, lambda name: suite)
+        if report.submission is None:
+            raise Rejected(str(folder), report.findings)
+        _write_tokens(made / TOKENS_FILE, plan.sets, journal)
+        if reader is not None:
+            how = reader.how_read(report.submission.id, plan.k, plan.prompting, "sampled")
+            rows = ((item.id, internals_of(journal.internals(item.id), how)) for item in plan.sets)
+            write_internals(made / INTERNALS_FILE, how, rows)
+    return replace(report.submission, folder=folder), report.counts
+
+
+def rows_of(items: Sequence[PlannedSet], journal: Journal) -> Iterator[Row]:
+    """Yield the rows of a submission, in the items' order."""
+    for number, item in enumerate(items, start=1):
+        samples = journal.samples_of(item.id).samples
+        reasons = tuple(sample.finish_reason for sample in samples)
+        yield Row(number, item.id, item.prompt.prompt, tuple(sample.text for sample in samples), reasons)
+
+
+def _write_tokens(path: Path, items: Sequence[PlannedSet], journal: Journal) -> None:
+    rows = []
+    for item in items:
+        samples = journal.samples_of(item.id).samples
+        row: dict[str, object] = {"prompt_id": item.id}
+        for name, values in (
+            ("mean_tokens", [sample.tokens for sample in samples]),
+            ("mean_reasoning_tokens", [sample.reasoning_tokens for sample in samples]),
+        ):
+            known = [value for value in values if value is not None]
+            row[name] = sum(known) / len(known) if len(known) == len(values) else None
+        stated = [sample.probability for sample in samples]
+        row["probabilities"] = stated if any(each is not None for each in stated) else None
+        rows.append(row)
+    pq.write_table(pa.Table.from_pylist(rows, schema=TOKENS), path, compression="zstd")

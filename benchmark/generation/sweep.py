@@ -14,8 +14,8 @@ import numpy as np
 
 from benchmark.analysis.metaeval.labelled import write_sets
 from benchmark.generation.journal import Journal
+from benchmark.generation.prompting import SamplingSettings, draw_seed
 from benchmark.generation.run import Plan, PlannedSet
-from benchmark.generation.sampler import SamplingSettings, draw_seed
 from datasets_build.schema import Prompt
 from divbench.core.errors import ConfigurationError
 from divbench.core.files import canonical_json, content_id

@@ -13,10 +13,9 @@ from divbench.core.console import data_option, models_option
 from divbench.core.errors import ConfigurationError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping
 
     from benchmark.metrics import Metric
-    from benchmark.models.devices import DeviceChoice
     from benchmark.scoring.profiles import Changes, Profile
     from benchmark.scoring.scorer import Options
 
@@ -40,8 +39,8 @@ CacheOption = Annotated[
     models_option(help="Cache file for surprisals from the language model; default: a file in the user's cache."),
 ]
 SETTINGS = (
-    *("lm", "lm-server", "dtype", "attention", "format", "boundaries", "orders", "order-count"),
-    *("embedder", "bert-score", "sts", "equivalence", "algorithm", "short-answers", "reward"),
+    *("lm", "lm_server", "dtype", "attention", "format", "boundaries", "orders", "order_count"),
+    *("embedder", "bert_score", "sts", "equivalence", "algorithm", "short_answers", "reward"),
 )
 _SETTINGS_HELP = (
     "Setting in place of the profile's (repeatable): lm, embedder, bert-score or sts=MODEL (ORG/NAME@COMMIT or a "
@@ -49,20 +48,6 @@ _SETTINGS_HELP = (
     f"order-count=2; equivalence=BACKEND ({EQUIVALENCE_NAMES}); algorithm=average; short-answers=true; "
     "reward=skywork-1.7b."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ModelOptions:
-    """The options of a command that runs a model named by an argument."""
-
-    device: DeviceOption = None
-    settings: Annotated[
-        list[str] | None, models_option("--set", metavar="KEY=VALUE", help="dtype=float32, float16 or bfloat16.")
-    ] = None
-
-    def choice(self) -> "DeviceChoice":
-        """Return the device and precision; a default is reported on stderr."""
-        return device_named(self.device, parse_settings(self.settings, ("dtype",)).get("dtype"), mps=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +68,13 @@ class ProfileOptions:
 
     def load(self, metrics: "Collection[str] | None" = None, *, format: Format | None = None) -> "Profile":  # noqa: A002
         """Return the profile with its settings; `metrics` are ids requested by name, `format` is the default one."""
-        from benchmark.scoring.profiles import find_profile
+        from typing import get_type_hints
 
-        changes: Changes = {"metrics": metrics, "format": format, **parse_settings(self.settings)}
+        from benchmark.scoring.profiles import Changes, find_profile
+
+        types = {name: kind for name, kind in get_type_hints(Changes, include_extras=True).items() if name in SETTINGS}
+        settings = cast("Changes", parse_settings(self.settings, types))
+        changes: Changes = {"metrics": metrics, "format": format, **settings}
         profile = find_profile(self.profile).replace(**changes)
         if not profile.has_models:
             return profile
@@ -114,29 +103,25 @@ class ScoringOptions(ProfileOptions):
         return Options(k=self.k, resamples=self.resamples, seed=self.seed)
 
 
-def parse_settings(texts: "Collection[str] | None", known: "Sequence[str]" = SETTINGS) -> "Changes":
-    """Parse the values of `--set KEY=VALUE` into the changes of a profile."""
-    from typing import get_type_hints
-
+def parse_settings(texts: "Collection[str] | None", types: "Mapping[str, Any]") -> dict[str, Any]:
+    """Parse the values of `--set KEY=VALUE` by the types of the keys."""
     from pydantic import TypeAdapter, ValidationError
 
-    from benchmark.scoring.profiles import Changes
-
-    types = get_type_hints(Changes, include_extras=True)
-    changes: Any = {}
+    settings = {}
     for text in texts or ():
-        key, equals, value = text.partition("=")
-        if key not in known:
-            raise ConfigurationError(f"there is no setting {key!r}", did_you_mean(key, known))
+        key, _, value = text.partition("=")
         name = key.replace("-", "_")
+        if name not in types:
+            known = [each.replace("_", "-") for each in types]
+            raise ConfigurationError(f"there is no setting {key!r}", did_you_mean(key, known))
+        if not value:
+            raise ConfigurationError(f"--set {text} has no value", f"write --set {key}=VALUE")
         try:
-            if not (equals and value):
-                raise ConfigurationError(f"--set {text} has no value", f"write --set {key}=VALUE")
-            changes[name] = TypeAdapter(types[name]).validate_python(value)
+            settings[name] = TypeAdapter(types[name]).validate_python(value)
         except ValidationError as error:
             reason = error.errors(include_url=False)[0]["msg"]
             raise ConfigurationError(f"--set {text} is not valid", reason[0].lower() + reason[1:]) from error
-    return cast("Changes", changes)
+    return settings
 
 
 def metrics_named(names: "list[str] | None", profile: "Profile", *, internals: bool = False) -> "tuple[Metric, ...]":

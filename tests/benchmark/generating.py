@@ -12,9 +12,16 @@ from typing import Any
 import pytest
 
 from benchmark.generation.journal import open_journal
-from benchmark.generation.prompting import PromptingSettings
+from benchmark.generation.prompting import (
+    Failed,
+    Outcome,
+    PromptingSettings,
+    Request,
+    Sampled,
+    SamplerFault,
+    SamplingSettings,
+)
 from benchmark.generation.run import Plan, PlannedSet, sample_plan
-from benchmark.generation.sampler import Failed, Outcome, Request, Sampled, SamplerFault, SamplingSettings
 from benchmark.generation.setup import Model
 from datasets_build.schema import Prompt
 from divbench.command_line import main

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmark.generation.sampler import Message, Outcome, Request, Sampled, SamplingSettings
+from benchmark.generation.prompting import Message, Outcome, Request, Sampled, SamplingSettings
 from benchmark.generation.server_sampler import ServerSampler
 from tests.benchmark.json_server import JsonServer, Reply, serving
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from benchmark.generation.options import AverageLayers, Layer, Template, Thinking
 
 from benchmark.generation.commands import chosen_layers
-from benchmark.generation.options import AverageLayers, Layer, Template, Thinking
 from benchmark.models import Dtype
 from benchmark.models.devices import checked_device, device_named
 from divbench.core.console import JsonOption, MirrorOption, models_option, out, print_json, progress, prompts_option
@@ -87,8 +87,7 @@ def internals(
 
       divbench score subs/qwen
     """
-    from benchmark.generation.internals.read import InternalsReader
-    from benchmark.generation.internals.retokenise import tokenise_rows
+    from benchmark.generation.internals import InternalsReader, tokenise_rows
     from benchmark.generation.journal import open_journal, remove_journal
     from benchmark.generation.prompting import check_prompts
     from benchmark.generation.setup import load_local, spec_named
@@ -147,8 +146,7 @@ def _prompting(
     """Return how the prompts were presented, from the manifest and the options that replace parts of it."""
     from dataclasses import replace
 
-    from benchmark.generation.prompting import prompting_of
-    from benchmark.generation.verbalized import is_verbalized
+    from benchmark.generation.prompting import is_verbalized, prompting_of
 
     found = prompting_of(manifest)
     if is_verbalized(found.mode):

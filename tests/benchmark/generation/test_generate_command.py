@@ -8,9 +8,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from benchmark.generation.output import TOKENS, TOKENS_FILE
-from benchmark.generation.sampler import Failed, Outcome, Request, Sampled, SamplingSettings
-from benchmark.generation.setup import Model
+from benchmark.generation.prompting import Failed, Outcome, Request, Sampled, SamplingSettings
+from benchmark.generation.setup import TOKENS, TOKENS_FILE, Model
 from datasets_build.load import load_suite
 from submissions.checking.prompts import OWN
 from submissions.checking.validate import open_submission

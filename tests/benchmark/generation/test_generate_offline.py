@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from benchmark.generation.output import TOKENS_FILE
+from benchmark.generation.setup import TOKENS_FILE
 from benchmark.scoring.internals_file import INTERNALS_FILE, open_internals
 from submissions.checking.validate import open_submission
 from tests.benchmark.generating import Command, command, hasty_disk, journal_of, manifest_in, rows_in

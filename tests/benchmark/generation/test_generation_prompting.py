@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from benchmark.generation.prompting import PromptingSettings, check_prompts, messages, prompt_ids, prompting_of
+from benchmark.generation.prompting import Message, PromptingSettings, check_prompts, messages, prompt_ids, prompting_of
 from benchmark.generation.run import greedy_chat
-from benchmark.generation.sampler import Message
 from benchmark.generation.setup import Model, manifest_of
 from benchmark.models.tokenisers import HFTokeniser
 from datasets_build.load import load_suite

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from benchmark.generation.journal import PromptSamples, open_journal
-from benchmark.generation.prompting import ANOTHER, PromptingSettings
+from benchmark.generation.prompting import ANOTHER, Failed, Outcome, PromptingSettings, Request, Sampled, SamplerFault
 from benchmark.generation.run import failures, greedy_request, request_of, sample_plan
-from benchmark.generation.sampler import Failed, Outcome, Request, Sampled, SamplerFault
 from divbench.core.errors import ConfigurationError
 from submissions.choices import Mode
 from tests.benchmark.generating import (

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark.analysis.metaeval.labelled import SETS, read_set_file
-from benchmark.generation.sampler import Failed, Outcome, Request, Sampled, SamplingSettings
-from benchmark.generation.sweep import Sweep, parse_sweep, sweep_items
+from benchmark.generation.prompting import Failed, Outcome, Request, Sampled, SamplingSettings
+from benchmark.generation.run import Sweep, parse_sweep, sweep_items
 from datasets_build.schema import Prompt
 from divbench.core.errors import ConfigurationError
 from tests.benchmark.generating import Command, FakeSampler, command, hasty_disk, rows_in, well

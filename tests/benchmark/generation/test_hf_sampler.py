@@ -12,11 +12,11 @@ import transformers
 from scipy import stats
 
 from benchmark.generation.hf_sampler import NOT_FINITE, HFSampler
-from benchmark.generation.prompting import PromptingSettings
-from benchmark.generation.sampler import (
+from benchmark.generation.prompting import (
     Failed,
     Message,
     Outcome,
+    PromptingSettings,
     Request,
     Sampled,
     SamplerFault,

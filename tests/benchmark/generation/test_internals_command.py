@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchmark.generation.hf_sampler import HFSampler
-from benchmark.generation.internals.retokenise import as_tokens, greedy_responses, tokenise_rows
+from benchmark.generation.internals import as_tokens, greedy_responses, tokenise_rows
 from benchmark.generation.prompting import ANOTHER, PromptingSettings
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.hf_states import read_statistics

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchmark.generation.sampler import Failed, Message, Outcome, Request, Sampled, SamplingSettings
+from benchmark.generation.prompting import Failed, Message, Outcome, Request, Sampled, SamplingSettings
 from benchmark.generation.server_sampler import ServerSampler
 from divbench.core.errors import ConfigurationError
 from submissions.checking.checks import MAX_RESPONSE_BYTES

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmark.generation.sampler import Failed, Message, Request, Sampled, SamplerFault, SamplingSettings
+from benchmark.generation.prompting import Failed, Message, Request, Sampled, SamplerFault, SamplingSettings
 from benchmark.models.servers import KEY_VARIABLE
 from tests.benchmark.json_server import Reply
 from tests.benchmark.sampling_server import (
@@ -258,7 +258,7 @@ def test_a_server_that_changes_its_model_is_left(server: SamplingServer) -> None
 
 INTERRUPTED = """
 import signal, sys
-from benchmark.generation.sampler import Message, Request, SamplingSettings
+from benchmark.generation.prompting import Message, Request, SamplingSettings
 from benchmark.generation.server_sampler import ServerSampler
 signal.signal(signal.SIGINT, signal.default_int_handler)
 requests = [Request((Message("user", f"p{i}"),), SamplingSettings(), i) for i in range(100)]

@@ -6,10 +6,17 @@ from pathlib import Path
 import pytest
 
 from benchmark.generation.journal import open_journal
-from benchmark.generation.prompting import PromptingSettings
+from benchmark.generation.prompting import (
+    ATTEMPTS,
+    Failed,
+    Outcome,
+    PromptingSettings,
+    Request,
+    Sampled,
+    SamplerFault,
+    parse,
+)
 from benchmark.generation.run import UNPARSED
-from benchmark.generation.sampler import Failed, Outcome, Request, Sampled, SamplerFault
-from benchmark.generation.verbalized import ATTEMPTS, parse
 from divbench.core.errors import ConfigurationError
 from submissions.choices import Mode
 from tests.benchmark.generating import PROMPTS, FakeSampler, answer_of, hasty_disk, plan_of, rows_in, sampled

@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import AutoConfig
 
-from benchmark.generation.internals.read import InternalsReader, layers_of
+from benchmark.generation.internals import InternalsReader, layers_of
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.memory import (
     CPU_TOKENS,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.generation.internals.read import InternalsReader, Layers, TokenisedResponses, layers_of
+from benchmark.generation.internals import InternalsReader, Layers, TokenisedResponses, layers_of
 from benchmark.metrics.eigenscore import covariances_of
 from benchmark.models.hf_generate import truncate
 from benchmark.models.hf_lm import HFCausalLM

@@ -15,8 +15,7 @@ from transformers.models.deberta_v2 import modeling_deberta_v2
 
 from benchmark.equivalence.classifiers import load_pair_classifier
 from benchmark.generation.hf_sampler import HFSampler
-from benchmark.generation.prompting import PromptingSettings
-from benchmark.generation.sampler import Message, Outcome, Request, SamplingSettings, draw_seed
+from benchmark.generation.prompting import Message, Outcome, PromptingSettings, Request, SamplingSettings, draw_seed
 from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.hf_states import SamplingParameters, TokenisedResponse, read_statistics

@@ -1,4 +1,4 @@
-"""Computes the `Internals` of responses from their tokens, many prompts at a time."""
+"""Computes the `Internals` of responses, many prompts at a time, from their tokens or by tokenising them again."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +7,16 @@ from typing import Literal
 
 import numpy as np
 
-from benchmark.generation.prompting import PromptingSettings
+from benchmark.generation.hf_sampler import HFSampler
+from benchmark.generation.prompting import (
+    Outcome,
+    PromptingSettings,
+    Request,
+    Sampled,
+    SamplingSettings,
+    greedy_chat,
+    messages,
+)
 from benchmark.metrics.eigenscore import Covariances, Pooling, covariances_of, inside_layers, original_layer
 from benchmark.metrics.internals import Internals, ResponseScores
 from benchmark.metrics.metric import Unscorable
@@ -15,7 +24,9 @@ from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.hf_states import ResponseStatistics, SamplingParameters, TokenisedResponse, read_statistics
 from benchmark.models.memory import OutOfMemory, budget_with_states
 from benchmark.scoring.internals_file import Drawing, HowRead
+from datasets_build.schema import Prompt
 from divbench.core.errors import ConfigurationError
+from submissions.schema import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +51,16 @@ def layers_of(lm: HFCausalLM, original: str | int = "middle", average: Sequence[
     if not several or not all(0 <= layer <= blocks for layer in several):
         raise ConfigurationError(f"{lm.signature} has no layers {list(several)}", f"0 to {blocks}")
     return Layers(blocks, features, chosen, several)
+
+
+def layers_named(lm: HFCausalLM, original: str, average: str | None) -> Layers:
+    """Choose layers by their names, *middle*, *last* or a number, and those of E_average such as *20,21*."""
+    try:
+        several = None if average is None else [int(layer) for layer in average.split(",")]
+        return layers_of(lm, original if original in ("middle", "last") else int(original), several)
+    except ValueError as error:
+        hint = "use layer=middle, last or a number, and average-layers such as 20,21"
+        raise ConfigurationError(f"invalid layers: {error}", hint) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,3 +161,61 @@ def _covariances(layers: Layers, seen: Sequence[ResponseStatistics | None], pool
     lost = np.full((len(chosen), layers.features), np.nan)
     vectors = [lost if each is None else each.last if pooling == "last" else each.mean for each in seen]
     return covariances_of(layers.blocks, chosen, np.stack(vectors, axis=1), pooling)
+
+
+def as_tokens(sampler: HFSampler, prompt: Prompt, row: Row, *, stops: bool) -> tuple[TokenisedResponse | None, ...]:
+    """Tokenise the responses of a row after their prompt.
+
+    The text is tokenised separately from the prompt, so its tokens may differ from the sampled ones. A response that
+    ended by itself (finish reason *stop*) is followed by the EOS token. With stop strings it is not, because it is
+    unknown whether one of them ended the response.
+    """
+    lm = sampler.lm
+    (end,) = end_ids(lm)[:1] or (None,)
+    reasons = row.finish_reasons or (None,) * len(row.responses)
+    made: list[TokenisedResponse | None] = []
+    for place, (text, reason) in enumerate(zip(row.responses, reasons, strict=True)):
+        asked = Request(messages(sampler.prompting, prompt, place, row.responses), SamplingSettings(), 0)
+        (encoding,) = lm.encode([text])
+        content = tuple(encoding.ids.tolist())
+        ended = (end,) if reason == "stop" and end is not None and not stops else ()
+        ids = sampler.prompt_ids(asked)
+        if lm.context is not None and len(ids) + len(content) + len(ended) > lm.context:
+            raise ConfigurationError(
+                f"prompt {row.prompt_id}, response {place + 1}: {len(ids) + len(content)} tokens do not fit the "
+                f"context of {lm.context}",
+                "use a model with a longer context",
+            )
+        made.append(TokenisedResponse(ids, (*content, *ended), len(content)) if content or ended else None)
+    return tuple(made)
+
+
+def greedy_responses(sampler: HFSampler, prompts: Sequence[Prompt], max_tokens: int) -> list[TokenisedResponse | None]:
+    """Generate one response to each prompt by greedy decoding."""
+    requests = [
+        Request(greedy_chat(sampler.prompting, each), SamplingSettings(0.0, max_tokens=max_tokens), 0)
+        for each in prompts
+    ]
+    found: dict[int, Outcome] = {}
+    sampler.sample(requests, found.__setitem__)
+    made: list[TokenisedResponse | None] = []
+    for place, request in enumerate(requests):
+        outcome = found[place]
+        if isinstance(outcome, Sampled) and outcome.ids:
+            before = (*sampler.prompt_ids(request), *outcome.reasoning_ids)
+            made.append(TokenisedResponse(before, outcome.ids, outcome.content))
+        else:
+            made.append(None)
+    return made
+
+
+def tokenise_rows(
+    sampler: HFSampler, prompts: Sequence[Prompt], rows: Sequence[Row], max_tokens: int | None, *, stops: bool
+) -> list[TokenisedResponses]:
+    """Tokenise the responses of rows, and generate their greedy responses."""
+    none: list[TokenisedResponse | None] = [None] * len(rows)
+    greedy = none if max_tokens is None else greedy_responses(sampler, prompts, max_tokens)
+    return [
+        TokenisedResponses(as_tokens(sampler, prompt, row, stops=stops), own)
+        for prompt, row, own in zip(prompts, rows, greedy, strict=True)
+    ]
