@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import typer
-from divbench.core.option_groups import with_option_groups
 
 from benchmark.models import Dtype
+from benchmark.models.devices import device_named
+from benchmark.scoring.options import DeviceOption, parse_settings
 from divbench.core.console import (
     JsonOption,
     MirrorOption,
@@ -22,6 +23,7 @@ from divbench.core.console import (
     progress,
     prompts_option,
     sampling_option,
+    with_option_groups,
 )
 from divbench.core.errors import ConfigurationError, InputError, counted
 from submissions.choices import ABOUT_HELP, Mode, manifest_fields

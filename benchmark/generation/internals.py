@@ -20,6 +20,7 @@ from benchmark.generation.prompting import (
 from benchmark.metrics.eigenscore import Covariances, Pooling, covariances_of, inside_layers, original_layer
 from benchmark.metrics.internals import Internals, ResponseScores
 from benchmark.metrics.metric import Unscorable
+from benchmark.models.hf_generate import end_ids
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.hf_states import ResponseStatistics, SamplingParameters, TokenisedResponse, read_statistics
 from benchmark.models.memory import OutOfMemory, budget_with_states

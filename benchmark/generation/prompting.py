@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
-from benchmark.generation.prompting import Message, instruction, is_verbalized
 from benchmark.models.tokenisers import HFTokeniser
 from datasets_build.schema import Prompt
 from divbench.core.errors import ConfigurationError, DivBenchError

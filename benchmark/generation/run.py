@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from benchmark.analysis.metaeval.set_files import write_sets
+from benchmark.analysis.metaeval.labelled import write_sets
 from benchmark.generation.hf_sampler import HFSampler
 from benchmark.generation.internals import InternalsReader, TokenisedResponses
 from benchmark.generation.journal import Journal, PromptSamples

@@ -185,9 +185,10 @@ def _as_completed(
     """
     waiting, lock, halt = iter(enumerate(requests)), threading.Lock(), threading.Event()
     results: queue.SimpleQueue[tuple[int, _Result | BaseException]] = queue.SimpleQueue()
-    client = server.connect()
+    client, running = server.connect(), min(concurrency, len(requests))
 
     def run() -> None:
+        nonlocal running
         try:
             while not halt.is_set():
                 with lock:
@@ -198,9 +199,14 @@ def _as_completed(
         except BaseException as error:
             results.put((-1, error))
             halt.set()
+        finally:
+            with lock:
+                running -= 1
+            if not running:
+                client.close()
 
     try:
-        for _ in range(min(concurrency, len(requests))):
+        for _ in range(running):
             # Daemons: a running request cannot be cancelled, and must not keep an interrupted program alive.
             threading.Thread(target=run, daemon=True).start()
         for _ in requests:
@@ -208,7 +214,6 @@ def _as_completed(
             if isinstance(result, BaseException):
                 raise result
             yield index, result
-        client.close()
     finally:
         halt.set()
 

@@ -13,7 +13,7 @@ from tests.benchmark.generating import Command, command, hasty_disk, journal_of,
 from tests.benchmark.helpers import ROOT
 from tests.benchmark.lms import one_thread
 from tests.benchmark.sampling_server import SamplingServer, sampling_server, saying
-from tests.conftest import RUN, divbench, document
+from tests.conftest import RUN, divbench
 from tests.forked import Forked, run_forked
 
 __all__ = ["command", "hasty_disk", "one_thread"]
@@ -39,7 +39,7 @@ def server() -> Iterator[SamplingServer]:
 
 
 def offline(starts: Path, out: Path, *more: object) -> list[str]:
-    options = ("--no-chat-template", "--prompts", starts, "--k", 3, "--max-tokens", 8, "--out", out, *more)
+    options = ("--template", "{prompt}", "--suite", starts, "--k", 3, "--max-tokens", 8, "--out", out, *more)
     return ["generate", "offline", *map(str, options)]
 
 
@@ -67,13 +67,6 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., 
     for each in made:
         each.kill()
         each.stdout.close()
-
-
-def wait_for_answers(process: Started, out: Path, prompts: int) -> None:
-    """Until so many prompts stand in the journal of a run that is still at work."""
-    while len(rows_in(journal_of(out))) < prompts:
-        assert process.poll() is None, process.ended()
-        time.sleep(0.01)
 
 
 def waited(event: threading.Event, server: SamplingServer) -> bool:
@@ -111,86 +104,18 @@ def test_a_killed_run_goes_on_and_ends_with_the_bytes_of_a_calm_one(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["calm", "out", "starts.txt"]
 
 
-def test_ctrl_c_ends_sampling_at_once_and_leaves_the_journal(
-    started: Callable[..., Started], command: Command, starts: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "out"
-    more = ("--batch-tokens", 64, "--k", 2)  # one answer after the other
-    starts.write_text("\n".join(f"{start} {i}" for i in range(30) for start in STARTS))
-    process = started(*offline(starts, out, *more))
-    wait_for_answers(process, out, 2)
-    process.send_signal(signal.SIGINT)
-    status, shown, told = process.ended()
-    assert (status, shown) == (130, "")
-    assert "interrupted; run the same command again to continue where" in told
-    assert "Traceback" not in told
-    done = rows_in(journal_of(out))
-    assert 2 <= len(done) < 30 * len(STARTS)
-    assert not out.exists()
-    ended = command(*offline(starts, out, *more, "--seed", 1))  # no word of a broken file, nor of another at work
-    assert (ended.status, "run with other settings: seed 0, now 1" in ended.err) == (2, True), ended.err
-    assert rows_in(journal_of(out)) == done
-
-
-@pytest.mark.parametrize(("mode", "killed_by"), [("resample", signal.SIGKILL), ("in-context", signal.SIGINT)])
-def test_a_server_is_asked_again_only_for_prompts_that_were_not_finished(
-    started: Callable[..., Started],
-    mode: str,
-    killed_by: signal.Signals,
-    server: SamplingServer,
-    starts: Path,
-    tmp_path: Path,
-) -> None:
-    """The server falls silent in the middle; the run is killed, and goes on when the server speaks again."""
-    silent = threading.Event()
-    arguments = ["generate", f"wise@{server.url}", "--prompts", starts, "--k", 3, "--mode", mode]
-    out, prompts = tmp_path / "out", 9 if mode == "resample" else 24
-    starts.write_text("\n".join(f"Say {i}." for i in range(prompts)))
-    answers = 3 * 4 if mode == "resample" else 3 * 16 + 4  # chats go on side by side, sixteen of them
-
-    server.before = lambda asked: len(server.seen) <= answers or waited(silent, server)
-    process = started(*arguments, "--concurrency", 4, "--out", out)
-    wait_for_answers(process, out, 1)
-    while server.at_work < 4:  # nothing is on its way any more
-        assert process.poll() is None, process.ended()
-        time.sleep(0.01)
-    process.send_signal(killed_by)
-    assert process.ended()[0] == (130 if killed_by == signal.SIGINT else -signal.SIGKILL)
-    done = rows_in(journal_of(out))
-    assert 1 <= len(done) < prompts
-
-    silent.set()
-    server.before = lambda asked: None
-    while server.at_work:  # it may be answering those who are gone
-        time.sleep(0.01)
-    server.seen.clear()
-    ended = divbench(*arguments, "--concurrency", 4, "--out", out, "--json")
-    assert ended.returncode == 0, ended.stderr
-    assert document(ended)["resumed_prompts"] == len(done)
-    texts = [asked["messages"][0]["content"] for asked in server.seen]
-    left = [f"Say {i}." for i in range(prompts) if f"p{i + 1:04}" not in done]
-    assert sorted(texts) == sorted(left * 3)
-
-    server.seen.clear()
-    assert divbench(*arguments, "--out", tmp_path / "calm").returncode == 0
-    assert len(server.seen) == 3 * prompts
-    for name in FILES[:3]:
-        assert (out / name).read_bytes() == (tmp_path / "calm" / name).read_bytes(), name
-
-
 def test_of_two_at_once_one_is_refused_and_the_other_not_disturbed(
     started: Callable[..., Started], server: SamplingServer, starts: Path, tmp_path: Path
 ) -> None:
     go_on = threading.Event()
     server.before = lambda asked: waited(go_on, server)
-    arguments = ["generate", f"wise@{server.url}", "--prompts", starts, "--k", 2, "--out", tmp_path / "out"]
+    arguments = ["generate", f"wise@{server.url}", "--suite", starts, "--k", 2, "--out", tmp_path / "out"]
     first = started(*arguments)
     while not server.seen:
         assert first.poll() is None, first.ended()
         time.sleep(0.01)
-    for more in ([], ["--restart"]):
-        second = divbench(*arguments, *more)
-        assert (second.returncode, "another run is using" in second.stderr) == (2, True), second.stderr
+    second = divbench(*arguments)
+    assert (second.returncode, "another run is using" in second.stderr) == (2, True), second.stderr
     go_on.set()
     status, shown, told = first.ended()
     assert (status, "(9 prompts × 2 responses)" in shown) == (0, True), told
@@ -202,7 +127,7 @@ def test_a_run_goes_on_with_the_same_model_of_a_server_or_not_at_all(
     command: Command, server: SamplingServer, starts: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    arguments = ["generate", f"wise@{server.url}", "--prompts", starts, "--k", 1, "--out", out]
+    arguments = ["generate", f"wise@{server.url}", "--suite", starts, "--k", 1, "--out", out]
     server.plans[STARTS[4]] = [saying("", "content_filter")]
     server.reported = "wise-2026-01-01"
     ended = command(*arguments)
@@ -219,27 +144,12 @@ def test_a_run_goes_on_with_the_same_model_of_a_server_or_not_at_all(
     assert manifest_in(out).system.revision == "wise-2026-01-01"
 
 
-def test_a_seed_that_the_server_did_not_accept_at_first_is_left_out_to_the_end(
-    command: Command, server: SamplingServer, starts: Path, tmp_path: Path
-) -> None:
-    arguments = ["generate", f"wise@{server.url}", "--prompts", starts, "--k", 1, "--out", tmp_path / "out"]
-    arguments += ["--concurrency", 1]  # so that the first request alone is sent with a seed
-    server.unknown = ["seed"]
-    server.plans[STARTS[4]] = [saying("", "content_filter")]
-    assert command(*arguments).status == 1
-    server.unknown = []
-    assert command(*arguments).status == 0
-    assert manifest_in(tmp_path / "out").generation.seed is None
-
-
 @pytest.mark.parametrize("name", ["seed", "top_p"])
 def test_what_a_server_does_not_take_is_not_said_to_have_been_so(
     name: str, command: Command, server: SamplingServer, starts: Path, tmp_path: Path
 ) -> None:
     server.unknown = [name]
-    assert (
-        command("generate", f"wise@{server.url}", "--prompts", starts, "--k", 1, "--out", tmp_path / "out").status == 0
-    )
+    assert command("generate", f"wise@{server.url}", "--suite", starts, "--k", 1, "--out", tmp_path / "out").status == 0
     manifest = manifest_in(tmp_path / "out")
     drawn = {"seed": manifest.generation.seed, "top_p": manifest.generation.top_p}
     assert drawn == {"seed": 0, "top_p": 1.0} | {name: None}

@@ -28,7 +28,7 @@ def starts(tmp_path: Path) -> Path:
 
 
 def test_the_bundled_model_with_internals(command: Command, starts: Path, out: Path) -> None:
-    arguments = ("generate", "offline", "--no-chat-template", "--template", r"{prompt}\n", "--prompts", starts)
+    arguments = ("generate", "offline", "--template", r"{prompt}\n", "--suite", starts)
     more = (
         "--k",
         3,
@@ -41,8 +41,8 @@ def test_the_bundled_model_with_internals(command: Command, starts: Path, out: P
         "--out",
         out,
         "--internals",
-        "--average-layers",
-        "4,5",
+        "--set",
+        "average-layers=4,5",
     )
     ended = command(*arguments, *more)
     assert ended.status == 0, ended.err
@@ -75,35 +75,35 @@ def test_other_layers_are_another_run(
     def stop(*arguments: Any) -> None:
         raise KeyboardInterrupt
 
-    arguments = ("generate", "offline", "--no-chat-template", "--prompts", starts, "--k", 1, "--max-tokens", 2)
+    arguments = ("generate", "offline", "--template", "{prompt}", "--suite", starts, "--k", 1, "--max-tokens", 2)
     with monkeypatch.context() as patched:
         patched.setattr("benchmark.generation.run.read_plan", stop)
         assert command(*arguments, "--internals", "--out", out).status == 130
     assert len(rows_in(journal_of(out))) == 3
-    ended = command(*arguments, "--internals", "--layer", "last", "--out", out)
+    ended = command(*arguments, "--internals", "--set", "layer=last", "--out", out)
     assert (ended.status, "internals ['middle', None], now ['last', None]" in ended.err) == (2, True), ended.err
     assert "internals ['middle', None], now None" in command(*arguments, "--out", out).err
     assert command(*arguments, "--internals", "--out", out).status == 0
 
 
 def test_what_the_bundled_model_cannot_do_is_told_with_a_hint(command: Command, starts: Path, out: Path) -> None:
-    ended = command("generate", "offline", "--prompts", starts, "--out", out)
+    ended = command("generate", "offline", "--suite", starts, "--out", out)
     assert ended.status == 2
-    assert "has no chat template (choose a chat model, or give --no-chat-template" in ended.err
+    assert "has no chat template (choose a chat model, or give a --template" in ended.err
     ended = command(
-        "generate", "offline", "--no-chat-template", "--prompts", starts, "--out", out, "--max-tokens", 5000
+        "generate", "offline", "--template", "{prompt}", "--suite", starts, "--out", out, "--max-tokens", 5000
     )
     assert ended.status == 2
     assert "3 of 3 prompts cannot be used: p0001: a prompt of" in ended.err
     assert "(lower --max-tokens, or use a model with a longer context)" in ended.err
     for layers, says in (
-        (("--layer", 7), "middle, last, or 0 to 6"),
-        (("--layer", "first"), "--layer middle, last or a number"),
-        (("--average-layers", "3,9"), "has no layers [3, 9]"),
+        (("--set", "layer=7"), "middle, last, or 0 to 6"),
+        (("--set", "layer=first"), "layer=middle, last or a number"),
+        (("--set", "average-layers=3,9"), "has no layers [3, 9]"),
     ):
         asked = ("--internals", *layers, "--k", 1, "--max-tokens", 2)
-        ended = command("generate", "offline", "--no-chat-template", *asked, "--prompts", starts, "--out", out)
+        ended = command("generate", "offline", "--template", "{prompt}", *asked, "--suite", starts, "--out", out)
         assert (ended.status, says in ended.err) == (2, True), ended.err
-    ended = command("generate", "no/such", "--prompts", starts, "--out", out)
+    ended = command("generate", "no/such", "--suite", starts, "--out", out)
     assert (ended.status, "'no/such' is not pinned" in ended.err) == (2, True), ended.err
     assert list(out.parent.iterdir()) == []

@@ -12,7 +12,7 @@ from benchmark.models.tokenisers import HFTokeniser
 from datasets_build.load import load_suite
 from datasets_build.schema import Prompt
 from divbench.core.errors import ConfigurationError
-from submissions.choices import Mode
+from submissions.choices import Mode, manifest_fields
 from tests.benchmark.generating import PROMPTS, FakeSampler, plan_of
 from tests.benchmark.lms import Style, tokeniser
 
@@ -20,7 +20,6 @@ PROMPT = PROMPTS[0]
 # As the published inference script has them; written out here, so that no slip in the package goes unseen.
 SYSTEM = "You are a producer of unique answers, and you strive to tell each user a novel answer to their question."
 ANOTHER = "Can you generate a different answer?"
-NONE = {"name": None, "submitter": "me", "notes": None}
 
 
 def chat(*turns: tuple[Any, str]) -> tuple[Message, ...]:
@@ -111,7 +110,7 @@ ASKINGS = [
 @pytest.mark.parametrize("prompting", ASKINGS, ids=repr)
 def test_a_manifest_tells_how_to_ask_the_same_again(prompting: PromptingSettings) -> None:
     model = Model(FakeSampler(), "fake", None, None, None, "fake")
-    again = prompting_of(manifest_of(model, plan_of(prompting=prompting), "demo", (), NONE))
+    again = prompting_of(manifest_of(model, plan_of(prompting=prompting), "demo", (), None, manifest_fields(())))
     for place in range(3):
         assert messages(again, PROMPT, place, "ab") == messages(prompting, PROMPT, place, "ab")
     assert greedy_chat(again, PROMPT) == greedy_chat(prompting, PROMPT)

@@ -241,7 +241,7 @@ def test_a_chat_goes_through_the_models_template() -> None:
 
 
 def test_a_model_without_a_chat_template_says_what_to_do() -> None:
-    with pytest.raises(ConfigurationError, match=r"no chat template .*--no-chat-template"):
+    with pytest.raises(ConfigurationError, match=r"no chat template .*--template"):
         HFSampler(lm_of("merging"), PromptingSettings()).check([request("The river")])
 
 
@@ -328,7 +328,7 @@ def test_a_model_without_fast_attention_is_sampled_with_eager(
     monkeypatch.setattr(transformers.Gemma2PreTrainedModel, "_supports_sdpa", claims_fast)
     random_model("gemma2", len(own), head_dim=8, attn_implementation="eager").save_pretrained(tmp_path)
     own.save_pretrained(tmp_path)
-    loaded = load_local(spec_named(str(tmp_path)), PLAIN, (), None)
+    loaded = load_local(spec_named(str(tmp_path)), PLAIN, ())
     assert loaded.open_weights is None  # a folder does not say
     made = loaded.sampler
     assert made.signature.endswith(",float32,cpu,eager")

@@ -113,7 +113,7 @@ def generated(folder: Path, out: Path, *options: str) -> Any:
     prompts = out.parent / "prompts.txt"
     prompts.write_text("Where is the lamp?\nWho saw it?\nIs the river high?\n", encoding="utf-8")
     ended = divbench(
-        "generate", folder, "--prompts", prompts, "--out", out, "--k", "4", "--max-tokens", "8", *options, "--json"
+        "generate", folder, "--suite", prompts, "--out", out, "--k", "4", "--max-tokens", "8", *options, "--json"
     )
     assert ended.returncode == 0, ended.stderr
     return document(ended)
@@ -162,25 +162,19 @@ def test_another_way_of_asking_is_another_number(folder: Path, tmp_path: Path) -
     made = generated(folder, tmp_path / "subs")
     numbers: list[list[float]] = []
     changed: list[str | None] = []
-    for options in (
-        ("--max-tokens", "3"),
-        (),
-        ("--no-chat-template", "--template", "{prompt} Well,", "--no-greedy", "--layer", "last"),
-    ):
+    for options in ((), ("--template", "{prompt} Well,", "--set", "layer=last")):
         target = tmp_path / f"{len(numbers)}.parquet"
         ended = divbench(
             "metrics", "internals", tmp_path / "subs", "--model", folder, "--out", target, *options, "--json"
         )
         assert ended.returncode == 0, ended.stderr
         file = open_internals(target, made["submission_id"])
-        numbers.append([own.known[0].log_likelihood for _, own in file.rows()])
+        numbers.append([own.samples[0].log_likelihood for _, own in file.rows()])
         changed.append(file.how.changed)
         assert file.how.signature.endswith(f",tokens:text{'' if changed[-1] is None else f',{changed[-1]}'}")
     assert file.how.original_layer == 2
-    assert next(file.rows())[1].greedy is None
-    assert all(abs(a - b) > 0.1 for a, b in zip(*numbers[1:], strict=True))
-    asked = content_id("template '{prompt} Well,'")
-    assert changed == ["greedy-tokens:3", None, f"prompt:{asked}"]
+    assert all(abs(a - b) > 0.1 for a, b in zip(*numbers, strict=True))
+    assert changed == [None, "prompt:" + content_id("template '{prompt} Well,'")]
 
 
 def test_what_cannot_be_read_as_it_was_asked_is_refused(folder: Path, tmp_path: Path) -> None:
@@ -191,8 +185,6 @@ def test_what_cannot_be_read_as_it_was_asked_is_refused(folder: Path, tmp_path: 
         assert ended.returncode == 2
         return str(document(ended)["error"]["message"])
 
-    # The chat template would be used, and the template ignored.
-    assert refusal("--template", "Q: {prompt}") == "--template needs --no-chat-template"
     manifest = tmp_path / "subs" / "manifest.json"
     manifest.write_text(manifest.read_text(encoding="utf-8").replace('"resample"', '"paraphrase"'), encoding="utf-8")
     assert refusal() == "a submission does not contain the paraphrases of its own prompts"

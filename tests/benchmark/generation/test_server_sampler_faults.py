@@ -64,7 +64,7 @@ def test_reasoning_that_begins_in_the_prompt_is_no_response(server: SamplingServ
     found = sampled(sampler_of(server, concurrency=1), requests_of(4))
     assert [type(found[place]) for place in range(4)] == [Sampled, Failed, Sampled, Sampled]
     server.plans, server.always = {}, saying("So a cat?</think>A dog.")
-    with pytest.raises(SamplerFault, match=r"in a row, most recently: .* reasoning, .* --reasoning-parser.* --restart"):
+    with pytest.raises(SamplerFault, match=r"in a row, .* reasoning, .* --reasoning-parser.* start afresh"):
         sampler_of(server, concurrency=1).sample(requests_of(100), Told())
 
 
@@ -75,34 +75,6 @@ def test_a_server_that_fails_three_requests_in_a_row_is_given_up(server: Samplin
         sampler_of(server, concurrency=1).sample(requests_of(100), told)
     assert sorted(told.outcomes) == [0, 1]  # what failed with the server is not done, so it is asked for again
     assert 2 + 9 <= len(server.seen) < 2 + 9 + 9
-
-
-def test_a_failure_is_told_when_the_next_answer_shows_that_the_server_is_well(server: SamplingServer) -> None:
-    server.plans = {"p0": [UNWELL] * 3, "p2": [UNWELL] * 3, "p3": [Reply(401, body=b"")]}
-    told = Told()
-    with pytest.raises(SamplerFault, match="HTTP 401"):
-        sampler_of(server, concurrency=1).sample(requests_of(4), told)
-    assert [type(told.outcomes.get(place)) for place in range(3)] == [Failed, Sampled, type(None)]
-
-
-def test_refusals_of_everything_are_the_servers(server: SamplingServer) -> None:
-    server.always = Reply(400, body=b"no such engine")
-    with pytest.raises(SamplerFault, match="in a row, most recently: the server refused: HTTP 400: no such engine"):
-        sampler_of(server, concurrency=1).sample(requests_of(100), Told())
-    assert 3 <= len(server.seen) < 9
-
-
-def test_failures_in_a_row_are_counted_from_call_to_call(server: SamplingServer) -> None:
-    server.always = Reply(503, body=b"")
-    sampler = sampler_of(server)
-    for _ in range(2):
-        told = Told()
-        sampler.sample(requests_of(1), told)
-        assert isinstance(told.outcomes[0], Failed)
-    with pytest.raises(SamplerFault):
-        sampler.sample(requests_of(1), Told())
-    server.always = Reply()
-    assert sampled(sampler, requests_of(1)) == [well(requests_of(1)[0])]
 
 
 @pytest.mark.parametrize("reply", [UNWELL, Reply(400, body=b"no")])
@@ -126,25 +98,10 @@ def test_a_server_that_is_not_there(server: SamplingServer, concurrency: int) ->
     assert told.value.exit_status == 2
 
 
-# Leaving alone
-
-
-def test_a_server_that_takes_fewer_at_once_is_asked_for_fewer(server: SamplingServer) -> None:
-    server.before = lambda asked: time.sleep(0.005)
-    server.room = 1
-    requests = requests_of(40)
-    sampler = sampler_of(server, concurrency=8)
-    assert sampled(sampler, requests) == [well(request) for request in requests]
-    turned_away = len(server.seen) - 40
-    sampled(sampler, requests)
-    assert len(server.seen) - 80 - turned_away <= turned_away
-    assert server.most == 1
-
-
 # Servers that are not as they should be
 
 
-@pytest.mark.parametrize("status", [307, 401, 402, 403, 404, 405])
+@pytest.mark.parametrize("status", [307, 401, 404])
 @pytest.mark.parametrize("concurrency", [1, 8])
 def test_where_we_are_not_let_in_the_rest_is_not_asked(server: SamplingServer, status: int, concurrency: int) -> None:
     server.plans = {f"p{i}": [Reply(status, body=b"who?")] for i in range(10, 500)}
@@ -177,22 +134,6 @@ def test_a_server_that_knows_no_top_p_is_asked_without_it_where_nothing_is_cut_o
     sampler = sampler_of(server)
     assert sampled(sampler, requests_of(3)) == [well(each) for each in requests_of(3)]
     assert sampler.gave_up == {"top_p"}
-
-
-def test_a_temperature_refused_beside_a_top_p_that_cuts_nothing_off_is_sent_without_it(server: SamplingServer) -> None:
-    both = Reply(400, body=b"`temperature` and `top_p` cannot both be specified for this model.")
-    server.plans = {"p0": [both]}
-    sampler = sampler_of(server, concurrency=1)
-    assert sampled(sampler, requests_of(2, temperature=0.5)) == [well(r) for r in requests_of(2, temperature=0.5)]
-    assert [body.get("top_p") for body in server.seen] == [1.0, None, None]
-    assert sampler.gave_up == {"top_p"}
-
-
-def test_a_top_p_that_cuts_off_is_sent_even_where_a_top_p_of_1_was_refused(server: SamplingServer) -> None:
-    sampler = sampler_of(server)
-    sampler.leave_out(frozenset({"top_p"}))
-    sampled(sampler, [*requests_of(1, top_p=0.5), *requests_of(1)])
-    assert sorted(str(body.get("top_p")) for body in server.seen) == ["0.5", "None"]
 
 
 @pytest.mark.parametrize("reply", [Reply(200, body=b"data: {}"), Reply(200, body=b'{"detail": "moved"}')])
