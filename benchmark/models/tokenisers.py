@@ -44,7 +44,7 @@ class HFTokeniser:
         if getattr(self.own, "chat_template", None) is None:
             raise ConfigurationError(
                 "this model's tokeniser has no chat template",
-                "choose a chat model, or give --no-chat-template and a --template",
+                "choose a chat model, or give a --template",
             )
         try:
             text = self.own.apply_chat_template(
