@@ -4,7 +4,6 @@ A resample is a count for each row, so any statistic of weighted rows can be boo
 compared on the same resamples.
 """
 
-import hashlib
 import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -212,11 +211,6 @@ def weights_with_original(
     """Return `resample_weights` below a row of ones for the original data, [1 + resamples, rows]; args as there."""
     drawn = resample_weights(rows, clusters=clusters, resamples=resamples, seed=seed)
     return np.vstack([np.ones((1, rows)), drawn])
-
-
-def half_of(name: str, seed: int = 0) -> int:
-    """Return the half, 0 or 1, that a prompt or context belongs to: by hash, so the same for every system and task."""
-    return hashlib.sha256(f"{seed}/{name}".encode()).digest()[0] & 1
 
 
 def cluster_codes(rows: int, clusters: Sequence[Hashable] | None) -> tuple[NDArray[np.int64], int]:

@@ -13,14 +13,14 @@ _TITLE, _LINE = 40, 12  # letters of a name; letters of a label that is not brok
 _COLUMNS = {**{split: SHORT.get(split, split) for split in SPLITS}, MEAN: "mean"}
 
 
-def heat_map(given: Sequence[Block]) -> Any:
+def heat_map(blocks: Sequence[Block]) -> Any:
     """Draw the accuracy of each metric on each split and their mean, one panel per model; blue: above chance.
 
     Args:
-        given: Blocks to draw; models without metrics are left out.
+        blocks: Blocks to draw; models without metrics are left out.
     """
     graph, subplots = need("plotly.graph_objects", "board"), need("plotly.subplots", "board")
-    blocks = [block for block in given if block.rows]
+    blocks = [block for block in blocks if block.rows]
     sizes = [_ROW * len(block.rows) for block in blocks]
     inside = sum(sizes) + _BETWEEN * (len(blocks) - 1)
     figure = subplots.make_subplots(
@@ -29,11 +29,11 @@ def heat_map(given: Sequence[Block]) -> Any:
         row_heights=sizes,
         vertical_spacing=_BETWEEN / inside if len(blocks) > 1 else 0,
         subplot_titles=[
-            f"<b>{inert(each.title, _TITLE)}</b><br><sup>{inert(each.beneath, 2 * _TITLE)}</sup>" for each in blocks
+            f"<b>{inert(block.title, _TITLE)}</b><br><sup>{inert(block.beneath, 2 * _TITLE)}</sup>" for block in blocks
         ],
     )
-    for place, block in enumerate(blocks, 1):
-        figure.add_trace(_panel(graph, block), row=place, col=1)
+    for row, block in enumerate(blocks, 1):
+        figure.add_trace(_panel(graph, block), row=row, col=1)
     # Lines would show through the cells, and cross their numbers.
     figure.update_xaxes(tickangle=-45, tickfont={"size": 12}, ticks="", showgrid=False, zeroline=False)
     figure.update_yaxes(autorange="reversed", tickfont={"size": 11}, ticks="", showgrid=False, zeroline=False)
@@ -75,7 +75,7 @@ def heat_map(given: Sequence[Block]) -> Any:
 
 def _panel(graph: Any, block: Block) -> Any:
     cells = [[row.cells.get(column) for column in _COLUMNS] for row in block.rows]
-    accuracy = [[None if found is None else found.value for found in row] for row in cells]
+    accuracy = [[None if estimate is None else estimate.value for estimate in row] for row in cells]
     return graph.Heatmap(
         z=accuracy,
         x=list(_COLUMNS.values()),
@@ -94,23 +94,23 @@ def _panel(graph: Any, block: Block) -> Any:
 
 def _broken(metric: str) -> str:
     """Break a long name after the underscore nearest to its middle."""
-    places = [place + 1 for place, letter in enumerate(metric) if letter == "_"]
-    if len(metric) <= _LINE or not places:
+    breaks = [index + 1 for index, letter in enumerate(metric) if letter == "_"]
+    if len(metric) <= _LINE or not breaks:
         return metric
-    middle = min(places, key=lambda place: abs(place - len(metric) / 2))
+    middle = min(breaks, key=lambda index: abs(index - len(metric) / 2))
     return f"{metric[:middle]}<br>{metric[middle:]}"
 
 
 def _hover(block: Block, row: Row, column: str) -> str:
-    found = row.cells.get(column)
-    if found is None or found.value is None:
+    estimate = row.cells.get(column)
+    if estimate is None or estimate.value is None:
         return ""
-    interval = "" if found.low is None else f" [{found.low:.3f}, {found.high:.3f}]"
-    lines = [inert(block.title, _TITLE), f"{row.metric}, {column}", f"{found.value:.3f}{interval}"]
+    interval = "" if estimate.low is None else f" [{estimate.low:.3f}, {estimate.high:.3f}]"
+    lines = [inert(block.title, _TITLE), f"{row.metric}, {column}", f"{estimate.value:.3f}{interval}"]
     if column == MEAN:
         lines += [
-            f"{name} {each.value:.3f}"
+            f"{name} {number.value:.3f}"
             for name in (HALF, TIES, MISSING)
-            if (each := row.cells.get(name)) and each.value is not None
+            if (number := row.cells.get(name)) and number.value is not None
         ]
     return "<br>".join(lines)

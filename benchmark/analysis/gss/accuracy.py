@@ -105,7 +105,7 @@ class Evaluated:
     @property
     def equivalence(self) -> str | None:
         """Signature of the equivalence backend; None if no evaluated metric reads classes."""
-        scores = [each for each in self.model.aggregates if each.metric in _OF_CLASSES & self.evaluations.keys()]
+        scores = [score for score in self.model.aggregates if score.metric in _OF_CLASSES & self.evaluations.keys()]
         return scores[0].signature.models[0] if scores and scores[0].signature.models else None
 
     def as_json(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class Evaluated:
             **{name: getattr(result, name, None) for name in names},
             "equivalence": self.equivalence,
             "signatures": {name: signatures[name] for name in self.evaluations if name in signatures},
-            "best": sorted(_best({name: each.mean_of_splits.strict for name, each in self.evaluations.items()})),
+            "best": sorted(_best({name: result.mean_of_splits.strict for name, result in self.evaluations.items()})),
             "evaluations": self.evaluations,
             "comparisons": self.comparisons,
             "missing": {name: missing.reason for name, missing in self.model.missing.items()},
@@ -162,7 +162,7 @@ class GssStudy:
     @property
     def blocks(self) -> tuple[Block, ...]:
         """Return the models, then the references, then the published numbers."""
-        models = [Block(each.model.name, _about(each.model), _rows(each.evaluations), each) for each in self.models]
+        models = [Block(item.model.name, _about(item.model), _rows(item.evaluations), item) for item in self.models]
         references = _rows({name: self.references[name] for name in REFERENCES}, best=False)
         return (*models, Block("references", "scorers that are known beforehand", references), *self.published)
 
@@ -170,14 +170,16 @@ class GssStudy:
     def differing(self) -> list[str]:
         """Metrics whose signatures differ between models, other than by the model that internals are of."""
         signatures: dict[str, set[Signature]] = {}
-        for each in self.models:
-            for score in each.model.aggregates:
-                if score.metric in each.evaluations:
+        for entry in self.models:
+            for score in entry.model.aggregates:
+                if score.metric in entry.evaluations:
                     signature = score.signature
                     if score.metric in _OF_INTERNALS:
                         signature = signature.model_copy(update={"models": ()})
                     signatures.setdefault(score.metric, set()).add(signature)
-        return sorted((metric for metric, own in signatures.items() if len(own) > 1), key=lambda name: _ORDER[name])
+        return sorted(
+            (name for name, different in signatures.items() if len(different) > 1), key=lambda name: _ORDER[name]
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return the study for `plain_json`."""
@@ -187,7 +189,7 @@ class GssStudy:
             **asdict(self.how),
             "level": LEVEL,
             "differing": self.differing,
-            "models": [each.as_json() for each in self.models],
+            "models": [model.as_json() for model in self.models],
             "references": self.references,
         }
 
@@ -206,13 +208,15 @@ def models_of(
                 "score the submission again",
             )
     return [
-        Model(name, result, *choose(result, own, wanted, str(submissions[folder]) if folder in submissions else None))
-        for name, folder, result, own in zip(names_of(results), folders, results, scorers, strict=True)
+        Model(
+            name, result, *choose(result, usable, wanted, str(submissions[folder]) if folder in submissions else None)
+        )
+        for name, folder, result, usable in zip(names_of(results), folders, results, scorers, strict=True)
     ]
 
 
 def choose(
-    result: Result, scorers: Iterable[Scorer], wanted: Sequence[str] | None, folder: str | None = None
+    result: Result, scorers: Iterable[Scorer], wanted: Sequence[str] | None, folder: Path | None = None
 ) -> tuple[tuple[Scorer, ...], dict[str, Missing]]:
     """Choose the wanted metrics of a result (None: all, and those of internals), in the published order.
 
@@ -237,11 +241,11 @@ def choose(
         else:
             reason, hint = f"not made by the profile {result.profile}", "choose another by --profile"
         missing[name] = Missing(f"{reason} ({hint})" if hint else reason)
-    usable = {each.name: each for each in scorers if each.name in scores and scores[each.name].n}
+    usable = {scorer.name: scorer for scorer in scorers if scorer.name in scores and scores[scorer.name].n}
     return tuple(usable[name] for name in chosen if name in usable), missing
 
 
-def no_internals(folder: str | None) -> tuple[str, str]:
+def no_internals(folder: Path | None) -> tuple[str, str]:
     """Return the reason that there are no internals, and a hint; None for a result whose submission is unknown."""
     then = ", then give the submission" if folder is None else ""
     return "there are no internals", f"divbench metrics internals {folder or 'SUBMISSION'} --model …{then}"
@@ -298,7 +302,7 @@ def evaluate(
             Evaluated(
                 model,
                 {scorer.name: evaluation(scorer.scores) for scorer in model.scorers},
-                {each.name: compare_pairs(pairs, each.scores, other or {}, **settings) for each in compared},
+                {scorer.name: compare_pairs(pairs, scorer.scores, other or {}, **settings) for scorer in compared},
             )
         )
     of_references = {name: evaluation(scores) for name, scores in references.items()}
@@ -317,7 +321,7 @@ def published_blocks(numbers: Iterable[Published]) -> tuple[Block, ...]:
                 row = f"{_PAPER_SPLITS.get(split, split)} {_PAPER_METRICS.get(metric, metric)}"
                 value, margin = cells[row, column], cells[row, f"{column}{MARGIN}"]
                 strict[split] = Estimate(value, value - margin, value + margin)
-            mean = sum(each.value or 0.0 for each in strict.values()) / len(strict)
+            mean = sum(accuracy.value or 0.0 for accuracy in strict.values()) / len(strict)
             rows.append(Row(metric, {**strict, MEAN: Estimate(mean)}, None))
         blocks.append(Block(f"published: {column}", "arXiv:2510.12699, tables A10 and 2; other texts", _marked(rows)))
     return tuple(blocks)
@@ -372,7 +376,7 @@ def report_of(study: GssStudy) -> Report:
 
 def legend(study: GssStudy) -> str:
     """Say how to read the numbers."""
-    backends = dict.fromkeys(each.equivalence for each in study.models if each.equivalence is not None)
+    backends = dict.fromkeys(model.equivalence for model in study.models if model.equivalence is not None)
     used = f" Equivalence backend: {'; '.join(backends)}." if backends else ""
     return (
         "Accuracy: share of pairs whose prompt with the larger generation space has the strictly more diverse "
@@ -392,10 +396,10 @@ def notes(study: GssStudy) -> list[str]:
             "Accuracies of different models are not comparable where k, the profile or the equivalence backend "
             f"differs: {', '.join(differing)}"
         )
-    for each in study.models:
-        lines += [f"{each.model.name}: {line}" for line in each.model.missing_lines]
-        if study.against is not None and not each.comparisons:
-            lines.append(f"{each.model.name}: nothing to compare with {study.against}")
+    for entry in study.models:
+        lines += [f"{entry.model.name}: {line}" for line in entry.model.missing_lines]
+        if study.against is not None and not entry.comparisons:
+            lines.append(f"{entry.model.name}: nothing to compare with {study.against}")
     return lines
 
 
@@ -438,11 +442,11 @@ def _differences(title: str, comparisons: Mapping[str, PairComparison]) -> Table
 def _records(study: GssStudy) -> Table:
     """Make a table of one row for each model, metric, part and number, in full precision."""
     rows: list[tuple[Cell, ...]] = []
-    for each in study.models:
-        result = each.model.result
+    for entry in study.models:
+        result = entry.model.result
         ids = ("", "") if result is None else (result.submission_id, result.result_id)
-        for metric, evaluation in each.evaluations.items():
-            rows += [(each.model.name, *ids, metric, *line) for line in _records_of(evaluation)]
+        for metric, evaluation in entry.evaluations.items():
+            rows += [(entry.model.name, *ids, metric, *line) for line in _records_of(evaluation)]
     for name, evaluation in study.references.items():
         rows += [("references", "", "", name, *line) for line in _records_of(evaluation)]
     return Table("", ("model", "submission", "result", "metric", "part", "number", "value", "low", "high"), rows)

@@ -97,7 +97,7 @@ def gss(
         for problem in scorer.problems:
             err().print(f"{scorer.name}: {problem}", style="yellow", markup=False)
     wanted = _wanted(metric, against, [scorer.name for model in files for scorer in model.scorers])
-    metrics = tuple(each for each in METRICS if each.id in wanted)
+    metrics = tuple(candidate for candidate in METRICS if candidate.id in wanted)
     profile = models.load(metric) if submissions else find_profile(models.profile)
     suite = load_suite(_SUITE)
     opened = [_open(folder, suite) for folder in submissions or []]
@@ -122,7 +122,7 @@ def gss(
         folders = [score(*pair) if pair else folder for folder, pair in zip(submissions or [], opened, strict=True)]
         evaluated = [*models_of(folders, wanted, suite, scored), *files]
         references = sanity_scores(pairs)
-        task = bar.add_task("evaluating", total=sum(len(each.scorers) for each in evaluated) + len(references))
+        task = bar.add_task("evaluating", total=sum(len(model.scorers) for model in evaluated) + len(references))
         study = evaluate(
             pairs,
             f"{suite.name}@{suite.revision}",
@@ -135,12 +135,12 @@ def gss(
     deliver(report_of(study), destination, as_json=json)
 
 
-def _wanted(metric: list[str] | None, against: str | None, own: list[str]) -> tuple[str, ...]:
-    """Return the ids of the metrics to evaluate beside one's own scores."""
+def _wanted(metric: list[str] | None, against: str | None, from_files: list[str]) -> tuple[str, ...]:
+    """Return the ids of the metrics to evaluate beside the scores in files."""
     from benchmark.analysis.gss.accuracy import REFERENCES, USUAL
     from benchmark.metrics import METRICS
 
-    direction = {each.id: each.direction for each in METRICS}
+    direction = {candidate.id: candidate.direction for candidate in METRICS}
     hint = f"one of {', '.join(name for name, sign in direction.items() if sign)}"
     for name in metric or []:
         if name not in direction:
@@ -148,7 +148,7 @@ def _wanted(metric: list[str] | None, against: str | None, own: list[str]) -> tu
         if not direction[name]:
             raise ConfigurationError(f"{name} does not measure diversity", hint)
     wanted = tuple(dict.fromkeys(metric or USUAL))
-    names = [*wanted, *REFERENCES, *own]
+    names = [*wanted, *REFERENCES, *from_files]
     if against is not None and against not in names:
         raise ConfigurationError(f"there are no scores named {against!r}", f"one of {', '.join(names)}")
     return wanted
@@ -184,10 +184,10 @@ def _check_metrics(
     from benchmark.analysis.gss.accuracy import no_internals
 
     possible = profile.metrics(metrics, internals=True)
-    lacking = [each.id for each in metrics if each not in possible]
+    lacking = [metric.id for metric in metrics if metric not in possible]
     if named and lacking:
-        known = ", ".join(each.id for each in profile.metrics(internals=True))
+        known = ", ".join(metric.id for metric in profile.metrics(internals=True))
         raise ConfigurationError(f"the profile {profile.name} has no metric {lacking[0]!r}", f"one of {known}")
     if not profile.metrics(metrics, internals=internals):
-        reason, hint = no_internals(str(submission.folder))
+        reason, hint = no_internals(submission.folder)
         raise ConfigurationError(f"{submission.folder}: none of the metrics can be computed: {reason}", hint)

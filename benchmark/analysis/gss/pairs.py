@@ -28,7 +28,6 @@ PREVAILS = 0.95
 TIE = 1e-12  # relative: sums of equal values in another order differ by this much
 
 Pairs = Mapping[str, Sequence[Mapping[str, Any]]]  # rows of datasets_build/gssbench/rows.py, by split
-_NUMBERS = ("strict", "half", "tie_rate", "missing_rate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +148,7 @@ def compare_pairs(
 class _Outcome:
     """A split under a scorer."""
 
-    right: Floats  # [1 + resamples, numbers], numerators of `_NUMBERS`; the first row is that of all pairs
+    right: Floats  # [1 + resamples, numbers], numerators of `Accuracy`; the first row is that of all pairs
     of: Floats  # [1 + resamples, 1], numbers of pairs: their denominator
     sets: int
     longer: float  # share of pairs whose larger space has the longer prompt
@@ -237,7 +236,7 @@ def _overall(outcomes: Mapping[str, _Outcome], longer: Sequence[str], shorter: S
 
 
 def _accuracy(rates: Floats) -> Accuracy:
-    return Accuracy(*(estimate(rates[:, i]) for i in range(len(_NUMBERS))))
+    return Accuracy(*map(estimate, rates.T))
 
 
 def sanity_scores(pairs: Pairs, seed: int = 0) -> dict[str, dict[str, float]]:

@@ -112,24 +112,24 @@ def metaeval(
         backends = ScoringBackends(profile, default_cache_path())
         columns = metric_scores(labelled, _profile_metrics(profile, metric), backends, progress)
         columns += [*own, *released_scores(labelled)]
-        empty = [each for each in columns if each.origin.startswith("external") and not each.has_values()]
-        columns = [each for each in columns if each not in empty]  # it would exclude every set for all
+        empty = [column for column in columns if column.origin.startswith("external") and not column.has_values()]
+        columns = [column for column in columns if column not in empty]  # it would exclude every set for all
         if columns:
             reports, overall = _evaluate(labelled, columns, against, Resampling(resamples), progress)
-    for each in columns:
-        for problem in each.problems:
-            _warn(each, problem)
-    for each in empty:
-        reasons = each.reasons(each.values)
+    for column in columns:
+        for problem in column.problems:
+            _warn(column, problem)
+    for column in empty:
+        reasons = column.reasons(column.values)
         reason = max(reasons, key=lambda reason: reasons[reason], default="there is no set")
-        _warn(each, f"left out, because it has no value for any set: {one_line(reason)}")
+        _warn(column, f"left out, because it has no value for any set: {one_line(reason)}")
     if columns:
         ids = sorted({name for task in labelled for name in task.set_ids})
         document: dict[str, Any] = {
             "tasks": reports,
             "overall": overall,
-            "problems": {each.name: list(each.problems) for each in columns if each.problems},
-            "missing": {each.name: missing for each in (*columns, *empty) if (missing := each.missing(ids))},
+            "problems": {column.name: list(column.problems) for column in columns if column.problems},
+            "missing": {column.name: missing for column in (*columns, *empty) if (missing := column.missing(ids))},
             "profile": profile.name,
         }
         deliver(report_of(reports, overall, document), destination, as_json=json)
@@ -167,7 +167,9 @@ def _profile_metrics(profile: "Profile", names: list[str] | None) -> "list[Metri
         if name not in available:
             hint = f"one of {', '.join(available)}; or with another --profile"
             raise ConfigurationError(f"the profile {profile.name} has no metric {name!r}", hint)
-    return [available[name] for name in names] if names else [each for each in available.values() if each.direction]
+    if names:
+        return [available[name] for name in names]
+    return [metric for metric in available.values() if metric.direction]
 
 
 def _evaluate(
@@ -179,7 +181,7 @@ def _evaluate(
 ) -> "tuple[list[TaskReport], list[Overall]]":
     from benchmark.analysis.metaeval.evaluate import evaluate_overall, evaluate_task
 
-    names = [each.name for each in columns]
+    names = [column.name for column in columns]
     repeated = next((name for name in names if names.count(name) > 1), None)
     if repeated is not None:
         raise ConfigurationError(f"two metrics are named {repeated!r}", "rename a file or a column")

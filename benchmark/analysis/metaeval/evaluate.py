@@ -16,8 +16,8 @@ _AT_ONCE = 250  # resamples; so that a block fits into the processor's cache
 # Contexts: p-values from fewer find a difference too often where there is none. Simulated at 5%, for Spearman's rho on
 # contexts of conTest: in 26% of cases from 5 contexts, 14% from 8, 11% from 12, 9% from 20 and 8% from 100.
 FEWEST_TESTED = 20
-_DRAWN = 200  # sets in a draw of the decoding tests, as in the paper
 _FEWEST_DECODED = 20
+_RESAMPLING = Resampling()
 
 # Values that an uninformative metric would get; the optimal accuracy, best of many thresholds, has no single one.
 # *oca_directional*: optimal classification accuracy of 'high above the threshold', as the paper defines it;
@@ -104,7 +104,7 @@ def evaluate_task(
     columns: Sequence[Scores],
     *,
     against: str | None = None,
-    resampling: Resampling | None = None,
+    resampling: Resampling = _RESAMPLING,
 ) -> TaskReport:
     """Compute every measure of every metric on one task.
 
@@ -113,7 +113,6 @@ def evaluate_task(
     and those of fewer than `FEWEST_TESTED` contexts no p-value; for the accuracy on pairs, only contexts with pairs
     count.
     """
-    resampling = resampling or Resampling()
     values = {scores.name: scores.column(task.set_ids) for scores in columns}
     has_value = {name: np.isfinite(column) for name, column in values.items()}
     scored = {name: column for name, column in values.items() if has_value[name].any()}
@@ -142,7 +141,7 @@ def evaluate_task(
             sets=rows if scores.name in scored else 0,
             missing=scores.reasons(task.set_ids),
             left_out=int((has_value[scores.name] & ~keep).sum()),
-            measures={m: estimated(m, each, CHANCE[m]) for m, each in draws.get(scores.name, {}).items()},
+            measures={m: estimated(m, resampled, CHANCE[m]) for m, resampled in draws.get(scores.name, {}).items()},
         )
         for scores in columns
     )
@@ -170,8 +169,7 @@ def evaluate_task(
 
 def _decoding(name: str, scores: Floats, labels: Floats, seed: int) -> DecodingTest:
     """Draw 200 sets as in the paper; of fewer than 400 draw half, since larger draws would be nearly alike."""
-    size = _DRAWN if len(scores) >= 2 * _DRAWN else len(scores) // 2
-    resampled = resampled_spearman(scores, labels, size=size, seed=seed)
+    resampled = resampled_spearman(scores, labels, size=min(200, len(scores) // 2), seed=seed)
     return DecodingTest(name, resampled, ranking_test(scores, labels, seed=seed))
 
 
@@ -245,19 +243,18 @@ def evaluate_overall(
     columns: Sequence[Scores],
     *,
     against: str | None = None,
-    resampling: Resampling | None = None,
+    resampling: Resampling = _RESAMPLING,
 ) -> list[Overall]:
     """Compute means over the tasks with two labels; an empty list if there are fewer than two such tasks.
 
     Tasks without sets of both labels that all metrics scored are skipped; a metric without a score in any task has no
     mean, and skips no task. Tasks share sets and contexts, so they are resampled together, by context.
     """
-    resampling = resampling or Resampling()
     binary = [task for task in tasks if task.label == "binary"]
-    scored = [each for each in columns if any(np.isfinite(each.column(task.set_ids)).any() for task in binary)]
+    scored = [scores for scores in columns if any(np.isfinite(scores.column(task.set_ids)).any() for task in binary)]
     samples = []
     for task in binary if scored else []:
-        keep = np.logical_and.reduce([np.isfinite(each.column(task.set_ids)) for each in scored])
+        keep = np.logical_and.reduce([np.isfinite(scores.column(task.set_ids)) for scores in scored])
         if len(np.unique(task.labels[keep])) > 1:
             samples.append(task.rows(keep))
     if len(samples) < 2:

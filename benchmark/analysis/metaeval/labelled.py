@@ -86,9 +86,9 @@ def load_tasks(names: Sequence[str], mirror: Path | None = None) -> list[Labelle
     """Load tasks by name or from .parquet files; the nine with two labels if none is named."""
     paths = [Path(name) for name in dict.fromkeys(names) if name.endswith(SUFFIX)]
     named = task_names([name for name in names if not name.endswith(SUFFIX)]) if names else BINARY_TASKS
-    own = [read_set_file(path) for path in paths]  # first: the others are larger
-    tasks = [load_labelled(name, mirror=mirror) for name in named] + own
-    if own:
+    from_files = [read_set_file(path) for path in paths]  # first: the others are larger
+    tasks = [load_labelled(name, mirror=mirror) for name in named] + from_files
+    if from_files:
         _check_apart(tasks)
     return tasks
 
@@ -103,7 +103,7 @@ def task_names(names: Sequence[str]) -> list[str]:
             if config == "gssbench":
                 hint = "it has pairs of prompts: divbench metrics gss"
             raise ConfigurationError(f"{name!r} is not a dataset with labels to test a metric against", hint)
-        splits = [each.name for each in find_config(config)[1].splits]
+        splits = [known.name for known in find_config(config)[1].splits]
         if split and split not in splits:
             raise ConfigurationError(f"{config} has no split {split!r}", did_you_mean(split, splits))
         # Without a split, the larger version of a dataset is meant; the one with human scores must be named.

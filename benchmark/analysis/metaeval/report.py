@@ -63,11 +63,11 @@ def _means(overall: Sequence[Overall], binary: int) -> Table:
     """Make the table of means over tasks, the best metric first."""
     tasks = overall[0].tasks
     left_out = f" of {binary}; the others have no sets of both labels that all metrics scored" if tasks < binary else ""
-    ordered = sorted(overall, key=lambda each: each.measures["spearman"].value or -2.0, reverse=True)
+    ordered = sorted(overall, key=lambda mean: mean.measures["spearman"].value or -2.0, reverse=True)
     return Table(
         f"Mean over {tasks} tasks{left_out}",
         ["metric", *(_MEASURES[name][0] for name in OVERALL)],
-        [[each.metric, *(str(each.measures[name]) for name in OVERALL)] for each in ordered],
+        [[mean.metric, *(str(mean.measures[name]) for name in OVERALL)] for mean in ordered],
     )
 
 
@@ -80,15 +80,15 @@ def _cell(estimate: Estimate | None, interval: bool) -> str:
 
 def _task_blocks(report: TaskReport, measures: Sequence[str]) -> list[Block]:
     """Make the tables of a task: agreement with the label, differences, and draws of decoding tests."""
-    names = [name for name in measures if any(name in each.measures for each in report.evaluations)]
+    names = [name for name in measures if any(name in evaluation.measures for evaluation in report.evaluations)]
 
     def rho(evaluation: Evaluation) -> float:
         spearman = evaluation.measures.get("spearman")
         return -2.0 if spearman is None or spearman.value is None else spearman.value
 
     rows = [
-        (each.metric, *(_cell(each.measures.get(name), _MEASURES[name][1]) for name in names))
-        for each in sorted(report.evaluations, key=rho, reverse=True)
+        (evaluation.metric, *(_cell(evaluation.measures.get(name), _MEASURES[name][1]) for name in names))
+        for evaluation in sorted(report.evaluations, key=rho, reverse=True)
     ]
     columns = ("metric", *(_MEASURES[name][0] for name in names))
     blocks: list[Block] = [Table(title_of(report), columns, rows, notes=missing_of(report))]
@@ -106,7 +106,7 @@ def _task_blocks(report: TaskReport, measures: Sequence[str]) -> list[Block]:
 
 def title_of(report: TaskReport) -> str:
     """Say the task, the sizes of its sample, and the agreement between people."""
-    evaluated = max((each.sets for each in report.evaluations), default=0)
+    evaluated = max((evaluation.sets for evaluation in report.evaluations), default=0)
     is_released = report.label == "binary" and "/" in report.task  # its label is explained in the documentation
     name = report.task if is_released else f"{report.task} by {report.label_name}"
     sizes = counted(report.sets, "set"), counted(report.contexts, "context"), counted(report.pairs, "pair")
@@ -119,9 +119,9 @@ def title_of(report: TaskReport) -> str:
 def missing_of(report: TaskReport) -> list[Styled]:
     """Return a line for each group of metrics that lack the same scores."""
     lacking: dict[tuple[tuple[str, int], ...], list[str]] = {}
-    for each in report.evaluations:
-        if each.missing:
-            lacking.setdefault(tuple(each.missing.items()), []).append(each.metric)
+    for evaluation in report.evaluations:
+        if evaluation.missing:
+            lacking.setdefault(tuple(evaluation.missing.items()), []).append(evaluation.metric)
     lines = []
     for reasons, metrics in lacking.items():
         count = sum(count for _, count in reasons)
@@ -141,8 +141,8 @@ def most_frequent(reasons: Mapping[str, int]) -> str:
 
 def _differences(title: str, comparisons: Sequence[Comparison]) -> Table:
     by_metric: dict[str, dict[str, Estimate]] = {}
-    for each in comparisons:
-        by_metric.setdefault(each.a, {})[each.measure] = each.difference
+    for comparison in comparisons:
+        by_metric.setdefault(comparison.a, {})[comparison.measure] = comparison.difference
     names = [name for name in _COMPARED if any(name in measures for measures in by_metric.values())]
     rows = [
         (metric, *(_cell(measures.get(name), interval=True) for name in names), p_value(measures["spearman"].p))
@@ -159,13 +159,13 @@ def _records(reports: Sequence[TaskReport]) -> Table:
     """Make a table of one row for each task, metric and measure, in full precision."""
     rows: list[tuple[Cell, ...]] = [
         (
-            *(report.task, each.metric, each.origin, name),
+            *(report.task, evaluation.metric, evaluation.origin, name),
             *(number.value, number.low, number.high, number.p),
-            *(each.sets, sum(each.missing.values()), each.left_out),
+            *(evaluation.sets, sum(evaluation.missing.values()), evaluation.left_out),
         )
         for report in reports
-        for each in report.evaluations
-        for name, number in each.measures.items()
+        for evaluation in report.evaluations
+        for name, number in evaluation.measures.items()
     ]
     columns = ("task", "metric", "origin", "measure", "value", "low", "high", "p", "sets", "missing", "left_out")
     return Table("", columns, rows)

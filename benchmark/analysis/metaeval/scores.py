@@ -135,14 +135,9 @@ def find_function(name: str) -> Callable[..., Any]:
     sys.path.insert(0, os.getcwd())  # noqa: PTH109
     try:
         function = getattr(importlib.import_module(module), attribute, None)
-    except ImportError as error:
-        raise ConfigurationError(
-            f"{module} cannot be imported: {error}", "install it, or run in the folder that has it"
-        ) from error
-    except Exception as error:
-        raise ConfigurationError(
-            f"importing {module} failed: {type(error).__name__}: {error}", "fix the module"
-        ) from error
+    except Exception as error:  # importing runs the user's own code
+        message = f"{module} cannot be imported: {type(error).__name__}: {error}"
+        raise ConfigurationError(message, "install or fix it, or run in the folder that has it") from error
     if function is None:
         raise ConfigurationError(f"{module} has no {attribute}", "name a function of that module")
     if not callable(function):
@@ -231,7 +226,7 @@ def file_scores(
     for name in columns:
         values, more = _by_id(ids, table[name].to_pylist(), -1 if lower_is_more_diverse else 1, unit)
         scores.append(Scores(f"{path.stem}:{name}", f"file {path.name}", values, (*problems, *more)))
-    return [each for each in scores if each.has_values()] or scores[:1]
+    return [column for column in scores if column.has_values()] or scores[:1]
 
 
 def _by_id(

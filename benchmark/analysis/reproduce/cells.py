@@ -144,9 +144,9 @@ class Known:
 
     def explains(self, published: Published, ours: float) -> bool:
         """Whether the two numbers are those of this difference."""
-        own = self.table, self.row, self.column, self.printed
+        key = self.table, self.row, self.column, self.printed
         digits = len(self.ours.partition(".")[2])
-        return own == (published.table, *published.place, published.printed) and _rounds_to(ours, self.ours, digits)
+        return key == (published.table, *published.place, published.printed) and _rounds_to(ours, self.ours, digits)
 
 
 KNOWN: tuple[Known, ...] = tuple(

@@ -1,5 +1,6 @@
 """The report of `divbench metrics gss`: names, notes, the paper's table, tables that fit a terminal."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -75,7 +76,7 @@ def test_what_a_result_lacks_is_told_with_its_mend(result: Result) -> None:
         "distinct_k_reported: no prompt has a value: not reported",
         "vendi_score: not in the result (give the submission instead)",
     ]
-    _, scored_here = choose(result, scorers, ("energy", "vendi_score"), "subs/a")
+    _, scored_here = choose(result, scorers, ("energy", "vendi_score"), Path("subs/a"))
     assert [each.reason for each in scored_here.values()] == [
         "there are no internals (divbench metrics internals subs/a --model …)",
         "not made by the profile lexical (choose another by --profile)",
