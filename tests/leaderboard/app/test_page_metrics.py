@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from leaderboard.data.metric_study.study import PAIRS_FILE, load_studies, write_study
-from leaderboard.tables.metrics import correlations, described, disagreements
+from leaderboard.tables.metrics import correlations, described
 from leaderboard.tables.page_text import FIGURES
 from leaderboard.tables.trust import trusted
 from tests.leaderboard.conftest import console_errors, open_page, until
@@ -25,7 +25,8 @@ METRIC = "distinct_n"
 def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The study that ships here, with hostile texts for the first disagreement of a metric."""
     folder = tmp_path_factory.mktemp("study")
-    _, set_id, *_ = disagreements(shipped_study(), METRIC).values[0]
+    worst = shipped_study().disagreements
+    set_id = str(worst[worst.metric == METRIC].set_id.iloc[0])
     write_study(folder, replace(shipped_study(), texts={set_id: (INJECTIONS[0], INJECTIONS[1:])}))
     (folder / PAIRS_FILE).write_bytes(b"PAR1")
     return folder
