@@ -119,7 +119,7 @@ def _study() -> "MetricStudy | None":
 
 def _card(described: "Metric") -> Card:
     from benchmark.scoring.profiles import PROFILES
-    from leaderboard.tables.measures import agreements
+    from leaderboard.pages.trust import agreements
 
     number = agreements(_study()).get(described.id)
     profiles = [

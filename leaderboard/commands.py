@@ -112,7 +112,7 @@ def serve(
     err().print(f"{counted(shown, 'result')} in {counted(len(snapshot.boards), 'table')}", markup=False)
 
     need("gradio", "board")  # after errors in the results are reported, because the import takes seconds
-    from leaderboard.app.application import build_app, launch
+    from leaderboard.application import build_app, launch
 
     launch(build_app(live), live, host, port)
 
@@ -140,7 +140,7 @@ def export(
         need_installed(module, "board")
     live = LiveResults(_source(results, store, reference=reference), refresh=None)
     left_out = _report_left_out(live.snapshot())
-    from leaderboard.static.export import export_boards
+    from leaderboard.pages.export import export_boards
 
     written, faults = export_boards(live, destination, html=html)
     left_out += [{"folder": "", "reason": reason} for reason in faults]
@@ -163,7 +163,7 @@ def show(
     Example: divbench board show --results results --all
     """
     from leaderboard.data.live_results import LiveResults
-    from leaderboard.tables.printing import board_json, print_curves, print_front, print_metrics
+    from leaderboard.pages.export import board_json, print_curves, print_front, print_metrics
 
     live = LiveResults(_source(results, store, reference=reference), refresh=None)
     snapshot = live.snapshot()
@@ -199,7 +199,7 @@ def space(
     Example: divbench board space my-space --store hf://datasets/ORG/submissions, then
     hf upload ORG/board my-space --repo-type space
     """
-    from leaderboard.static.space import write_space
+    from leaderboard.space import write_space
 
     written = write_space(folder, store)
     say(
@@ -262,8 +262,8 @@ def demo(
     from benchmark.surprisal.cache import default_cache_path
     from leaderboard.data.board import make_boards
     from leaderboard.data.reference.results import WithReference
-    from leaderboard.tables.export import export as write
-    from leaderboard.tables.printing import board_json, print_curves, print_front
+    from leaderboard.pages.export import board_json, print_curves, print_front
+    from leaderboard.pages.export import export as write
     from submissions.checking.validate import open_submission
     from submissions.gaming.baselines import write_demo_submissions
 

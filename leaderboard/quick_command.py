@@ -11,7 +11,7 @@ from divbench.core.errors import ConfigurationError, MissingExtra, need
 
 if TYPE_CHECKING:
     from benchmark.scoring.scorer import Scored
-    from leaderboard.tables.forest import Forest, Mark
+    from leaderboard.pages.ranking import Forest, Mark
 
 PROFILE = "offline"  # the profile of the reference results, so that all numbers are comparable
 USUAL = "noveltybench-curated"  # suite of the reference results with people's responses
@@ -89,7 +89,7 @@ def quick(
     except MissingExtra as error:  # the scores are there, and the user may not have asked for a board
         err().print(f"no board: {error.message} ({error.hint}; or add --no-board)", markup=False, soft_wrap=True)
         return
-    from leaderboard.app.application import build_app, launch
+    from leaderboard.application import build_app, launch
 
     launch(build_app(live), live, "127.0.0.1", None)
 

@@ -82,7 +82,7 @@ def export(
 
 def votes_report(suites: "Sequence[VoteResults]") -> Report:
     """Return the report of all suites."""
-    from leaderboard.tables.votes import agreement_table, strengths_table, votes_text
+    from leaderboard.pages.votes import agreement_table, strengths_table, votes_text
     from submissions.judgements.votes import QUESTIONS
 
     blocks: list[Block] = [] if suites else [NO_VOTES]

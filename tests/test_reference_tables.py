@@ -21,7 +21,7 @@ from leaderboard.data.reference.systems import (
     SUITE,
 )
 from leaderboard.data.scores import BoardScores
-from leaderboard.tables.stages import Series, contrasts, find_series, values_of
+from leaderboard.pages.stages import Series, contrasts, find_series, values_of
 from submissions.gaming.attacks import ATTACKS as KINDS
 from tests.test_readme import ROOT, paste
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.measure import Measurement
@@ -61,6 +61,11 @@ class Table:
         """Make a table without title from one mapping per row; the longest mapping determines the columns."""
         columns = max(map(list, records), key=len, default=[])
         return cls("", columns, [[record.get(name) for name in columns] for record in records])
+
+    @classmethod
+    def of_frame(cls, frame: "pd.DataFrame") -> "Table":
+        """Make a table without title from a data frame."""
+        return cls("", list(frame.columns), frame.astype(object).where(frame.notna(), None).to_numpy().tolist())
 
     def is_number(self, index: int) -> bool:
         """Whether a column is right-aligned."""
@@ -268,8 +273,8 @@ def to_terminal(table: Table) -> RenderableType:
     """Make a table for a terminal, with its notes below; a paragraph per row where columns would break short words."""
     wide = RichTable(title=plain(table.title) if table.title else None, title_justify="left", header_style="bold")
     for index, name in enumerate(table.columns):
-        is_code = all(isinstance(row[index], Styled) and row[index].style == "code" for row in table.rows)
-        justify = "right" if table.is_number(index) else "left"
+        is_code = all(isinstance(cell, Styled) and cell.style == "code" for cell in (row[index] for row in table.rows))
+        justify: Literal["left", "right"] = "right" if table.is_number(index) else "left"
         wide.add_column(plain(name), justify=justify, overflow="fold", no_wrap=is_code)
     for row in table.rows:
         wide.add_row(*map(_terminal_cell, row))

@@ -1,11 +1,10 @@
-"""Components that pages share: tables, notes, figures, downloads, dropdown choices.
+"""Components that pages share: tables, notes, figures, downloads, hints of controls.
 
 The first function of each pair creates a component when the page is built; the second fills or hides it when the page
 is shown. Untrusted texts go only into tables and text boxes, which show them as plain text.
 """
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,39 +12,54 @@ from urllib.parse import unquote
 
 import gradio as gr
 
-from benchmark.metrics import FAMILIES, METRICS
 from divbench.core.errors import counted
 from divbench.core.tables import Table
-from leaderboard.app.asked import Asked
-from leaderboard.data.board import Board
-from leaderboard.tables.page_text import FIGURES
 
-_FAMILY = {metric.id: metric.family for metric in METRICS}
 _WIDEST = 42  # maximum letters per column
 _CURVE = 98  # column width in pixels at which an interval wraps below its mean
-GONE = "The link asks for one that is not here. This one is shown instead."
+_SAME = "The table below has the same numbers."
+# Text alternatives of the figures, by element id. A table next to each figure has the same numbers.
+FIGURES = {
+    "tradeoff": f"Systems on two metrics with 95% intervals, and the Pareto front. {_SAME}",
+    "classes-plot": f"Expected number of different valid responses among m, one line per system. {_SAME}",
+    "patience-plot": "Utility by the reader's patience, one line per system. The table below has its numbers.",
+    "forest": f"Paired differences between systems with 95% intervals, one row per metric. {_SAME}",
+    "curve": f"Surprisal of the response at each position, given those before it. {_SAME}",
+    "strip": "The tokens of each response, coloured by surprisal. The table below has the responses as text.",
+    "votes-plot": f"Systems by points per vote and by a metric, with 95% intervals. {_SAME}",
+    "alike-plot": f"Systems by systems, coloured by how alike their responses are. {_SAME}",
+    "curves": f"Mean surprisal of the response at each position, one line per training stage. {_SAME}",
+    "spread": "Value of every prompt, one box per training stage. The table below summarises the distribution.",
+    "correlations-plot": f"Metrics by tasks, coloured by agreement with people or labels. {_SAME}",
+    "pairs-plot": f"Metrics by splits of prompt pairs, coloured by accuracy. {_SAME}",
+    "agreement-plot": f"Metrics by metrics, coloured by rank correlation. {_SAME}",
+}
+OTHER_SHOWN = "The link asks for one that is not here. This one is shown instead."
 _OF_BOARD = ("table", "suite")  # controls whose values do not depend on a table
 
 
+class Choices(dict[str, str]):
+    """The choices of a visitor by control, as they are written in a URL: untrusted; and which one was changed, if any.
+
+    Without a changed control, a link was opened.
+    """
+
+    def __init__(self, choices: Mapping[str, str] | None = None, changed: str | None = None) -> None:
+        super().__init__(choices or {})
+        self.changed = changed
+
+
 def table(label: str, name: str, *, height: int = 520, **more: Any) -> gr.Dataframe:
-    """A read-only table.
+    """A read-only table of at most this height in pixels; `more` are other arguments of `gr.Dataframe`.
 
     It has no button to copy it: a spreadsheet would run a name that begins with "=". Downloads are escaped.
-
-    Args:
-        height: Maximum height in pixels; longer tables scroll.
-        more: Other arguments of `gr.Dataframe`.
     """
-    given: dict[str, Any] = {"interactive": False, "show_label": True, "buttons": ["fullscreen"], **more}
-    return gr.Dataframe(label=label, max_height=height, elem_id=name, **given)
+    arguments: dict[str, Any] = {"interactive": False, "show_label": True, "buttons": ["fullscreen"], **more}
+    return gr.Dataframe(label=label, max_height=height, elem_id=name, **arguments)
 
 
 def filled(view: Table, *, styling: list[list[str]] | None = None, **more: Any) -> gr.Dataframe:
-    """An update that fills a table and shows it; the columns fit their longest texts unless `column_widths` are given.
-
-    Args:
-        more: Other arguments of `gr.Dataframe`.
-    """
+    """An update that fills a table and shows it; the columns fit their texts unless `column_widths` are given."""
     arguments = content(view) | more
     if styling is not None:
         arguments["value"]["metadata"]["styling"] = styling
@@ -54,8 +68,7 @@ def filled(view: Table, *, styling: list[list[str]] | None = None, **more: Any) 
 
 def content(view: Table) -> dict[str, Any]:
     """The arguments of a `gr.Dataframe` that shows a table: values to sort by with their texts, kinds and widths."""
-    metadata = {"display_value": view.texts}
-    value = {"headers": list(view.columns), "data": view.values, "metadata": metadata}
+    value = {"headers": list(view.columns), "data": view.values, "metadata": {"display_value": view.texts}}
     return {"value": value, "datatype": view.kinds, "column_widths": widths(view)}
 
 
@@ -65,14 +78,14 @@ def widths(view: Table, letter: int = 8, room: int = 30) -> list[int | str]:
     return [letter * min(length, _WIDEST) + room for length in longest]
 
 
-def tinted(colour: str, percent: int) -> str:
-    """The style of a tinted cell; opaque, because other columns scroll below the first."""
-    return f"background: color-mix(in srgb, {colour} {percent}%, var(--table-even-background-fill))"
-
-
 def filled_curves(view: Table) -> gr.Dataframe:
     """An update that fills a table of curves with narrow columns, so that ten fit: intervals wrap below their means."""
     return filled(view, column_widths=[*widths(view)[:1], *[_CURVE for _ in view.columns[1:]]])
+
+
+def tinted(colour: str, percent: int) -> str:
+    """The style of a tinted cell; opaque, because other columns scroll below the first."""
+    return f"background: color-mix(in srgb, {colour} {percent}%, var(--table-even-background-fill))"
 
 
 def no_table() -> gr.Dataframe:
@@ -81,19 +94,15 @@ def no_table() -> gr.Dataframe:
 
 
 def figure(name: str, label: str | None = None, *, visible: bool = True) -> gr.Plot:
-    """A figure with a text alternative.
-
-    Args:
-        name: Element id, a key of `FIGURES`.
-    """
+    """A figure with a text alternative; its name, a key of `FIGURES`, is its element id."""
     if name not in FIGURES:
-        raise KeyError(f"page_text.FIGURES has no text alternative for {name}")
+        raise KeyError(f"FIGURES has no text alternative for {name}")
     return gr.Plot(label=label, show_label=label is not None, visible=visible, elem_id=name)
 
 
-def drawn(found: Any) -> gr.Plot:
+def drawn(figure: Any) -> gr.Plot:
     """An update that shows a figure; None hides it."""
-    return gr.Plot(value=found, visible=found is not None)
+    return gr.Plot(value=figure, visible=figure is not None)
 
 
 def note(name: str, lines: int = 3, text: str = "") -> gr.Textbox:
@@ -148,67 +157,39 @@ def no_files() -> list[gr.DownloadButton]:
     return [gr.DownloadButton(visible=False), gr.DownloadButton(visible=False)]
 
 
-def board_choices(boards: Sequence[Board], *, suites: bool = True) -> list[tuple[str, str]]:
-    """Short label and name of each board, for a dropdown; with the revision only if boards differ in nothing else."""
-    labels = [f"{f'{b.suite}, ' if suites else ''}k {b.k}, {b.profile}" for b in boards]
-    count = Counter(labels)
-    return [
-        (f"{label}, {board.revision[:6]}" if count[label] > 1 else label, board.name)
-        for label, board in zip(labels, boards, strict=True)
-    ]
-
-
-def column_choices(board: Board | None) -> list[tuple[str, str]]:
-    """Short text and label of each column of a board, for a dropdown, in the groups of `FAMILIES`."""
-    if board is None:
-        return []
-    groups = list(FAMILIES)
-    of = [(_FAMILY.get(column.metric, "other"), column.label) for column in board.columns]
-    of.sort(key=lambda each: groups.index(each[0]) if each[0] in groups else len(groups))
-    return [(f"{group}: {label}", label) for group, label in of]
-
-
 def no_choice() -> gr.Dropdown:
     """An update that hides a dropdown without choices."""
     return gr.Dropdown([], value=None, visible=False)
 
 
-def gone(asked: Asked, name: str, value: str | None, *, missing: str | None = None) -> str:
-    """The hint below a control that does not offer the value asked for, which a link has or was chosen before a change.
+def missing_hint(choices: Choices, name: str, value: str | None, *, missing: str | None = None) -> str:
+    """The hint below a control that shows another value than a link asks for, or than was chosen before a change.
 
     It does not name the value, which the control shows: Gradio renders hints as Markdown, and names may be untrusted.
-
-    Args:
-        value: Value shown instead.
-        missing: What is said of the value asked for after a change; default: that the table does not have it.
+    `missing` is what it says after a change; by default that the table does not have the value.
     """
-    if asked.get(name) in (None, "", value):
+    if choices.get(name) in (None, "", value):
         return ""
-    if asked.changed is None:
-        return GONE
+    if choices.changed is None:
+        return OTHER_SHOWN
     where = "No longer on this board" if name in _OF_BOARD else "Not in this table"
     return f"{missing or where}; this one is shown instead."
 
 
-def several_gone(
-    asked: Mapping[str, str], name: str, offered: Sequence[str], most: float = math.inf, what: str = "chosen system"
+def several_missing_hint(
+    choices: Mapping[str, str], name: str, offered: Sequence[str], most: float = math.inf, what: str = "chosen system"
 ) -> str:
-    """The hint below a control of several values if it does not offer all that are asked for, or shows only the first.
-
-    Args:
-        most: Maximum number of values that the control shows.
-        what: What a value is.
-    """
-    wanted = list(dict.fromkeys(value for value in asked.get(name, "").split(",") if value))
-    here = sum(unquote(value) in offered for value in wanted)
-    said = []
-    if here < len(wanted):
-        said.append(f"Not in this table: {len(wanted) - here} of {counted(len(wanted), what)}.")
-    if here > most:
-        said.append(f"Only the first {most} of {here} are shown.")
-    return " ".join(said)
+    """The hint below a control of several values if it does not show all that are asked for."""
+    wanted = list(dict.fromkeys(value for value in choices.get(name, "").split(",") if value))
+    present = sum(unquote(value) in offered for value in wanted)
+    sentences = []
+    if present < len(wanted):
+        sentences.append(f"Not in this table: {len(wanted) - present} of {counted(len(wanted), what)}.")
+    if present > most:
+        sentences.append(f"Only the first {most} of {present} are shown.")
+    return " ".join(sentences)
 
 
-def told(error: Exception) -> str:
+def error_line(error: Exception) -> str:
     """An error message on one line."""
     return " ".join(str(error).split())

@@ -9,13 +9,13 @@ from divbench.core.errors import ConfigurationError
 
 @contextmanager
 def listening(host: str, port: int | None) -> Iterator[None]:
-    """Raise a ConfigurationError for an address that cannot be listened on: Gradio's advises to change our code."""
+    """Refuse an address that cannot be listened on: Gradio's error advises to change our code."""
     try:
         yield
     except OSError as error:
-        where = host if port is None else f"{host}:{port}"
+        address = host if port is None else f"{host}:{port}"
         hint = "another program uses it, or it is not an address of this machine: choose another --port or --host"
-        raise ConfigurationError(f"the board cannot listen on {where}", hint) from error
+        raise ConfigurationError(f"the board cannot listen on {address}", hint) from error
 
 
 def check_port(host: str, port: int) -> None:

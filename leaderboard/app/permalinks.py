@@ -12,8 +12,7 @@ from urllib.parse import quote, unquote
 import gradio as gr
 
 from divbench.core.errors import DivBenchError
-from leaderboard.app.asked import Asked
-from leaderboard.app.components import told
+from leaderboard.app.components import Choices, error_line
 from leaderboard.app.navigation import footer
 from leaderboard.data.live_results import LiveResults
 
@@ -35,14 +34,13 @@ _REMEMBER = """(...values) => {
   window.history.replaceState(null, "", address);
   return values;
 }"""
-Restore = Callable[[Asked], Sequence[Any]]
 
 
 def wire(
     page: gr.Blocks,
     live: LiveResults,
     components: Sequence[Any],
-    restore: Restore,
+    restore: Callable[[Choices], Sequence[Any]],
     show: Callable[[Mapping[str, Any]], Sequence[Any]],
     outputs: Sequence[Any],
     *,
@@ -51,89 +49,94 @@ def wire(
 ) -> None:
     """Fill a page and its footer when it is opened and whenever the visitor changes a control.
 
-    Args:
-        components: Controls; their element ids are their names in the URL. Lists are separated by commas; commas in
-            values are escaped.
-        restore: Function from what is asked to a value or an update for each control, in their order. What is asked is
-            limited to the controls' names and each value to `MAX_VALUE` characters.
-        nothing: Function from an error message to the outputs, for a `DivBenchError` in `show`.
-        cascade: Names of controls that determine what the others offer: when one of them changes, `restore` runs again.
+    The element ids of the controls are their names in the URL; lists are separated by commas. `restore` returns a value
+    or an update for each control; `show` returns the outputs for the controls' values, and `nothing` those for the
+    message of an error in `show`. When a control of the cascade changes, which determines what others offer, `restore`
+    runs again.
     """
-    controls = {str(each.elem_id): each for each in components}
+    controls = {str(component.elem_id): component for component in components}
     inputs, foot = list(components), gr.HTML("", elem_id="foot", padding=False)
     filling = [*outputs, foot]
 
     def restored(request: gr.Request) -> Any:
-        given = dict(request.query_params)
-        values = restore(Asked({name: given[name][:MAX_VALUE] for name in controls if name in given}))
+        query = dict(request.query_params)
+        values = restore(Choices({name: query[name][:MAX_VALUE] for name in controls if name in query}))
         return (values[0] if len(inputs) == 1 else list(values)) if inputs else None
 
     def shown(*values: Any) -> Any:
-        cut = (value[:MAX_VALUE] if isinstance(value, str) else value for value in values)
-        given = dict(zip(controls, cut, strict=True))
+        choices = dict(zip(controls, map(plain_value, values), strict=True))
         try:
-            made = list(show(given))
+            filled = list(show(choices))
         except DivBenchError as error:
             if nothing is None:
-                raise
-            made = list(nothing(told(error)))
-        return [*made, str(footer(live.snapshot(), given))]
+                raise gr.Error(error_line(error), print_exception=False) from error
+            filled = list(nothing(error_line(error)))
+        return [*filled, str(footer(live.snapshot(), choices))]
 
-    # Not queued, because a crowd of callers may fill the queue, and a page without content looks broken.
+    # Raw values (`preprocess=False`) throughout: a browser may send a choice before it gets the new ones, which Gradio
+    # would refuse with an error; the pages use only values that they offer. Not queued when a page is opened, because
+    # a crowd of callers may fill the queue, and a page without content looks broken.
     opened = page.load(restored, None, inputs, queue=False, **QUIET)
-    filled = opened.then(shown, inputs, filling, queue=False, api_visibility="private", show_progress="minimal")
+    filled = opened.then(
+        shown, inputs, filling, queue=False, preprocess=False, api_visibility="private", show_progress="minimal"
+    )
     filled.then(None, js=count_on("shown"))
     script = remember(list(controls))
     for name in cascade:
 
         def again(*values: Any, changing: str = name) -> Any:
             texts = {name: _text(value) for name, value in zip(controls, values, strict=True)}
-            made = list(restore(Asked(texts, changing)))
+            restored = list(restore(Choices(texts, changing)))
             if isinstance(controls[changing], gr.Textbox):
-                made[list(controls).index(changing)] = gr.skip()  # the visitor is still typing
-            return made
+                restored[list(controls).index(changing)] = gr.skip()  # the visitor is still typing
+            return restored
 
-        # Raw values, because `restore` checks them and says which of them are no longer offered. It must do so for the
-        # second of two equal events, too (see `drop_stale_choices`), by then after the new choices.
         changed = controls[name].input(again, inputs, inputs, trigger_mode="always_last", preprocess=False, **QUIET)
-        changed.then(shown, inputs, filling, js=script, **LATEST).then(None, js=count_on("shown"))
+        after = changed.then(shown, inputs, filling, js=script, preprocess=False, **LATEST)
+        after.then(None, js=count_on("shown"))
     events = [control.input for name, control in controls.items() if name not in cascade]
     if events:
-        gr.on(events, shown, inputs, filling, js=script, **LATEST).then(None, js=count_on("shown"))
+        after = gr.on(events, shown, inputs, filling, js=script, preprocess=False, **LATEST)
+        after.then(None, js=count_on("shown"))
+
+
+def plain_value(value: Any) -> str | list[str] | None:
+    """Return a control's value, which is untrusted, as a text of limited length, a list of texts, or None."""
+    if isinstance(value, list):
+        return [str(item)[:MAX_VALUE] for item in value]
+    return None if value is None else str(value)[:MAX_VALUE]
 
 
 def count_on(name: str) -> str:
-    """A script that counts events in a data attribute of the page's body, for tests and benchmarks."""
+    """Return a script that counts events in a data attribute of the page's body, for tests and benchmarks."""
     return f"() => {{ const d = document.body.dataset; d.{name} = String(Number(d.{name} || 0) + 1); }}"
 
 
 def _text(value: Any) -> str:
-    """A control's value as it is written in a URL."""
-    if isinstance(value, list | tuple):
-        text = ",".join(quote(str(each), safe="") for each in value)
-    else:
-        text = "" if value is None else str(value)
+    """Return a control's value as it is written in a URL."""
+    plain = plain_value(value)
+    text = ",".join(quote(item, safe="") for item in plain) if isinstance(plain, list) else plain or ""
     return text[:MAX_VALUE]
 
 
 def remember(names: Sequence[str]) -> str:
-    """A script that writes its arguments into the URL and returns them."""
+    """Return a script that writes its arguments into the URL and returns them."""
     return _REMEMBER.replace("NAMES", json.dumps(list(names)))
 
 
 def chosen(query: Mapping[str, str], name: str, offered: Sequence[str], default: str | None) -> str | None:
-    """The value in the query if it is offered; otherwise the default."""
+    """Return the value in the query if it is offered; otherwise the default."""
     value = query.get(name)
     return value if value in offered else default
 
 
 def chosen_or_first(query: Mapping[str, str], name: str, offered: Sequence[str]) -> str | None:
-    """The value in the query if it is offered; otherwise the first value offered; None if there is none."""
+    """Return the value in the query if it is offered; otherwise the first value offered; None if there is none."""
     return chosen(query, name, offered, offered[0] if offered else None)
 
 
 def chosen_several(query: Mapping[str, str], name: str, offered: Sequence[str], default: Sequence[str]) -> list[str]:
-    """The offered values in the query, in its order; the default if the query does not have the name."""
+    """Return the offered values in the query, in its order; the default if the query does not have the name."""
     if name not in query:
         return list(default)
     wanted = [unquote(value) for value in query[name].split(",")]

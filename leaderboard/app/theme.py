@@ -6,7 +6,7 @@ from pathlib import Path
 
 import gradio as gr
 
-from leaderboard.tables.page_text import FIGURES
+from leaderboard.app.components import FIGURES
 
 # System fonts: nothing is loaded from other sites.
 SANS = ["system-ui", "-apple-system", "Segoe UI", "Helvetica Neue", "Arial", "sans-serif"]

@@ -16,11 +16,11 @@ from typing import Any
 
 import gradio as gr
 
-from leaderboard.app.application import build_app, launch
-from leaderboard.app.pages import PAGES, Page, submit
+from leaderboard.application import PAGES, Page, build_app, launch
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.reference.results import WithReference
 from leaderboard.data.sources import FolderSource, Snapshot
+from leaderboard.pages import submit
 from submissions.judgements.vote_store import VoteSpool
 from submissions.storage.file_store import FolderStore
 from submissions.work_queue.operations import listing

@@ -14,9 +14,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from divbench.core.errors import InputError
-from leaderboard.app.application import board_csv
-from leaderboard.app.downloads import KEPT_SECONDS, Downloads
-from leaderboard.app.temporary import LEFT_SECONDS
+from leaderboard.app.downloads import KEPT_SECONDS, LEFT_SECONDS, Downloads
+from leaderboard.application import board_csv
 from leaderboard.data.board import Board
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores
@@ -37,9 +36,12 @@ def test_files_hold_the_frame_and_no_formula() -> None:
     assert rows[0]["system"].endswith("=1+1")
 
 
-def test_a_file_goes_when_nobody_has_asked_for_it_in_a_while_and_never_before() -> None:
-    now = [1_000_000.0]
-    downloads = Downloads(lambda: now[0])
+def test_a_file_goes_when_nobody_has_asked_for_it_in_a_while_and_never_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [time.time()]
+    monkeypatch.setattr(time, "time", lambda: now[0])
+    downloads = Downloads()
     asked, *_ = downloads.write(FRAME, "asked-again")
     others = [downloads.write(FRAME, f"other-{place}")[0] for place in range(100)]
     now[0] += KEPT_SECONDS - 1

@@ -11,12 +11,12 @@ import pytest
 
 from benchmark.scoring.estimate import Estimate
 from divbench.core.errors import ConfigurationError
-from leaderboard.app.voting import polls as module
-from leaderboard.app.voting.polls import Offer, Polls
+from leaderboard.app import polls as module
+from leaderboard.app.polls import Offer, Polls
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.reference.results import WithReference
 from leaderboard.data.sources import FolderSource
-from leaderboard.tables.votes import agreement_table, strengths_table, votes_text
+from leaderboard.pages.votes import agreement_table, strengths_table, votes_text
 from submissions.judgements.vote_store import VoteReader, VoteSpool
 from submissions.judgements.votes import CHECKS, Answer, Question
 from submissions.storage.file_store import FolderStore

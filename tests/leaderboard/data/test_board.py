@@ -12,13 +12,11 @@ from pydantic import ValidationError
 from benchmark.analysis.ranking import Standing
 from benchmark.scoring.results import Aggregate, Counts, IntervalMethod, Result, Signature
 from divbench.core.files import content_id
-from divbench.core.tables import Styled
+from divbench.core.tables import Styled, Table, to_csv
 from leaderboard.data.board import Board, Column, frame, make_boards, ranking_column
 from leaderboard.data.scores import BoardScores
-from leaderboard.tables.export import about_json, as_csv, export
-from leaderboard.tables.models import score_cells
-from leaderboard.tables.prompts import find_entry
-from leaderboard.tables.systems import system_labels
+from leaderboard.pages.export import about_json, export
+from leaderboard.pages.systems import find_entry, score_cells, system_labels
 from submissions.schema import Generation, Manifest, Submitter, System
 
 
@@ -109,7 +107,7 @@ def test_a_submission_scored_twice_is_one_row_and_the_newest_result_is_shown(tmp
     assert board.entries[0].older == (partly.result_id, wholly.result_id)
     assert find_entry(board, wholly.result_id) is find_entry(board, partly.result_id) is board.entries[0]
     assert frame(board)["older_results"].tolist()[0] == 2
-    header, first, second = (line.split(",") for line in as_csv(frame(board)).splitlines())
+    header, first, second = (line.split(",") for line in to_csv(Table.of_frame(frame(board))).splitlines())
     place = header.index("older_results")
     assert (first[place], second[place]) == ("2", "")  # whole numbers stay whole beside a missing one
     (board,) = make_boards(written, older={written[2][0]: ("4" * 16,), written[1][0]: ("5" * 16,)})

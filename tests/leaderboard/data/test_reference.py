@@ -22,7 +22,6 @@ from benchmark.scoring.results import PER_PROMPT_FILE, Result, read_result
 from benchmark.scoring.scorer import Options, result_id
 from divbench.core.errors import InputError
 from divbench.core.files import sha256_of
-from leaderboard.app.live_models import why_no_tokens, why_not_added
 from leaderboard.data.board import Board, facts, make_boards, ranking_column
 from leaderboard.data.reference.build import backends, jobs, make_reference
 from leaderboard.data.reference.results import WithReference, reference_results
@@ -37,8 +36,8 @@ from leaderboard.data.reference.systems import (
 )
 from leaderboard.data.scores import NOT_INCLUDED, BoardScores, board_across, prompt_row
 from leaderboard.data.sources import FolderSource, checked_result
-from leaderboard.tables.prompts import prompts_of
-from leaderboard.tables.responses import NO_TEXTS, make_view, remarks
+from leaderboard.pages.live_models import why_no_tokens, why_not_added
+from leaderboard.pages.responses import NO_TEXTS, make_view, prompts_of, remarks
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.stores import scored, scored_again
 

@@ -12,7 +12,7 @@ from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores
 from leaderboard.data.sources import FolderSource
 from leaderboard.data.votes import vote_results
-from leaderboard.tables.votes import best_metric, strengths_table, votes_text
+from leaderboard.pages.votes import best_metric, strengths_table, votes_text
 from submissions.judgements.votes import Answer, Vote, vote_id
 from tests.benchmark.analysis.test_votes import vote
 from tests.conftest import divbench

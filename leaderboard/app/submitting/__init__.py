@@ -1,1 +1,0 @@
-"""Validate untrusted uploads and add them to the submission queue; independent of Gradio."""

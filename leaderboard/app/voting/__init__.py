@@ -1,1 +1,0 @@
-"""Visitors' votes on pairs of response sets."""

@@ -1,0 +1,180 @@
+"""The Gradio application: its pages, the frame around them, and its server."""
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from signal import signal
+from typing import Any
+
+import gradio as gr
+from markupsafe import Markup
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from divbench.core.console import err, termination_signals
+from divbench.core.errors import InputError
+from divbench.core.tables import Table, to_csv
+from leaderboard.api import register
+from leaderboard.app.intake import MAX_UPLOAD_BYTES
+from leaderboard.app.limits import BodyLimits, fetch_no_addresses
+from leaderboard.app.listening import listening
+from leaderboard.app.navigation import GROUPS, Link, navigation
+from leaderboard.app.permalinks import QUIET, count_on
+from leaderboard.app.theme import CSS, THEME, head
+from leaderboard.data.live_results import LiveResults
+from leaderboard.pages import about, alike, arena, compare, datasets, explore, metrics, models, stages, submit, tradeoff
+from leaderboard.pages.export import ranked_frame
+from leaderboard.pages.system import PATH as SYSTEM_PATH
+from leaderboard.pages.system import system_routes
+from leaderboard.pages.trust import metric_sentences
+
+TITLE = "DivBench"
+_UPLOADS = (600, 3600)  # seconds between clean-ups of uploads, and the age at which uploads are deleted
+_WAITING = 64  # maximum number of queued events; further events are refused
+_SESSIONS = 500  # each keeps its copy of the components, most of a megabyte
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of the application."""
+
+    title: str
+    path: str  # path of its address; empty for the first page
+    build: Callable[[gr.Blocks, LiveResults], None]  # creates its components; data is read when it is opened
+    group: str = GROUPS[-1]  # group of the navigation
+
+
+_RESULTS, _RESPONSES, _METHODS, _TAKE_PART = GROUPS
+PAGES: tuple[Page, ...] = (
+    Page("Models", "", models.build, _RESULTS),
+    Page("Diversity × quality", "tradeoff", tradeoff.build, _RESULTS),
+    Page("Compare", "compare", compare.build, _RESULTS),
+    Page("Alike or different?", "alike", alike.build, _RESULTS),
+    Page("Explore", "explore", explore.build, _RESPONSES),
+    Page("Post-training", "post-training", stages.build, _RESPONSES),
+    Page("Metrics", "metrics", metrics.build, _METHODS),
+    Page("Datasets", "datasets", datasets.build, _METHODS),
+    Page("About", "about", about.build, _METHODS),
+    Page("Arena", "arena", arena.build, _TAKE_PART),
+    Page("Submit", "submit", submit.build, _TAKE_PART),
+)
+
+
+def build_app(live: LiveResults, pages: tuple[Page, ...] = PAGES) -> gr.Blocks:
+    """Build the application; `launch` makes its server. The first page is at the root, the others at their paths."""
+    first, *others = pages
+    with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True, delete_cache=_UPLOADS) as app:
+        _frame(app, live, first, pages)
+        register(live)
+    for page in others:
+        with app.route(page.title, page.path) as blocks:
+            _frame(blocks, live, page, pages)
+    application: gr.Blocks = app
+    return application
+
+
+def _frame(blocks: gr.Blocks, live: LiveResults, page: Page, pages: tuple[Page, ...]) -> None:
+    """Build a page below the navigation and the data warnings; `permalinks.wire` adds its footer."""
+    skip = '<a class="jump" href="#content">Skip to content</a>'
+    gr.HTML(f"{skip}{_navigation(pages, page.path)}", elem_id="nav", padding=False)
+    gr.Markdown(f"# {TITLE} · {page.title}", elem_id="content", elem_classes="masthead")
+    warnings = gr.Textbox(
+        "",
+        label="Data warnings",
+        visible=False,
+        interactive=False,
+        lines=2,
+        elem_id="warnings",
+        elem_classes="warnings",
+    )
+    page.build(blocks, live)
+
+    def shown_warnings() -> object:
+        lines = live.snapshot().warnings
+        return gr.Textbox("\n".join(lines), visible=bool(lines))
+
+    opened = blocks.load(shown_warnings, None, warnings, queue=False, **QUIET)
+    opened.then(None, js=count_on("opened"))
+
+
+def _navigation(pages: tuple[Page, ...], path: str) -> Markup:
+    return navigation([Link(page.title, page.path, page.group) for page in pages], path)
+
+
+def board_csv(live: LiveResults) -> Route:
+    """Return the route that serves a board as a CSV file."""
+
+    def download(request: Request) -> Response:
+        name = request.query_params.get("table")
+        board = next((board for board in live.snapshot().boards if board.name == name), None)
+        if board is None:
+            return PlainTextResponse("There is no such table. The API endpoint /boards lists them.\n", 404)
+        try:
+            content = to_csv(Table.of_frame(ranked_frame(board, live.scores)))
+        except InputError:  # ranks need the files of the results, one of which was withdrawn after the snapshot
+            return PlainTextResponse("The results are changing; retry in a minute.\n", 503)
+        headers = {"content-disposition": f'attachment; filename="{board.name}.csv"'}
+        return Response(content, media_type="text/csv; charset=utf-8", headers=headers)
+
+    return Route("/board.csv", download)
+
+
+def no_page(request: Request, error: Exception) -> Response:
+    """Answer requests for addresses without a page or file; a browser gets a link to the first page."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - called for this exception only
+    if "text/html" not in request.headers.get("accept", ""):
+        return JSONResponse({"detail": error.detail}, error.status_code, error.headers)
+    home = "../" * (request.url.path.count("/") - 1) or "./"  # relative, because a proxy may add a prefix
+    return HTMLResponse(f'<p>There is no such page. <a href="{home}">Go to the first page.</a></p>', 404)
+
+
+def launch(
+    app: gr.Blocks,
+    live: LiveResults,
+    host: str,
+    port: int | None,
+    *,
+    pages: tuple[Page, ...] = PAGES,
+    wait: bool = True,
+) -> str:
+    """Serve the application on a port, or the first free one from Gradio's default, until it stops; return its URL."""
+    if wait:  # a plain signal would neither send pending votes nor delete temporary files
+        for number in termination_signals():
+            signal(number, lambda number, frame: sys.exit(128 + number))
+    with suppress(ImportError):
+        import_module("matplotlib.pyplot")  # otherwise Gradio imports it during the first event
+    fetch_no_addresses()
+    app.queue(api_open=False, max_size=_WAITING, default_concurrency_limit=4)
+    served: dict[str, Any] = {
+        "routes": [board_csv(live), *system_routes(live, partial(_navigation, pages, SYSTEM_PATH))],
+        "exception_handlers": {404: no_page},
+        "middleware": [Middleware(BodyLimits)],
+    }
+    with listening(host, port):
+        _, address, _ = app.launch(
+            server_name=host,
+            server_port=port,
+            share=False,
+            prevent_thread_lock=True,
+            show_error=False,
+            quiet=True,  # Gradio would suggest changing our code
+            max_file_size=MAX_UPLOAD_BYTES,
+            state_session_capacity=_SESSIONS,
+            enable_monitoring=False,
+            ssr_mode=False,
+            footer_links=["api"],
+            theme=THEME,
+            css=CSS,
+            head=head(metric_sentences(live.studies.study)),
+            app_kwargs=served,
+        )
+    if wait:
+        err().print(f"The board is at {address} (Ctrl+C stops it)", markup=False, soft_wrap=True)
+        app.block_thread()
+    return address

@@ -1,0 +1,313 @@
+"""Page Arena: visitors answer two questions about the response sets of two unnamed systems, and see all votes' results.
+
+Before the vote, nothing sent to the browser names a system: the pair has an opaque id, and names, results and scores
+stay on the server. The visitor's choices are kept in the browser until they are submitted.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import gradio as gr
+from markupsafe import Markup
+
+from benchmark.scoring.estimate import Estimate
+from divbench.core.errors import DivBenchError
+from divbench.core.tables import Table
+from leaderboard.app import components
+from leaderboard.app.components import Choices
+from leaderboard.app.identity import login_is_real, verified_login
+from leaderboard.app.intake import error_text
+from leaderboard.app.limits import caller_address
+from leaderboard.app.permalinks import QUIET, chosen, chosen_or_first, count_on, wire
+from leaderboard.app.polls import Offer, Polls
+from leaderboard.data.board import Column
+from leaderboard.data.live_results import LiveResults
+from leaderboard.data.votes import VoteResults
+from leaderboard.pages import page_text
+from leaderboard.pages.figures import Point, axis_title, systems_figure
+from leaderboard.pages.systems import column_choices
+from leaderboard.pages.votes import (
+    ANSWERS,
+    QUESTIONS,
+    SHORT,
+    agreement_table,
+    outcome_text,
+    strengths_table,
+    votes_text,
+)
+from submissions.judgements.votes import Question, is_token, new_token
+
+_READ = "Read both response sets, then answer both questions. The systems' names are shown after you vote."
+_WIDTHS = (330.0, 420.0, 560.0)  # plot widths in pixels for a figure beside a table
+# Stored in the browser: the visitor's token, the pair, and answers that are not submitted yet.
+_NOBODY = dict.fromkeys(("visitor", "pair", *QUESTIONS), "")
+_REMEMBER = "(state, ...answers) => ({...state, more_different: answers[0] ?? '', preferred: answers[1] ?? ''})"
+# Moves the focus and scrolls to it after the page has been updated; the next step waits for this.
+_FOCUS = """async () => {
+  await new Promise((done) => setTimeout(done, 50));
+  document.querySelector('SELECTOR')?.focus();
+}"""
+
+
+def response_sets(
+    prompt: str, left: Sequence[str], right: Sequence[str], titles: tuple[str, str] = ("Left set", "Right set")
+) -> Markup:
+    """Render a prompt and two response sets side by side; all texts are escaped, titles may be untrusted names."""
+
+    def section(title: str, responses: Sequence[str]) -> Markup:
+        texts = [text if text.strip() else Markup("<em>(blank)</em>") for text in responses]
+        items = Markup("").join(Markup('<li><p dir="auto" lang="">{}</p></li>').format(text) for text in texts)
+        return Markup("<section><h2><bdi>{}</bdi></h2><ol>{}</ol></section>").format(title, items)
+
+    return Markup(
+        '<div class="pair" tabindex="-1"><h2>Prompt</h2><p class="asked" dir="auto" lang="">{}</p>'
+        '<div class="sets">{}{}</div></div>'
+    ).format(prompt, section(titles[0], left), section(titles[1], right))
+
+
+def votes_figure(results: VoteResults, question: Question, column: Column) -> Any:
+    """Draw systems on a metric and by their points per vote, with 95% intervals; None if no system has both."""
+    points, votes = [], {}
+    for strength in results.strengths[question].systems:
+        entry = results.entry(strength.system)
+        cell = None if entry is None else entry.cells.get(column.signature)
+        if entry is not None and cell is not None and cell.value is not None:
+            votes[strength.system] = strength.votes
+            x, kind = Estimate(cell.value, cell.low, cell.high), entry.result.manifest.system.type
+            points.append(Point(len(points), strength.system, kind, x, strength.points))
+    if not points:
+        return None
+    titles = axis_title(column), f"points per vote: {SHORT[question]}"
+    return systems_figure(points, titles, _WIDTHS, lambda point: f"{votes[point.label]:.0f} votes")
+
+
+def metrics_table(offer: Offer) -> Table:
+    """Return the metric values of the two complete response sets, and the side that each rates more diverse."""
+    contest, pair = offer.arena.contest, offer.pair
+    prompt = contest.prompts.index(pair.prompt_id)
+    rows = []
+    for i, column in enumerate(column for column in offer.arena.board.columns if column.direction):
+        left, right = (float(contest.scores[i, prompt, side.system]) for side in (pair.left, pair.right))
+        if math.isfinite(left) and math.isfinite(right):  # oriented: higher is more diverse
+            winner = "left" if left > right else "right" if left < right else "no difference"
+            rows.append((column.label, left * column.direction, right * column.direction, winner))
+    return Table("", ("metric", "left", "right", "more diverse"), rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ballot:
+    """Components of the vote."""
+
+    state: gr.BrowserState
+    note: gr.Textbox
+    sets: gr.HTML
+    panel: gr.Column
+    answers: list[gr.Radio]
+    vote: gr.Button
+    outcome: gr.Column
+    metrics: gr.Dataframe
+    following: gr.Button
+
+    def outputs(self) -> list[Any]:
+        """List the components that each step updates."""
+        shown = [self.state, self.note, self.sets, self.panel, *self.answers, self.vote]
+        return [*shown, self.outcome, self.metrics]
+
+
+def build(page: gr.Blocks, live: LiveResults) -> None:
+    """Build the page: a pair to judge, then the results of all votes for systems and metrics."""
+    gr.Markdown(page_text.ARENA, elem_classes="lead")
+    if login_is_real():
+        with gr.Row():
+            gr.LoginButton(size="md", scale=0, min_width=240, elem_id="login")
+    polls = None if live.votes is None else Polls(live, live.votes)
+    if polls is not None:
+        polls.start()
+    _wire_ballot(page, polls, _ballot())
+    _results(page, live, polls)
+
+
+def _ballot() -> _Ballot:
+    state = gr.BrowserState(dict(_NOBODY), storage_key="divbench-arena", secret="divbench")  # noqa: S106 - hides nothing
+    sets = gr.HTML("", elem_id="pair", padding=False, visible=False)
+    choices = [(words, answer) for answer, words in ANSWERS.items()]
+    with gr.Column(visible=False, elem_id="ballot") as panel:
+        answers = [
+            gr.Radio(choices, label=words, elem_id=name, elem_classes="answers") for name, words in QUESTIONS.items()
+        ]
+    note = components.note("arena-note", 2)  # beside the button, where a phone shows it
+    vote = gr.Button("Vote", variant="primary", visible=False, elem_id="vote")
+    with gr.Column(visible=False, elem_id="outcome") as outcome:
+        following = gr.Button("Next pair", variant="primary", elem_id="next-pair")
+        metrics = components.table("Metric values of these two response sets", "pair-metrics", height=420)
+    return _Ballot(state, note, sets, panel, answers, vote, outcome, metrics, following)
+
+
+def _wire_ballot(page: gr.Blocks, polls: Polls | None, ballot: _Ballot) -> None:
+    def opened(state: Any, profile: gr.OAuthProfile | None, request: gr.Request) -> list[Any]:
+        return _step(polls, state, profile, request, following=False)
+
+    def following(state: Any, profile: gr.OAuthProfile | None, request: gr.Request) -> list[Any]:
+        return _step(polls, state, profile, request, following=True)
+
+    def vote(state: Any, first: Any, second: Any, profile: gr.OAuthProfile | None, request: gr.Request) -> list[Any]:
+        stored = _stored(state)
+        answers = dict(zip(QUESTIONS, (first, second), strict=True))
+        try:
+            if polls is None:
+                return _closed(page_text.NO_VOTES)
+            voter = _voter(polls, stored, profile, request)
+            return _judged(stored, polls.vote(stored["pair"], voter, answers, caller_address(request)))
+        except (DivBenchError, OSError) as error:
+            skipped = [gr.skip() for _ in ballot.outputs()[2:]]
+            return [gr.skip(), f"Not saved: {error_text(error)}", *skipped]
+
+    def metrics(state: Any, profile: gr.OAuthProfile | None, request: gr.Request) -> gr.Dataframe:
+        try:
+            stored = _stored(state)
+            offer = None if polls is None else polls.find(stored["pair"], _voter(polls, stored, profile, request))
+        except DivBenchError:
+            return components.no_table()
+        is_known = offer is None or offer.answers is None or offer.pair.check
+        table = None if is_known or offer is None else metrics_table(offer)
+        return components.filled(table) if table is not None and table.rows else components.no_table()
+
+    start = page.load(opened, [ballot.state], ballot.outputs(), queue=False, **QUIET)
+    start.then(None, js=count_on("asked"))
+    for answer in ballot.answers:
+        # Runs in the browser only, so that a choice survives an immediate reload.
+        answer.input(None, [ballot.state, *ballot.answers], [ballot.state], js=_REMEMBER, api_visibility="private")
+    done = ballot.vote.click(vote, [ballot.state, *ballot.answers], ballot.outputs(), **QUIET)
+    done.then(None, js=count_on("voted"))
+    done.then(None, js=_FOCUS.replace("SELECTOR", "#next-pair"))
+    # In a second step, so that the vote's outcome does not wait for the table.
+    start.then(metrics, [ballot.state], [ballot.metrics], queue=False, **QUIET)
+    done.then(metrics, [ballot.state], [ballot.metrics], **QUIET)
+    shown = ballot.following.click(following, [ballot.state], ballot.outputs(), **QUIET)
+    shown.then(None, js=_FOCUS.replace("SELECTOR", ".pair")).then(None, js=count_on("asked"))
+
+
+def _stored(state: Any) -> dict[str, str]:
+    """Validate the state that the browser sends, which is untrusted."""
+    values = state if isinstance(state, dict) else {}
+    stored = {name: str(values.get(name) or "")[:100] for name in _NOBODY}
+    return stored if is_token(stored["visitor"]) else {**_NOBODY, "visitor": new_token()}
+
+
+def _voter(polls: Polls, stored: Mapping[str, str], profile: gr.OAuthProfile | None, request: gr.Request) -> str:
+    login = verified_login(None if profile is None else profile.username, dict(request.headers))
+    return polls.voter(stored["visitor"], login)
+
+
+def _step(
+    polls: Polls | None, state: Any, profile: gr.OAuthProfile | None, request: gr.Request, *, following: bool
+) -> list[Any]:
+    """Show the pair that the browser names if it is still open, otherwise another pair."""
+    if polls is None or polls.fault:
+        return _closed(page_text.NO_VOTES if polls is None else polls.fault)
+    stored = _stored(state)
+    try:
+        voter = _voter(polls, stored, profile, request)
+        offer = (None if following else polls.find(stored["pair"], voter)) or polls.offer(voter)
+    except (DivBenchError, OSError) as error:
+        return _closed(error_text(error))
+    if offer is None:
+        return _closed(page_text.ALL_JUDGED if polls.arenas() else page_text.NO_PAIRS)
+    if offer.answers is not None:
+        return _judged(stored, offer)
+    is_same = stored["pair"] == offer.pair_id
+    pending = {name: stored[name] if is_same and stored[name] in ANSWERS else None for name in QUESTIONS}
+    return [
+        {**stored, "pair": offer.pair_id, **{name: answer or "" for name, answer in pending.items()}},
+        gr.update(value=_READ, visible=True),
+        gr.update(value=str(response_sets(offer.prompt, offer.pair.left.texts, offer.pair.right.texts)), visible=True),
+        gr.update(visible=True),
+        *(gr.update(value=answer) for answer in pending.values()),
+        gr.update(visible=True),
+        gr.update(visible=False),
+        gr.update(value=None, visible=False),
+    ]
+
+
+def _judged(stored: Mapping[str, str], offer: Offer) -> list[Any]:
+    """Show the pair with the systems' names after the vote."""
+    names, pair = offer.arena.contest.names, offer.pair
+    left, right = names[pair.left.system], names[pair.right.system]
+    titles = ("Left set", "Right set") if pair.check else (left, right)
+    return [
+        {**stored, "pair": offer.pair_id},
+        gr.update(value=outcome_text(left, right, offer.answers or {}, pair.check), visible=True),
+        gr.update(value=str(response_sets(offer.prompt, pair.left.texts, pair.right.texts, titles)), visible=True),
+        gr.update(visible=False),
+        *(gr.update(value=None) for _ in QUESTIONS),  # otherwise the next pair would briefly show these answers
+        gr.update(visible=False),
+        gr.update(visible=True),
+        gr.update(value=None, visible=False),
+    ]
+
+
+def _closed(reason: str) -> list[Any]:
+    """Hide the ballot and show why there is no pair."""
+    hidden = gr.update(visible=False)
+    note, sets = gr.update(value=reason, visible=True), gr.update(value="", visible=False)
+    answers = (gr.update() for _ in QUESTIONS)
+    return [gr.skip(), note, sets, hidden, *answers, hidden, hidden, gr.update(value=None, visible=False)]
+
+
+def _results(page: gr.Blocks, live: LiveResults, polls: Polls | None) -> None:
+    with gr.Column(visible=polls is not None):
+        gr.Markdown("## Results of all votes")
+        with gr.Row(equal_height=False):
+            suite = gr.Dropdown([], label="Suite", elem_id="suite")
+            questions = [(words, name) for name, words in SHORT.items()]
+            question = gr.Radio(questions, value="more_different", label="Question", elem_id="question")
+            metric = gr.Dropdown([], label="Metric", elem_id="metric")
+        note = components.note("votes-note", 3)
+        with gr.Row(equal_height=False):
+            with gr.Column(min_width=320):
+                plot = components.figure("votes-plot", visible=False)
+            with gr.Column(min_width=320):
+                agreement = components.table(
+                    "Agreement with people to date: share of votes that each metric predicts [95% interval]",
+                    "agreement",
+                )
+        systems = components.table("Systems by points per vote [95% interval]", "votes")
+    with gr.Accordion("How votes are taken and counted", open=False):
+        gr.Markdown(page_text.ARENA_METHOD)
+    outputs = [note, plot, agreement, systems]
+    controls = (suite, question, metric)
+    wire(page, live, controls, partial(_controls, polls), partial(_shown, polls), outputs, cascade=("suite",))
+
+
+def _results_of(polls: Polls | None, suite: object) -> VoteResults | None:
+    suites = () if polls is None else polls.tally.results
+    return next((results for results in suites if results.suite == suite), suites[0] if suites else None)
+
+
+def _controls(polls: Polls | None, choices: Choices) -> list[Any]:
+    suites = () if polls is None else polls.tally.results
+    results = _results_of(polls, choices.get("suite"))
+    board = None if results is None else results.board
+    metrics = [] if board is None else [column.label for column in board.columns if column.direction]
+    return [
+        gr.Dropdown([one.suite for one in suites], value=results and results.suite, visible=len(suites) > 1),
+        gr.Radio(value=chosen(choices, "question", list(SHORT), "more_different"), visible=bool(suites)),
+        gr.Dropdown(column_choices(board), value=chosen_or_first(choices, "metric", metrics), visible=bool(metrics)),
+    ]
+
+
+def _shown(polls: Polls | None, choices: Mapping[str, Any]) -> list[Any]:
+    results = _results_of(polls, choices["suite"])
+    if results is None:
+        return [page_text.NO_VOTES_YET, components.drawn(None), components.no_table(), components.no_table()]
+    column = None if results.board is None else results.board.column(choices["metric"])
+    question: Question = next((name for name in SHORT if name == choices["question"]), "more_different")
+    figure = None if column is None else votes_figure(results, question, column)
+    tables = [
+        components.filled(table) if table.rows else components.no_table()
+        for table in (agreement_table(results), strengths_table(results))
+    ]
+    return [votes_text(results), components.drawn(figure), *tables]

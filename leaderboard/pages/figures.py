@@ -1,0 +1,359 @@
+"""Parts of plotly figures: palette, inert texts, and the figures that several pages share.
+
+Plotly interprets texts as a kind of HTML. Untrusted texts are therefore cut and escaped, and put only where plotly
+inserts them verbatim (tick labels, custom data), never into a template. Backgrounds are transparent, for light and dark
+pages; shapes or dashes repeat the information in colours.
+"""
+
+import html
+import math
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmark.scoring.estimate import Estimate, Floats
+from divbench.core.errors import need
+from leaderboard.data.board import REFERENCE_TYPES, Column
+from leaderboard.pages.systems import better_end
+from submissions.untrusted.plain_text import shortened
+
+WITHIN = 1.96  # standard errors; 95% of a normal distribution
+# Safe for colour-blind readers: Okabe and Ito's eight colours, and cividis.
+BLUE, VERMILION = "#0072B2", "#D55E00"
+LINES = (BLUE, VERMILION, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000")
+COLOURS = 6  # of LINES: yellow is invisible on a light page, black on a dark one
+SYMBOLS = ("circle", "diamond", "square", "x", "triangle-up", "star", "cross", "hexagon")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+# Okabe and Ito's colours, and percentages at which they tint a cell below dark text on a light page and light text on a
+# dark one.
+TINTS = (
+    *(("#0072b2", 20), ("#e69f00", 22), ("#009e73", 20), ("#cc79a7", 24)),
+    *(("#56b4e9", 22), ("#d55e00", 20), ("#f0e442", 24), ("#929ca5", 22)),
+)
+# The middle is nearly transparent and the ends partly so, to keep text in the page's colour legible on light and dark
+# pages.
+DIVERGING = [[0.0, "rgba(213, 94, 0, 0.72)"], [0.5, "rgba(128, 128, 128, 0.10)"], [1.0, "rgba(0, 114, 178, 0.72)"]]
+SEQUENTIAL = "Cividis"
+FONT = {"family": "system-ui, 'DejaVu Sans', sans-serif", "size": 14, "color": "#222"}
+CLEAR, GREY = "rgba(0, 0, 0, 0)", "rgba(128, 128, 128, 0.55)"
+LABEL, NAME = 22, 40  # characters of a name in a figure, and in a legend
+# The part of plotly's white template that page figures need: the full template takes longer than the rest of a figure.
+_AXIS = {
+    "gridcolor": "rgba(128, 128, 128, 0.25)",
+    "linecolor": "#EBF0F8",
+    "ticks": "",
+    "title": {"standoff": 15},
+    "zerolinecolor": "#EBF0F8",
+    "zerolinewidth": 2,
+    "automargin": True,
+}
+_TEMPLATE = {"layout": {"autotypenumbers": "strict", "hovermode": "closest", "xaxis": _AXIS, "yaxis": _AXIS}}
+_HIDDEN_BUTTONS = ("select2d", "lasso2d", "autoScale2d")
+# Colour, symbol and legend of each system type.
+_MARKS = {
+    "model": (BLUE, "circle", "models"),
+    "inference-time method": ("#009E73", "diamond", "inference-time methods"),
+    "trained method": ("#CC79A7", "triangle-up", "trained methods"),
+    "human": ("#E69F00", "star", "people"),
+    "baseline": (VERMILION, "x", "known-bad baselines"),
+}
+_MOST_NAMED = 40  # maximum number of systems that are all named; above, only those on the front are
+_HEIGHT, _PLOT_HEIGHT, _MARGIN = 560, 480.0, 0.07  # pixels with and without axes; share of an axis around its points
+# Plotly's positions of a text at a point, with the direction from the point to the middle of the text.
+_POSITIONS = {
+    "middle right": (1.0, 0.0),
+    "middle left": (-1.0, 0.0),
+    "top center": (0.0, 1.0),
+    "bottom center": (0.0, -1.0),
+    "top right": (1.0, 1.0),
+    "top left": (-1.0, 1.0),
+    "bottom right": (1.0, -1.0),
+    "bottom left": (-1.0, -1.0),
+}
+_LETTER, _LINE, _GAP, _MARKER = 7.0, 15.6, 8.0, 8.0  # pixels: width of a letter, height of a line, around a point
+Cells = Sequence[Sequence[float | None]]
+
+
+def inert(text: str, length: int) -> str:
+    """Cut and escape a text, so that plotly finds no HTML in it.
+
+    >>> inert("<b>bold</b> & more", 8)
+    '&lt;b&gt;bold…'
+    """
+    return html.escape(shortened(text, length), quote=False)
+
+
+def inert_name(name: str, length: int) -> str:
+    """Cut a name in its middle and escape it: names of a series, and those that an id makes unique, differ at the end.
+
+    >>> inert_name("Llama-3.1-70B, temperature 0.7", 16)
+    'Llama-3.…ure 0.7'
+    """
+    line = shortened(name, sys.maxsize)
+    half = length // 2
+    return html.escape(line if len(line) <= length else f"{line[:half]}…{line[half + 1 - length :]}", quote=False)
+
+
+def page_figure(traces: Sequence[Any], height: int, **layout: Any) -> Any:
+    """Make a figure for a page: without background and title, for light and dark pages."""
+    graph = need("plotly.graph_objects", "board")
+    modebar = {"bgcolor": CLEAR, "color": "#888", "activecolor": "#888", "orientation": "v", "remove": _HIDDEN_BUTTONS}
+    common = {
+        "template": _TEMPLATE,
+        "font": FONT,
+        "height": height,
+        "paper_bgcolor": CLEAR,
+        "plot_bgcolor": CLEAR,
+        "hoverlabel": {"align": "left"},
+        "dragmode": False,  # scrolling on a touch screen must not zoom
+        "modebar": modebar,
+    }
+    return graph.Figure(list(traces), common | layout)
+
+
+def wide_figure(traces: Sequence[Any], height: int) -> Any:
+    """Make a figure with its legend above."""
+    legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+    return page_figure(traces, height, margin={"t": 20, "l": 60, "r": 40, "b": 60}, legend=legend)
+
+
+def captioned_figure(traces: Sequence[Any], height: int) -> Any:
+    """Make a figure whose caption is on the page, where it wraps on narrow screens, with its legend below."""
+    legend = {"orientation": "h", "y": -0.3, "traceorder": "normal"}
+    return page_figure(traces, height, margin={"t": 40, "l": 60, "r": 20}, legend=legend)
+
+
+def position_figure(traces: Sequence[Any], height: int, longest: int) -> Any:
+    """Make a figure of a_k curves by position."""
+    figure = captioned_figure(traces, height)
+    figure.update_xaxes(title_text="position k", dtick=max(1, longest // 10))
+    figure.update_yaxes(title_text="bits/byte", rangemode="tozero")
+    return figure
+
+
+def banded_curve(
+    mean: Sequence[float] | Floats,
+    error: Sequence[float] | Floats,
+    hover: str,
+    colour: str = BLUE,
+    name: str | None = None,
+    dash: str = "solid",
+    **style: Any,
+) -> list[Any]:
+    """Draw an a_k curve for k = 1 … n above a band of ± 1.96 standard errors; NaN errors leave a gap in the band.
+
+    A named curve is in the legend, which leaves out its band; without a name, it is the curve of one prompt.
+    """
+    graph = need("plotly.graph_objects", "board")
+    positions = list(range(1, len(mean) + 1))
+    ends = [nullable(np.asarray(mean) + side * WITHIN * np.asarray(error)) for side in (1, -1)]
+    upper, lower = (
+        graph.Scatter(x=positions, y=y, mode="lines", line={"width": 0}, showlegend=False, hoverinfo="skip")
+        for y in ends
+    )
+    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
+    lower.update(fill="tonexty", fillcolor=f"rgba({red}, {green}, {blue}, {0.15 if name else 0.2})")
+    if name is None:
+        lower.update(showlegend=True, name="± 1.96 standard errors (choice of orders)")
+    line = graph.Scatter(
+        x=positions,
+        y=nullable(mean),
+        customdata=["" if math.isnan(e) else f", standard error {e:.2g}" for e in error],
+        mode="lines+markers",
+        line={"color": colour, "width": 2, "dash": dash},
+        name=name or "a<sub>k</sub>",
+        hovertemplate=f"position %{{x}}: {hover}%{{customdata}}<extra></extra>",
+        **style,
+    )
+    return [upper, lower, line]
+
+
+def nullable(values: Any) -> Any:
+    """Return numbers for plotly with None for NaN: its JSON writes NaN as null only in some arrays."""
+    array = np.asarray(values, dtype=object)
+    array[np.isnan(values)] = None
+    return array.tolist()
+
+
+def error_bars(estimates: Sequence[Estimate], colour: str) -> dict[str, Any]:
+    """Return error bars from values to the ends of their intervals."""
+    ends = [estimate.interval or (estimate.value or 0.0,) * 2 for estimate in estimates]
+    values = [estimate.value or 0.0 for estimate in estimates]
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [max(0.0, high - value) for value, (_, high) in zip(values, ends, strict=True)],
+        "arrayminus": [max(0.0, value - low) for value, (low, _) in zip(values, ends, strict=True)],
+        "color": colour,
+        "thickness": 1.2,
+        "width": 3,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A system on two axes."""
+
+    index: int
+    label: str
+    type: str
+    x: Estimate
+    y: Estimate
+    # Whether no eligible system is at least as good on both axes and better on one. None if the system is not eligible
+    # or an axis has no direction.
+    on_front: bool | None = None
+
+    @property
+    def at(self) -> tuple[float, float]:
+        """The values on both axes."""
+        return self.x.value or 0.0, self.y.value or 0.0
+
+
+def systems_figure(
+    points: Sequence[Point],
+    titles: tuple[str, str],
+    widths: Sequence[float],
+    description: Callable[[Point], str],
+    below: Sequence[Any] = (),
+) -> Any:
+    """Draw systems on two axes, one trace per type, above other traces; names cover no point at any plot width."""
+    graph = need("plotly.graph_objects", "board")
+    frame = [_range([point.x for point in points]), _range([point.y for point in points])]
+    positions = _name_positions(points, frame, widths)
+    traces = list(below)
+    for kind, (colour, symbol, title) in _MARKS.items():
+        shown = [i for i, point in enumerate(points) if point.type == kind]
+        if not shown:
+            continue
+        systems = [points[i] for i in shown]
+        traces.append(
+            graph.Scatter(
+                x=[point.at[0] for point in systems],
+                y=[point.at[1] for point in systems],
+                error_x=error_bars([point.x for point in systems], colour),
+                error_y=error_bars([point.y for point in systems], colour),
+                mode="markers+text",
+                text=[inert_name(points[i].label, LABEL) if positions[i] else "" for i in shown],
+                textposition=[positions[i] or "top center" for i in shown],
+                textfont={"size": 12},
+                marker={
+                    "color": colour,
+                    "symbol": symbol,
+                    "size": [14 if point.on_front else 10 for point in systems],
+                    "line": {"width": [2 if point.on_front else 0 for point in systems], "color": GREY},
+                },
+                customdata=[[inert_name(point.label, NAME), description(point)] for point in systems],
+                hovertemplate="%{customdata[0]}<br>%{x:.4g}, %{y:.4g}<br>%{customdata[1]}<extra></extra>",
+                name=title,
+            )
+        )
+    figure = wide_figure(traces, _HEIGHT)
+    figure.update_xaxes(title_text=titles[0], zeroline=False, range=list(frame[0]))
+    figure.update_yaxes(title_text=titles[1], zeroline=False, range=list(frame[1]))
+    return figure
+
+
+def axis_title(column: Column) -> str:
+    """Return the title of an axis with an arrow to its better end; on a vertical axis the title is rotated."""
+    better = {1: "→ better", -1: "← better", 0: ""}[better_end(column)]
+    parts = [inert(column.label, NAME), f"[{inert(column.unit, NAME)}]" if column.unit else "", better]
+    return " ".join(filter(None, parts))
+
+
+def _range(estimates: Sequence[Estimate]) -> tuple[float, float]:
+    """Return the range of an axis with a margin around all points and their intervals."""
+    ends = [end for e in estimates for end in (e.value or 0.0, *(e.interval or ()))]
+    low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
+    margin = _MARGIN * (high - low) or 0.5
+    return low - margin, high + margin
+
+
+def _name_positions(
+    points: Sequence[Point], frame: Sequence[tuple[float, float]], widths: Sequence[float]
+) -> list[str | None]:
+    """Return the position of each point's name; None: the name is shown on hovering.
+
+    Ranked systems come first, then people, then baselines; in each group, those on the front.
+    """
+
+    def order(index: int) -> tuple[int, bool]:
+        kind = points[index].type
+        return REFERENCE_TYPES.index(kind) + 1 if kind in REFERENCE_TYPES else 0, not points[index].on_front
+
+    served = sorted(range(len(points)), key=order)
+    if len(points) > _MOST_NAMED:
+        served = [index for index in served if points[index].on_front][:_MOST_NAMED]
+    low, size = np.array([ends[0] for ends in frame]), np.array([ends[1] - ends[0] for ends in frame])
+    shares = (np.array([point.at for point in points]).reshape(-1, 2) - low) / size
+    lengths = [len(shortened(point.label, LABEL)) for point in points]
+    return name_positions(shares, lengths, served, widths, _PLOT_HEIGHT)
+
+
+def name_positions(
+    shares: Floats, lengths: Sequence[int], order: Sequence[int], widths: Sequence[float], height: float
+) -> list[str | None]:
+    """Find a position for each name at which it covers no name and no point at any width; None if there is none.
+
+    Points [n, 2] are in shares of the figure, names in letters, and the size of the figure in pixels; names are placed
+    in the given order of indices.
+    """
+    sizes = np.array([[width, height] for width in widths])
+    middles = shares[None] * sizes[:, None]  # [widths, points, axes]
+    taken = np.concatenate([middles - _MARKER, middles + _MARKER], axis=-1)  # as left, bottom, right, top
+    positions: list[str | None] = [None] * len(lengths)
+    for i in order:
+        others = np.delete(taken, i, axis=1)
+        half = np.array([_LETTER * lengths[i] / 2, _LINE / 2])
+        for position, direction in _POSITIONS.items():
+            gap = np.array([_GAP, _GAP / 2 if direction[0] else _GAP])
+            centre = middles[:, i] + np.array(direction) * (half + gap)
+            box = np.concatenate([centre - half, centre + half], axis=-1)
+            is_inside = (box[:, :2] >= 0).all() and (box[:, 2:] <= sizes).all()
+            if is_inside and not _overlaps(box[:, None], others).any():
+                positions[i] = position
+                taken = np.concatenate([taken, box[:, None]], axis=1)
+                break
+    return positions
+
+
+def _overlaps(one: Floats, others: Floats) -> np.ndarray:
+    """Whether boxes [..., left, bottom, right, top] share any of their insides."""
+    return (
+        (one[..., 0] < others[..., 2])
+        & (others[..., 0] < one[..., 2])
+        & (one[..., 1] < others[..., 3])
+        & (others[..., 1] < one[..., 3])
+    )
+
+
+def heat_map(
+    values: Cells, texts: Sequence[Sequence[str]], rows: Sequence[str], columns: Sequence[str], **more: Any
+) -> Any:
+    """Draw a heat map with the text of each cell in its hover label; `more` sets its colours."""
+    graph = need("plotly.graph_objects", "board")
+    hover = [
+        [[row, column, text] for column, text in zip(columns, line, strict=True)]
+        for row, line in zip(rows, texts, strict=True)
+    ]
+    trace = graph.Heatmap(
+        z=[list(row) for row in values],
+        x=list(range(len(columns))),
+        y=list(range(len(rows))),
+        customdata=np.array(hover),  # plotly copies an array, but validates a list value by value
+        hovertemplate="%{customdata[0]}<br>%{customdata[1]}<br>%{customdata[2]}<extra></extra>",
+        hoverongaps=False,
+        xgap=1,
+        ygap=1,
+        # Below the map, because at the side it would take a third of a narrow screen.
+        colorbar={"orientation": "h", "thickness": 12, "y": 0, "yref": "container", "yanchor": "bottom"},
+        **more,
+    )
+    axis = {"tickmode": "array", "tickfont": {"size": 11}, "showgrid": False, "zeroline": False, "ticks": ""}
+    height, margin = 22 * max(4, len(rows)), {"t": 16, "b": 150, "l": 8, "r": 8}
+    figure = page_figure([trace], height + margin["t"] + margin["b"], margin=margin)
+    figure.update_xaxes(axis | {"tickvals": list(range(len(columns))), "ticktext": list(columns), "tickangle": -45})
+    figure.update_yaxes(axis | {"tickvals": list(range(len(rows))), "ticktext": list(rows), "autorange": "reversed"})
+    return figure

@@ -1,0 +1,163 @@
+"""How the systems, columns and cells of a board are named, chosen and written, on pages and in the terminal."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchmark.analysis.ranking import Standing
+from benchmark.metrics import FAMILIES, METRICS
+from divbench.core.tables import Cell, estimate_cells
+from leaderboard.data.board import REFERENCE_TYPES, Board, Column, Entry, distinct_labels
+from submissions.untrusted.plain_text import shortened
+
+DEFAULT_LINES = 8  # lines that can be distinguished in one figure
+FEWEST_DIGITS = 6  # minimum number of digits of an id in a permalink
+QUALITY = ("utility_k", "utility_k_reported", "mean_head_quality", "valid_share", "first_quality", "coherence")
+DIVERSITY = (
+    *("valid_distinct_k", "distinct_k", "distinct_k_reported", "embedding_diversity", "vendi_score", "d_can", "a_n"),
+    *("retained_surprise", "e_average", "distinct_n", "self_bleu"),
+)
+COST = ("parameters", "responses", "bytes_a_response", "not_answered", "cut_off")
+# The metrics and facts that each preset shows; metrics that the board lacks are left out.
+PRESETS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    # Without d_can and a_n, because results of the bundled language model should not be published.
+    "overview": ((*DIVERSITY[:5], *QUALITY[:2], "valid_share"), ("type", "mode")),
+    "diversity": (DIVERSITY, ("type", "mode")),
+    "quality": ((*QUALITY, "distinct_k", "distinct_k_reported"), ("type", "mode")),
+    "cost": (("distinct_k", "embedding_diversity", "utility_k"), ("type", *COST)),
+    "everything": ((), ("type", "mode", "open_weights", "licence", "date", *COST, "older_results", "signature")),
+}
+CUSTOM = "custom"  # the preset of the columns that the visitor chooses
+DIRECTIONS: Mapping[int, str] = {1: "higher is more diverse", -1: "lower is more diverse", 0: "no direction"}
+_FAMILY = {metric.id: metric.family for metric in METRICS}
+
+
+def system_labels(board: Board) -> tuple[str, ...]:
+    """Return a unique label for each entry: its name, and the start of its submission id if the name is not unique."""
+    return distinct_labels([entry.result.manifest.name for entry in board.entries], system_ids(board))
+
+
+def system_ids(board: Board) -> tuple[str, ...]:
+    """Return the permalink id of each entry, which is its submission id."""
+    return tuple(entry.result.submission_id for entry in board.entries)
+
+
+def indices_of(board: Board, ids: Sequence[str]) -> tuple[int, ...]:
+    """Return the indices of the systems with these permalink ids, in the order of the ids, without unknown ones."""
+    indices = {system_id: index for index, system_id in enumerate(system_ids(board))}
+    return tuple(indices[system_id] for system_id in dict.fromkeys(ids) if system_id in indices)
+
+
+def first_systems(board: Board, count: int = DEFAULT_LINES) -> tuple[int, ...]:
+    """Return the indices of the systems to show if there are too many: people first, known-bad baselines last."""
+    order = {"human": 0, "baseline": 2}
+    ordered = sorted(
+        range(len(board.entries)), key=lambda i: order.get(board.entries[i].result.manifest.system.type, 1)
+    )
+    return tuple(sorted(ordered[:count]))
+
+
+def first_entry(board: Board) -> Entry:
+    """Return the system to show first: the best one that is neither people nor a known-bad baseline."""
+    ranked = (entry for entry in board.entries if entry.result.manifest.system.type not in REFERENCE_TYPES)
+    return next(ranked, board.entries[0])
+
+
+def find_entry(board: Board, start: str | None) -> Entry | None:
+    """Find the system whose submission or result id begins so; permalinks use ids because names are not unique."""
+    if not isinstance(start, str) or len(start) < FEWEST_DIGITS:
+        return None
+    submissions = (entry for entry in board.entries if entry.result.submission_id.startswith(start))
+    results = (entry for entry in board.entries if any(result.startswith(start) for result in entry.results))
+    return next(submissions, None) or next(results, None)
+
+
+def system_choices(board: Board) -> list[tuple[str, str]]:
+    """Return the label and permalink id of each system, for a dropdown."""
+    return [(shortened(label, 80), i) for label, i in zip(system_labels(board), system_ids(board), strict=True)]
+
+
+def board_choices(boards: Sequence[Board], *, suites: bool = True) -> list[tuple[str, str]]:
+    """Return the short label and name of each board; with the revision only if boards differ in nothing else."""
+    labels = [f"{f'{b.suite}, ' if suites else ''}k {b.k}, {b.profile}" for b in boards]
+    count = Counter(labels)
+    return [
+        (f"{label}, {board.revision[:6]}" if count[label] > 1 else label, board.name)
+        for label, board in zip(labels, boards, strict=True)
+    ]
+
+
+def column_choices(board: Board | None) -> list[tuple[str, str]]:
+    """Return the short text and label of each column of a board, for a dropdown, in the groups of `FAMILIES`."""
+    if board is None:
+        return []
+    groups = list(FAMILIES)
+    columns = [(_FAMILY.get(column.metric, "other"), column.label) for column in board.columns]
+    columns.sort(key=lambda column: groups.index(column[0]) if column[0] in groups else len(groups))
+    return [(f"{group}: {label}", label) for group, label in columns]
+
+
+def columns_of(board: Board, preset: str, labels: Sequence[str] = ()) -> tuple[tuple[Column, ...], tuple[str, ...]]:
+    """Return the metric columns and the facts of a preset; `labels` are the columns of the custom preset."""
+    if preset == CUSTOM:
+        return tuple(column for column in board.columns if column.label in labels), ("type", "mode")
+    metrics, facts = PRESETS.get(preset, PRESETS["overview"])
+    if not metrics:
+        return board.columns, facts
+    return tuple(
+        sorted((c for c in board.columns if c.metric in metrics), key=lambda c: metrics.index(c.metric))
+    ), facts
+
+
+def heading(column: Column) -> str:
+    """Return a column's heading, which says if lower is more diverse; an arrow there would show the sort order."""
+    return f"{column.label} (lower = more diverse)" if column.direction < 0 else column.label
+
+
+def better_end(column: Column) -> int:
+    """Return the direction in which a column is better: +1 higher, as for quality; −1 lower; 0 none."""
+    return column.direction or (1 if column.metric in QUALITY else 0)
+
+
+def direction_text(column: Column) -> str:
+    """Return the direction in which a column is better or more diverse."""
+    return "higher is better" if not column.direction and column.metric in QUALITY else DIRECTIONS[column.direction]
+
+
+def score_cells(board: Board, column: Column) -> list[Cell]:
+    """Return the value of each entry in a column, shown with its interval, such as `2.89 [2.50, 3.31]`."""
+    cells = [entry.cells.get(column.signature) for entry in board.entries]
+    return estimate_cells([(None, None, None) if cell is None else (cell.value, cell.low, cell.high) for cell in cells])
+
+
+def rank_text(standing: Standing) -> str:
+    """Return a rank with its interval and tie group, such as `3 [2–5] C`; a shared letter means statistically tied."""
+    if standing.rank is None or standing.group is None:
+        return ""
+    interval = "" if standing.low is None else f" [{standing.low}–{standing.high}]"
+    return f"{standing.rank}{interval} {group_name(standing.group)}"
+
+
+def group_name(group: int) -> str:
+    """Return the letters of tie group 1, 2, …: A, B, …, Z, AA, AB, …
+
+    >>> [group_name(n) for n in (1, 26, 27, 52, 53)]
+    ['A', 'Z', 'AA', 'AZ', 'BA']
+    """
+    name = ""
+    while group:
+        group, letter = divmod(group - 1, 26)
+        name = chr(ord("A") + letter) + name
+    return name
+
+
+def fact_text(name: str, value: Any) -> str:
+    """Return a fact about a system as display text; empty if unknown."""
+    if value is None:
+        return ""
+    if name == "parameters":
+        scale, unit = (10**9, "B") if value >= 10**9 else (10**6, "M")
+        return f"{value / scale:.3g}{unit}"
+    if name == "bytes_a_response":
+        return f"{value:,.0f}"
+    return {True: "open", False: "closed"}[value] if isinstance(value, bool) else str(value)

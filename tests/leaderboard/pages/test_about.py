@@ -1,0 +1,53 @@
+"""What the board says of itself holds for the package: versions, citations, published rows."""
+
+import re
+from importlib.metadata import version
+
+from benchmark.metrics import METRICS
+from datasets_build.sources import DATASETS
+from datasets_build.sources.source import divbench_citation
+from leaderboard.pages.about import HOW_IT_WORKS, PUBLISHED, paper_citations, published, versions
+from submissions.gaming.baselines import DERIVED
+
+
+def test_the_table_of_versions_says_since_when() -> None:
+    made = versions()
+    assert [row[:3] for row in made.values] == [(m.id, m.title, m.version) for m in METRICS]
+    assert {(m.id, v.date, v.change) for m in METRICS for v in m.history} == {
+        (row[0], row[3], row[4]) for row in made.values
+    }
+
+
+def test_the_four_papers_and_the_package_are_cited() -> None:
+    papers = dict(paper_citations())
+    assert set(papers) >= {"arXiv:2004.02990", "arXiv:2504.05228", "arXiv:2510.12699", "arXiv:2606.01811"}
+    entries = [divbench_citation(), *papers.values()]
+    cited = [divbench_citation(), *(source.citation for source in DATASETS)]
+    keys = [found.group(1) for text in cited if (found := re.match(r"@\w+\{([\w-]+),\n", text))]
+    assert len(set(keys)) == len(cited)  # so that all of them fit into one bibliography
+    for text in entries:
+        assert text.count("{") == text.count("}")
+        assert re.search(r"\n  title = ", text)
+    for name, text in papers.items():
+        assert name.removeprefix("arXiv:") in text
+    own = [text for text in cited if text.startswith("@software")]
+    assert len(own) > 1
+    assert all(text.count(f"version = {{{version('divbench')}}}") == 1 for text in own)
+
+
+def test_what_is_explained_names_the_baselines_that_there_are() -> None:
+    assert all(f"`{name}`" in HOW_IT_WORKS for name in DERIVED)
+    assert HOW_IT_WORKS.count("`") % 2 == 0
+
+
+def test_published_rows_have_the_number_of_classes_and_their_source() -> None:
+    made = published()
+    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) - 1 for path in PUBLISHED.glob("*.csv"))
+    assert len(made.values) == lines > 20
+    frame = made.frame()
+    paper = frame[frame["source"].str.contains("Table 1")]
+    assert len(paper) == 20
+    assert (paper["distinct_as_printed"] - paper["distinct"]).round(9).to_list() == [1.0] * 20
+    others = frame[~frame["source"].str.contains("Table 1")]
+    assert (others["distinct_as_printed"] == others["distinct"]).all()
+    assert made.texts[0][2] == f"{made.values[0][2]:.2f}"

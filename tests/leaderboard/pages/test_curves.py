@@ -1,0 +1,226 @@
+"""Curves of classes and of patience, held against the metrics of which they are; names and ids of systems."""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from benchmark.metrics.partition import valid_distinct_curve
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.estimate import Estimate
+from benchmark.scoring.profiles import find_profile
+from benchmark.scoring.results import PER_PROMPT_FILE
+from benchmark.scoring.scorer import score_submission
+from leaderboard.data.board import Board, Entry
+from leaderboard.data.reference.results import WithReference
+from leaderboard.pages.curves import (
+    COLUMNS,
+    PATIENCES,
+    Curve,
+    class_curves,
+    curves_figure,
+    curves_table,
+    distinct_curves,
+    patience_curves,
+)
+from leaderboard.pages.systems import first_systems, indices_of, system_ids, system_labels
+from submissions.checking.validate import open_submission
+from submissions.gaming.baselines import write_demo_submissions
+from submissions.schema import Origin, Reported
+from submissions.storage.submission_folders import write_submission
+from tests.leaderboard.boards import load_boards
+from tests.leaderboard.judged import judged_results
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Board:
+    return load_boards(judged_results(tmp_path_factory.mktemp("judged")))[0][0]
+
+
+def value(entry: Entry, metric: str) -> tuple[float | None, float | None, float | None]:
+    cell = next(score for score in entry.result.scores if score.metric == metric)
+    return cell.value, cell.low, cell.high
+
+
+def means(curve: Curve) -> tuple[float | None, ...]:
+    return tuple(point.value for point in curve.points)
+
+
+def classes(entry: Entry) -> list[dict[str, Any]]:
+    """As the result keeps them, of the prompts that have some."""
+    return [row for row in pq.read_table(entry.folder / PER_PROMPT_FILE)["classes"].to_pylist() if row]
+
+
+def test_the_curve_ends_at_the_headline(board: Board) -> None:
+    curves = distinct_curves(board, range(len(board.entries)))
+    assert [curve.label for curve in curves] == [entry.result.manifest.name for entry in board.entries]
+    for curve, entry in zip(curves, board.entries, strict=True):
+        assert curve.at == tuple(range(1, 11))
+        assert curve.points[0].value == pytest.approx(value(entry, "valid_share")[0])
+        assert curve.points[9].value == pytest.approx(value(entry, "valid_distinct_k")[0])
+        assert {point.n for point in curve.points} == {24}
+    assert class_curves(board).keys() == {curve.label for curve in curves}
+    assert class_curves(board)[curves[0].label] == pytest.approx(means(curves[0]))
+
+
+def test_patience_goes_through_utility_and_starts_with_the_first_answer(board: Board) -> None:
+    curves = patience_curves(board, range(len(board.entries)))
+    assert len(curves) == 6
+    for curve, entry in zip(curves, board.entries, strict=True):
+        mean, low, high = value(entry, "utility_k")
+        at = PATIENCES.index(0.8)
+        assert curve.points[at].value == pytest.approx(mean)
+        assert curve.points[at].low == pytest.approx(low, abs=0.1)
+        assert curve.points[at].high == pytest.approx(high, abs=0.1)
+        assert curve.points[0].value == pytest.approx(value(entry, "first_quality")[0])
+        # With patience 1 all answers weigh alike: qualities of the classes' first answers over the number of answers.
+        rows = classes(entry)
+        wanted = np.mean([sum(row["qualities"]) / len(row["labels"]) for row in rows])
+        assert curve.points[-1].value == pytest.approx(wanted)
+
+
+def test_a_curve_is_of_valid_responses_and_ends_at_the_headline() -> None:
+    for board in WithReference().read().boards:
+        if board.suite != "noveltybench-curated":
+            continue
+        curves = distinct_curves(board, range(len(board.entries)))
+        assert len(curves) == len(board.entries)
+        for curve, entry in zip(curves, board.entries, strict=True):
+            assert curve.at == tuple(range(1, board.k + 1))
+            assert curve.points[-1].value == pytest.approx(value(entry, "valid_distinct_k")[0])
+            assert [point.n for point in curve.points] == [100] * board.k
+            assert means(curve) == tuple(sorted(means(curve)))
+        junk = next(curve for curve in curves if curve.label == "random-characters")
+        assert max(means(junk)) < 0.5
+
+
+def test_the_curve_is_the_mean_over_all_ways_to_draw() -> None:
+    random = np.random.default_rng(0)
+    for _ in range(50):
+        k = int(random.integers(1, 8))
+        labels = random.integers(-1, 4, k).tolist()  # -1: not valid
+        found = valid_distinct_curve(tuple(Counter(each for each in labels if each >= 0).values()), k)
+        for m in range(1, k + 1):
+            drawn = [len({each for each in some if each >= 0}) for some in combinations(labels, m)]
+            assert found[m - 1] == pytest.approx(np.mean(drawn), abs=1e-12)
+
+
+def test_systems_without_the_headline_that_ranks_the_board_have_no_curve(board: Board) -> None:
+    first, second, *others = board.entries
+    unjudged = {signature: cell for signature, cell in first.cells.items() if signature.metric != "valid_distinct_k"}
+    older = {
+        signature.model_copy(update={"models": ("validity-v1,texts",)}): cell
+        for signature, cell in second.cells.items()
+    }
+    mixed = replace(board, entries=(replace(first, cells=unjudged), replace(second, cells=older), *others))
+    assert len(distinct_curves(mixed, range(len(mixed.entries)))) == len(others)
+    assert not class_curves(replace(board, columns=tuple(c for c in board.columns if c.metric == "distinct_k")))
+
+
+def test_a_prompt_without_classes_is_missing_in_the_curve_as_in_the_headline(tmp_path: Path) -> None:
+    board = load_boards(judged_results(tmp_path))[0][0]
+    path = board.entries[0].folder / PER_PROMPT_FILE
+    table = pq.read_table(path)
+    rows = table.to_pylist()
+    rows[0] |= {"classes": None, "valid_distinct_k": None}  # such as where a judge's server gave no partition
+    pq.write_table(pa.Table.from_pylist(rows, table.schema), path)
+    (curve,) = distinct_curves(board, [0])
+    assert [point.n for point in curve.points] == [len(rows) - 1] * board.k
+    assert curve.points[-1].value == pytest.approx(np.mean([row["valid_distinct_k"] for row in rows[1:]]))
+
+
+def test_without_qualities_there_is_no_utility_curve(results: Path) -> None:
+    board = load_boards(results)[0][0]
+    assert patience_curves(board, range(len(board.entries))) == ()
+
+
+def test_without_a_judge_here_patience_is_of_what_came_with_the_submission(tmp_path: Path) -> None:
+    folder, *_ = write_demo_submissions(tmp_path / "submissions")
+    submission, suite, _ = open_submission(folder)
+    rows = list(submission.rows())
+    k = len(rows[0].responses)
+    # Each answer alone, and as good as any; one prompt whose answers are all alike, and one that nobody judged.
+    alone = Reported(tuple(range(k)), (7.0,) * k, k, None)
+    alike = Reported((0,) * k, (4.0, *[0.0] * (k - 1)), 1, None)
+    came = [(row.prompt_id, alone) for row in rows[2:]]
+    came += [(rows[0].prompt_id, alike), (rows[1].prompt_id, replace(alone, generation_scores=None))]
+    own = tmp_path / "reported"
+    own.mkdir()
+    manifest = submission.manifest.model_copy(update={"name": "judged elsewhere"})
+    origin = Origin(format="noveltybench", reported="another judge")
+    write_submission(own, manifest.model_copy(update={"origin": origin}), rows, came)
+    opened, suite, _ = open_submission(own)
+    score_submission(opened, suite, ScoringBackends(find_profile("lexical")), tmp_path / "results")
+    (board,), _ = load_boards(tmp_path / "results")
+    (curve,) = patience_curves(board, [0])
+    assert (curve.reported, curve.name) == (True, "judged elsewhere (reported)")
+    assert {point.n for point in curve.points} == {len(rows) - 1}
+    for patience, mean in zip(PATIENCES, means(curve), strict=True):
+        weights = [patience**place for place in range(k)]
+        wanted = [7.0] * (len(rows) - 2) + [4.0 * weights[0] / sum(weights)]
+        assert mean == pytest.approx(np.mean(wanted))
+    assert curves_table([curve], "p").texts[0][0] == "judged elsewhere (reported)"
+    assert not distinct_curves(board, [0])[0].reported
+
+
+def test_the_table_of_curves_holds_their_numbers(board: Board) -> None:
+    curves = patience_curves(board, [2, 0])
+    view = curves_table(curves, "p")
+    assert len(PATIENCES) > COLUMNS  # then every second has a column
+    assert view.columns == ("system", *(f"p = {p:g}" for p in PATIENCES[::2]), "prompts")
+    assert [row[1:-1] for row in view.values] == [means(curve)[::2] for curve in curves]
+    few = [replace(curve, at=curve.at[:3], points=curve.points[:3]) for curve in curves]
+    assert curves_table(few, "p").columns[1:-1] == tuple(f"p = {p:g}" for p in PATIENCES[:3])
+    assert curves_table((), "p").values == ()
+
+
+def test_no_two_systems_have_the_same_label_or_id(board: Board) -> None:
+    one, *others = board.entries
+
+    def named(name: str, own: str) -> Entry:
+        manifest = one.result.manifest.model_copy(update={"name": name})
+        return replace(one, result=one.result.model_copy(update={"manifest": manifest, "submission_id": own}))
+
+    name = others[0].result.manifest.name
+    start = others[0].result.submission_id[:6]
+    crowd = replace(board, entries=(named(name, "1" * 16), named(f"{name} ({start})", "2" * 16), one, *others))
+    labels, ids = system_labels(crowd), system_ids(crowd)
+    assert len(set(labels)) == len(set(ids)) == len(crowd.entries)
+    assert ids[2:] == tuple(entry.result.submission_id for entry in board.entries)
+    assert indices_of(crowd, [ids[2], "<b>", ids[0], ids[2]]) == (2, 0)
+
+
+def test_people_come_first_and_baselines_last(board: Board) -> None:
+    kinds = [board.entries[place].result.manifest.system.type for place in first_systems(board, 3)]
+    assert kinds == ["human"] * 3
+    assert len(first_systems(board)) == 6
+
+
+@pytest.mark.parametrize(("k", "sizes"), [(12, [1, 3, 5, 7, 9, 11, 12]), (100, [1, 2, 5, 10, 20, 50, 100])])
+def test_the_table_of_a_long_curve_is_short_and_has_the_headline(k: int, sizes: list[int]) -> None:
+    at = tuple(map(float, range(1, k + 1)))
+    curve = Curve("long", at, tuple(Estimate(x, n=5) for x in at))
+    view = curves_table([curve], "m")
+    assert view.columns == ("system", *(f"m = {size}" for size in sizes), "prompts")
+    assert view.values[0][1:-1] == tuple(sizes)
+
+
+def test_curves_are_distinguished_by_more_than_colour_and_look_the_same_in_two_figures(board: Board) -> None:
+    curves = distinct_curves(board, range(6))
+    systems = [curve.label for curve in curves]
+    _, *lines = curves_figure(curves, "m", "classes", systems=systems, diagonal=True).data
+    looks = {line.name: (line.line.color, line.line.dash, line.marker.symbol) for line in lines}
+    assert len(set(looks.values())) == 6
+    for line in lines:
+        curve = next(curve for curve in curves if curve.label == line.name)
+        assert (tuple(line.x), tuple(line.y)) == (curve.at, means(curve))
+    few = curves_figure(curves[2:], "m", "classes", systems=systems).data
+    assert all((line.line.color, line.line.dash, line.marker.symbol) == looks[line.name] for line in few)
+    ends = [line.y[-1] for line in lines]
+    assert ends == sorted(ends, reverse=True)
