@@ -11,7 +11,6 @@ import typer.main
 from benchmark.metrics import METRICS
 from datasets_build.sources import DATASETS
 from divbench.command_line import build
-from divbench.core.tables import with_interval
 from leaderboard.data.metric_study.study import PAID, load_studies
 from leaderboard.pages.trust import agreements, dominated, trusted
 
@@ -38,7 +37,8 @@ def metrics_table() -> str:
     for m in METRICS:
         way = {1: "higher", 0: "neither", -1: "lower"}[m.direction]
         row = trust.get(m.id)
-        people = "" if row is None else with_interval(row.agreement.value, row.agreement.low, row.agreement.high, 2)
+        rho = None if row is None else row.agreement
+        people = "" if rho is None else f"{rho.value:.2f} ({rho.low:.2f} to {rho.high:.2f})"
         attacks = "" if row is None or row.paid is None else row.paid
         other = f"`{dominated_by[m.id]}`" if row is not None and m.id in dominated_by else ""
         lines.append(f"| `{m.id}` v{m.version} | {m.title} | {way} | {people} | {attacks} | {other} | {m.paper} |")

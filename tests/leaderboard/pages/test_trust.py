@@ -139,5 +139,3 @@ def test_gains_that_ship_are_read() -> None:
     }
     assert min(paid, key=lambda metric: paid[metric]) == "valid_distinct_k"  # which is why boards rank by it
     assert f"valid_distinct_k rewards {paid['valid_distinct_k']}" in str(trust_table(shipped_study(), gaming))
-
-
