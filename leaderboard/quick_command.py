@@ -57,7 +57,7 @@ def quick(
     from leaderboard.data.live_results import LiveResults
     from leaderboard.data.reference.results import WithReference
     from leaderboard.data.sources import FolderSource
-    from leaderboard.tables.forest import forest
+    from leaderboard.pages.ranking import forest
 
     name = name or file.stem
     suite = suite or _suite_of(file, field)
