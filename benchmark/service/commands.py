@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from benchmark.cluster.options import ActorLost, ClusterOptions
-from benchmark.scoring.options import MetricNames, ProfileOptions, ScoringOptions
-from divbench.core.console import MirrorOption, err, termination_signals, with_option_groups
+from benchmark.scoring.options import MetricNames, ProfileOptions
+from divbench.core.console import MirrorOption, data_option, err, termination_signals, with_option_groups
 from submissions.untrusted.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -25,22 +25,65 @@ if TYPE_CHECKING:
     from benchmark.service.worker import Worker
 
 _service_option = partial(typer.Option, rich_help_panel="Service")
-Store = Annotated[str, _service_option(help="Store of the service: a folder, or hf://datasets/ORG/NAME.")]
-ResultsStore = Annotated[
-    str | None,
-    _service_option(
-        help="Store of the published results; default: the submission store, in one commit with the state."
-    ),
-]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerOptions(ProfileOptions):
+    """The options of a command that scores the submissions in a store."""
+
+    store: Annotated[str, _service_option(help="Store of the service: a folder, or hf://datasets/ORG/NAME.")]
+    results_store: Annotated[
+        str | None,
+        _service_option(
+            help="Store of the published results; default: the submission store, in one commit with the state."
+        ),
+    ] = None
+    metric: MetricNames = None
+    mirror: MirrorOption = None
+    k: Annotated[
+        int | None, data_option(min=1, help="Number of responses to use per prompt, from the first; default: all.")
+    ] = None
+
+    def worker(self, name: str | None = None, *, existing: bool = False) -> "Worker":
+        """Return a worker; `existing` requires a folder of that name, which a first submission may make otherwise."""
+        from secrets import token_hex
+
+        from pydantic import ValidationError
+
+        from benchmark.scoring.backends import ScoringBackends
+        from benchmark.scoring.options import metrics_named
+        from benchmark.scoring.scorer import Options
+        from benchmark.service.fetch import Suites
+        from benchmark.service.worker import Worker
+        from benchmark.surprisal.cache import default_cache_path
+        from datasets_build.download import home
+        from divbench.core.errors import ConfigurationError, first_fault
+        from submissions.storage import open_store
+        from submissions.work_queue.schema import Identity
+
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # the Hub's client reads it when it is imported
+        try:
+            name = Identity(name=name or f"worker-{token_hex(3)}").name
+        except ValidationError as error:
+            message = f"invalid worker {first_fault(error)}"
+            raise ConfigurationError(message, "choose another name with --name") from error
+        profile = self.load(self.metric)
+        return Worker(
+            name=name,
+            store=open_store(self.store, existing=existing),
+            backends=ScoringBackends(profile, default_cache_path()),
+            results=home() / "worker",
+            suites=Suites(self.mirror),
+            metrics=metrics_named(self.metric, profile),
+            options=Options(k=self.k),
+            results_store=None if self.results_store is None else open_store(self.results_store),
+        )
 
 
 @with_option_groups
 def score(
     *,
-    store: Store,
-    scoring: ScoringOptions,
-    metric: MetricNames = None,
-    mirror: MirrorOption = None,
+    options: WorkerOptions,
     once: Annotated[bool, _service_option("--once", help="Exit when the queue is empty, for cron and CI.")] = False,
     max_hours: Annotated[
         float | None,
@@ -56,7 +99,6 @@ def score(
             "folder in the user's cache."
         ),
     ] = None,
-    results_store: ResultsStore = None,
     cluster: ClusterOptions,
 ) -> None:
     """Score the pending submissions in a store, oldest first, until stopped.
@@ -69,7 +111,7 @@ def score(
     After a host failure (memory, disk, models) the submission returns to the queue and no attempt is counted; after
     three in a row the worker exits with status 2.
 
-    The result and its id are the same as from divbench score with the same options.
+    The result and its id are the same as from divbench score with the same profile.
 
     With --cluster, actors on many GPUs and machines score the shards of several submissions at once and keep their
     models loaded as long as the worker runs; see docs/scaling.md.
@@ -81,11 +123,7 @@ def score(
     """
     from benchmark.service.worker import work
 
-    worker = replace(
-        _worker(store, scoring, metric, mirror, results_store, name),
-        options=scoring.numbers(),
-        max_seconds=None if max_hours is None else 3600 * max_hours,
-    )
+    worker = replace(options.worker(name), max_seconds=None if max_hours is None else 3600 * max_hours)
     if results is not None:
         worker = replace(worker, results=results)
     emit, stop = event_writer(worker.name, sys.stdout), stop_on_signals()
@@ -94,16 +132,7 @@ def score(
 
 
 @with_option_groups
-def rescore(
-    *,
-    store: Store,
-    profile: ProfileOptions,
-    metric: MetricNames = None,
-    mirror: MirrorOption = None,
-    k: Annotated[int | None, typer.Option(min=1, help="Number of responses to use per prompt; default: all.")] = None,
-    results_store: ResultsStore = None,
-    cluster: ClusterOptions,
-) -> None:
+def rescore(*, options: WorkerOptions, cluster: ClusterOptions) -> None:
     """Score submissions again that lack a result for a new metric, version, model or suite revision.
 
     New results are published beside the old ones. A board shows one result of a submission, not several together: if
@@ -112,56 +141,14 @@ def rescore(
 
     Example: divbench submissions rescore --store hf://datasets/ORG/submissions --profile offline
     """
-    from benchmark.scoring.scorer import Options
     from benchmark.service.rescore import rescore as run
 
-    worker = replace(_worker(store, profile, metric, mirror, results_store, existing=True), options=Options(k=k))
+    worker = options.worker(existing=True)
     emit, stop = event_writer(worker.name, sys.stdout), stop_on_signals()
     with _on_cluster(worker, cluster, emit) as placed:
         outcomes = run(placed, stop, emit)
     if outcomes["failed"]:
         raise typer.Exit(1)
-
-
-def _worker(
-    store: str,
-    options: ProfileOptions,
-    metric: list[str] | None,
-    mirror: Path | None,
-    results_store: str | None,
-    name: str | None = None,
-    *,
-    existing: bool = False,  # whether a store in a folder must exist; a worker may start before the first submission
-) -> "Worker":
-    from secrets import token_hex
-
-    from pydantic import ValidationError
-
-    from benchmark.scoring.backends import ScoringBackends
-    from benchmark.scoring.options import metrics_named
-    from benchmark.service.fetch import Suites
-    from benchmark.service.worker import Worker
-    from benchmark.surprisal.cache import default_cache_path
-    from datasets_build.download import home
-    from divbench.core.errors import ConfigurationError, first_fault
-    from submissions.storage import open_store
-    from submissions.work_queue.schema import Identity
-
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # the Hub's client reads it when it is imported
-    try:
-        name = Identity(name=name or f"worker-{token_hex(3)}").name
-    except ValidationError as error:
-        raise ConfigurationError(f"invalid worker {first_fault(error)}", "choose another name with --name") from error
-    profile = options.load(metric)
-    return Worker(
-        name=name,
-        store=open_store(store, existing=existing),
-        backends=ScoringBackends(profile, default_cache_path()),
-        results=home() / "worker",
-        suites=Suites(mirror),
-        metrics=metrics_named(metric, profile),
-        results_store=None if results_store is None else open_store(results_store),
-    )
 
 
 @contextmanager

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from benchmark.analysis.gaming_command import gaming
+from benchmark.commands import score
 from benchmark.models.bundled_lm import OFFLINE_LM
 from benchmark.scoring.options import SEMANTIC, SETTINGS, ProfileOptions, ScoringOptions, metrics_named
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options, result_id
-from benchmark.service.commands import score
 from divbench.core.errors import ConfigurationError
 from submissions.checking.validate import open_submission
 from submissions.storage.file_store import FolderStore
@@ -94,7 +94,7 @@ def test_a_worker_gives_the_result_that_score_gives_with_the_same_options(tmp_pa
     folder, store = demo(tmp_path / "in", "system"), FolderStore(tmp_path / "store")
     [name] = submit_kept(store, [folder])
     models = ("--profile", "offline", "--set", f"lm={OFFLINE_LM.folder}", "--set", "orders=endpoint", "--metric", "a_n")
-    scoring = (*models, "--k", 2, "--resamples", 200, "--seed", 3, "--cache", tmp_path / "cache.sqlite")
+    scoring = (*models, "--k", 2)
     home = {"DIVBENCH_HOME": str(tmp_path / "home")}
     [by_hand] = document(divbench("score", folder, *scoring, "--out", tmp_path / "results", "--json", **home))[
         "results"
