@@ -14,7 +14,7 @@ from typing import Any
 from datasets_build.load import load_suite
 from datasets_build.schema import Suite
 from divbench.core.errors import ConfigurationError, UnknownSuite
-from submissions.checking.checks import CHECKS, Check, Context, SeenRows, has_all_values
+from submissions.checking.checks import CHECKS, Context, SeenRows, has_all_values
 from submissions.checking.prompts import OWN, own_suite
 from submissions.checking.response_kinds import ResponseCounts
 from submissions.schema import GENERATIONS, REPORTED, Manifest, submission_id
@@ -65,7 +65,6 @@ def validate(
     folder: Path,
     find_suite: FindSuite = load_suite,
     *,
-    checks: tuple[Check, ...] = CHECKS,
     numbers: Sequence[int] = (),
     progress: Progress = lambda rows: None,
 ) -> Report:
@@ -87,10 +86,10 @@ def validate(
     seen = SeenRows(keep_texts=os.path.lexists(folder / REPORTED_FILE))
     if file is not None:
         context = Context(report.manifest, report.suite, file.count)
-        _check_rows(file, context, checks, report, seen, digest, numbers, progress)
+        _check_rows(file, context, report, seen, digest, numbers, progress)
         rows_digest = digest.hex()
         _check_reported(folder, seen, report, digest)
-        for check in checks:
+        for check in CHECKS:
             for problem in () if check.whole is None else check.whole(context, seen):
                 report.findings.add(problem)
     if report.manifest is not None and file is not None and not report.findings.rejected():
@@ -154,7 +153,6 @@ def open_checked(
 def _check_rows(
     file: ParquetColumns,
     context: Context,
-    checks: tuple[Check, ...],
     report: Report,
     seen: SeenRows,
     digest: RowsDigest,
@@ -170,7 +168,7 @@ def _check_rows(
             seen.broken.add(raw.get("prompt_id"))
             continue
         row = as_row(numbers[number - 1] if numbers else number, raw)
-        for check in checks:
+        for check in CHECKS:
             for problem in () if check.row is None else check.row(row, context, seen):
                 report.findings.add(problem)
         seen.add(row, context)

@@ -104,14 +104,15 @@ def folders_of(path: str) -> list[str]:
     return ["/".join(parts[:count]) for count in range(1, len(parts))]
 
 
-def not_there(path: str) -> InputError:
-    """Return the error for removing a path that does not exist."""
-    return InputError(f"{path} cannot be removed: it does not exist")
-
-
-def file_and_folder(path: str) -> InputError:
-    """Return the error for a path that would be both a file and a folder."""
-    return InputError(f"{path} would be both a file and a folder", "use another path")
+def check_fit(files: Collection[str], folders: Collection[str], add: Collection[str], remove: Collection[str]) -> None:
+    """Check that removed files exist, and that no path would be both a file and a folder."""
+    for path in remove:
+        if path not in files:
+            raise InputError(f"{path} cannot be removed: it does not exist")
+    for path in add:
+        both = [folder for folder in folders_of(path) if folder in files or folder in add]
+        if both or path in folders:
+            raise InputError(f"{(both or [path])[0]} would be both a file and a folder", "use another path")
 
 
 def too_large(path: str, size: int, limit: int) -> InputError:
@@ -239,7 +240,7 @@ class FolderStore:
         if self.head() != parent:
             raise Conflict
         before = self._tree(parent)
-        _refuse_misfits(before, add, removed)
+        check_fit(before, {folder for path in before for folder in folders_of(path)}, add, removed)
         with disk_faults(self.folder, denied=NoWriteAccess):
             tree = {path: entry for path, entry in before.items() if path not in removed}
             tree |= {path: self._keep(path, content) for path, content in add.items()}
@@ -342,18 +343,6 @@ class FolderStore:
             self._write(self.folder / "HEAD", [f"{commit}\n".encode()])
         finally:
             lock.release()
-
-
-def _refuse_misfits(before: Collection[str], add: Collection[str], removed: Collection[str]) -> None:
-    """Check that removed paths exist, and that no path would be both a file and a folder."""
-    for path in removed:
-        if path not in before:
-            raise not_there(path)
-    files = {*before, *add}
-    for path in files:
-        for folder in folders_of(path):
-            if folder in files:
-                raise file_and_folder(folder)
 
 
 def _pieces_of(path: Path, sha256: str) -> Iterator[bytes]:

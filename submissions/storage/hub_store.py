@@ -23,15 +23,14 @@ from submissions.storage.file_store import (
     LocalDiskFault,
     NoWriteAccess,
     StoreFault,
+    check_fit,
     checked_change,
     checked_commit,
     checked_path,
     disk_faults,
-    file_and_folder,
     folders_of,
     is_path,
     no_file,
-    not_there,
     too_large,
 )
 
@@ -346,18 +345,12 @@ class HubStore:
         """Return the operations that make a change to a commit, without those that change nothing."""
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-        folders = {folder for path in add for folder in folders_of(path)}
-        existing = self._looked_up(parent, sorted({*add, *removed, *folders})) if add or removed else {}
-        for path in removed:
-            if existing.get(path) is None:
-                raise not_there(path)
-        for path in folders:
-            if path in add or existing.get(path) is not None:
-                raise file_and_folder(path)
+        parents = {folder for path in add for folder in folders_of(path)}
+        existing = self._looked_up(parent, sorted({*add, *removed, *parents})) if add or removed else {}
+        files = {path for path, entry in existing.items() if entry is not None}
+        check_fit(files, existing.keys() - files, add, removed)
         operations: list[Operation] = []
         for path, content in sorted(add.items()):
-            if path in existing and existing[path] is None:
-                raise file_and_folder(path)
             if isinstance(content, Path) and not content.is_file():
                 raise InputError(f"{path}: there is no file {content}")
             with disk_faults(self.cache, LocalDiskFault):

@@ -173,7 +173,6 @@ def claim(
     now: datetime,
     profile: str | None = None,
     *,
-    versions: Mapping[str, str] | None = None,
     wanted: Callable[[State], bool] = lambda state: True,
     token: str | None = None,
 ) -> Claim | None:
@@ -190,7 +189,7 @@ def claim(
         state="claimed",
         at=at,
         by=worker,
-        versions=_versions() if versions is None else dict(versions),
+        versions=_versions(),
         profile=profile,
         attempt=1,
         lease_until=at + lease,
@@ -202,14 +201,14 @@ def claim(
         claim: Claim | None = None
         states = read_listing(store, commit).states
         if ours := [state for state in states if state.current.state == "claimed" and state.current.token == token]:
-            return Step(Claim(ours[0], lease, record.versions))
+            return Step(Claim(ours[0], lease))
         for state in states:
             with suppress(QueueError):  # one full history must not block the others
                 if state.attempts_exhausted(at):
                     reason = one_line(f"given up after {state.current.attempt} attempts: {_lapse(state)}")
                     lapsed.append(_followed(state, "failed", worker, at, reason))
                 elif claim is None and state.is_waiting(at) and wanted(state):
-                    claim = Claim(_claimed(state, record), lease, record.versions)
+                    claim = Claim(_claimed(state, record), lease)
         words = [] if claim is None else [f"claim {claim.submission_id} by {worker}"]
         words += [f"give up {len(lapsed)} by {worker}"] if lapsed else []
         return Step(claim, ", ".join(words), (*lapsed, *([] if claim is None else [claim.state])))
@@ -332,7 +331,7 @@ def _conclude(
 def _ending(claim: Claim, state: StateName, reason: str | None = None, **values: Any) -> Record:
     """Return the record that ends a claim; `at` is the time of the claim until the record is written."""
     held = claim.record
-    known: dict[str, Any] = {"versions": claim.versions, "profile": held.profile, "attempt": held.attempt} | values
+    known: dict[str, Any] = {"versions": _versions(), "profile": held.profile, "attempt": held.attempt} | values
     line = None if reason is None else one_line(reason)
     return Record(state=state, at=held.at, by=held.by, reason=line, token=held.token, **known)
 

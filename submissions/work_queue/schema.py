@@ -138,8 +138,7 @@ class StoredProblem(Closed):
     def of(cls, problem: Problem) -> Self:
         """Cut the texts of a problem."""
         values: dict[str, Any] = asdict(problem)
-        lines = {name: one_line(value) if isinstance(value, str) else value for name, value in values.items()}
-        return cls(**lines)
+        return cls(**{key: one_line(value) if isinstance(value, str) else value for key, value in values.items()})
 
 
 class Record(Closed):
@@ -260,7 +259,6 @@ class Claim:
 
     state: State  # state at the claim or its latest renewal
     lease: timedelta
-    versions: dict[str, str]  # versions of the worker's software, for the records that begin and end the claim
 
     @property
     def submission_id(self) -> str:
