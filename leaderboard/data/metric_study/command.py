@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from benchmark.scoring.options import OFFLINE, ProfileOptions
+from benchmark.scoring.options import OFFLINE, ProfileOptions, metrics_named
 from divbench.core.console import (
     JsonOption,
     err,
@@ -15,13 +15,11 @@ from divbench.core.console import (
     with_option_groups,
 )
 from divbench.core.errors import ConfigurationError
-from divbench.core.tables import Table, to_terminal, with_interval
+from divbench.core.tables import Table, number, to_terminal
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from benchmark.metrics import Metric
-    from benchmark.scoring.profiles import Profile
     from leaderboard.data.metric_study.study import MetricStudy
 
 
@@ -63,6 +61,7 @@ def metrics_study(
     from benchmark.analysis.metaeval.labelled import load_labelled
     from benchmark.analysis.metaeval.scores import released_scores
     from benchmark.scoring.backends import ScoringBackends
+    from benchmark.scoring.inputs import computed
     from benchmark.surprisal.cache import default_cache_path
     from leaderboard.data.metric_study.build import make_study, merged, study_scores, study_tasks
     from leaderboard.data.metric_study.study import (
@@ -75,7 +74,9 @@ def metrics_study(
     )
 
     chosen = models.load(metric, format="completion")
-    metrics = _metrics(chosen, metric or [])
+    metrics = [m for m in computed(metrics_named(metric, chosen)) if m.direction]
+    if metric and len(metrics) < len(metric):
+        raise ConfigurationError("a metric has no direction or comes with a submission", "name metrics of diversity")
     pairs = _pair_accuracies(gss) if gss else None
     if destination.exists() and not destination.is_dir():
         raise ConfigurationError(f"{destination} is not a folder", "name an output folder")
@@ -85,7 +86,8 @@ def metrics_study(
     with steps() as progress:
         backends = ScoringBackends(chosen, default_cache_path())
         columns = study_scores(tasks, metrics, backends, destination / SCORES_FILE, progress)
-        study = make_study(tasks, [*columns, *released_scores(tasks)], chosen, progress=progress)
+        columns += released_scores(tasks) if earlier is None else []
+        study = make_study(tasks, columns, chosen, progress=progress)
     if earlier is not None:
         study = merged(study, earlier)
     written = write_study(destination, study)
@@ -98,18 +100,6 @@ def metrics_study(
         print_json({"written": [str(path) for path in written]})
     else:
         _print(study)
-
-
-def _metrics(profile: "Profile", names: list[str]) -> "list[Metric]":
-    """Return the metrics of a profile that have a direction, or those of them that were named."""
-    from benchmark.scoring.inputs import computed
-
-    available = {metric.id: metric for metric in computed(profile.metrics()) if metric.direction}
-    for name in names:
-        if name not in available:
-            message = f"the profile {profile.name} has no diversity metric {name!r}"
-            raise ConfigurationError(message, f"one of {', '.join(available)}")
-    return [metric for name, metric in available.items() if not names or name in names]
 
 
 def _pair_accuracies(folders: list[Path]) -> "pd.DataFrame":
@@ -142,16 +132,13 @@ def _print(study: "MetricStudy") -> None:
 
     measures = ("spearman", "oca_directional", "roc_auc")
     means = [study.measured(OVERALL, measure) for measure in measures]
-    rows = [
-        (name, *(with_interval(mean[name].value if name in mean else None, None, None) for mean in means))
-        for name in means[0]
-    ]
+    rows = [(name, *(number(mean[name].value if name in mean else None) for mean in means)) for name in means[0]]
     if rows:
         columns = ("metric", "Spearman", "OCA", "AUC")
         out().print(to_terminal(Table("Means over the tasks with two labels", columns, rows)))
     evaluated, sets = study.counts("spearman"), study.counts(UNSCORED)
     for task in study.tasks("spearman"):
         known = study.measured(task, "human_spearman")
-        ranked = sorted((-number.value, name) for name, number in known.items() if number.value is not None)
+        ranked = sorted((-rho.value, name) for name, rho in known.items() if rho.value is not None)
         best = f"; best with people: {ranked[0][1]}, {-ranked[0][0]:.3f}" if ranked else ""
         out().print(f"{task}: {evaluated[task]:,} of {sets[task]:,} sets{best}", markup=False)

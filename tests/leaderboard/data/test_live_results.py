@@ -113,13 +113,6 @@ def test_a_source_that_cannot_be_read_at_all_raises(tmp_path: Path) -> None:
         LiveResults(FolderSource(tmp_path / "none"))
 
 
-def test_an_empty_store_has_no_boards_and_a_queue(tmp_path: Path) -> None:
-    snapshot = LiveResults(source(FolderStore(tmp_path / "store"), tmp_path)).snapshot()
-    assert (snapshot.boards, snapshot.unreadable, snapshot.fault) == ((), {}, None)
-    assert snapshot.board(None) is None
-    assert snapshot.queue is not None
-
-
 def test_warnings_says_what_is_not_shown_and_how_old_the_rest_is(
     store: FolderStore, some: list[Scored], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

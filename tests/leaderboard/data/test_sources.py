@@ -291,12 +291,6 @@ def test_a_damaged_state_is_named_by_an_export(folder_store: FolderStore, some: 
     assert f"left out states/{'0' * 16}.json: not JSON" in ended.stderr
 
 
-def test_a_store_that_was_never_reached_raises(server: HubServer, tmp_path: Path) -> None:
-    server.faults.fail(503, times=10**6)
-    with pytest.raises(StoreFault, match="is refused by the Hub"):
-        StoreSource(hub_store(server, tmp_path), tmp_path / "cache").read()
-
-
 def test_a_copy_that_was_damaged_in_the_cache_is_fetched_again(
     folder_store: FolderStore, some: list[Scored], tmp_path: Path
 ) -> None:

@@ -43,7 +43,7 @@ def test_a_study_has_the_numbers_of_metaeval_and_its_texts_aside(mirror: Path, t
 def test_what_cannot_be_studied_is_refused_before_the_work(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for arguments, message in (
-        (("--metric", "coherence"), "has no diversity metric 'coherence'"),
+        (("--metric", "coherence"), "has no metric 'coherence'"),
         (("--task", "gssbench"), "is not a dataset with labels"),
         (("--gss", tmp_path), "there is no result"),
         (("--out", tmp_path / "file"), "is not a folder"),
