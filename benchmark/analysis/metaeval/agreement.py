@@ -1,6 +1,6 @@
 """Measures of agreement between scores and labels, each computed for many resamples at once.
 
-A resample is a row of weights: how often each set occurs in it (`resampling.resample_weights`). A row of ones is the
+A resample is a row of weights: how often each set occurs in it (`estimate.resample_weights`). A row of ones is the
 original data. Scores and labels are [rows] and finite, weights [resamples, rows]. Scores are sorted once for all
 resamples, so intervals are cheap. An undefined measure, such as the correlation of a constant, is NaN: missing, not 0.
 """

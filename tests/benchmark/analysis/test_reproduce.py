@@ -99,11 +99,6 @@ def test_every_published_number_has_one_cell_and_every_cell_one_number() -> None
 
 def test_the_published_numbers_are_those_of_the_tables() -> None:
     assert PUBLISHED.keys() == {table.id for table in TABLES}
-    counts = {name: len(rows) for name, rows in PUBLISHED.items()}
-    expected = {"tevet-2": 34, "tevet-4": 48, "tevet-8": 30, "tevet-9": 30, "tevet-10": 36}
-    expected |= {"decan-2": 108, "decan-3": 21, "decan-4": 48, "decan-5": 70, "decan-7": 11}
-    expected |= {"gssbench-2": 40, "gssbench-a10": 672, "noveltybench-1": 46}
-    assert counts == expected
     assert len({table.id for table in TABLES}) == len(TABLES)
     for rows in PUBLISHED.values():
         assert len({one.place for one in rows}) == len(rows)
