@@ -95,7 +95,7 @@ def covariances_of(blocks: int, layers: Sequence[int], states: Floats, pooling: 
     """Compute the covariances of states [layers, K, d]; the row of a response without states is not finite."""
     if states.dtype != np.float64 or states.ndim != 3:
         raise ValueError(f"states must be float64 [layers, K, d], not {states.dtype} {states.shape}")
-    complete = np.isfinite(states).all(axis=2)
+    complete = np.asarray(np.isfinite(states).all(axis=2))
     k = states.shape[1]
     matrices = np.full((len(states), k, k), np.nan)
     for matrix, vectors, rows in zip(matrices, states, complete, strict=True):

@@ -6,7 +6,7 @@ pipeline, one pair at a time as by default and eight at a time. Seconds are proc
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import combinations
 from time import process_time
@@ -22,6 +22,7 @@ from benchmark.models.tokenisers import with_known_words
 from benchmark.perf import compare, print_document
 
 MAX_TOKENS = 512  # per pair
+Ways = dict[str, Callable[[], Floats]]
 DEBERTA_V3_LARGE: dict[str, Any] = {
     "vocab_size": 30_522,  # of all-MiniLM-L6-v2's tokeniser, which it reads with here
     "hidden_size": 1024,
@@ -57,7 +58,7 @@ def embeddings(texts: Sequence[str], rounds: int) -> list[dict[str, Any]]:
     def encode() -> Floats:
         return unit_rows(model.encode(known, show_progress_bar=False).astype(np.float64))
 
-    ways = {"package": partial(embedder.embed, texts), "sentence-transformers' encode": encode}
+    ways: Ways = {"package": partial(embedder.embed, texts), "sentence-transformers' encode": encode}
     return compare("embeddings", ways, rounds, 1e-6, process_time)
 
 
@@ -80,7 +81,7 @@ def classifier(pairs: Sequence[ResponsePair], rounds: int, **changes: Any) -> li
         return np.array([next(one["score"] for one in row if one["label"] == "LABEL_1") for row in outputs])
 
     spec = GenerationSimilarity(ModelFiles("random", "0" * 40), window=None, max_tokens=MAX_TOKENS)
-    ways = {
+    ways: Ways = {
         "package": partial(ClassifierEquivalence(spec, PairClassifier(model.eval(), tokeniser)).scores, pairs),
         "transformers' pipeline, one at a time": partial(by_pipeline, 1),
         "the same, eight at a time": partial(by_pipeline, 8),

@@ -64,7 +64,7 @@ class JsonServer:
 
 
 class _Listener(ThreadingHTTPServer):
-    daemon_threads = False
+    daemon_threads = True  # a client that was stopped may leave a connection open
 
     def __init__(self, server: JsonServer) -> None:
         self.shown = server

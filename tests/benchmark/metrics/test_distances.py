@@ -23,7 +23,7 @@ from benchmark.metrics.distances import (
     span_medoid,
 )
 from benchmark.metrics.embedding import cosine_diversity
-from benchmark.metrics.metric import MOST, Unscorable
+from benchmark.metrics.metric import Unscorable
 from benchmark.metrics.similarities import dcscore, hill_number, log_determinant, renyi_entropy
 from benchmark.metrics.text_overlap import self_repetition
 from benchmark.models.embedder import unit_rows
@@ -130,18 +130,6 @@ def test_what_cannot_be_measured_has_a_reason() -> None:
     for run, reason in cases:
         with pytest.raises(Unscorable, match=reason):
             run()
-
-
-def test_a_hundred_thousand_responses_have_a_value_or_a_reason() -> None:
-    many = random_unit(100_000, d=4)
-    reason = {f"more than {MOST:,} responses, too many for all pairs"}
-    reasons = reason | {"more than 16 responses, too many for the exact shortest circuit"}
-    for metric in ON_EMBEDDINGS:
-        for rows in (many, many[:1], many[:0]):
-            found = value_or_reason(metric, rows)
-            assert found in reasons or (len(rows) < 2 if isinstance(found, str) else math.isfinite(found)), metric.id
-    texts = [f"a b c {i % 1000} {i}" for i in range(100_000)]
-    assert self_repetition(texts, 4) == pytest.approx(math.log(100))
 
 
 def test_self_repetition_counts_each_phrase_once_in_a_response() -> None:

@@ -2,7 +2,6 @@
 
 from itertools import combinations
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +12,6 @@ from benchmark.metrics.metric import Unscorable
 from benchmark.metrics.partition import (
     Partition,
     class_entropy,
-    distinct_curve,
     distinct_k,
     first_quality,
     largest_class_share,
@@ -43,16 +41,6 @@ def test_partitions_with_the_same_expectation_are_tied() -> None:
     # Two of ten responses are in one class as often under 7, 1, 1, 1 as under 6, 4: squares of the sizes sum to 52.
     one, other = Partition((0,) * 7 + (1, 2, 3)), Partition((0,) * 6 + (1,) * 4)
     assert rarefied(one, 2) == rarefied(other, 2) == 138 / 90
-
-
-@given(labels)
-def test_the_curve_rises_from_one_to_distinct_k_and_never_faster_than_before(found: list[int | None]) -> None:
-    partition = Partition(tuple(found))
-    curve = distinct_curve(partition)
-    assert (curve[0], curve[-1]) == pytest.approx((1.0, distinct_k(partition)))
-    steps = np.diff(curve)
-    assert (steps >= -1e-12).all()
-    assert (np.diff(steps) <= 1e-12).all()
 
 
 @given(labels)

@@ -44,13 +44,6 @@ def matrices(draw: st.DrawFn, least: int = 2) -> Floats:
     return drawn(k, d, seed)[rng.integers(0, k, k)]
 
 
-def test_golden_values_of_eigenscore() -> None:
-    assert eigenscore(MATRIX) == close(golden("eigenscore")["score"], abs=1e-9)
-    assert leave_one_out(MATRIX) == close(np.array(GOLDEN["leave_one_out"]), abs=1e-9)
-    equal = golden("eigenscore")["three_equal_rows"]
-    assert eigenscore(np.array([equal["row"]] * 3, dtype=np.float64)) == close(equal["score"], abs=1e-9)
-
-
 def brute_eigenscore(z: Floats) -> float:
     """The determinant of the covariance, each of its numbers summed one by one."""
     k, d = z.shape
@@ -61,9 +54,8 @@ def brute_eigenscore(z: Floats) -> float:
     return float(logarithm) / float(k * math.log(10))
 
 
-@given(matrices())
-def test_eigenscore_by_brute_force(z: Floats) -> None:
-    assert eigenscore(z) == close(brute_eigenscore(z), abs=1e-9)
+def test_golden_values_of_leave_one_out() -> None:
+    assert leave_one_out(MATRIX) == close(np.array(GOLDEN["leave_one_out"]), abs=1e-9)
 
 
 @given(matrices(), st.integers(0, 10**6))
@@ -199,15 +191,6 @@ def test_laws_of_leave_one_out(z: Floats, seed: int) -> None:
     if not (shares == 0.5).all():
         assert (shares.min(), shares.max()) == (0, 1)
         assert (np.diff(shares[np.argsort(found)]) >= 0).all()
-
-
-def test_leave_one_out_over_layers_is_that_of_the_average() -> None:
-    made = states(k=4)
-    layers = inside_layers(32)
-    found = leave_one_out_average(made, layers)
-    for i in range(4):
-        others = made.take([j for j in range(4) if j != i])
-        assert found[i] == close(e_average(made, layers) - e_average(others, layers), abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(20))

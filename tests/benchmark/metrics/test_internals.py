@@ -1,6 +1,5 @@
 """The file of internals: what is written is read, some responses are those of a smaller file, damage is named."""
 
-import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +14,6 @@ from benchmark.metrics import METRICS
 from benchmark.metrics.eigenscore import e_average, e_original, leave_one_out_average
 from benchmark.metrics.internals import (
     Internals,
-    ResponseScores,
     average,
     energy,
     leave_one_out_of,
@@ -24,16 +22,13 @@ from benchmark.metrics.internals import (
     original,
     perplexity,
 )
-from benchmark.metrics.metric import Missing, Unscorable
-from benchmark.scoring.inputs import Materials, score_sets
+from benchmark.metrics.metric import Unscorable
 from benchmark.scoring.internals_file import (
     INTERNALS_FILE,
     SCHEMA,
     HowRead,
     find_internals,
-    internals_of,
     open_internals,
-    record,
     write_internals,
 )
 from divbench.core.errors import ConfigurationError, InputError
@@ -88,14 +83,6 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert (tmp_path / "i.parquet").read_bytes() == before
 
 
-def test_what_is_not_known_stays_unknown(tmp_path: Path) -> None:
-    bare = Internals((ResponseScores(2, -3.0), None, ResponseScores(0, 0.0), ResponseScores(1, -1.0, entropy=0.5)))
-    read = internals_of(json.loads(json.dumps(record("p", bare))), how_read())
-    assert same(read, bare)
-    write_internals(tmp_path / "i.parquet", how_read(), [("p", bare)])
-    assert same(open_internals(tmp_path / "i.parquet", "0" * 16).of(["p"])[0], bare)
-
-
 def test_some_responses_are_scored_as_if_the_others_had_not_been_there() -> None:
     whole, part = hash_internals(TEXTS), hash_internals([TEXTS[3], TEXTS[0], TEXTS[1]])
     taken = whole.take([3, 0, 1])
@@ -130,18 +117,6 @@ def test_what_was_not_read_is_missing_with_its_reason() -> None:
     ):
         with pytest.raises(Unscorable, match=f"^{reason}$"):
             score(none)
-
-
-def test_one_answer_has_no_eigenscore_and_identical_ones_the_least() -> None:
-    metrics = [metric for metric in METRICS if metric.reads == "internals"]
-    sets = [TEXTS[:1], ["", " "], TEXTS[:1] * 4, TEXTS]
-    (alone, blank, equal, other) = score_sets(
-        Materials(sets, internals=[hash_internals(each) for each in sets]), metrics
-    )
-    assert alone["e_average"] == alone["e_original"] == Missing("fewer than 2 responses")
-    assert isinstance(alone["normalised_entropy"], float)
-    assert set(blank.values()) == {Missing("no response")}
-    assert float(equal["e_average"]) < float(other["e_average"])  # type: ignore[arg-type]
 
 
 # Bad files

@@ -1,21 +1,17 @@
 """Distances beside the prompt, and the metric that was fitted to them."""
 
-import json
 import math
 from collections.abc import Sequence
-from dataclasses import replace
-from importlib import resources
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from benchmark.metrics import METRICS
-from benchmark.metrics.learned_diversity import COLUMNS, learned_diversity, weights
-from benchmark.metrics.metric import MOST_FOR_MODELS, Missing, Unscorable
+from benchmark.metrics.learned_diversity import learned_diversity, weights
+from benchmark.metrics.metric import Missing, Unscorable
 from benchmark.models.embedder import SentenceTransformersEmbedder
 from benchmark.scoring.inputs import Materials, make_inputs, score_sets
-from benchmark.scoring.profiles import SENT_BERT, find_profile
 from tests.benchmark.fakes import HashEmbedder
 
 BY_ID = {metric.id: metric for metric in METRICS}
@@ -46,13 +42,6 @@ def test_by_hand() -> None:
         learned_diversity(np.empty((0, 3)))
 
 
-def test_the_weights_are_a_few_hundred_bytes_with_their_origin() -> None:
-    text = (resources.files("benchmark.metrics") / "learned_diversity.json").read_text("utf-8")
-    assert len(text) < 500
-    assert set(json.loads(text)) == {"fitted_on", "intercept", "weights"}
-    assert tuple(json.loads(text)["weights"]) == COLUMNS
-
-
 def test_real_sets(minilm: SentenceTransformersEmbedder) -> None:
     """The cosine beside the prompt is that of the vectors themselves, whose prompt's part is taken out."""
     sets = [DIFFERENT, ALIKE, ALIKE[:1] * 4, DIFFERENT]
@@ -75,22 +64,6 @@ def test_real_sets(minilm: SentenceTransformersEmbedder) -> None:
     assert pairs.shape == (6, 3)
 
 
-def test_more_responses_than_a_model_compares_in_pairs_have_a_reason(minilm: SentenceTransformersEmbedder) -> None:
-    class Scorer:
-        signature = "pairs"
-
-        def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
-            assert len(pairs) == 6
-            return np.ones(6)
-
-    chosen = [*OURS, BY_ID["bert_sts_diversity"]]
-    sets = [[f"answer {number % 50}" for number in range(MOST_FOR_MODELS + 1)], DIFFERENT]  # equal texts embed once
-    materials = Materials(sets, minilm, prompts=[PROMPT, PROMPT], pair_scorers={"pairs:sts": Scorer()})
-    many, few = score_sets(materials, chosen)
-    assert set(many.values()) == {Missing("more than 2,000 responses, too many for all pairs")}
-    assert all(isinstance(value, float) for value in few.values())
-
-
 def test_an_embedder_of_vectors_alone_leaves_it_missing() -> None:
     class Vectors:
         signature = "vectors"
@@ -101,13 +74,3 @@ def test_an_embedder_of_vectors_alone_leaves_it_missing() -> None:
     [found] = score_sets(Materials([DIFFERENT], Vectors(), prompts=[PROMPT]), [*OURS, BY_ID["embedding_diversity"]])
     assert {found[metric.id] for metric in OURS} == {Missing("the embedder gives no states of tokens")}
     assert isinstance(found["embedding_diversity"], float)
-
-
-def test_it_is_of_one_embedder_alone() -> None:
-    profile, ours = find_profile("semantic"), {metric.id for metric in OURS}
-    for other, expected in (
-        (profile, ours),
-        (replace(profile, embedder=SENT_BERT), set()),
-        (find_profile("lexical"), set()),
-    ):
-        assert {metric.id for metric in other.metrics()} & ours == expected

@@ -4,9 +4,8 @@ from datetime import date
 
 import numpy as np
 
-from benchmark.equivalence.learned.features import FEATURES, pair_features, text_parts
 from benchmark.metrics import FAMILIES, METRICS
-from benchmark.models.embedder import TokenStates, unit_rows
+from benchmark.models.embedder import unit_rows
 
 CARDS = {metric.id: metric for metric in METRICS}
 
@@ -66,15 +65,3 @@ def test_numbers_on_the_cards_of_kernels_are_the_functions_own() -> None:
     cost = log_determinant.fn(rows) - log_determinant.fn(np.vstack([rows, rows[:1]]))
     assert any(f"costs {cost:.0f} nats" in each for each in log_determinant.failures)
     assert any(f"get {dcscore.fn(np.eye(10)):.1f} of 10" in each for each in dcscore.failures)
-
-
-def test_an_echo_of_the_prompt_is_at_distance_1_from_what_is_no_echo() -> None:
-    states = np.zeros((0, 8), np.float16)
-    vectors = unit_rows(np.random.default_rng(0).normal(size=(2, 8)))
-    prompt, other = (TokenStates((), states, vector) for vector in vectors)
-    echo = text_parts("Name a pet.", prompt, "name a pet", prompt)
-    answer = text_parts("A cat.", other, "name a pet", prompt)
-    cosine = [name for name, _ in FEATURES].index("cosine_beside_prompt")
-    assert abs(pair_features(echo, answer)[cosine]) < 1e-12
-    assert pair_features(echo, echo)[cosine] > 1 - 1e-12
-    assert any("An exact echo" in each for each in CARDS["distance_beside_prompt"].failures)

@@ -20,8 +20,6 @@ from benchmark.metrics import METRICS, Metric
 from benchmark.metrics.distances import MOST_IN_CIRCUIT
 from benchmark.metrics.lexical import MAX_N
 from benchmark.metrics.metric import Missing
-from benchmark.models.embedder import SentenceTransformersEmbedder
-from benchmark.scoring.inputs import Materials, metrics_from, score_sets
 from benchmark.scoring.per_prompt import SURPRISALS
 from tests.benchmark.helpers import WORDS, random_responses, value_of, values_of
 from tests.benchmark.samples import ALIKE, ODD
@@ -66,14 +64,6 @@ def assert_all_sound(texts: Sequence[str]) -> None:
 def test_every_set_has_a_number_within_bounds_or_a_reason() -> None:
     for texts in (*ALIKE.values(), *ODD.values()):
         assert_all_sound(texts)
-
-
-def test_odd_sets_are_no_trouble_for_the_real_embedder(minilm: SentenceTransformersEmbedder) -> None:
-    semantic = metrics_from("embedder")
-    found = score_sets(Materials(list(ODD.values()), minilm), semantic, list(ODD))
-    for texts, values in zip(ODD.values(), found, strict=True):
-        for metric in semantic:
-            assert is_sound(metric, values[metric.id], len(texts)), metric.id
 
 
 def test_without_a_response_to_score_there_is_no_number_or_nothing() -> None:
@@ -218,13 +208,6 @@ def test_ids_are_unique_column_names() -> None:
         SURPRISALS,
     }
     assert all(re.fullmatch(r"[a-z][a-z0-9_]{2,40}", name) for name in ids)
-
-
-def test_two_metrics_of_one_function_differ_in_their_parameters() -> None:
-    known = [
-        (m.fn.func if isinstance(m.fn, partial) else m.fn, m.reads, str(sorted(bound(m).items()))) for m in METRICS
-    ]
-    assert len(set(known)) == len(METRICS)
 
 
 def test_a_metric_needs_exactly_as_many_responses_as_it_says() -> None:

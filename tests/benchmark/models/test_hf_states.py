@@ -127,14 +127,6 @@ def test_a_head_that_is_not_understood_is_asked_itself(monkeypatch: pytest.Monke
     assert close(read_statistics(lm, given, (1,), (2,), CUT), expected)
 
 
-def test_large_vocabularies_are_taken_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    lm = lm_of("gpt2")
-    given = [response for own in prompts(len(tokeniser("gpt2"))) for response in own]
-    expected = read_statistics(lm, given, (1,), (2,), CUT)
-    monkeypatch.setattr("benchmark.models.hf_states._TILE_BYTES", {"cpu": 8 * len(tokeniser("gpt2")) * 2, "cuda": 1})
-    assert close(read_statistics(lm, given, (1,), (2,), CUT), expected)
-
-
 # The reader
 
 
@@ -181,14 +173,6 @@ def test_a_response_that_is_not_there_or_not_finite_is_unknown() -> None:
     assert found.last.complete.tolist() == [True, False, False]
     (alone,) = reader(lm).read([TokenisedResponses((own[0],), None)])
     assert alone.responses[0] == found.responses[0]
-
-
-def test_shared_prefixes_are_read_once_whatever_is_known_of_the_sampling(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without sampling parameters one of the sums is unknown, which is no fault of a reading."""
-    monkeypatch.setattr("benchmark.models.hf_states._apart", lambda *given: pytest.fail("read again"))
-    lm = lm_of("gpt2")
-    given = [response for asked_of in asked() for response in asked_of.all]
-    assert [each.largest for each in read_statistics(lm, given)] == [None] * len(given)
 
 
 def test_a_small_device_reads_fewer_at_once_and_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

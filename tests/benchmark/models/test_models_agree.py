@@ -20,7 +20,6 @@ from tests.benchmark.lms import one_thread, random_model, tokeniser
 __all__ = ["one_thread"]  # a fixture
 
 TOLERANCE = 1e-3  # bits of a token
-backends: Any = torch.backends.mkldnn
 VOCABULARY = 640
 EXPERTS = {"num_experts": 4, "num_local_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
 LONGROPE: dict[str, Any] = {
@@ -145,16 +144,6 @@ def test_whole_logits_are_made_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) 
     assert plain.numel == 45 * 20_000
 
 
-@pytest.mark.parametrize("shares", [True, False])
-def test_no_tensor_of_all_tokens_and_the_whole_vocabulary(shares: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heads, "_TILE_ROWS", 32)
-    lm = HFCausalLM(random_model("llama", 20_000), tokeniser("merging"), "llama")
-    lm.shares = shares
-    with Largest() as largest:
-        lm.surprisals(sequences())
-    assert largest.numel <= max(32 * heads._TILE_TOKENS, 32 * 20_000)
-
-
 HEADS: dict[str, dict[str, Any]] = {
     "plain": {},
     "bias": {"bias": True},
@@ -185,34 +174,6 @@ def test_bits_of_a_head_are_those_of_plain_log_softmax(named: str, dtype: Any, m
     wanted = -logits.log_softmax(-1).gather(1, targets[:, None])[:, 0] / math.log(2)
     assert found.dtype == torch.float64
     assert float((found - wanted).abs().max()) < 1e-4
-
-
-class Precisions(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """The process's precision of float32 products at each product."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.found: list[str] = []
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is torch.ops.aten.mm.default:
-            self.found.append(backends.matmul.fp32_precision)
-        return func(*args, **(kwargs or {}))
-
-
-@pytest.mark.parametrize("states", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("weights", [torch.float32, torch.bfloat16])
-def test_factors_are_taken_as_bfloat16_only_where_both_are(states: Any, weights: Any) -> None:
-    products = backends.matmul
-    before = products.fp32_precision
-    head = Head(torch.ones(9, 4, dtype=weights), None, 1.0, None)
-    with Precisions() as precisions:
-        token_bits(head, torch.ones(3, 4, dtype=states), torch.zeros(3).long())
-    assert (precisions.found == ["bf16"]) == (states == weights == torch.bfloat16)
-    assert len(precisions.found) == 1
-    with Precisions() as precisions, pytest.raises(RuntimeError):
-        token_bits(head, torch.ones(3, 5, dtype=states), torch.zeros(3).long())  # widths differ
-    assert products.fp32_precision == before
 
 
 def test_no_rows_are_no_bits() -> None:

@@ -98,14 +98,6 @@ def test_what_is_asked(server: CompletionsServer, local: HFCausalLM) -> None:
     assert server.seen[0] == {"model": "tiny", "temperature": 0, "max_tokens": 1, "prompt_logprobs": 0}
 
 
-def test_nothing_is_asked_where_nothing_is_scored(server: CompletionsServer) -> None:
-    assert remote(server).surprisals([]) == []
-    (found,) = remote(server).surprisals([TokenSequence(ONE.ids, np.empty(0, np.int64))])
-    assert found.shape == (0,)
-    assert found.dtype == np.float64
-    assert server.seen == []
-
-
 def test_an_older_server_is_asked_in_vain_once(model: LlamaForCausalLM) -> None:
     with completions_server(model, "echo") as server:
         lm = remote(server)
@@ -198,13 +190,6 @@ def test_a_number_that_the_server_could_not_give_is_missing(server: CompletionsS
     server.always = second(value)
     (found,) = remote(server).surprisals([ONE])
     assert np.isnan(found).tolist() == [True, False, False]
-
-
-def test_a_place_without_an_entry_is_missing_and_rounding_is_no_fault(server: CompletionsServer) -> None:
-    server.replies = [entries(lambda found: [*found[:2], None, *found[3:]]), second(1e-7), second(-3)]
-    assert np.isnan(remote(server).surprisals([ONE])[0]).tolist() == [False, True, False]
-    assert remote(server).surprisals([ONE])[0][0] == 0
-    assert remote(server).surprisals([ONE])[0][0] == pytest.approx(3 / np.log(2))
 
 
 def saved(model: LlamaForCausalLM, folder: Path) -> Path:

@@ -5,7 +5,6 @@ import logging
 import pickle
 import re
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -191,20 +190,3 @@ def test_an_address_with_a_password_is_refused_and_not_shown() -> None:
 def test_a_timeout_is_above_zero(timeout: float) -> None:
     with pytest.raises(ConfigurationError, match="give a number above 0"):
         Server.at("http://host", timeout)
-
-
-@pytest.mark.parametrize("concurrency", [1, 3])
-def test_requests_at_once_are_limited(server: JsonServer, concurrency: int) -> None:
-    address, running, most, lock = Server.at(server.url), 0, 0, threading.Lock()
-
-    def work(_: Any, seconds: float) -> None:
-        nonlocal running, most
-        with lock:
-            running += 1
-            most = max(most, running)
-        time.sleep(seconds)
-        with lock:
-            running -= 1
-
-    address.map([0.01] * 9, work, concurrency)
-    assert most == concurrency

@@ -70,14 +70,6 @@ def test_what_is_kept_is_what_transformers_keeps(setting: tuple[float, int | Non
     )
 
 
-def test_each_row_has_its_own_setting() -> None:
-    logits = logits_of(len(SETTINGS))
-    together = probabilities(kept_of(logits, SETTINGS), 40)
-    for row, setting in enumerate(SETTINGS):
-        alone = probabilities(kept_of(logits[row : row + 1], [setting]), 40)
-        assert together[row] == pytest.approx(alone[0], abs=1e-12)
-
-
 @each_setting
 def test_draws_have_the_frequencies_of_their_probabilities(setting: tuple[float, int | None, float]) -> None:
     number = 20_000

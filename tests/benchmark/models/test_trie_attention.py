@@ -177,15 +177,6 @@ def test_a_model_with_windows_is_packed_where_texts_are_shorter_or_the_kernel_ha
     assert set(calls) <= {(-1, 0) if window == 1000 else (7, 0)}
 
 
-def test_packing_that_disagrees_in_the_model_is_left_and_the_reason_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(varlen, "varlen_attn", defined(shift=1))
-    monkeypatch.setattr("benchmark.models.hf_lm.packing_of", lambda *given: Packing(True, True))
-    lm = lm_of("gpt2")
-    assert (lm.packing, lm.shares) == (Packing(), True)
-    assert len(lm.fallbacks) == 1
-    assert lm.fallbacks[0].startswith("attention by groups: packed, its numbers differ")
-
-
 HALF, SINGLE = torch.float16, torch.float32
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from benchmark.equivalence.backend import ResponsePair
+from benchmark.metrics.metric import Missing
 from benchmark.perf import alternatives, board, compare, gpu_check, peers, surprisal
 from benchmark.perf.peers import Pair
 from benchmark.perf.surprisal import SHAPES, Work
@@ -78,5 +79,5 @@ def test_peers_are_timed_only_if_values_agree(
 
 def test_copies_of_the_shipped_results_are_results(tmp_path: Path) -> None:
     board.make_results(tmp_path, 77)
-    names = {result.manifest.name for _, result in read_results(tmp_path)}
+    names = {result.manifest.name for _, result in read_results(tmp_path) if not isinstance(result, Missing)}
     assert names == {f"system {number}" for number in range(77)}

@@ -152,20 +152,6 @@ def test_a_trie_has_one_node_for_each_beginning(given_ids: list[list[int]]) -> N
 
 
 @given(sequences)
-def test_leaves_hold_all_nodes_and_each_ends_with_those_that_no_earlier_one_has(given_ids: list[list[int]]) -> None:
-    trie = build_trie([np.array(ids) for ids in given_ids])
-    whole = {tuple(ids) for ids in given_ids}
-    ends = {ids for ids in whole if not any(other[: len(ids)] == ids and other != ids for other in whole)}
-    assert sorted(tuple(trie.ids[leaf].tolist()) for leaf in trie.leaves) == sorted(ends)
-    at = 0
-    for leaf in trie.leaves:
-        fresh = int(leaf[-1]) + 1 - at
-        assert leaf[len(leaf) - fresh :].tolist() == list(range(at, at + fresh))
-        at += fresh
-    assert at == len(trie.ids)
-
-
-@given(sequences)
 def test_groups_take_every_node_once_and_from_where_it_stands(given_ids: list[list[int]]) -> None:
     trie = build_trie([np.array(ids) for ids in given_ids])
     taken = np.concatenate([group.taken_nodes for group in trie.groups])
