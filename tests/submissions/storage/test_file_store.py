@@ -1,9 +1,7 @@
 """What holds of every store: tests that run on one in a folder and on one in a Hub repository."""
 
 import random
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -144,31 +142,6 @@ def test_a_commit_that_is_not_there_is_a_fault(commit: str, store: FileStore, tm
     for call in (lambda: store.paths(commit), lambda: store.read(commit, "a", 10)):
         with pytest.raises(StoreFault, match=r"has no (such )?commit"):
             call()
-
-
-@pytest.mark.parametrize("same", [False, True], ids=["different files", "the same file"])
-def test_of_several_at_once_one_wins(same: bool, place: Place) -> None:
-    rivals, rounds = 6, 5
-    stores = [place.open() for _ in range(rivals)]
-    start = threading.Barrier(rivals)
-    head = stores[0].head()
-
-    def race(number: int, turn: int) -> str | None:
-        content = b"the same" if same else b"%d" % number
-        start.wait(60)
-        try:
-            return stores[number].commit(head, {f"won/{turn}": content}, [], "won")
-        except Conflict:
-            return None
-
-    with ThreadPoolExecutor(rivals) as pool:
-        for turn in range(rounds):
-            ends = [end.result() for end in [pool.submit(race, number, turn) for number in range(rivals)]]
-            won = [number for number, end in enumerate(ends) if end is not None]
-            assert len(won) == 1
-            head = ends[won[0]] or ""
-            assert stores[0].head() == head
-            assert stores[-1].read(head, f"won/{turn}", 10) == (b"the same" if same else b"%d" % won[0])
 
 
 def test_no_count_of_several_processes_is_lost(place: Place) -> None:

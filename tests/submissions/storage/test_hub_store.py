@@ -235,21 +235,6 @@ def test_who_may_not_write_proposes(server: HubServer, store: HubStore, repo: Re
     assert len(repo.discussions) == 1
 
 
-def test_a_file_over_the_limit_is_refused_before_it_is_fetched(
-    server: HubServer, store: HubStore, tmp_path: Path
-) -> None:
-    head = store.head()
-    for path, size in (("a", 1), ("large.bin", len(LARGE))):
-        for call in (
-            lambda p=path, s=size: store.read(head, p, s - 1),
-            lambda p=path, s=size: store.fetch(head, p, tmp_path / "x", s - 1),
-        ):
-            with pytest.raises(InputError, match=f"{size:,} bytes"):
-                call()
-    assert server.requests("resolve") == server.requests("storage_get") == []
-    assert not (tmp_path / "x").exists()
-
-
 def test_what_came_damaged_is_never_given(server: HubServer, store: HubStore, repo: Repo, tmp_path: Path) -> None:
     head, blob = store.head(), repo.at().files["large.bin"]
     for damaged in (b"x" + LARGE[1:], LARGE + b"x", LARGE[:-1], b""):

@@ -83,17 +83,6 @@ def test_results_are_added_beside_the_old_ones(store: ProposalStore, tmp_path: P
     assert store.paths(store.head(), "results") == []
 
 
-def test_results_are_added_in_a_store_of_their_own(store: ProposalStore, tmp_path: Path) -> None:
-    name, other = scored(store, tmp_path).submission_id, MemoryStore("other")
-    add_results(store, name, result(tmp_path, "f" * 16), "w", T0 + 3 * HOUR, "offline", results_store=other)
-    assert len(other.paths(other.head(), "results")) == 2
-    assert state_of(store, name).results[-1] == "f" * 16
-    withdraw(store, name, ME, T0 + 4 * HOUR)
-    with pytest.raises(IllegalTransition):
-        add_results(store, name, result(tmp_path, "e" * 16), "w", T0, "offline", results_store=other)
-    assert len(other.paths(other.head(), "results")) == 2
-
-
 def test_results_have_a_bound_and_their_files(store: ProposalStore, tmp_path: Path) -> None:
     name = scored(store, tmp_path).submission_id
     many = {key: folder for i in range(MAX_RESULTS - 1) for key, folder in result(tmp_path, f"{i:016x}").items()}
