@@ -26,7 +26,6 @@ from divbench.core.tables import Styled, Table, interval, to_terminal
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress
 
     from benchmark.scoring.results import Result
 
@@ -47,12 +46,6 @@ def score(
         ),
     ] = None,
     metric: MetricNames = None,
-    cache: Annotated[
-        Path | None,
-        output_option(
-            help="Cache file for the language model's surprisals; default: in the user's cache (none with --cluster)."
-        ),
-    ] = None,
     mirror: MirrorOption = None,
     cluster: ClusterOptions,
     json: JsonOption = False,
@@ -89,31 +82,30 @@ def score(
 
     if internals is not None and len(folders) > 1:
         raise ConfigurationError("--internals is for a single submission", "score the submissions one at a time")
-    chosen = scoring.load(metric)
+    profile = scoring.load(metric)
     find_suite = cache_of(partial(load_suite, mirror=mirror))
     with progress() as bar:
         opened = [open_submission(folder, find_suite) for folder in bar.track(folders, description="checking")]
-    said = [find_internals(submission, internals) for submission, *_ in opened]
-    lost: list[ActorLost] = []  # actors, where there are any
+    files = [find_internals(submission, internals) for submission, *_ in opened]
+    lost: list[ActorLost] = []
 
-    def tell(each: ActorLost) -> None:
-        lost.append(each)
-        err().print(str(each), markup=False)
+    def report_loss(loss: ActorLost) -> None:
+        lost.append(loss)
+        err().print(str(loss), markup=False)
 
-    place = cluster.chosen(tell)
-    backends = ScoringBackends(chosen, cache or (None if place else default_cache_path()))
-    wanted = [metrics_named(metric, chosen, internals=each is not None) for each in said]
-    every = max(wanted, key=len)
+    place = cluster.chosen(report_loss)
+    backends = ScoringBackends(profile, None if place else default_cache_path())
+    wanted = [metrics_named(metric, profile, internals=file is not None) for file in files]
     for (submission, suite, _), metrics in zip(opened, wanted, strict=True):  # no wrong k ends hours of scoring
-        result_id(submission, suite, chosen, scoring.numbers(), metrics=metrics)
-    done = []
+        result_id(submission, suite, profile, scoring.numbers(), metrics=metrics)
+    outcomes, finished = [], 0
     with (
         progress() as bar,
-        nullcontext() if place is None else open_cluster(place, backends, every) as held,
+        nullcontext() if place is None else open_cluster(place, backends, max(wanted, key=len)) as session,
     ):
-        line = OverallProgress(bar, [submission.prompts for submission, *_ in opened])
-        for (submission, suite, _), own, metrics in zip(opened, said, wanted, strict=True):
-            line.begin(submission.manifest.name)
+        task = bar.add_task("scoring", total=sum(submission.prompts for submission, *_ in opened))
+        for (submission, suite, _), file, metrics in zip(opened, files, wanted, strict=True):
+            bar.update(task, description=f"scoring {submission.manifest.name[:40]}", completed=finished)
             scored = score_submission(
                 submission,
                 suite,
@@ -121,26 +113,24 @@ def score(
                 results,
                 scoring.numbers(),
                 metrics=metrics,
-                internals=own,
-                progress=line.completed,
-                run=None if held is None else held.run,
+                internals=file,
+                progress=lambda prompts, before=finished: bar.update(task, completed=before + prompts),
+                run=None if session is None else session.run,
             )
-            line.end(recognised=scored.recognised)
-            done.append(scored)
-    documents = []
-    for scored in done:
-        state: dict[str, object] = {
-            "folder": str(scored.folder),
-            "recognised": scored.recognised,
-            "resumed_prompts": scored.resumed,
-        }
-        if place is not None:
-            state["lost_actors"], state["repeated_prompts"] = len(lost), sum(each.prompts for each in lost)
-        documents.append(state | {"result": scored.result.model_dump(mode="json")})
+            finished += submission.prompts
+            outcomes.append(scored)
+        bar.update(task, completed=finished)
     if json:
+        losses = {"lost_actors": len(lost), "repeated_prompts": sum(loss.prompts for loss in lost)}
+        documents = [
+            {"folder": str(scored.folder), "recognised": scored.recognised, "resumed_prompts": scored.resumed}
+            | ({} if place is None else losses)
+            | {"result": scored.result.model_dump(mode="json")}
+            for scored in outcomes
+        ]
         print_json({"results": documents})
         return
-    for folder, (_, _, report), scored in zip(folders, opened, done, strict=True):
+    for folder, (_, _, report), scored in zip(folders, opened, outcomes, strict=True):
         if count := report.findings.count("warning"):
             err().print(f"{counted(count, 'warning')}: divbench validate {folder}", markup=False)
         print_result(scored.result, out())
@@ -178,40 +168,6 @@ def print_result(result: "Result", console: "Console") -> None:
         console.print(f"{sum(counts.invalid.values()):,} not valid{f': {by_reason}' if by_reason else ''}")
 
 
-class OverallProgress:
-    """Progress over all submissions in one line: one for each of hundreds would hide the current one.
-
-    Args:
-        prompts: Number of prompts of each submission, in the order of scoring.
-    """
-
-    def __init__(self, bar: "Progress", prompts: list[int]) -> None:
-        self._bar, self._prompts = bar, prompts
-        self._begun = self._finished = 0
-        self._total = sum(prompts)
-        self._task = bar.add_task("scoring", total=self._total)
-
-    def begin(self, name: str) -> None:
-        """Name the next submission."""
-        self._begun += 1
-        of = f" ({self._begun} of {len(self._prompts)})" if len(self._prompts) > 1 else ""
-        self._bar.update(self._task, description=f"scoring {name[:40]}{of}")
-
-    def completed(self, prompts: int) -> None:
-        """Show how many prompts of the submission are scored."""
-        self._bar.update(self._task, completed=self._finished + prompts)
-
-    def end(self, *, recognised: bool) -> None:
-        """Count the submission as done; a recognised result took no time, so it says nothing about the time left."""
-        prompts = self._prompts[self._begun - 1]
-        if recognised:
-            self._total -= prompts
-            self._bar.update(self._task, total=self._total)
-        else:
-            self._finished += prompts
-            self._bar.update(self._task, completed=self._finished)
-
-
 def metrics(json: JsonOption = False) -> None:
     """List the metrics: input, direction, bounds, unit and source of each.
 
@@ -221,21 +177,12 @@ def metrics(json: JsonOption = False) -> None:
     from benchmark.metrics.metric import bounds_text
 
     if json:
+        names = ("id", "version", "title", "reads", "direction", "unit", "paper")
         print_json(
             [
-                {
-                    "id": m.id,
-                    "version": m.version,
-                    "title": m.title,
-                    "reads": m.reads,
-                    "direction": m.direction,
-                    "bounds": list(m.bounds),
-                    "unit": m.unit,
-                    "paper": m.paper,
-                    "parameters": dict(m.parameters),
-                    "needs_answers": m.needs,
-                }
-                for m in METRICS
+                {name: getattr(metric, name) for name in names}
+                | {"bounds": metric.bounds, "parameters": dict(metric.parameters), "needs_answers": metric.needs}
+                for metric in METRICS
             ]
         )
         return

@@ -4,7 +4,6 @@ Each is part of a result's identity: it is in the signatures of the numbers, or 
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from benchmark.models import EQUIVALENCE_NAMES, Format
@@ -33,10 +32,6 @@ DeviceOption = Annotated[
             "best available (printed to stderr)."
         ),
     ),
-]
-CacheOption = Annotated[
-    Path | None,
-    models_option(help="Cache file for surprisals from the language model; default: a file in the user's cache."),
 ]
 SETTINGS = (
     *("lm", "lm_server", "dtype", "attention", "format", "boundaries", "orders", "order_count"),

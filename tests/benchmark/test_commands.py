@@ -5,10 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.progress import Progress
 
 import divbench as db
-from benchmark.commands import OverallProgress
 from benchmark.metrics import METRICS
 from benchmark.scoring.results import Result, read_result
 from submissions.gaming.baselines import write_demo_submissions
@@ -68,34 +66,6 @@ def test_a_submission_with_too_few_responses_is_named_before_any_is_scored(submi
     assert ended.returncode == 2
     assert "k = 3, but the-small-one has 2 responses per prompt" in ended.stderr
     assert not (tmp_path / "out").exists()
-
-
-def test_progress_over_several_submissions_is_one_line_without_recognised_results() -> None:
-    with Progress(disable=True) as bar:
-        line, shown = OverallProgress(bar, [100, 100, 50]), []
-
-        def show() -> None:
-            (task,) = bar.tasks
-            shown.append(f"{task.description}: {task.completed:g} of {task.total:g}")
-
-        line.begin("one")
-        line.end(recognised=True)
-        line.begin("two")
-        show()
-        line.completed(64)
-        show()
-        line.end(recognised=False)
-        line.begin("three")
-        show()
-        line.completed(50)
-        line.end(recognised=False)
-        show()
-    assert shown == [
-        "scoring two (2 of 3): 0 of 150",
-        "scoring two (2 of 3): 64 of 150",
-        "scoring three (3 of 3): 100 of 150",
-        "scoring three (3 of 3): 150 of 150",
-    ]
 
 
 @pytest.mark.parametrize(

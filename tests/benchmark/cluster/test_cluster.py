@@ -221,9 +221,11 @@ def test_a_cluster_that_cannot_score_is_said(place: Place, tmp_path: Path, addre
 def test_the_command_scores_on_two_actors_of_its_own(tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'divbench[cluster]'")
     submission, here, there = demo(tmp_path / "in", "system"), tmp_path / "here", tmp_path / "there"
-    options = {"OMP_NUM_THREADS": "1"}  # as Ray's actors have it: more threads add in another order
-    cache = ("--cache", tmp_path / "cache.sqlite")
-    assert divbench("score", submission, "--out", here, *cache, **options).returncode == 0
+    options = {
+        "OMP_NUM_THREADS": "1",
+        "DIVBENCH_HOME": str(tmp_path),
+    }  # as Ray's actors have it: more threads add in another order
+    assert divbench("score", submission, "--out", here, **options).returncode == 0
     ended = divbench("score", submission, "--out", there, "--cluster", "local", "--actors", 2, "--json", **options)
     [scored] = document(ended)["results"]  # and nothing else is on stdout
     assert (scored["recognised"], scored["lost_actors"]) == (False, 0)
