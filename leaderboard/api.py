@@ -65,7 +65,7 @@ class Endpoints:
     def responses(self, name: str, system: str, prompt_id: str) -> dict[str, Any]:
         """Get a system's responses to a prompt with their scores, partition and surprisals."""
         entry = self._entry(self._board(name), system)
-        row = prompt_row(entry, prompt_id) if isinstance(prompt_id, str) else None
+        row = prompt_row(entry, str(prompt_id))
         if row is None:
             raise ConfigurationError("the system has no such prompt", "/per_prompt lists them")
         return {"system": entry.result.manifest.name, "result_id": entry.result.result_id, **plain_json(row)}

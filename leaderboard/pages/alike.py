@@ -76,8 +76,8 @@ def alone_table(study: Homogeneity) -> Table:
         alone = study.alone[index]
         numbers = map(_cell, (alone.distinct, alone.similarity, alone.same_class))
         rows.append((study.systems[index], *numbers, other, _cell(near.similarity)))
-    numbers = ("different valid responses", "similarity to its own", "equivalent to its own")
-    return Table("", ("system", *numbers, "most alike", "similarity to those"), rows)
+    names = ("different valid responses", "similarity to its own", "equivalent to its own")
+    return Table("", ("system", *names, "most alike", "similarity to those"), rows)
 
 
 def alike_figure(study: Homogeneity, measure: str) -> Any:

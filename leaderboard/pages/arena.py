@@ -70,7 +70,8 @@ def response_sets(
 
 def votes_figure(results: VoteResults, question: Question, column: Column) -> Any:
     """Draw systems on a metric and by their points per vote, with 95% intervals; None if no system has both."""
-    points, votes = [], {}
+    points: list[Point] = []
+    votes: dict[str, float] = {}
     for strength in results.strengths[question].systems:
         entry = results.entry(strength.system)
         cell = None if entry is None else entry.cells.get(column.signature)
@@ -171,9 +172,10 @@ def _wire_ballot(page: gr.Blocks, polls: Polls | None, ballot: _Ballot) -> None:
             offer = None if polls is None else polls.find(stored["pair"], _voter(polls, stored, profile, request))
         except DivBenchError:
             return components.no_table()
-        is_known = offer is None or offer.answers is None or offer.pair.check
-        table = None if is_known or offer is None else metrics_table(offer)
-        return components.filled(table) if table is not None and table.rows else components.no_table()
+        if offer is None or offer.answers is None or offer.pair.check:
+            return components.no_table()
+        table = metrics_table(offer)
+        return components.filled(table) if table.rows else components.no_table()
 
     start = page.load(opened, [ballot.state], ballot.outputs(), queue=False, **QUIET)
     start.then(None, js=count_on("asked"))
@@ -293,7 +295,9 @@ def _controls(polls: Polls | None, choices: Choices) -> list[Any]:
     board = None if results is None else results.board
     metrics = [] if board is None else [column.label for column in board.columns if column.direction]
     return [
-        gr.Dropdown([one.suite for one in suites], value=results and results.suite, visible=len(suites) > 1),
+        gr.Dropdown(
+            [one.suite for one in suites], value=None if results is None else results.suite, visible=len(suites) > 1
+        ),
         gr.Radio(value=chosen(choices, "question", list(SHORT), "more_different"), visible=bool(suites)),
         gr.Dropdown(column_choices(board), value=chosen_or_first(choices, "metric", metrics), visible=bool(metrics)),
     ]

@@ -229,7 +229,7 @@ def _stepper(live: LiveResults, by: int) -> Callable[..., Any]:
     """
 
     def step(*values: Any) -> Any:
-        choices = dict(zip(_CHOICES, map(plain_value, values), strict=True))
+        choices: dict[str, Any] = dict(zip(_CHOICES, map(plain_value, values), strict=True))
         try:
             _, entry = _system(live.snapshot(), choices)
             prompts = matching(prompts_of(entry), choices["category"] or ANY, choices["q"] or "")

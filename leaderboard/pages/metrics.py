@@ -159,10 +159,11 @@ def definition(name: str, study: MetricStudy) -> Table:
 
 def disagreements(study: MetricStudy, metric: str) -> Table:
     """Return the response sets for which the ranks by the metric and by people differ most, task by task."""
-    rows: list[tuple[Cell, ...]] = []
-    for row in _disagreements(study, metric).itertuples():
-        numbers = (row.human, row.human_rank, row.value, row.metric_rank, row.sets)
-        rows.append((row.task, row.set_id, *(number_cell(value, f"{value:,.4g}") for value in numbers)))
+    names = ["task", "set_id", "human", "human_rank", "value", "metric_rank", "sets"]
+    rows: list[tuple[Cell, ...]] = [
+        (task, set_id, *(number_cell(value, f"{value:,.4g}") for value in values))
+        for task, set_id, *values in _disagreements(study, metric)[names].to_numpy().tolist()
+    ]
     numbers = ("human score", "human rank", "metric value", "metric rank", "sets")
     return Table("", ("task", "response set", *numbers), rows)
 

@@ -195,8 +195,8 @@ class _Scale:
 
     def mark(self, value: float, low: float | None, high: float | None, digits: int) -> Mark:
         ends = None if low is None or high is None else (low, high)
-        positions = (None, None) if ends is None else (self.at(ends[0]), self.at(ends[1]))
-        return Mark(number(value, digits), interval(low, high, digits), self.at(value), *positions, value, ends)
+        start, end = (None, None) if ends is None else map(self.at, ends)
+        return Mark(number(value, digits), interval(low, high, digits), self.at(value), start, end, value, ends)
 
     def ticks(self) -> tuple[tuple[float, str], ...]:
         """Three to six round numbers on the scale, with their positions."""

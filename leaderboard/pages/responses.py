@@ -240,8 +240,10 @@ def notes_of(text: str, finish_reason: str | None, first: int, number: int, inva
 
 def _curve(row: Mapping[str, Any]) -> PositionCurve | None:
     values = _field(row, SURPRISALS, "curve_rate")
-    rate = [number for number in map(_number, values) if number is not None] if isinstance(values, list) else []
-    if not rate or len(rate) < len(values):  # type: ignore[arg-type] - a list
+    if not isinstance(values, list):
+        return None
+    rate = [number for number in map(_number, values) if number is not None]
+    if not rate or len(rate) < len(values):
         return None
     errors = map(_number, _list_of(_field(row, SURPRISALS, "curve_rate_se"), len(rate)))
     return PositionCurve(tuple(rate), tuple(math.nan if error is None else error for error in errors))

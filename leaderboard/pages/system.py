@@ -266,8 +266,8 @@ def system_page(
         ends = extremes(board, board.entries[index], scores.prompts, values[:, index], main.direction)
         for name, prompts in zip(("most", "least"), ends, strict=True):
             if prompts:
-                table = extremes_table(f"{main.label} of each, and the responses by class", prompts)
-                tables = (HtmlTable(name, table, _tints(prompts)),)
+                view = extremes_table(f"{main.label} of each, and the responses by class", prompts)
+                tables = (HtmlTable(name, view, _tints(prompts)),)
                 parts.append(Part(f"{name.capitalize()} diverse prompts", tables=tables))
     if near:
         title = "Systems whose scores rise and fall on the same prompts; their means may be far apart"

@@ -79,13 +79,13 @@ def tradeoff(board: Board, x: Column, y: Column, *, baselines: bool = False) -> 
     labels = system_labels(board)
     cells = [[entry.cells.get(column.signature) for entry in board.entries] for column in (x, y)]
     means = np.array([[np.nan if c is None or c.value is None else c.value for c in row] for row in cells], np.float64)
-    valid = np.isfinite(means).all(axis=0)
+    valid: NDArray[np.bool_] = np.asarray(np.isfinite(means).all(axis=0))
     ends = better_end(x), better_end(y)
     has_front = 0 not in ends and bool(valid.any())
     eligible = valid & np.array([baselines or kind != "baseline" for kind in types], np.bool_)
     on_front = np.zeros(len(types), bool)
     if has_front and eligible.any():
-        on_front[eligible] = pareto(*(end * row[eligible] for end, row in zip(ends, means, strict=True)))
+        on_front[eligible] = pareto(ends[0] * means[0, eligible], ends[1] * means[1, eligible])
 
     def estimate(axis: int, index: int) -> Estimate:
         cell = cells[axis][index]

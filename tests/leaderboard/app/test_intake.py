@@ -82,7 +82,7 @@ def test_a_good_folder_is_accepted_handed_in_and_leaves_nothing_behind(
     assert found.token is not None
     assert found.manifest is not None
     assert found.manifest.name == "varied"
-    assert found.table().rows == []
+    assert found.table().texts == ()
     store = FolderStore(tmp_path / "store")
     receipt = given.submit_kept(found.token, store, ANN, NOW)
     assert receipt.new
@@ -122,7 +122,7 @@ def test_a_rejected_folder_lists_its_problems_by_row_and_is_not_kept(
         "extra",
         "unknown field",
         "remove it: a manifest has only the known fields",
-    ] in (found.table().rows)
+    ] in list(map(list, found.table().texts))
     assert rejected_text(found).startswith("Rejected: 1 error,")
     assert spooled(given) == []
 
@@ -148,8 +148,8 @@ def test_files_must_be_those_of_a_folder(
         uploads.append(path)
     found = given.check_files(uploads)
     assert found.token is None
-    assert [(row[1], row[4]) for row in found.table().rows if row[4].startswith(said[0][1])] == [
-        (name, row[4]) for (name, text), row in zip(said, found.table().rows, strict=True) if row[4].startswith(text)
+    assert [(row[1], row[4]) for row in found.table().texts if row[4].startswith(said[0][1])] == [
+        (name, row[4]) for (name, text), row in zip(said, found.table().texts, strict=True) if row[4].startswith(text)
     ]
 
 
@@ -199,7 +199,7 @@ def test_problems_of_a_file_name_its_rows_and_are_called_as_the_client_calls_it(
     rows[4] = "{broken"
     upload.write_text("\n".join(rows))
     found = given.check_file(upload, "jsonl", known())
-    assert [row[:4] for row in found.table().rows] == [
+    assert [list(row[:4]) for row in found.table().texts] == [
         ["error", "my answers.jsonl", "3", "responses[1]"],
         ["error", "my answers.jsonl", "5", ""],
     ]
@@ -221,9 +221,12 @@ def test_csv_rows_are_numbered_as_in_the_file(given: Intake, tmp_path: Path) -> 
     assert (good.manifest.generation.temperature, good.manifest.generation.k) == (0.5, 2)
     assert good.report["passed_over"] == ["mood"]
     bad = written((4, ["demo-01", "x", "warm", ""]), (7, ["demo-02", "one cell less", ""]))
-    assert [row[1:4] for row in bad.table().rows] == [["answers.csv", "7", ""], ["answers.csv", "4", "temperature"]]
+    assert [list(row[1:4]) for row in bad.table().texts] == [
+        ["answers.csv", "7", ""],
+        ["answers.csv", "4", "temperature"],
+    ]
     assert written((1, ["id", "text", "temperature", "mood"])).manifest is not None
-    assert [row[3] for row in written((1, ["of", "words", "temperature", "mood"])).table().rows] == ["prompt_id"]
+    assert [row[3] for row in written((1, ["of", "words", "temperature", "mood"])).table().texts] == ["prompt_id"]
 
 
 @pytest.mark.parametrize(
@@ -248,7 +251,7 @@ def test_csv_rows_are_numbered_as_in_the_file(given: Intake, tmp_path: Path) -> 
 def test_a_form_is_wrong_by_field(changed: dict[str, Any], field: str) -> None:
     _, faults = form({**KNOWN, **changed})
     assert faults is not None
-    assert [row[1:4] for row in faults.table().rows] == [["form", "", field]]
+    assert [list(row[1:4]) for row in faults.table().texts] == [["form", "", field]]
 
 
 def test_numbers_of_a_form_are_texts_and_blank_ones_unknown() -> None:
@@ -263,13 +266,13 @@ def test_numbers_of_a_form_are_texts_and_blank_ones_unknown() -> None:
 def test_what_cannot_be_written_down_is_no_form(value: Any) -> None:
     _, faults = form({**KNOWN, "generation.temperature": value})
     assert faults is not None
-    assert "has an invalid value" in faults.table().rows[0][4]
+    assert "has an invalid value" in faults.table().texts[0][4]
 
 
 def test_all_that_is_wrong_with_a_form_is_told_at_once() -> None:
     _, faults = form({"system.open_weights": "open", "generation.temperature": "-1"})
     assert faults is not None
-    assert {row[3] for row in faults.table().rows} == {"name", "suite", "system.type", "submitter.name"} | {
+    assert {row[3] for row in faults.table().texts} == {"name", "suite", "system.type", "submitter.name"} | {
         "generation.temperature"
     }
 
@@ -277,7 +280,7 @@ def test_all_that_is_wrong_with_a_form_is_told_at_once() -> None:
 @pytest.mark.parametrize(("text", "said"), [(" \n", "is empty"), ("x" * 500_001, "has 500,001 bytes")])
 def test_pasted_text_has_a_size(given: Intake, text: str, said: str) -> None:
     found = given.check_text(text, known())
-    assert (found.token, found.table().rows[0][4]) == (None, said)
+    assert (found.token, found.table().texts[0][4]) == (None, said)
 
 
 def test_pasted_text_of_the_largest_size_fits_into_a_call() -> None:
@@ -291,7 +294,7 @@ def test_hostile_values_are_lines_of_text(given: Intake) -> None:
     rows += [{"prompt_id": text, "responses": [1]} for text in INJECTIONS]
     found = given.check_text("".join(json.dumps(row) + "\n" for row in rows), known())
     assert found.token is None
-    assert all(cell.isprintable() for row in found.table().rows for cell in row)
+    assert all(cell.isprintable() for row in found.table().texts for cell in row)
 
 
 @pytest.mark.parametrize("limits", [Limits(2**27, 120), Limits(2**32, 0.01)])
@@ -299,16 +302,16 @@ def test_a_check_that_takes_too_much_is_a_problem(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(intake, "LIMITS", limits)
     found = Intake().check_text(lines(), known())
     assert found.token is None
-    assert len(found.table().rows) == 1
+    assert len(found.table().texts) == 1
     assert found.report["by_check"] == {"limits": 1}
-    assert str(Path.home()) not in found.table().rows[0][4]
+    assert str(Path.home()) not in found.table().texts[0][4]
 
 
 def test_a_suite_that_is_not_at_hand_is_told(given: Intake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DIVBENCH_HOME", str(tmp_path))
     monkeypatch.delenv("DIVBENCH_MIRROR", raising=False)
     with pytest.raises(ConfigurationError) as error:
-        given.check_text(lines(), known(suite="noveltybench-curated"))
+        given.check_text(lines(), known(suite="noveltybench-wildchat"))
     assert "noveltybench" in error_text(error.value)
     assert error_text(ConfigurationError("an answer is missing", "answer both questions")) == (
         "an answer is missing (answer both questions)"

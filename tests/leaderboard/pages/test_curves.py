@@ -48,8 +48,8 @@ def value(entry: Entry, metric: str) -> tuple[float | None, float | None, float 
     return cell.value, cell.low, cell.high
 
 
-def means(curve: Curve) -> tuple[float | None, ...]:
-    return tuple(point.value for point in curve.points)
+def means(curve: Curve) -> tuple[float, ...]:
+    return tuple(point.value or 0.0 for point in curve.points)
 
 
 def classes(entry: Entry) -> list[dict[str, Any]]:

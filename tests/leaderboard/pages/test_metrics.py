@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from benchmark.metrics import METRICS, Metric
+from divbench.core.tables import Table
 from leaderboard.data.metric_study.study import MEASURES, OVERALL, MetricStudy
 from leaderboard.pages.metrics import (
     about_study,
@@ -17,6 +18,10 @@ from leaderboard.pages.metrics import (
     table_map,
 )
 from tests.leaderboard.shipped import shipped_pairs, shipped_study
+
+
+def properties(table: Table) -> dict[str, str]:
+    return {row[0]: row[1] for row in table.texts}
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +60,8 @@ def test_the_mean_is_over_the_tasks_that_the_caption_names(study: MetricStudy) -
             assert "mean is over" not in text
             continue
         assert f"The mean is over the {len(averaged)} tasks" in text
-        row = next(row for row in view.values if row[0] == "embedding_diversity")
-        assert row[2] == pytest.approx(sum(row[place] for place in averaged) / len(averaged), abs=0.002)
+        row = view.frame().set_index("metric").loc["embedding_diversity"]
+        assert row.iloc[1] == pytest.approx(row.iloc[[place - 1 for place in averaged]].mean(), abs=0.002)
 
 
 def test_what_the_table_is_of_is_said(study: MetricStudy) -> None:
@@ -90,7 +95,7 @@ def test_agreement_is_symmetric_with_ones_on_the_diagonal(study: MetricStudy) ->
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.id)
 def test_every_metric_is_described_with_formula_version_and_failures(metric: Metric, study: MetricStudy) -> None:
     name = metric.id
-    said = dict(definition(name, study).rows)
+    said = properties(definition(name, study))
     assert f"{name}, version {metric.version}" in said["Metric"]
     assert metric.formula in said["Formula"]
     assert said["Known failures"].count("•") == len(metric.failures)
@@ -101,14 +106,14 @@ def test_a_metric_that_the_study_does_not_know_yet_is_not_measured(study: Metric
     numbers = study.numbers[study.numbers.metric != "distinct_n"]
     numbers.attrs["metrics"] = [entry for entry in numbers.attrs["metrics"] if entry["name"] != "distinct_n"]
     without = replace(study, numbers=numbers)
-    assert dict(definition("distinct_n", without).rows)["Agreement with people"] == "not measured"
-    assert "Agreement with people" not in dict(definition("distinct_n", study).rows)
+    assert properties(definition("distinct_n", without))["Agreement with people"] == "not measured"
+    assert "Agreement with people" not in properties(definition("distinct_n", study))
 
 
 def test_a_metric_of_somebody_else_is_described_by_its_own_word(study: MetricStudy) -> None:
     released = next(metric for metric in study.metrics.values() if metric.origin == "released")
-    assert dict(definition(released.name, study).rows)["Source of its scores"] == released.signature
-    assert "unknown" in dict(definition("no_such", study).rows)["Source of its scores"]
+    assert properties(definition(released.name, study))["Source of its scores"] == released.signature
+    assert "unknown" in properties(definition("no_such", study))["Source of its scores"]
 
 
 def test_who_agrees_not_at_all_stands_between_who_agrees_and_who_disagrees(study: MetricStudy) -> None:

@@ -127,10 +127,10 @@ def test_the_table_says_what_the_points_are(board: Board) -> None:
     texts = Table("", ("x", "y"), list(zip(score_cells(board, x), score_cells(board, y), strict=True))).texts
     assert view.columns[2:4] == ("distinct_k", "utility_k")
     for values, shown in zip(view.values, view.texts, strict=True):
-        point = by_label[values[0]]
+        point = by_label[str(values[0])]
         assert values[2:4] == point.at
         assert shown[2:4] == texts[point.index]
-    said = [row[4] for row in view.values]
+    said = [row[4] for row in view.texts]
     assert said == sorted(said, key=["yes", "no", "not eligible"].index)
     on = about_tradeoff(board, made).split(".")[0]
     assert all((point.label in on) == bool(point.on_front) for point in made.points)
